@@ -70,6 +70,14 @@ class IndexBuilder:
         self._lengths.append(length)
         self._ends.append(len(self._keys))
 
+    def extend(self, other: IndexBuilder) -> None:
+        """Add all rows of another builder, in their order."""
+        before = len(self._keys)
+        self._digests += other._digests
+        self._lengths += other._lengths
+        self._ends += [before + end for end in other._ends]
+        self._keys += other._keys
+
     def render(self, members: Sequence[tuple[int, int]] = ()) -> bytes:
         """The index file.
 

@@ -11,7 +11,7 @@ import os
 import random
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,9 @@ from typing import Any
 import pytest
 from tests_support import tree
 
+from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.gate import FailOn
-from tfrecreg.operations.builds import BuildRequest, build
+from tfrecreg.operations.builds import BuildRequest, build, make, plan
 from tfrecreg.operations.check import CheckOptions, check
 from tfrecreg.operations.demo import write_digits
 from tfrecreg.operations.init import init
@@ -96,10 +97,24 @@ def calls_of(work: Callable[[], object]) -> int:
         return count()
 
 
+class Segmenting(LocalEngine):
+    """Says that it has workers, so shards are made in segments; it works in this process."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.jobs = 8
+
+    def run(
+        self, function: Callable[[Any], Any], tasks: Iterable[Any]
+    ) -> Generator[Any, None, None]:
+        yield from LocalEngine(1).run(function, tasks)
+
+
 class Story:
     """A registry with a released build of one seed of digits, and raw data of another."""
 
-    def __init__(self, folder: Path, train: int, shards: int) -> None:
+    def __init__(self, folder: Path, train: int, shards: int, engine: Engine | None = None) -> None:
+        self.engine = engine
         self.root = folder / "registry"
         self.policy = ShardPolicy(shards=shards)
         for seed in (1, 2):
@@ -125,7 +140,7 @@ class Story:
         request = BuildRequest(
             name="digits", source="mnist", raw=self.raws[seed], policy=self.policy
         )
-        build(open_registry(self.root), request)
+        build(open_registry(self.root), request, engine=self.engine)
 
     def release(self, version: str) -> None:
         release(open_registry(self.root), ReleaseRequest(name="digits", version=version))
@@ -151,6 +166,19 @@ def build_trial(story: Story, at: int) -> None:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Story:
     return Story(tmp_path_factory.mktemp("small"), train=6, shards=2)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_build_killed_at_a_segment_leaves_the_old_one_whole(
+    tmp_path: Path, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(make, "_SMALL_ITEMS", 0)
+    monkeypatch.setattr(plan, "SEGMENT_BYTES", 1000)
+    story = Story(tmp_path, train=20, shards=1, engine=Segmenting())
+    total = calls_of(lambda: story.build(2))
+    rng = random.Random(part)
+    for at in rng.sample(range(1, total + 1), 6):
+        build_trial(story, at)
 
 
 @pytest.mark.parametrize("part", range(4))

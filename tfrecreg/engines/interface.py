@@ -14,6 +14,10 @@ R = TypeVar("R")
 class Engine(Protocol):
     """Runs one function over many tasks, somewhere."""
 
+    @property
+    def jobs(self) -> int:
+        """How many tasks it runs at the same time."""
+
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
         """`function` of every task, in the order of the tasks.
 

@@ -5,6 +5,7 @@ For whoever reads or writes shards; everything above this layer sees records, fa
 - `framing`: the 16 bytes around a payload, and their checksums
 - `gzip`: how shards are compressed: own header, fixed parameters, a member every MiB of stream
 - `hashing`: whole files hashed, those that are being written on another core
+- `encoder`: payloads framed and compressed, with the rows of their index
 - `writer`: shards with their index, hashed as they are written
 - `file`: a file as a scan reads it: at any place, hashed on the way
 - `inflate`, `damage`: gzip read past damage, and what that was
@@ -20,10 +21,11 @@ For whoever reads or writes shards; everything above this layer sees records, fa
 from __future__ import annotations
 
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.records.encoder import Segment
 from tfrecreg.records.framing import MAX_LENGTH, OVERHEAD, frame, frame_header
 from tfrecreg.records.gzip import Compression, zlib_version
 from tfrecreg.records.reader import BATCH_BYTES, HOLD_LIMIT, scan
-from tfrecreg.records.writer import Hashed, ShardWriter, Written, hashed_write
+from tfrecreg.records.writer import Hashed, SegmentWriter, ShardWriter, Written, hashed_write
 
 __all__ = [
     "BATCH_BYTES",
@@ -34,6 +36,8 @@ __all__ = [
     "Fault",
     "Hashed",
     "RecordBatch",
+    "Segment",
+    "SegmentWriter",
     "ShardWriter",
     "StreamEnd",
     "Written",

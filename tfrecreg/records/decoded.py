@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from tfrecreg.errors import StorageError
 from tfrecreg.records.file import HashedFile
 from tfrecreg.records.gzip import MAGIC, MEMBER_BYTES
 from tfrecreg.records.inflate import GzipStream
 from tfrecreg.storage.interface import Storage
+from tfrecreg.text import safe
 
-__all__ = ["decoded_size"]
+__all__ = ["decoded_size", "inflated"]
 
 
 def decoded_size(storage: Storage, path: str) -> int | None:
@@ -23,6 +27,26 @@ def decoded_size(storage: Storage, path: str) -> int | None:
         if reader.read_at(0, len(MAGIC)) != MAGIC:
             return None
         stream = GzipStream(HashedFile(reader, digest=False), digest=False)
-        while piece := stream.window(stream.position, MEMBER_BYTES):
+        for piece in _windows(stream):
             del piece
         return None if stream.interruption is not None else stream.position
+
+
+def inflated(storage: Storage, path: str) -> Iterator[bytes]:
+    """What a gzip file of our own decompresses to, in pieces; nothing of an empty file.
+
+    Raises:
+        StorageError: the file cannot be read, or is damaged.
+    """
+    with storage.open(path) as reader:
+        if not reader.size:
+            return
+        stream = GzipStream(HashedFile(reader, digest=False), digest=False)
+        yield from _windows(stream)
+        if stream.interruption is not None:
+            raise StorageError(f"`{safe(path)}` is damaged", hint="is the disk well?")
+
+
+def _windows(stream: GzipStream) -> Iterator[bytes]:
+    while piece := stream.window(stream.position, MEMBER_BYTES):
+        yield piece

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -90,15 +91,33 @@ class GzipEncoder:
         self._written += len(out)
         return out
 
+    def skip(self, size: int, taken: int, members: Iterable[tuple[int, int]]) -> None:
+        """Whole members that were compressed elsewhere come next in the file.
+
+        Args:
+            size: bytes of the file that they take.
+            taken: bytes of the stream that they hold.
+            members: where each begins among them.
+        """
+        self.members += [(self._written + file, self._taken + at) for file, at in members]
+        self._written += size
+        self._taken += taken
+
+    def end_member(self) -> bytes:
+        """End the member that is begun, if there is one."""
+        if self._deflater is None:
+            return b""
+        out = self._end(self._deflater)
+        self._written += len(out)
+        return out
+
     def close(self) -> bytes:
         """What is left. An empty stream is one empty member, so that it still is gzip."""
         out = b""
         if not self.members:
             out, self._deflater = self._begin()
-        if self._deflater is not None:
-            out += self._end(self._deflater)
-        self._written += len(out)
-        return out
+            self._written += len(out)
+        return out + self.end_member()
 
     def _begin(self) -> tuple[bytes, zlib._Compress]:
         self.members.append((self._written, self._taken))

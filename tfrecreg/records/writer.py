@@ -7,6 +7,7 @@ the order of calls goes in (gzip's encoder has a say, see :mod:`tfrecreg.records
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -14,17 +15,18 @@ from typing import NamedTuple
 
 from blake3 import blake3
 
-from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.index import IndexBuilder
-from tfrecreg.records.framing import MAX_LENGTH, frame
-from tfrecreg.records.gzip import Compression, GzipEncoder
+from tfrecreg.errors import StorageError
+from tfrecreg.records.decoded import inflated
+from tfrecreg.records.encoder import RecordEncoder, Segment
+from tfrecreg.records.gzip import Compression
 from tfrecreg.records.hashing import FileHasher
 from tfrecreg.storage.interface import Storage, Writer
 from tfrecreg.text import safe
 
-__all__ = ["Hashed", "ShardWriter", "Written", "hashed_write"]
+__all__ = ["Hashed", "SegmentWriter", "ShardWriter", "Written", "hashed_write"]
 
 _BUFFER = 1 << 18
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +95,10 @@ class ShardWriter:
         self._storage = storage
         self._path = path
         self._index_path = index_path
-        self._index = IndexBuilder()
-        self._gzip = GzipEncoder() if compression == "gzip" else None
+        self._encoder = RecordEncoder(compression)
         self._stream = blake3() if compression == "gzip" else None
         self._hasher = FileHasher()
         self._bytes = 0
-        self._payload_bytes = 0
         self._parts: list[bytes] = []
         self._pending = 0
         self._written: Written | None = None
@@ -127,22 +127,37 @@ class ShardWriter:
             UsageError: the payload is larger than a record may be, or the key is no text.
             StorageError: the file system refused.
         """
-        if len(payload) > MAX_LENGTH:
-            raise UsageError(
-                f"the record of `{safe(key)}` has {len(payload)} bytes, at most {MAX_LENGTH} fit",
-                hint="let the source split it, or leave the item out",
-            )
-        self._index.add(digest, len(payload), key)
-        self._payload_bytes += len(payload)
-        header, footer = frame(payload)
-        if self._gzip is None or self._stream is None:
-            self._put(header)
-            self._put(payload)
-            self._put(footer)
-        else:
-            record = b"".join((header, payload, footer))
+        pieces, record = self._encoder.add(payload, digest, key)
+        if self._stream is not None:
             self._stream.update(record)
-            self._put(self._gzip.write(record))
+        self._parts += pieces
+        self._pending += sum(map(len, pieces))
+        if self._pending >= _BUFFER:
+            self._flush()
+
+    def append(self, storage: Storage, segment: Segment) -> None:
+        """Append the records of a segment.
+
+        Args:
+            storage: where its file is.
+            segment: made with the compression of this shard.
+
+        Raises:
+            StorageError: the file system refused, or the segment is not what was written.
+        """
+        self._put(self._encoder.append(segment))
+        self._flush()
+        for piece in _pieces(storage, segment):
+            self._hasher.update(piece)
+            self._file.write(piece)
+        self._bytes += segment.bytes
+        if self._stream is not None:
+            for piece in inflated(storage, segment.path):
+                self._stream.update(piece)
+
+    def end_member(self) -> None:
+        """End the gzip member that is begun: what follows can be made apart. Else nothing."""
+        self._put(self._encoder.end_member())
 
     def close(self) -> Written:
         """Finish the shard and its index; both are durable when this returns.
@@ -152,22 +167,20 @@ class ShardWriter:
         """
         if self._written is not None:
             return self._written
-        members: list[tuple[int, int]] = []
-        if self._gzip is not None:
-            self._put(self._gzip.close())
-            members = self._gzip.members
+        self._put(self._encoder.close())
         self._flush()
         self._file.close()
         index = Hashed(0, "", "")
         if self._index_path is not None:
-            index = hashed_write(self._storage, self._index_path, self._index.render(members))
+            rendered = self._encoder.index.render(self._encoder.members)
+            index = hashed_write(self._storage, self._index_path, rendered)
         digest, sha256 = self._hasher.hexdigests()
         self._written = Written(
             bytes=self._bytes,
             blake3=digest,
             sha256=sha256,
-            records=len(self._index),
-            payload_bytes=self._payload_bytes,
+            records=len(self._encoder.index),
+            payload_bytes=self._encoder.payload_bytes,
             stream_blake3=digest if self._stream is None else self._stream.hexdigest(),
             index_bytes=index.bytes,
             index_blake3=index.blake3,
@@ -209,3 +222,64 @@ class ShardWriter:
         self._hasher.update(data)
         self._bytes += len(data)
         self._file.write(data)
+
+
+def _pieces(storage: Storage, segment: Segment) -> Iterator[bytes]:
+    """The segment's file, from its start to the end that it was written with."""
+    done = 0
+    with storage.open(segment.path) as reader:
+        while done < segment.bytes:
+            piece = reader.read_at(done, min(_CHUNK, segment.bytes - done))
+            if not piece:
+                raise StorageError(
+                    f"`{safe(segment.path)}` has {done} bytes, {segment.bytes} were written",
+                    hint="something else changes the stage of this build: build again",
+                )
+            done += len(piece)
+            yield piece
+
+
+class SegmentWriter:
+    """Writes some records of a shard into a file of their own, which no crash needs to survive.
+
+    Args:
+        storage: where to.
+        path: of that file.
+        compression: that of the shard.
+    """
+
+    def __init__(self, storage: Storage, path: str, compression: Compression) -> None:
+        self._path = path
+        self._encoder = RecordEncoder(compression)
+        self._bytes = 0
+        self._file = storage.create(path, durable=False)
+
+    def write(self, payload: bytes, *, digest: bytes, key: str) -> None:
+        """Append one record; see :meth:`ShardWriter.write`."""
+        pieces, _ = self._encoder.add(payload, digest, key)
+        for piece in pieces:
+            self._put(piece)
+
+    def close(self) -> Segment:
+        """Finish it.
+
+        Raises:
+            StorageError: the file system refused.
+        """
+        self._put(self._encoder.end_member())
+        self._file.close()
+        return Segment(
+            path=self._path,
+            bytes=self._bytes,
+            payload_bytes=self._encoder.payload_bytes,
+            index=self._encoder.index,
+            members=self._encoder.members,
+        )
+
+    def abort(self) -> None:
+        """Drop what was written."""
+        self._file.abort()
+
+    def _put(self, piece: bytes) -> None:
+        self._file.write(piece)
+        self._bytes += len(piece)

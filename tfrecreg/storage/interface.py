@@ -109,8 +109,13 @@ class Storage(Protocol):
     def read(self, path: str, *, limit: int = 1 << 28) -> bytes:
         """A whole small file. More than `limit` bytes is a StorageError, not an allocation."""
 
-    def create(self, path: str) -> Writer:
-        """Begin a file (parents are made). It appears when it is closed, whole and synced."""
+    def create(self, path: str, *, durable: bool = True) -> Writer:
+        """Begin a file (parents are made). It appears when it is closed, whole and synced.
+
+        Args:
+            path: its name.
+            durable: False for scratch that no crash needs to survive: it is not synced.
+        """
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Create `path` with `data` unless it exists; atomically. False where it existed."""

@@ -88,8 +88,8 @@ class LocalStorage:
                 )
         return data
 
-    def create(self, path: str) -> LocalWriter:
-        return LocalWriter(self._own(path))
+    def create(self, path: str, *, durable: bool = True) -> LocalWriter:
+        return LocalWriter(self._own(path), durable=durable)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         full = self._own(path)

@@ -39,8 +39,9 @@ class LocalWriter:
     that refusal: a file with a hole never appears.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, durable: bool = True) -> None:
         self._path = path
+        self._durable = durable
         self._folder, name = os.path.split(path)
         self._temporary = os.path.join(self._folder, _temporary_name(name))
         self._buffer = bytearray()
@@ -95,11 +96,13 @@ class LocalWriter:
             return
         try:
             self._flush()
-            os.fsync(self._file.fileno())
+            if self._durable:
+                os.fsync(self._file.fileno())
             self._file.close()
             publish(self._temporary, self._path)
             self._open = False
-            sync_folder(self._folder)
+            if self._durable:
+                sync_folder(self._folder)
         except OSError as error:
             raise self._fail(error) from error
 

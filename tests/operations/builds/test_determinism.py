@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests_support import tree
 
+from tfrecreg.engines import LocalEngine
 from tfrecreg.operations.builds import BuildRequest, build
 from tfrecreg.operations.demo import write_digits
 from tfrecreg.operations.init import init
@@ -24,6 +26,19 @@ from tfrecreg.storage import LocalStorage
 def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("raw")
     write_digits(LocalStorage(folder), train=150, test=50, seed=3)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """So many digits that worker processes are worth it: noise, which is quickly made."""
+    folder = tmp_path_factory.mktemp("many")
+    rng = random.Random(5)
+    for name, count in (("train", 4200), ("t10k", 100)):
+        pixels = struct.pack(">IIII", 0x803, count, 28, 28) + rng.randbytes(count * 784)
+        labels = struct.pack(">II", 0x801, count) + bytes(n % 10 for n in range(count))
+        (folder / f"{name}-images-idx3-ubyte").write_bytes(pixels)
+        (folder / f"{name}-labels-idx1-ubyte").write_bytes(labels)
     return folder
 
 
@@ -41,10 +56,12 @@ def made(folder: Path, raw: Path, shards: int = 3, **options) -> dict:
     return json.loads((folder / build(registry, request).folder / "manifest.json").read_bytes())
 
 
-def by_command(folder: Path, raw: Path, jobs: int, **environment: str) -> dict[str, bytes]:
+def by_command(
+    folder: Path, raw: Path, jobs: int, *options: str, **environment: str
+) -> dict[str, bytes]:
     """Build in a process of its own and return every file of the build."""
     fresh(folder)
-    arguments = ["build", "digits", "--source", "mnist", "--raw", str(raw), "--shards", "3"]
+    arguments = ["build", "digits", "--source", "mnist", "--raw", str(raw), *options]
     subprocess.run(
         [sys.executable, "-m", "tfrecreg", "-C", str(folder), *arguments, "--jobs", str(jobs)],
         env={**os.environ, **environment},
@@ -55,8 +72,10 @@ def by_command(folder: Path, raw: Path, jobs: int, **environment: str) -> dict[s
     return tree(folder / "data")
 
 
-def test_jobs_hash_seed_locale_and_folder_order_change_no_byte(raw, tmp_path) -> None:
-    first = by_command(tmp_path / "one", raw, 1, PYTHONHASHSEED="1", LC_ALL="C", TZ="UTC")
+@pytest.mark.parametrize("options", [("--shards", "1"), ("--shards", "2", "--compression", "gzip")])
+def test_jobs_hash_seed_locale_and_folder_order_change_no_byte(many, tmp_path, options) -> None:
+    raw = many
+    first = by_command(tmp_path / "one", raw, 1, *options, PYTHONHASHSEED="1", LC_ALL="C", TZ="UTC")
     shuffled = tmp_path / "shuffled"
     shuffled.mkdir()
     names = sorted(path.name for path in raw.iterdir())
@@ -64,9 +83,22 @@ def test_jobs_hash_seed_locale_and_folder_order_change_no_byte(raw, tmp_path) ->
     for name in names:
         (shuffled / name).write_bytes((raw / name).read_bytes())
     other = {"PYTHONHASHSEED": "77", "LC_ALL": "C.UTF-8", "TZ": "Asia/Tokyo"}
-    second = by_command(tmp_path / "two", shuffled, 2, **other)
+    second = by_command(tmp_path / "two", shuffled, 2, *options, **other)
     assert first.keys() == second.keys()
     assert first == second
+
+
+def test_shards_made_whole_and_in_segments_by_workers_are_the_same(many, tmp_path) -> None:
+    trees = []
+    for jobs in (2, 5):  # eight shards: enough for two workers, too few for five
+        registry = fresh(tmp_path / str(jobs))
+        request = BuildRequest(
+            name="digits", source="mnist", raw=str(many), policy=ShardPolicy(shards=4)
+        )
+        build(registry, request, engine=LocalEngine(jobs))
+        assert not list((tmp_path / str(jobs) / ".tfrecreg/stage").rglob("*"))
+        trees.append(tree(tmp_path / str(jobs) / "data"))
+    assert trees[0] == trees[1]
 
 
 def test_content_does_not_depend_on_shards_or_compression(raw, tmp_path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from tfrecreg.example import int64_feature
 from tfrecreg.operations.builds.assemble import ledgers
 from tfrecreg.operations.builds.journal import finish, finished
 from tfrecreg.operations.builds.plan import Plan, make_plan
-from tfrecreg.operations.builds.shard import MadeShard, ShardTask, make_shard
+from tfrecreg.operations.builds.shard import MadeShard, Maker, ShardTask, make_shard
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import Item, Remark, Skipped, Written
 from tfrecreg.storage import LocalStorage
@@ -45,7 +46,8 @@ class Boxes:
 
 def made(folder: Path) -> tuple[Plan, list[MadeShard]]:
     plan = make_plan("d", Boxes().items(), ShardPolicy(shards=2), {})
-    tasks = [ShardTask(LocalStorage(folder), Boxes(), shard, "none") for shard in plan.shards]
+    maker = Maker(LocalStorage(folder), pickle.dumps(Boxes()), plan.digest, "none")
+    tasks = [ShardTask(maker, shard) for shard in plan.shards]
     return plan, list(LocalEngine(1).run(make_shard, tasks))
 
 

@@ -2,7 +2,8 @@
 
 - `request`: what is asked for, from arguments and `tfrecreg.toml`
 - `plan`: the order of the items and the shards they go to, before any work starts
-- `shard`: one shard, made in a worker
+- `shard`: one shard, or a segment of one, made in a worker
+- `make`: all shards through an engine
 - `journal`: what a killed build had finished already
 - `assemble`: the manifest, the ledger and the labels, from what the shards became
 - `remember`: what this machine notes of a build, and the raw data's state

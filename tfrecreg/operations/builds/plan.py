@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -20,9 +20,15 @@ from tfrecreg.shards import ShardPolicy, bounds, shard_count, shard_name
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.text import safe
 
-__all__ = ["INDEX_FOLDER", "Plan", "PlannedShard", "make_plan", "order_key"]
+__all__ = ["INDEX_FOLDER", "SEGMENT_BYTES", "Plan", "PlannedShard", "make_plan", "order_key"]
 
 INDEX_FOLDER = "index"
+
+SEGMENT_BYTES = 2 << 20
+"""Small enough for all cores to end at about the same time, large enough to be worth a task."""
+
+_LEAST_ITEM = 256
+"""What an item weighs at least: making many small ones takes time, too."""
 
 _ORDER_KEY = b"tfrecreg item order v1".ljust(32, b"\0")
 _SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
@@ -40,6 +46,16 @@ class PlannedShard:
     """The path of its index in the build's folder."""
     items: tuple[Item, ...]
     """In the order of the records."""
+
+    def segments(self) -> Iterator[tuple[Item, ...]]:
+        """The items in stretches of about :data:`SEGMENT_BYTES`, which can be made apart.
+
+        They depend on the plan alone: a gzip member ends where a segment ends, whoever makes it.
+        """
+        weight = sum(max(item.size, _LEAST_ITEM) for item in self.items)
+        count = max(1, min(-(-weight // SEGMENT_BYTES), len(self.items)))
+        for start, stop in bounds(len(self.items), count):
+            yield self.items[start:stop]
 
 
 @dataclass(frozen=True, slots=True)

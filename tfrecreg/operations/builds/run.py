@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 
 from tfrecreg.config import CONFIG_NAME, remember_dataset
@@ -12,18 +11,18 @@ from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import RawDataError, RefusedError
 from tfrecreg.gate import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
-from tfrecreg.operations.builds import journal
 from tfrecreg.operations.builds.assemble import assemble, ledgers
+from tfrecreg.operations.builds.make import engine_for, make_all
 from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.operations.builds.remember import BuildRecord, raw_files, raw_state, remember
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
-from tfrecreg.operations.builds.shard import MadeShard, ShardTask, make_shard
+from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.check import CheckOptions, Report, build_target, check_target
 from tfrecreg.operations.progress import SILENT, Progress
 from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.lock import locked
 from tfrecreg.schema import parse_schema
-from tfrecreg.storage import LocalStorage, is_temporary
+from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 
 __all__ = ["BuildResult", "Preview", "build", "preview"]
@@ -103,7 +102,8 @@ def build(
         stage_path = layout.stage_folder(name, begun.plan.digest[:16])
         stage = LocalStorage(f"{registry.storage.root}/{stage_path}")
         staged = LocalStorage(f"{stage.root}/build")
-        made, resumed = _make_all(begun, stage, staged, engine, progress)
+        engine = engine_for(begun.plan, engine)
+        made, resumed = make_all(begun.plan, begun.prepared, stage, staged, engine, progress)
         _accept_skipped(begun, made)
         manifest = assemble(
             begun.prepared,
@@ -148,38 +148,6 @@ def _begin(registry: Registry, request: BuildRequest) -> _Begun:
         schema=text,
         schema_is_new=schema is None,
     )
-
-
-def _make_all(
-    begun: _Begun,
-    stage: LocalStorage,
-    staged: LocalStorage,
-    engine: Engine,
-    progress: Progress,
-) -> tuple[list[MadeShard], int]:
-    """Every shard of the plan, in its order; those that are finished already are kept."""
-    plan, prepared = begun.plan, begun.prepared
-    for entry in list(staged.list()):
-        if is_temporary(entry.path):
-            staged.remove(entry.path)  # a killed run was writing it
-    kept = {shard.path: journal.finished(stage, staged, shard) for shard in plan.shards}
-    todo = [shard for shard in plan.shards if kept[shard.path] is None]
-    tasks = (ShardTask(staged, prepared.source, shard, prepared.compression) for shard in todo)
-    progress.start(f"building {plan.dataset}", plan.items)
-    made: list[MadeShard] = []
-    try:
-        # Closed, so that after an interrupt no worker goes on writing.
-        with closing(engine.run(make_shard, tasks)) as fresh:
-            for shard in plan.shards:
-                done = kept[shard.path]
-                if done is None:
-                    done = next(fresh)
-                    journal.finish(stage, shard, done)
-                made.append(done)
-                progress.advance(done.entry.records, done.entry.bytes)
-    finally:
-        progress.stop()
-    return made, len(plan.shards) - len(todo)
 
 
 def _accept_skipped(begun: _Begun, made: Sequence[MadeShard]) -> None:

@@ -1,9 +1,15 @@
-"""Making one shard, in a worker."""
+"""Making one shard, in a worker: whole, or in segments that are joined in the parent.
+
+Either way its bytes are the same. A segment is a task of its own, so that one large shard keeps
+all cores busy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import pickle
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from tfrecreg.digests import record_digest
@@ -11,23 +17,81 @@ from tfrecreg.errors import PluginError, TfrecregError
 from tfrecreg.example import encode
 from tfrecreg.manifest import FileEntry, ShardEntry
 from tfrecreg.operations.builds.plan import PlannedShard
-from tfrecreg.records import ShardWriter
-from tfrecreg.sources import Item, Remark, Skipped, Source, Written
+from tfrecreg.records import Segment, SegmentWriter, ShardWriter, Written
+from tfrecreg.sources import Item, Remark, Skipped, Source
+from tfrecreg.sources import Written as WrittenItem
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
-__all__ = ["MadeShard", "ShardTask", "make_shard"]
+__all__ = [
+    "MadeSegment",
+    "MadeShard",
+    "Maker",
+    "SegmentTask",
+    "ShardTask",
+    "close_source",
+    "join_segments",
+    "make_segment",
+    "make_shard",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """What all tasks of a build have in common. Picklable."""
+
+    stage: Storage
+    """Rooted at the folder of the build in the making."""
+    source: bytes
+    """The source, pickled: a worker unpacks it once, not for every task, since it may open and
+    decompress files."""
+    plan: str
+    """The plan's digest: what a source holds open is good for this plan only."""
+    compression: Literal["none", "gzip"]
 
 
 @dataclass(frozen=True, slots=True)
 class ShardTask:
     """All that a worker needs to make one shard. Picklable."""
 
-    stage: Storage
-    """Rooted at the folder of the build in the making."""
-    source: Source
+    maker: Maker
     shard: PlannedShard
-    compression: Literal["none", "gzip"]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentTask:
+    """All that a worker needs to make one segment. Picklable."""
+
+    maker: Maker
+    scratch: Storage
+    path: str
+    """Of the segment's file, in `scratch`."""
+    items: tuple[Item, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Notes:
+    """What is to be told of the items beside their records."""
+
+    features: dict[str, int] = field(default_factory=dict)
+    """Feature name to bytes of its values."""
+    skipped: list[Skipped] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    """On the items that were written."""
+
+    def add(self, other: _Notes) -> None:
+        for name, size in other.features.items():
+            self.features[name] = self.features.get(name, 0) + size
+        self.skipped += other.skipped
+        self.remarks += other.remarks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeSegment:
+    """What became of a segment."""
+
+    segment: Segment
+    notes: _Notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,20 +115,48 @@ def make_shard(task: ShardTask) -> MadeShard:
         PluginError: the source raised something else, or gave back what is no example.
         StorageError: the disk said no.
     """
-    features: dict[str, int] = {}
-    skipped: list[Skipped] = []
-    remarks: list[Remark] = []
-    shard = task.shard
+    maker, shard = task.maker, task.shard
+    notes = _Notes()
     with ShardWriter(
-        task.stage, shard.path, compression=task.compression, index_path=shard.index
+        maker.stage, shard.path, compression=maker.compression, index_path=shard.index
     ) as writer:
-        for item in shard.items:
-            made = _example(task.source, item, features, remarks)
-            if isinstance(made, Skipped):
-                skipped.append(made)
-            else:
-                writer.write(made, digest=record_digest(made), key=item.key)
-    written = writer.written
+        for items in shard.segments():
+            _write(maker, items, writer, notes)
+            writer.end_member()
+    return _made(shard, writer.written, notes)
+
+
+def make_segment(task: SegmentTask) -> MadeSegment:
+    """Make the examples of the segment's items and write them; raises as :func:`make_shard`."""
+    notes = _Notes()
+    writer = SegmentWriter(task.scratch, task.path, task.maker.compression)
+    try:
+        _write(task.maker, task.items, writer, notes)
+        return MadeSegment(segment=writer.close(), notes=notes)
+    finally:
+        writer.abort()
+
+
+def join_segments(
+    maker: Maker, scratch: Storage, shard: PlannedShard, segments: Iterable[MadeSegment]
+) -> MadeShard:
+    """Write a shard from its segments, which come in order and are removed.
+
+    Raises:
+        StorageError: the disk said no.
+    """
+    notes = _Notes()
+    with ShardWriter(
+        maker.stage, shard.path, compression=maker.compression, index_path=shard.index
+    ) as writer:
+        for made in segments:
+            writer.append(scratch, made.segment)
+            scratch.remove(made.segment.path)
+            notes.add(made.notes)
+    return _made(shard, writer.written, notes)
+
+
+def _made(shard: PlannedShard, written: Written, notes: _Notes) -> MadeShard:
     entry = ShardEntry(
         path=shard.path,
         bytes=written.bytes,
@@ -82,18 +174,47 @@ def make_shard(task: ShardTask) -> MadeShard:
         blake3=written.index_blake3,
         sha256=written.index_sha256,
     )
-    return MadeShard(entry=entry, index=index, features=features, skipped=skipped, remarks=remarks)
+    return MadeShard(
+        entry=entry,
+        index=index,
+        features=notes.features,
+        skipped=notes.skipped,
+        remarks=notes.remarks,
+    )
 
 
-def _example(
-    source: Source, item: Item, features: dict[str, int], remarks: list[Remark]
-) -> bytes | Skipped:
+def _write(
+    maker: Maker, items: Iterable[Item], writer: ShardWriter | SegmentWriter, notes: _Notes
+) -> None:
+    source = _source(maker.plan, maker.source)
+    for item in items:
+        made = _example(source, item, notes)
+        if isinstance(made, Skipped):
+            notes.skipped.append(made)
+        else:
+            writer.write(made, digest=record_digest(made), key=item.key)
+
+
+@lru_cache(maxsize=1)
+def _source(plan: str, pickled: bytes) -> Source:
+    """The source of a build, which keeps in a worker what it has opened."""
+    del plan  # part of the key
+    source: Source = pickle.loads(pickled)
+    return source
+
+
+def close_source() -> None:
+    """Let go of what this process has opened for a source."""
+    _source.cache_clear()
+
+
+def _example(source: Source, item: Item, notes: _Notes) -> bytes | Skipped:
     found: Sequence[Remark] = ()
     try:
         made = source.example(item)
         if isinstance(made, Skipped):
             return made
-        if isinstance(made, Written):
+        if isinstance(made, WrittenItem):
             example, found = made
         else:
             example = made
@@ -106,7 +227,8 @@ def _example(
             f"the source {kind} failed on `{safe(item.key)}` of the split `{safe(item.split)}`: "
             f"{type(error).__name__}: {safe(str(error))}"
         ) from error
+    features = notes.features
     for name, feature in example.items():
         features[name] = features.get(name, 0) + feature.wire_bytes
-    remarks.extend(found)
+    notes.remarks.extend(found)
     return payload

@@ -1,0 +1,138 @@
+"""Making all shards of a plan: whole ones where there are many, in segments where there are few."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+
+from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.errors import PluginError
+from tfrecreg.operations.builds import journal
+from tfrecreg.operations.builds.plan import SEGMENT_BYTES, Plan, PlannedShard
+from tfrecreg.operations.builds.request import Prepared
+from tfrecreg.operations.builds.shard import (
+    MadeSegment,
+    MadeShard,
+    Maker,
+    SegmentTask,
+    ShardTask,
+    close_source,
+    join_segments,
+    make_segment,
+    make_shard,
+)
+from tfrecreg.operations.progress import Progress
+from tfrecreg.storage import LocalStorage, is_temporary
+from tfrecreg.text import safe
+
+__all__ = ["engine_for", "make_all"]
+
+_SMALL = 2 * SEGMENT_BYTES
+"""Bytes of a build below which starting worker processes takes longer than the work."""
+_SMALL_ITEMS = 4000
+_SHARDS_PER_JOB = 2
+"""So many shards for every worker keep all of them busy to the end. With segments every byte is
+written twice, so they are for less."""
+
+
+def engine_for(plan: Plan, engine: Engine) -> Engine:
+    """`engine`, or this very process for a build so small that workers do not pay."""
+    size = sum(max(item.size, 0) for shard in plan.shards for item in shard.items)
+    return LocalEngine(1) if size < _SMALL and plan.items < _SMALL_ITEMS else engine
+
+
+def make_all(
+    plan: Plan,
+    prepared: Prepared,
+    stage: LocalStorage,
+    staged: LocalStorage,
+    engine: Engine,
+    progress: Progress,
+) -> tuple[list[MadeShard], int]:
+    """Every shard of the plan, in its order, and how many of them were finished already.
+
+    Args:
+        plan: what goes where.
+        prepared: the source, and how to compress.
+        stage: rooted at the stage.
+        staged: rooted at the build's folder in it.
+        engine: where to make them.
+        progress: told of every shard or segment.
+
+    Raises:
+        PluginError: the source failed, or cannot travel to another process.
+        RawDataError: the raw data cannot be read any more.
+        StorageError: the disk said no.
+    """
+    for entry in list(staged.list()):
+        if is_temporary(entry.path):
+            staged.remove(entry.path)  # a killed run was writing it
+    scratch = LocalStorage(f"{stage.root}/segments")
+    stage.remove("segments")
+    maker = Maker(staged, _pickled(prepared), plan.digest, prepared.compression)
+    kept = {shard.path: journal.finished(stage, staged, shard) for shard in plan.shards}
+    todo = [shard for shard in plan.shards if kept[shard.path] is None]
+    made: list[MadeShard] = []
+    progress.start(f"building {plan.dataset}", plan.items)
+    try:
+        # Closed, so that after an interrupt no worker goes on writing.
+        with closing(_fresh(maker, scratch, todo, engine, progress)) as fresh:
+            for shard in plan.shards:
+                done = kept[shard.path]
+                if done is None:
+                    done = next(fresh)
+                    journal.finish(stage, shard, done)
+                else:
+                    progress.advance(done.entry.records, done.entry.bytes)
+                made.append(done)
+    finally:
+        progress.stop()
+        close_source()
+    stage.remove("segments")
+    return made, len(plan.shards) - len(todo)
+
+
+def _pickled(prepared: Prepared) -> bytes:
+    try:
+        return pickle.dumps(prepared.source)
+    except Exception as error:
+        raise PluginError(
+            f"the source `{prepared.source_name}` cannot travel to a worker process: "
+            f"{type(error).__name__}: {safe(str(error))}",
+            hint="a source is picklable: docs/plugins.md says how",
+        ) from error
+
+
+def _fresh(
+    maker: Maker,
+    scratch: LocalStorage,
+    todo: Sequence[PlannedShard],
+    engine: Engine,
+    progress: Progress,
+) -> Generator[MadeShard, None, None]:
+    if engine.jobs == 1 or len(todo) >= _SHARDS_PER_JOB * engine.jobs:
+        with closing(engine.run(make_shard, (ShardTask(maker, shard) for shard in todo))) as whole:
+            for made in whole:
+                progress.advance(made.entry.records, made.entry.bytes)
+                yield made
+        return
+    with closing(engine.run(make_segment, _tasks(maker, scratch, todo))) as segments:
+        for shard in todo:
+            mine = islice(_told(segments, progress), sum(1 for _ in shard.segments()))
+            yield join_segments(maker, scratch, shard, mine)
+
+
+def _tasks(
+    maker: Maker, scratch: LocalStorage, todo: Sequence[PlannedShard]
+) -> Iterator[SegmentTask]:
+    for shard in todo:
+        for number, items in enumerate(shard.segments()):
+            yield SegmentTask(maker, scratch, f"{shard.path}.{number}", items)
+
+
+def _told(segments: Iterator[MadeSegment], progress: Progress) -> Iterator[MadeSegment]:
+    for made in segments:
+        progress.advance(len(made.segment.index), made.segment.bytes)
+        yield made
