@@ -27,6 +27,7 @@ from tfrecreg_mnist.table import Table
 __all__ = ["MnistOptions", "MnistSource"]
 
 _LABEL = "image/class/label"
+_PNG = bytes_feature(b"png")
 _OVERHEAD = {"png": 134, "raw": 99}
 """Bytes of an example of a small picture beside the picture: keys, numbers, lengths."""
 
@@ -109,7 +110,7 @@ class MnistSource:
             example["image/raw"] = bytes_feature(pixels)
         else:
             example["image/encoded"] = bytes_feature(png.encode(pixels, height, width))
-            example["image/format"] = bytes_feature(b"png")
+            example["image/format"] = _PNG
         return example
 
     def schema(self) -> str:

@@ -14,6 +14,10 @@ from tfrecreg_mnist.idx import Form, look, read
 __all__ = ["Table"]
 
 
+_HELD = 1 << 20
+"""Entries that take no more bytes together are read at once: labels, for one."""
+
+
 class Table:
     """Random access to the entries of one file.
 
@@ -35,6 +39,10 @@ class Table:
             self._start = self.form.start
             reader = raw.open(path)
             self._read_at, close = reader.read_at, reader.close
+        if self.form.entry * self.form.shape[0] <= _HELD:
+            data = self._read_at(self._start, _HELD)
+            self._read_at = lambda start, length: data[start : start + length]
+            self._start = 0
         weakref.finalize(self, close)
 
     def entry(self, index: int) -> bytes:

@@ -27,6 +27,9 @@ def bytes_feature(value: bytes | str | Iterable[bytes | str]) -> Feature:
         TypeError: a value is neither bytes nor a string.
         ValueError: a string holds a lone surrogate.
     """
+    if type(value) is bytes and len(value) <= _LOOSE:  # what sources make most of
+        body = b"\n" + varint(len(value)) + value
+        return packed_feature(Kind.BYTES, 1, body, (value,))
     if isinstance(value, (bytes, bytearray, memoryview, str)):
         values: tuple[bytes, ...] = (_as_bytes(value),)
     else:

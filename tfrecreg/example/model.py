@@ -198,6 +198,7 @@ def _shown(value: bytes | float | int) -> str:
     return repr(value)
 
 
+@lru_cache(maxsize=4096)
 def _message_size(kind: Kind, body: int) -> int:
     if kind is Kind.UNSET:
         return 0

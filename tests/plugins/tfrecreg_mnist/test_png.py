@@ -45,7 +45,7 @@ def test_holds_the_pixels_and_nothing_else(height: int, width: int, random: obje
 def test_golden_vector() -> None:
     assert encode(bytes((0, 255, 128, 0, 0, 7)), 2, 3).hex() == (
         "89504e470d0a1a0a0000000d4948445200000003000000020800000000b81f39c6"
-        "0000001049444154785e6360f8dfc0c0c0c00e0008890187e899954f0000000049454e44ae426082"
+        "000000104944415428536360f8dfc0c0c0c00e0008890187dcce2f270000000049454e44ae426082"
     )
 
 

@@ -70,4 +70,6 @@ def test_no_filter_is_the_smallest_there_is(name: str, realdata: Path) -> None:
     total = sum(len(png.encode(each, 28, 28)) for each in pictures)
     spent = (time.process_time() - start) / len(pictures)
     print(f"png.encode                 {total / len(pictures):6.1f} {1e6 * spent:5.1f} µs in all")
-    assert total == sum(len(zlib.compress(each, 5)) + 57 for each in rows)
+    # Its smaller window and blocks cost next to nothing.
+    usual = sum(len(zlib.compress(each, 5)) + 57 for each in rows)
+    assert usual * 0.999 <= total <= usual * 1.001

@@ -120,7 +120,7 @@ def make_plan(
         if isinstance(entry, Remark):
             remarks.append(entry)
             continue
-        if not _SPLIT.fullmatch(entry.split):
+        if entry.split not in splits and not _SPLIT.fullmatch(entry.split):
             raise PluginError(f"the source lists the split `{safe(entry.split)}`")
         splits[entry.split].append((order_key(entry.split, entry.key), entry))
     if not splits and not skipped:
@@ -133,9 +133,12 @@ def make_plan(
         shards.extend(_deal(dataset, split, splits.pop(split), policy))
     for shard in shards:
         hasher.update(f"{shard.path} {len(shard.items)}\n".encode())
-        for item in shard.items:
-            hasher.update(repr((item.key, item.size)).encode("utf-8", "backslashreplace"))
-            hasher.update(item.state)
+        for items in shard.segments():
+            told = (
+                repr((item.key, item.size)).encode("utf-8", "backslashreplace") + item.state
+                for item in items
+            )
+            hasher.update(b"".join(told))
     skipped.sort(key=lambda each: (each.split, each.key))
     remarks.sort()
     return Plan(dataset, tuple(shards), tuple(skipped), hasher.hexdigest(), tuple(remarks))
