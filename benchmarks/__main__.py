@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-COUNTS = {"images": 1000, "mnist": 60_000, "annotations": 100_000}
+COUNTS = {"images": 1000, "tracking": 1000, "mnist": 60_000, "annotations": 100_000}
 """Benchmark to how many pictures it is made of, unless told otherwise."""
 
 

@@ -34,7 +34,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """So many digits that worker processes are worth it: noise, which is quickly made."""
     folder = tmp_path_factory.mktemp("many")
     rng = random.Random(5)
-    for name, count in (("train", 4200), ("t10k", 100)):
+    for name, count in (("train", 12_800), ("t10k", 100)):
         pixels = struct.pack(">IIII", 0x803, count, 28, 28) + rng.randbytes(count * 784)
         labels = struct.pack(">II", 0x801, count) + bytes(n % 10 for n in range(count))
         (folder / f"{name}-images-idx3-ubyte").write_bytes(pixels)

@@ -10,7 +10,7 @@ from itertools import islice
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import PluginError
 from tfrecreg.operations.builds import journal
-from tfrecreg.operations.builds.plan import SEGMENT_BYTES, Plan, PlannedShard
+from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import (
     MadeSegment,
@@ -29,9 +29,10 @@ from tfrecreg.text import safe
 
 __all__ = ["engine_for", "make_all"]
 
-_SMALL = 2 * SEGMENT_BYTES
-"""Bytes of a build below which starting worker processes takes longer than the work."""
-_SMALL_ITEMS = 4000
+_ITEM_SECONDS, _BYTE_SECONDS = 60e-6, 3e-9
+"""About what an item and a byte cost: a digit that becomes a PNG, a JPEG that goes in as it is."""
+_WORTH_SECONDS = 0.75
+"""Work from which on worker processes pay: starting them takes a third of that."""
 _SHARDS_PER_JOB = 2
 """So many shards for every worker keep all of them busy to the end. With segments every byte is
 written twice, so they are for less."""
@@ -40,7 +41,8 @@ written twice, so they are for less."""
 def engine_for(plan: Plan, engine: Engine) -> Engine:
     """`engine`, or this very process for a build so small that workers do not pay."""
     size = sum(max(item.size, 0) for shard in plan.shards for item in shard.items)
-    return LocalEngine(1) if size < _SMALL and plan.items < _SMALL_ITEMS else engine
+    work = plan.items * _ITEM_SECONDS + size * _BYTE_SECONDS
+    return engine if work > _WORTH_SECONDS else LocalEngine(1)
 
 
 def make_all(
