@@ -10,7 +10,7 @@ from tfrecreg.cli.common import Face, jobs_option, json_option, pairs
 
 if TYPE_CHECKING:
     from tfrecreg.engines import Engine
-    from tfrecreg.operations.builds import BuildResult
+    from tfrecreg.operations.builds import BuildResult, Growth
     from tfrecreg.operations.builds.run import Preview
     from tfrecreg.operations.release import ReleaseResult
     from tfrecreg.shards import ShardPolicy
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 @click.option(
     "--compression", type=click.Choice(["none", "gzip"]), help="Of the shards. Default: none."
 )
+@click.option(
+    "--base",
+    metavar="REF|none",
+    help="Keep the unchanged shards of this release. Default: the latest one; none: a new shuffle.",
+)
 @click.option("--max-skipped", metavar="N|P%", help="How many items may be skipped. Default: 0.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and write nothing.")
 @click.option("--release", "version", metavar="X.Y.Z|auto", help="Release it when it is built.")
@@ -51,6 +56,7 @@ def command(
     records_per_shard: int | None,
     hosts: int | None,
     compression: Literal["none", "gzip"] | None,
+    base: str | None,
     max_skipped: str | None,
     dry_run: bool,
     version: str | None,
@@ -75,11 +81,12 @@ def command(
         policy=_policy(shards, shard_size, records_per_shard, hosts),
         compression=compression,
         max_skipped=_max_skipped(max_skipped),
+        base=base,
     )
-    if dry_run:
-        _print_preview(face, preview(registry, request))
-        return
     progress = face.progress()
+    if dry_run:
+        _print_preview(face, preview(registry, request, engine=engine, progress=progress))
+        return
     result = build(registry, request, engine=engine, progress=progress)
     released = None
     if version is not None:
@@ -135,6 +142,7 @@ def _print(face: Face, result: BuildResult, released: ReleaseResult | None) -> N
             "bytes": sum(shard.bytes for shard in manifest.shards),
             "resumed_shards": result.resumed,
             "unchanged": result.unchanged,
+            "growth": _growth(result.growth),
             "release": None,
         }
         if released is not None:
@@ -147,10 +155,20 @@ def _print(face: Face, result: BuildResult, released: ReleaseResult | None) -> N
     again = " again, the same as before" if result.unchanged else ""
     if result.resumed:
         face.err.print(f"{result.resumed} finished shards of an earlier run were kept")
+    if result.growth is not None:
+        from tfrecreg.report.preview import print_growth
+
+        print_growth(face.err, result.growth)
     title = f"built {manifest.dataset}{again}, in {result.folder}"
     print_manifest(face.out, title, result.folder, manifest, brief=True)
     if released is not None:
         print_release(face, released)
+
+
+def _growth(growth: Growth | None) -> dict[str, Any] | None:
+    from dataclasses import asdict
+
+    return None if growth is None else {**asdict(growth), "written_bytes": growth.written_bytes}
 
 
 def _print_preview(face: Face, found: Preview) -> None:
@@ -182,5 +200,6 @@ def _print_preview(face: Face, found: Preview) -> None:
                 for name in splits
             },
             "skipped": len(plan.skipped),
+            "growth": _growth(found.growth),
         }
     )

@@ -93,7 +93,7 @@ def _digest(plain: dict[str, Any]) -> str:
 
 def _plain(manifest: Manifest) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(manifest)
-    for name in ("release", "provenance"):
+    for name in ("base", "release", "provenance"):
         if plain[name] is None:
             del plain[name]
     for ledger in plain["ledger"].values():

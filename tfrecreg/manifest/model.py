@@ -127,7 +127,7 @@ class SchemaEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parent:
-    """The release before this one."""
+    """A release that this one, or this build, comes from."""
 
     version: str
     digest: str
@@ -200,6 +200,9 @@ class Manifest:
     compression: Literal["none", "gzip"]
     codecs: dict[str, str]
     """Encoders that had a say in the bytes, with their versions: ``{"zlib": "1.3"}``."""
+    base: Parent | None = None
+    """The release that the build grew from, whose shards it kept where nothing in them changed;
+    None, and not in the file, where all of it was shuffled afresh."""
     release: Release | None = None
     provenance: Provenance | None = None
     digest: str = ""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from tfrecreg.operations.builds.run import Preview
+from tfrecreg.operations.builds.run import Growth, Preview
 from tfrecreg.report.catalog import in_reading_order
 from tfrecreg.report.layout import count, line, new_table
 from tfrecreg.text import safe, si_bytes
 
-__all__ = ["print_preview"]
+__all__ = ["print_growth", "print_preview"]
 
 
 def print_preview(console: Console, found: Preview) -> None:
@@ -28,7 +28,30 @@ def print_preview(console: Console, found: Preview) -> None:
         size = si_bytes(sum(item.size for shard in shards for item in shard.items))
         table.add_row(safe(name), f"{splits[name]:,}", f"{len(shards):,}", size)
     console.print(table)
+    if found.growth is not None:
+        console.print("")
+        print_growth(console, found.growth, would=True)
     if plan.skipped:
         skipped = count(len(plan.skipped), "item")
         console.print("")
         console.print(line(f"the source skips {skipped} while it lists them"))
+
+
+def print_growth(console: Console, growth: Growth, *, would: bool = False) -> None:
+    """What a build keeps of its base and what it writes, on one line."""
+    parts = [
+        f"{count(number, 'shard')} {what} ({si_bytes(size)})"
+        for number, what, size in (
+            (growth.kept, "kept", growth.kept_bytes),
+            (growth.rewritten, "rewritten", growth.rewritten_bytes),
+            (growth.new, "new", growth.new_bytes),
+        )
+        if number
+    ]
+    about = "about " if would else ""
+    console.print(
+        line(
+            f"grown from {growth.base}: {', '.join(parts)}; "
+            f"a push sends {about}{si_bytes(growth.written_bytes)} and the indexes"
+        )
+    )

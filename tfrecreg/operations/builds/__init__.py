@@ -1,6 +1,8 @@
 """Making a build: a pure function of raw data, options and schema.
 
 - `request`: what is asked for, from arguments and `tfrecreg.toml`
+- `base`: the release that a build grows from
+- `growth`: what becomes of its shards
 - `plan`: the order of the items and the shards they go to, before any work starts
 - `shard`: one shard, or a segment of one, made in a worker
 - `make`: all shards through an engine
@@ -13,6 +15,6 @@
 from __future__ import annotations
 
 from tfrecreg.operations.builds.request import BuildRequest
-from tfrecreg.operations.builds.run import BuildResult, build, preview
+from tfrecreg.operations.builds.run import BuildResult, Growth, build, preview
 
-__all__ = ["BuildRequest", "BuildResult", "build", "preview"]
+__all__ = ["BuildRequest", "BuildResult", "Growth", "build", "preview"]

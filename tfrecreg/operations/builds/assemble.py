@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from blake3 import blake3
 
@@ -16,6 +17,7 @@ from tfrecreg.manifest import (
     FileEntry,
     Ledger,
     Manifest,
+    Parent,
     RawTotals,
     SchemaEntry,
     SourceEntry,
@@ -23,6 +25,8 @@ from tfrecreg.manifest import (
     seal,
 )
 from tfrecreg.manifest.canonical import canonical_json
+from tfrecreg.operations.builds.base import Base
+from tfrecreg.operations.builds.names import LABELS_NAME, LEDGER_NAME
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import MadeShard
@@ -30,10 +34,7 @@ from tfrecreg.records import hashed_write
 from tfrecreg.sources import Remark, Skipped
 from tfrecreg.storage import Storage
 
-__all__ = ["LABELS_NAME", "LEDGER_NAME", "assemble", "ledgers"]
-
-LABELS_NAME = "labels.json"
-LEDGER_NAME = "ledger.jsonl"
+__all__ = ["assemble", "ledgers"]
 
 
 def ledgers(plan: Plan, made: Sequence[MadeShard]) -> dict[str, Ledger]:
@@ -94,7 +95,7 @@ def assemble(
     splits, content = _splits(made, build)
     encoded = schema.encode("utf-8")
     codecs = getattr(prepared.source, "codecs", dict)
-    return seal(
+    manifest = seal(
         Manifest(
             format_version=FORMAT_VERSION,
             dataset=prepared.name,
@@ -115,8 +116,24 @@ def assemble(
             schema=SchemaEntry(blake3=blake3(encoded).hexdigest(), bytes=len(encoded)),
             compression=prepared.compression,
             codecs={"zlib": zlib.ZLIB_RUNTIME_VERSION, **codecs()},
+            base=_parent(plan.base),
         )
     )
+    return _as_released(manifest, plan.base)
+
+
+def _parent(base: Base | None) -> Parent | None:
+    if base is None or base.manifest.release is None:
+        return None
+    return Parent(version=base.manifest.release.version, digest=base.manifest.digest)
+
+
+def _as_released(manifest: Manifest, base: Base | None) -> Manifest:
+    """What the base was built as, where the build is that again: it did not grow."""
+    if base is None or base.manifest.release is None:
+        return manifest
+    same = seal(replace(manifest, base=base.manifest.base))
+    return same if same.digest == base.manifest.release.build else manifest
 
 
 def _write(build: Storage, path: str, data: bytes) -> FileEntry:

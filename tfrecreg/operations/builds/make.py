@@ -20,14 +20,14 @@ from tfrecreg.operations.builds.shard import (
     ShardTask,
     close_source,
     join_segments,
-    make_segment,
-    make_shard,
+    keep_shard,
+    make_part,
 )
 from tfrecreg.operations.progress import Progress
 from tfrecreg.storage import LocalStorage, is_temporary
 from tfrecreg.text import safe
 
-__all__ = ["engine_for", "make_all"]
+__all__ = ["engine_for", "make_all", "unchanged"]
 
 _ITEM_SECONDS, _BYTE_SECONDS = 60e-6, 3e-9
 """About what an item and a byte cost: a digit that becomes a PNG, a JPEG that goes in as it is."""
@@ -114,27 +114,57 @@ def _fresh(
     engine: Engine,
     progress: Progress,
 ) -> Generator[MadeShard, None, None]:
-    if engine.jobs == 1 or len(todo) >= _SHARDS_PER_JOB * engine.jobs:
-        with closing(engine.run(make_shard, (ShardTask(maker, shard) for shard in todo))) as whole:
-            for made in whole:
+    whole = engine.jobs == 1 or len(todo) >= _SHARDS_PER_JOB * engine.jobs
+    cuts = {shard.path: not whole and shard.base is None for shard in todo}
+    tasks = (task for shard in todo for task in _tasks(maker, scratch, shard, cuts[shard.path]))
+    with closing(engine.run(make_part, tasks)) as parts:
+        for shard in todo:
+            if cuts[shard.path]:
+                mine = islice(_told(parts, progress), sum(1 for _ in shard.segments()))
+                yield join_segments(maker, scratch, shard, mine)
+            else:
+                made = next(parts)
+                assert isinstance(made, MadeShard)
                 progress.advance(made.entry.records, made.entry.bytes)
                 yield made
-        return
-    with closing(engine.run(make_segment, _tasks(maker, scratch, todo))) as segments:
-        for shard in todo:
-            mine = islice(_told(segments, progress), sum(1 for _ in shard.segments()))
-            yield join_segments(maker, scratch, shard, mine)
 
 
 def _tasks(
-    maker: Maker, scratch: LocalStorage, todo: Sequence[PlannedShard]
-) -> Iterator[SegmentTask]:
-    for shard in todo:
-        for number, items in enumerate(shard.segments()):
-            yield SegmentTask(maker, scratch, f"{shard.path}.{number}", items)
+    maker: Maker, scratch: LocalStorage, shard: PlannedShard, cut: bool
+) -> Iterator[ShardTask | SegmentTask]:
+    if not cut:
+        yield ShardTask(maker, shard)
+        return
+    for number, items in enumerate(shard.segments()):
+        yield SegmentTask(maker, scratch, f"{shard.path}.{number}", items)
 
 
-def _told(segments: Iterator[MadeSegment], progress: Progress) -> Iterator[MadeSegment]:
-    for made in segments:
+def _told(parts: Iterator[MadeShard | MadeSegment], progress: Progress) -> Iterator[MadeSegment]:
+    for made in parts:
+        assert isinstance(made, MadeSegment)
         progress.advance(len(made.segment.index), made.segment.bytes)
         yield made
+
+
+def unchanged(
+    plan: Plan, prepared: Prepared, staged: LocalStorage, engine: Engine, progress: Progress
+) -> set[str]:
+    """The paths of planned shards that are those of the base, found by making their records.
+
+    Writes nothing; raises as :func:`make_all` does.
+    """
+    maker = Maker(staged, _pickled(prepared), plan.digest, prepared.compression)
+    candidates = [shard for shard in plan.shards if shard.base is not None]
+    progress.start(f"comparing {plan.dataset}", sum(len(shard.items) for shard in candidates))
+    found = set()
+    try:
+        tasks = (ShardTask(maker, shard) for shard in candidates)
+        with closing(engine.run(keep_shard, tasks)) as kept:
+            for shard, made in zip(candidates, kept, strict=True):
+                progress.advance(len(shard.items), 0)
+                if made is not None:
+                    found.add(shard.path)
+    finally:
+        progress.stop()
+        close_source()
+    return found

@@ -16,13 +16,13 @@ from itertools import pairwise
 from blake3 import blake3
 
 from tfrecreg.errors import PluginError, UsageError
+from tfrecreg.operations.builds.base import Base, BaseShard, Dealt, deal_from
+from tfrecreg.operations.builds.names import INDEX_FOLDER
 from tfrecreg.shards import ShardPolicy, bounds, shard_count, shard_name
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.text import safe
 
-__all__ = ["INDEX_FOLDER", "SEGMENT_BYTES", "Plan", "PlannedShard", "make_plan", "order_key"]
-
-INDEX_FOLDER = "index"
+__all__ = ["SEGMENT_BYTES", "Plan", "PlannedShard", "make_plan", "order_key"]
 
 SEGMENT_BYTES = 2 << 20
 """Small enough for all cores to end at about the same time, large enough to be worth a task."""
@@ -46,6 +46,10 @@ class PlannedShard:
     """The path of its index in the build's folder."""
     items: tuple[Item, ...]
     """In the order of the records."""
+    base: BaseShard | None = None
+    """The shard of the base that it is, if no record of these items changed."""
+    mended: bool = False
+    """It is a shard of the base that has lost items."""
 
     def segments(self) -> Iterator[tuple[Item, ...]]:
         """The items in stretches of about :data:`SEGMENT_BYTES`, which can be made apart.
@@ -71,6 +75,8 @@ class Plan:
     """Hex. Equal plans make equal bytes: the journal of a killed build is found by it."""
     remarks: tuple[Remark, ...] = ()
     """What the source remarked while it listed them, in order of split and key."""
+    base: Base | None = None
+    """The release that it grows from."""
 
     @property
     def items(self) -> int:
@@ -96,6 +102,7 @@ def make_plan(
     listed: Iterable[Item | Skipped | Remark],
     policy: ShardPolicy,
     salt: Mapping[str, str],
+    base: Base | None = None,
 ) -> Plan:
     """Order the items and deal them to shards.
 
@@ -105,10 +112,11 @@ def make_plan(
         policy: how many shards.
         salt: what else the bytes depend on (options, compression, the state of the raw data):
             part of the plan's digest.
+        base: the release to grow from; None for a fresh shuffle.
 
     Raises:
         PluginError: the source lists a key twice, or a split that no file name can hold.
-        UsageError: there are no items.
+        UsageError: there are no items, or an index of the base is damaged.
     """
     splits: dict[str, list[tuple[bytes, Item]]] = defaultdict(list)
     skipped: list[Skipped] = []
@@ -128,9 +136,12 @@ def make_plan(
     hasher = blake3(b"tfrecreg plan v1\n")
     for name, value in sorted(salt.items()):
         hasher.update(f"{name}={value}\n".encode("utf-8", "surrogateescape"))
+    if base is not None:
+        hasher.update(f"base={base.manifest.digest}\n".encode())
     shards: list[PlannedShard] = []
     for split in sorted(splits):
-        shards.extend(_deal(dataset, split, splits.pop(split), policy))
+        ordered = _ordered(split, splits.pop(split))
+        shards.extend(_named(dataset, split, _deal(split, ordered, policy, base)))
     for shard in shards:
         hasher.update(f"{shard.path} {len(shard.items)}\n".encode())
         for items in shard.segments():
@@ -141,20 +152,42 @@ def make_plan(
             hasher.update(b"".join(told))
     skipped.sort(key=lambda each: (each.split, each.key))
     remarks.sort()
-    return Plan(dataset, tuple(shards), tuple(skipped), hasher.hexdigest(), tuple(remarks))
+    return Plan(dataset, tuple(shards), tuple(skipped), hasher.hexdigest(), tuple(remarks), base)
 
 
-def _deal(
-    dataset: str, split: str, keyed: list[tuple[bytes, Item]], policy: ShardPolicy
-) -> list[PlannedShard]:
+def _ordered(split: str, keyed: list[tuple[bytes, Item]]) -> list[Item]:
     keyed.sort(key=lambda pair: (pair[0], pair[1].key))
     for (_, left), (_, right) in pairwise(keyed):
         if left.key == right.key:
             raise PluginError(f"the source lists `{safe(left.key)}` twice in the split `{split}`")
-    count = shard_count(policy, len(keyed), sum(item.size for _, item in keyed))
-    planned = []
-    for number, (start, stop) in enumerate(bounds(len(keyed), count)):
-        path = shard_name(dataset, split, number, count)
-        items = tuple(item for _, item in keyed[start:stop])
-        planned.append(PlannedShard(split, number, path, f"{INDEX_FOLDER}/{path}.index", items))
-    return planned
+    return [item for _, item in keyed]
+
+
+def _deal(
+    split: str, ordered: list[Item], policy: ShardPolicy, base: Base | None
+) -> Iterator[Dealt]:
+    if base is not None:
+        kept, ordered = deal_from(base, split, ordered)
+        yield from kept
+        if kept:
+            policy = _of_growth(policy, base.of_split(split))
+    if ordered:
+        count = shard_count(policy, len(ordered), sum(item.size for item in ordered))
+        for start, stop in bounds(len(ordered), count):
+            yield Dealt(tuple(ordered[start:stop]))
+
+
+def _of_growth(policy: ShardPolicy, shards: list[BaseShard]) -> ShardPolicy:
+    """What was asked of a number of shards is, of those that are added, asked of their size."""
+    if policy.shards is None and policy.hosts is None:
+        return policy
+    size = sum(shard.entry.payload_bytes for shard in shards) // len(shards)
+    return ShardPolicy(shard_size=max(1, size))
+
+
+def _named(dataset: str, split: str, dealt: Iterable[Dealt]) -> Iterator[PlannedShard]:
+    every = list(dealt)
+    for number, each in enumerate(every):
+        path = shard_name(dataset, split, number, len(every))
+        index = f"{INDEX_FOLDER}/{path}.index"
+        yield PlannedShard(split, number, path, index, each.items, each.base, each.mended)

@@ -35,6 +35,9 @@ class BuildRequest:
     policy: ShardPolicy | None = None
     compression: Literal["none", "gzip"] | None = None
     max_skipped: SkipLimit | None = None
+    base: str | None = None
+    """The release to grow from: a version or a reference, or ``none``. None for the latest one,
+    unless the number of shards is asked for or another compression: then everything is new."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

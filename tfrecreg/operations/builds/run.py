@@ -12,7 +12,8 @@ from tfrecreg.errors import RawDataError, RefusedError
 from tfrecreg.gate import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers
-from tfrecreg.operations.builds.make import engine_for, make_all
+from tfrecreg.operations.builds.growth import Growth, choose_base, growth_of
+from tfrecreg.operations.builds.make import engine_for, make_all, unchanged
 from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.operations.builds.remember import BuildRecord, raw_files, raw_state, remember
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
@@ -25,7 +26,7 @@ from tfrecreg.schema import parse_schema
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 
-__all__ = ["BuildResult", "Preview", "build", "preview"]
+__all__ = ["BuildResult", "Growth", "Preview", "build", "preview"]
 
 _READ_BACK = ("crc", "manifest", "schema")
 """What a build has to pass before it may take the old one's place."""
@@ -42,6 +43,8 @@ class BuildResult:
     """Of reading it back."""
     resumed: int
     """Shards that an earlier, killed run had finished."""
+    growth: Growth | None
+    """What became of the base's shards; None without one."""
     unchanged: bool
     """Whether the build that was there is the same to the byte."""
 
@@ -55,6 +58,8 @@ class Preview:
     raw: RawTotals
     found: Mapping[str, str]
     """What the source says of the raw data, where it says anything: ``{"layout": …}``."""
+    growth: Growth | None
+    """What it would keep of its base, and write; None without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,15 +72,31 @@ class _Begun:
     schema_is_new: bool
 
 
-def preview(registry: Registry, request: BuildRequest) -> Preview:
-    """Plan, and write nothing.
+def preview(
+    registry: Registry,
+    request: BuildRequest,
+    *,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> Preview:
+    """Plan, and write nothing. With a base, its records are made and compared.
 
     Raises:
         UsageError: as :func:`build` does before its work starts.
+        FailureError: a plugin or a worker failed.
     """
     begun = _begin(registry, request)
+    plan = begun.plan
     describe = getattr(begun.prepared.source, "describe", dict)
-    return Preview(plan=begun.plan, prepared=begun.prepared, raw=begun.raw, found=describe())
+    growth = None
+    if plan.base is not None:
+        engine = engine_for(plan, engine or LocalEngine(1))
+        nowhere = LocalStorage(f"{registry.storage.root}/{layout.STAGE}")
+        kept = unchanged(plan, begun.prepared, nowhere, engine, progress)
+        growth = growth_of(plan, kept, {})
+    return Preview(
+        plan=plan, prepared=begun.prepared, raw=begun.raw, found=describe(), growth=growth
+    )
 
 
 def build(
@@ -125,6 +146,11 @@ def build(
             folder=layout.build_folder(name),
             report=report,
             resumed=resumed,
+            growth=growth_of(
+                begun.plan,
+                {shard.entry.path for shard in made if shard.kept},
+                {shard.entry.path: shard.entry.bytes for shard in made},
+            ),
             unchanged=unchanged,
         )
 
@@ -139,7 +165,8 @@ def _begin(registry: Registry, request: BuildRequest) -> _Begun:
     salt["compression"] = prepared.compression
     salt["source"] = f"{prepared.distribution} {prepared.version} {prepared.source_name}"
     salt["raw"] = raw_state(files)
-    plan = make_plan(request.name, prepared.source.items(), prepared.policy, salt)
+    base = choose_base(registry, request, prepared)
+    plan = make_plan(request.name, prepared.source.items(), prepared.policy, salt, base)
     return _Begun(
         prepared=prepared,
         plan=plan,

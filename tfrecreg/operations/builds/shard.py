@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import PurePosixPath
 from typing import Literal
 
 from tfrecreg.digests import record_digest
-from tfrecreg.errors import PluginError, TfrecregError
+from tfrecreg.errors import PluginError, StorageError, TfrecregError
 from tfrecreg.example import encode
 from tfrecreg.manifest import FileEntry, ShardEntry
 from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.records import Segment, SegmentWriter, ShardWriter, Written
+from tfrecreg.records.hashing import hash_file
 from tfrecreg.sources import Item, Remark, Skipped, Source
 from tfrecreg.sources import Written as WrittenItem
 from tfrecreg.storage import Storage
@@ -31,6 +33,8 @@ __all__ = [
     "ShardTask",
     "close_source",
     "join_segments",
+    "keep_shard",
+    "make_part",
     "make_segment",
     "make_shard",
 ]
@@ -105,6 +109,13 @@ class MadeShard:
     skipped: list[Skipped] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     """On the items that were written."""
+    kept: bool = False
+    """It is a shard of the base, as it was."""
+
+
+def make_part(task: ShardTask | SegmentTask) -> MadeShard | MadeSegment:
+    """Make a whole shard, or a segment."""
+    return make_shard(task) if isinstance(task, ShardTask) else make_segment(task)
 
 
 def make_shard(task: ShardTask) -> MadeShard:
@@ -116,6 +127,9 @@ def make_shard(task: ShardTask) -> MadeShard:
         StorageError: the disk said no.
     """
     maker, shard = task.maker, task.shard
+    kept = keep_shard(task)
+    if kept is not None and _link(maker, shard):
+        return kept
     notes = _Notes()
     with ShardWriter(
         maker.stage, shard.path, compression=maker.compression, index_path=shard.index
@@ -124,6 +138,58 @@ def make_shard(task: ShardTask) -> MadeShard:
             _write(maker, items, writer, notes)
             writer.end_member()
     return _made(shard, writer.written, notes)
+
+
+def keep_shard(task: ShardTask) -> MadeShard | None:
+    """The shard of the base, if it is what the items become today; None if not. Writes nothing.
+
+    Raises as :func:`make_shard` does.
+    """
+    maker, shard, base = task.maker, task.shard, task.shard.base
+    if base is None:
+        return None
+    index = base.read_index()
+    source = _source(maker.plan, maker.source)
+    notes = _Notes()
+    at = 0
+    for item in shard.items:
+        made = _example(source, item, notes)
+        if isinstance(made, Skipped):
+            notes.skipped.append(made)
+            continue
+        same = at < len(index) and index.key(at) == item.key
+        if not same or record_digest(made) != index.digests[at].tobytes():
+            return None
+        at += 1
+    if at != len(index):
+        return None
+    return MadeShard(
+        entry=replace(base.entry, path=shard.path, index=shard.index),
+        index=replace(base.index, path=shard.index),
+        features=notes.features,
+        skipped=notes.skipped,
+        remarks=notes.remarks,
+        kept=True,
+    )
+
+
+def _link(maker: Maker, shard: PlannedShard) -> bool:
+    """Bring a shard of the base and its index into the stage; False where its bytes are not here,
+    or not what they were: then it is made again.
+    """
+    base = shard.base
+    if base is None or base.path is None:
+        return False
+    try:
+        if hash_file(base.storage, base.path)[1] != base.entry.blake3:
+            return False
+    except StorageError:
+        return False
+    folder = PurePosixPath(maker.stage.root).relative_to(base.storage.root)
+    for source, target in ((base.path, shard.path), (base.index_path, shard.index)):
+        maker.stage.remove(target)  # a killed run may have left it
+        base.storage.link(source, str(folder / target))
+    return True
 
 
 def make_segment(task: SegmentTask) -> MadeSegment:

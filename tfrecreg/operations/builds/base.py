@@ -1,0 +1,203 @@
+"""Growing from a release: its shards stay where nothing in them changed.
+
+- A shard of the base keeps its items, in its order. What is gone from the raw data leaves it.
+- Items that the base has not go into new shards, in the order of every plan.
+- Small shards at the end of a split are merged with what is added, as long as they are a tenth of
+  it at most: so growth writes what was added and little more, and tails do not pile up.
+
+Whether an item's record changed, only its record can tell: it is made and compared by its digest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+from blake3 import blake3
+
+from tfrecreg.errors import MissingFileError, UsageError
+from tfrecreg.index import Index, read_index
+from tfrecreg.manifest import FileEntry, Manifest, ShardEntry
+from tfrecreg.operations.builds.names import LEDGER_NAME
+from tfrecreg.registry import Registry, layout, resolve
+from tfrecreg.sources import Item
+from tfrecreg.storage import Storage
+
+__all__ = ["Base", "BaseShard", "Dealt", "deal_from", "find_base"]
+
+_INDEX_LIMIT = 1 << 34
+_MERGED = 10
+"""What is merged is at most this part of what is added."""
+_SMALL = 64 << 20
+"""Bytes of a shard from which on it is none of the small ones: the least of TFDS's rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaseShard:
+    """A shard of the base. Picklable."""
+
+    storage: Storage
+    """The registry."""
+    entry: ShardEntry
+    index: FileEntry
+    index_path: str
+    """Where its index is, in the registry."""
+    path: str | None
+    """Where its bytes are, in the registry; None where they are not on this machine."""
+
+    def read_index(self) -> Index:
+        """Its index, as it was released.
+
+        Raises:
+            UsageError: it is damaged.
+        """
+        data = self.storage.read(self.index_path, limit=_INDEX_LIMIT)
+        if blake3(data).hexdigest() != self.index.blake3:
+            raise UsageError(
+                f"the index `{self.index_path}` is damaged",
+                hint="restore it, or build with `--base none`",
+            )
+        return read_index(data, self.index_path)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The release that a build grows from."""
+
+    name: str
+    """As a user writes it: ``mnist@1.0.0``."""
+    manifest: Manifest
+    shards: tuple[BaseShard, ...]
+    skipped: frozenset[tuple[str, str]] = frozenset()
+    """Split and key of items that had no record, as far as its ledger is on this machine."""
+
+    def of_split(self, split: str) -> list[BaseShard]:
+        """The shards of a split, in their order."""
+        return [shard for shard in self.shards if shard.entry.split == split]
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """Items of one shard to be, and the base's shard that they lay in."""
+
+    items: tuple[Item, ...]
+    base: BaseShard | None = None
+    """None for a new shard, and for one that lost items."""
+    mended: bool = False
+    """Whether it is a shard of the base that lost items."""
+
+
+def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | None:
+    """The base that was asked for, or the latest release.
+
+    Args:
+        registry: where releases are.
+        dataset: the dataset to build.
+        wanted: ``none``, a version, or a reference to a release; None for the latest, if any.
+
+    Raises:
+        UsageError: there is no such release, or its indexes are not on this machine.
+    """
+    if wanted == "none" or (wanted is None and not registry.versions(dataset)):
+        return None
+    text = wanted if wanted is not None and "@" in wanted else f"{dataset}@{wanted or 'latest'}"
+    resolved = resolve(registry, text)
+    if resolved.dataset != dataset:
+        raise UsageError(
+            f"`--base {text}` is a release of another dataset than `{dataset}`",
+            hint=f"`tfrecreg log {dataset}` shows its releases",
+        )
+    files = {entry.path: entry for entry in resolved.manifest.files}
+    shards = []
+    for entry in resolved.manifest.shards:
+        index = files.get(entry.index)
+        place = _index_place(registry, resolved.folder, entry, index)
+        if index is None or place is None:
+            raise UsageError(
+                f"the index of `{entry.path}` of the base `{resolved.name}` is not on this machine",
+                hint=f"bring its bytes back: tfrecreg pull {resolved.name}; or build afresh: "
+                "--base none",
+            )
+        path = f"{resolved.folder}/{entry.path}" if resolved.folder is not None else None
+        if path is not None and registry.storage.stat(path) is None:
+            path = None
+        shards.append(BaseShard(registry.storage, entry, index, place, path))
+    skipped = frozenset(_skipped(registry, resolved.folder))
+    return Base(resolved.name, resolved.manifest, tuple(shards), skipped)
+
+
+def _skipped(registry: Registry, folder: str | None) -> Iterator[tuple[str, str]]:
+    if folder is None:
+        return
+    try:
+        lines = registry.storage.read(f"{folder}/{LEDGER_NAME}", limit=_INDEX_LIMIT).splitlines()
+    except MissingFileError:
+        return  # an adopted build has none
+    for line in lines:
+        entry = msgspec.json.decode(line)
+        if "times" not in entry:
+            yield entry["split"], entry["key"]
+
+
+def _index_place(
+    registry: Registry, folder: str | None, entry: ShardEntry, index: FileEntry | None
+) -> str | None:
+    if index is None:
+        return None
+    places = [layout.cached_index(index.blake3)]
+    if folder is not None:
+        places.append(f"{folder}/{entry.index}")
+    for place in places:
+        try:
+            data = registry.storage.read(place, limit=_INDEX_LIMIT)
+        except MissingFileError:
+            continue
+        if blake3(data).hexdigest() == index.blake3:
+            return place
+    return None
+
+
+def deal_from(base: Base, split: str, ordered: Sequence[Item]) -> tuple[list[Dealt], list[Item]]:
+    """Give the items of a split to the shards that they lay in.
+
+    What had no record in the base goes with the last of its shards: as long as it has none, that
+    shard stays as it is, and no shard is made for nothing.
+
+    Args:
+        base: what to grow from.
+        split: the split.
+        ordered: the split's items, in the order of a plan.
+
+    Returns:
+        the shards that stay, whole or without what is gone; and the items for new shards, in the
+        order of a plan: those that the base has not, and those of small shards at its end.
+    """
+    left = {item.key: item for item in ordered}
+    dealt = list(_kept(base.of_split(split), left))
+    if dealt:
+        again = tuple(item for item in left.values() if (split, item.key) in base.skipped)
+        dealt[-1] = replace(dealt[-1], items=dealt[-1].items + again)
+        for item in again:
+            del left[item.key]
+    added = sum(item.size for item in left.values())
+    merged = 0
+    while dealt:
+        last = dealt[-1]
+        size = sum(item.size for item in last.items)
+        if not left or size >= _SMALL or (merged + size) * _MERGED > added:
+            break
+        merged += size
+        left.update((item.key, item) for item in dealt.pop().items)
+    return dealt, [item for item in ordered if item.key in left]
+
+
+def _kept(shards: Sequence[BaseShard], left: dict[str, Item]) -> Iterator[Dealt]:
+    """Take from `left` what each shard of the base holds."""
+    for shard in shards:
+        index = shard.read_index()
+        keys = [index.key(number) for number in range(len(index))]
+        items = tuple(left.pop(key) for key in keys if key in left)
+        if items:
+            whole = len(items) == len(keys)
+            yield Dealt(items, shard if whole else None, mended=not whole)
