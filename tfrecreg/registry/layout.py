@@ -8,6 +8,7 @@ __all__ = [
     "BUILDS",
     "IGNORES",
     "IGNORE_ALL",
+    "INDEXES",
     "RELEASES",
     "SCHEMA_NAME",
     "STAGE",
@@ -32,6 +33,8 @@ VERSIONS = "versions"
 STATE = ".tfrecreg"
 """What belongs to this machine alone; ignores itself."""
 STAGE = f"{STATE}/stage"
+INDEXES = f"{STATE}/cache/index"
+"""Copies of indexes of releases."""
 IGNORE_ALL = b"*\n"
 """An ignore file of git or DVC that ignores its whole folder, itself among it."""
 IGNORES = tuple(
@@ -74,7 +77,7 @@ def build_record(dataset: str) -> str:
 
 def cached_index(digest: str) -> str:
     """A copy of the index file whose blake3 this is: releases stay comparable."""
-    return f"{STATE}/cache/index/{digest[:2]}/{digest[2:]}"
+    return f"{INDEXES}/{digest[:2]}/{digest[2:]}"
 
 
 def lock_path(dataset: str) -> str:

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from tfrecreg.errors import FailureError, MissingExtraError, StorageError
+from tfrecreg.errors import FailureError, MissingExtraError, StorageError, TfrecregError
 from tfrecreg.storage.paths import path_text
 from tfrecreg.text import safe
 from tfrecreg.tracking.git import work_tree
 
-__all__ = ["available", "initialise", "initialised", "pointer", "track"]
+__all__ = ["available", "initialise", "initialised", "opened", "pointer", "track"]
 
 _STATE = ".tfrecreg/dvc"
 _LOGGERS = ("dvc", "dvc_data", "dvc_objects", "scmrepo")
@@ -79,15 +80,31 @@ def track(root: str, folder: str) -> str:
     """
     # DVC takes a path that leads through a symbolic link for one outside its repository.
     where = Path(root).resolve()
-    with _quiet(root, f"dvc add {folder}"):
-        from dvc.repo import Repo
-
-        with Repo(str(where)) as repo:
-            stages = repo.add(str(where / folder))
-            value = stages[0].outs[0].hash_info.value
+    with opened(root, f"dvc add {folder}") as repo:
+        stages = repo.add(str(where / folder))
+        value = stages[0].outs[0].hash_info.value
     if not isinstance(value, str):
         raise FailureError(f"DVC tracked `{safe(folder)}` and named no hash of it")
     return value
+
+
+@contextlib.contextmanager
+def opened(root: str, command: str) -> Iterator[Any]:
+    """The DVC repository that `root` lies in, as `dvc.repo.Repo`.
+
+    Args:
+        root: the registry's root.
+        command: what a user types for the same, to see all that DVC says.
+
+    Raises:
+        FailureError: DVC refused.
+        MissingExtraError: DVC is not installed.
+    """
+    with _quiet(root, command):
+        from dvc.repo import Repo
+
+        with Repo(str(Path(root).resolve())) as repo:
+            yield repo
 
 
 @contextlib.contextmanager
@@ -117,6 +134,8 @@ def _quiet(root: str, command: str) -> Iterator[None]:
             for logger in levels:
                 logger.setLevel(logging.CRITICAL)
             yield
+    except TfrecregError:
+        raise
     except Exception as error:
         # What DVC raises has no common base: its own errors, its libraries', the system's.
         lines = str(error).strip().splitlines() or [type(error).__name__]

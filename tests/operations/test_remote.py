@@ -1,0 +1,264 @@
+"""Releases go to a real DVC remote and come back; a flipped bit in between is found."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
+
+from tests_support import flip, tree
+
+from tfrecreg.cli.main import main
+from tfrecreg.errors import FailureError, ManifestError, RefusedError, UsageError
+from tfrecreg.operations.builds import BuildRequest, build
+from tfrecreg.operations.check import check
+from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.init import init
+from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.operations.remote import gc, pull, push
+from tfrecreg.registry import Registry, open_registry
+from tfrecreg.shards import ShardPolicy
+from tfrecreg.storage import LocalStorage
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    command = ["git", *identity, "-C", str(folder), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def made(root: Path, seed: int, version: str) -> None:
+    """Build digits, release and commit them."""
+    raw = root.with_name(f"raw{seed}")
+    write_digits(LocalStorage(raw), train=30, test=5, seed=seed)
+    registry = open_registry(root)
+    request = BuildRequest(
+        name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=2)
+    )
+    build(registry, request)
+    release(registry, ReleaseRequest(name="digits", version=version))
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", version)
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A git repository with two releases and a DVC remote that has none."""
+    folder = tmp_path_factory.mktemp("released")
+    root = folder / "registry"
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    init(root)
+    url = folder / "remote"
+    subprocess.run(["dvc", "remote", "add", "-q", "-d", "store", str(url)], cwd=root, check=True)
+    made(root, 1, "1.0.0")
+    made(root, 2, "2.0.0")
+    return folder
+
+
+@pytest.fixture
+def root(released: Path, tmp_path: Path) -> Path:
+    shutil.copytree(released, tmp_path / "story", symlinks=True)
+    root = tmp_path / "story/registry"
+    config = root / ".dvc/config"
+    config.write_text(config.read_text().replace(str(released), str(tmp_path / "story")))
+    return root
+
+
+def cloned(root: Path) -> Path:
+    """The repository on another machine: what git has, and nothing else."""
+    other = root.with_name("clone")
+    git(root, "commit", "-qam", "remote", "--allow-empty")
+    git(root.parent, "clone", "-q", str(root), str(other))
+    return other
+
+
+def objects(root: Path) -> dict[str, bytes]:
+    return tree(root / ".dvc/cache/files/md5")
+
+
+def clean(root: Path, reference: str) -> bool:
+    (report,) = check([reference], registry=str(root))
+    return report.status == "pass"
+
+
+def test_what_was_pushed_is_pulled_elsewhere_byte_for_byte(root: Path) -> None:
+    registry = open_registry(root)
+    result = push(registry)
+    assert result.releases == ("digits@1.0.0", "digits@2.0.0")
+    assert result.objects > 10
+    assert push(registry, ["digits@1.0.0"]).objects == 0
+    other = cloned(root)
+    pulled = pull(open_registry(other), "digits@1.0.0")
+    assert pulled.folder == "versions/digits/1.0.0"
+    assert pulled.files == len(
+        [path for path in (other / pulled.folder).rglob("*") if path.is_file()]
+    )
+    assert clean(other, "digits@1.0.0")
+    again = pull(open_registry(other), "digits@1.0.0")
+    assert (again.files, again.folder) == (0, pulled.folder)
+
+
+def test_a_release_that_is_still_the_build_is_here(root: Path) -> None:
+    result = pull(open_registry(root), "digits@2.0.0")
+    assert (result.folder, result.files) == ("data/digits", 0)
+
+
+def test_without_a_remote_the_cache_will_do(root: Path) -> None:
+    (root / ".dvc/config").write_text("")
+    assert pull(open_registry(root), "digits@1.0.0").files > 5
+    assert clean(root, "digits@1.0.0")
+
+
+def rot(path: Path, at: int) -> None:
+    """Flip a bit as a disk does: the file's times and permissions are what they were."""
+    status = path.stat()
+    path.chmod(0o644)
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    path.chmod(status.st_mode)
+
+
+def shard_object(root: Path, registry: Registry, place: Path) -> Path:
+    """The object that holds the first shard of 1.0.0."""
+    size = registry.release_manifest("digits", registry.versions("digits")[0]).shards[0].bytes
+    (found,) = [path for path in place.rglob("*") if path.is_file() and path.stat().st_size == size]
+    return found
+
+
+@pytest.mark.parametrize("where", ["cache", "remote"])
+def test_a_flipped_bit_is_found_where_dvc_says_all_is_well(root: Path, where: str) -> None:
+    registry = open_registry(root)
+    push(registry)
+    place = root / ".dvc/cache" if where == "cache" else root.with_name("remote")
+    victim = shard_object(root, registry, place)
+    rot(victim, 200)
+    if where == "remote":
+        shutil.rmtree(root / ".dvc/cache")
+    with pytest.raises((RefusedError, FailureError)) as caught:
+        pull(registry, "digits@1.0.0")
+    if where == "cache":
+        assert "is not what was released: its blake3 should be" in str(caught.value)
+        assert str(victim) in caught.value.hint
+    assert not (root / "versions/digits/1.0.0").exists()
+    assert not list((root / ".tfrecreg/stage").glob("versions-*"))
+
+
+def test_dvc_checks_out_a_flipped_bit_and_check_names_its_place(root: Path) -> None:
+    registry = open_registry(root)
+    size = registry.release_manifest("digits", registry.versions("digits")[1]).shards[0].bytes
+    for path in (root / ".dvc/cache").rglob("*"):
+        if path.is_file() and path.stat().st_size == size:
+            rot(path, 200)
+    shutil.rmtree(root / "data/digits")
+    run = {"cwd": root, "check": True, "capture_output": True, "text": True}
+    subprocess.run(["dvc", "checkout", "-q"], **run)
+    told = subprocess.run(["dvc", "status"], **run).stdout
+    assert "up to date" in told
+    (report,) = check(["digits"], registry=str(root))
+    (finding,) = [each for each in report.findings if each.code == "CRC002"]
+    (place,) = finding.locations
+    assert (place.shard, place.record, place.offset) == (
+        "digits-test.tfrecord-00000-of-00002",
+        0,
+        0,
+    )
+
+
+def test_gc_lists_first_and_removes_what_nothing_refers_to(root: Path) -> None:
+    registry = open_registry(root)
+    before = tree(root)
+    assert gc(registry) == []
+    (root / ".tfrecreg/stage/release-digits-9.0.0-abcd").mkdir(parents=True)
+    (root / ".tfrecreg/stage/release-digits-9.0.0-abcd/x").write_bytes(b"12345")
+    kept = objects(root)
+    git(root, "checkout", "-q", "-b", "trial")
+    made(root, 3, "3.0.0")
+    git(root, "checkout", "-q", "main")
+    subprocess.run(["dvc", "checkout", "-q"], cwd=root, check=True, capture_output=True)
+    pull(registry, "digits@1.0.0")
+    push(registry)
+    found = gc(registry)
+    assert {each.kind for each in found} == {"stage", "version"}
+    git(root, "branch", "-qD", "trial")
+    git(root, "reflog", "expire", "--expire=now", "--all")
+    found = gc(registry)
+    assert {each.kind for each in found} == {"stage", "version", "dvc", "index"}
+    assert [each.bytes for each in found if each.kind == "stage"] == [5]
+    assert gc(registry) == found
+    assert gc(registry, apply=True) == found
+    assert gc(registry) == []
+    assert objects(root) == kept
+    after = tree(root)
+    mine = [name for name in before if name.startswith(("data/", "registry/", "schemas/"))]
+    assert {name: after[name] for name in mine} == {name: before[name] for name in mine}
+
+
+def test_gc_leaves_what_others_put_under_dvc(root: Path) -> None:
+    other = root / "others"
+    other.mkdir()
+    (other / "a").write_bytes(b"somebody's")
+    subprocess.run(["dvc", "add", "-q", "others"], cwd=root, check=True, capture_output=True)
+    kept = objects(root)
+    (root / "others.dvc").unlink()
+    gc(open_registry(root), apply=True)
+    assert objects(root) == kept
+
+
+def test_gc_removes_nothing_while_a_manifest_cannot_be_read(root: Path) -> None:
+    stage = root / ".tfrecreg/stage/release-digits-9.0.0-abcd"
+    stage.mkdir(parents=True)
+    flip(root / "registry/digits/1.0.0/manifest.json", 300)
+    with pytest.raises(ManifestError):
+        gc(open_registry(root), apply=True)
+    assert stage.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["push", "digits@3.0.0"], 2, "no release `digits@3.0.0`"),
+        (["push", "nothing"], 2, "no dataset `nothing`"),
+        (["push", "--remote", "moon"], 2, "DVC knows no remote `moon`"),
+        (["pull", "digits"], 2, "`digits` is a build, and only releases are pulled"),
+        (["pull", "digits@9.0.0"], 2, "no release `digits@9.0.0`"),
+    ],
+)
+def test_errors_are_one_line_with_a_hint(root, arguments, code, message, capsys) -> None:
+    assert main(["-C", str(root), *arguments]) == code
+    error = capsys.readouterr().err
+    assert message in error
+    assert "hint:" in error
+
+
+def test_a_remote_without_the_release_says_who_has_to_push(root, capsys) -> None:
+    shutil.rmtree(root / ".dvc/cache")
+    assert main(["-C", str(root), "pull", "digits@1.0.0"]) == 3
+    assert "tfrecreg push" in capsys.readouterr().err
+
+
+def test_the_commands_speak_json(root, capsys) -> None:
+    assert main(["-C", str(root), "push", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["releases"] == ["digits@1.0.0", "digits@2.0.0"]
+    assert main(["-C", str(root), "pull", "digits@1.0.0", "--json"]) == 0
+    (pulled,) = json.loads(capsys.readouterr().out)["releases"]
+    assert pulled["folder"] == "versions/digits/1.0.0"
+    assert main(["-C", str(root), "gc", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["removed"] is False
+    assert [each["kind"] for each in document["items"]] == ["version"]
+
+
+def test_outside_a_dvc_repository_nothing_is_kept_to_push(tmp_path: Path) -> None:
+    init(tmp_path, with_dvc=False)
+    with pytest.raises(UsageError, match="there is no release that DVC keeps"):
+        push(open_registry(tmp_path))

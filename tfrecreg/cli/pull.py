@@ -1,0 +1,33 @@
+"""`tfrecreg pull`."""
+
+from __future__ import annotations
+
+import click
+
+from tfrecreg.cli.common import Face, json_option
+
+
+@click.command(name="pull")
+@click.argument("references", nargs=-1, required=True, metavar="REF..")
+@click.option("-r", "--remote", metavar="NAME", help="The DVC remote. Default: DVC's default one.")
+@json_option
+@click.pass_obj
+def command(face: Face, references: tuple[str, ...], remote: str | None) -> None:
+    """Bring the bytes of releases to this machine.
+
+    They come to versions/NAME/VERSION, unless they are here already. Each file is hashed and
+    compared with what was released, whether it comes from DVC's cache or from the remote.
+    """
+    from dataclasses import asdict
+
+    from tfrecreg.operations.remote import pull
+
+    registry, progress = face.open(), face.progress()
+    results = [pull(registry, each, remote=remote, progress=progress) for each in references]
+    if face.as_json:
+        face.print_json({"releases": [asdict(each) for each in results]})
+        return
+    from tfrecreg.report.remote import print_pull
+
+    for result in results:
+        print_pull(face.out, result)

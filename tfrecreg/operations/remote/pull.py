@@ -1,0 +1,157 @@
+"""The bytes of a release to `versions/`, every one of them verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+
+from blake3 import blake3
+
+from tfrecreg.errors import MissingFileError, RefusedError, UsageError
+from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
+from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.operations.remote.push import expect_kept
+from tfrecreg.registry import Registry, Resolved, layout, resolve
+from tfrecreg.registry.lock import locked
+from tfrecreg.storage import LocalStorage
+from tfrecreg.text import safe
+from tfrecreg.tracking import cloud
+
+__all__ = ["PullResult", "pull"]
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullResult:
+    """Where a release's bytes are."""
+
+    name: str
+    """``mnist@1.0.0``."""
+    folder: str
+    """In the registry."""
+    files: int
+    """That were brought there; 0 where all of it was here."""
+    bytes: int
+
+
+def pull(
+    registry: Registry, reference: str, *, remote: str | None = None, progress: Progress = SILENT
+) -> PullResult:
+    """Bring the bytes of a release to this machine.
+
+    They are taken from DVC's cache, and fetched into it where they are missing. DVC does not look
+    at what its cache holds; here each file is hashed while it is copied.
+
+    Args:
+        registry: where the release is.
+        reference: of a release.
+        remote: DVC's name of it; None for its default one.
+        progress: told of the bytes.
+
+    Raises:
+        UsageError: no such release, DVC does not keep it, or no such remote.
+        RefusedError: what DVC holds is not what was released. Nothing is put in its place.
+        FailureError: DVC or the disk failed.
+    """
+    resolved = resolve(registry, reference)
+    if resolved.version is None:
+        raise UsageError(
+            f"`{resolved.name}` is a build, and only releases are pulled",
+            hint=f"{resolved.name}@latest, or `dvc pull {layout.build_folder(resolved.name)}.dvc`",
+        )
+    folder = _here(registry, resolved)
+    if folder is not None:
+        return PullResult(name=resolved.name, folder=folder, files=0, bytes=0)
+    value = expect_kept(resolved)
+    with locked(registry, resolved.dataset, lambda: progress.note("waiting for another command")):
+        progress.note(f"dvc fetch: {resolved.name}")
+        held = {
+            each.path: each.cached for each in cloud.fetch(registry.storage.root, value, remote)
+        }
+        target = layout.version_folder(resolved.dataset, resolved.version)
+        stage = f"{layout.STAGE}/versions-{resolved.dataset}-{resolved.version}-{token_hex(4)}"
+        staged = LocalStorage(f"{registry.storage.root}/{stage}")
+        progress.start(f"bringing {resolved.name}", 0)
+        try:
+            size = _bring(resolved, held, staged, progress)
+            registry.storage.replace_dir(stage, target)
+        finally:
+            progress.stop()
+            registry.storage.remove(stage)
+    return PullResult(
+        name=resolved.name, folder=target, files=len(_expected(resolved.manifest)) + 1, bytes=size
+    )
+
+
+def _here(registry: Registry, resolved: Resolved) -> str | None:
+    """The folder, if every file of it is there with its size. Whether it is whole is `check`'s."""
+    if resolved.folder is None or not resolved.proven:
+        return None
+    storage = registry.storage
+    for path, (size, _) in _expected(resolved.manifest).items():
+        entry = storage.stat(f"{resolved.folder}/{path}")
+        if entry is None or entry.size != size:
+            return None
+    return resolved.folder
+
+
+def _expected(manifest: Manifest) -> dict[str, tuple[int, str]]:
+    """Each file but the manifest, with its bytes and its blake3."""
+    shards = {entry.path: (entry.bytes, entry.blake3) for entry in manifest.shards}
+    return shards | {entry.path: (entry.bytes, entry.blake3) for entry in manifest.files}
+
+
+def _bring(
+    resolved: Resolved, held: dict[str, str], staged: LocalStorage, progress: Progress
+) -> int:
+    total = 0
+    for path, (_, digest) in _expected(resolved.manifest).items():
+        found, size = _copy(resolved, held, path, staged)
+        if found != digest:
+            raise _other(resolved, path, held[path], digest, found)
+        progress.advance(0, size)
+        total += size
+    _copy(resolved, held, MANIFEST_NAME, staged)
+    release = resolved.manifest.release
+    assert release is not None
+    manifest = parse_manifest(staged.read(MANIFEST_NAME), MANIFEST_NAME)
+    if manifest.digest != release.build:
+        raise _other(resolved, MANIFEST_NAME, held[MANIFEST_NAME], release.build, manifest.digest)
+    return total
+
+
+def _copy(
+    resolved: Resolved, held: dict[str, str], path: str, staged: LocalStorage
+) -> tuple[str, int]:
+    """Copy a file out of the cache; its blake3 and its bytes."""
+    if path not in held:
+        raise RefusedError(
+            f"the folder that DVC keeps of `{resolved.name}` has no `{safe(path)}`",
+            hint="the manifest was changed: `tfrecreg check --registry` says more",
+        )
+    source = Path(held[path])
+    cache = LocalStorage(source.parent)
+    hasher = blake3()
+    done = 0
+    try:
+        with cache.open(source.name) as reader, staged.create(path) as writer:
+            while piece := reader.read_at(done, _CHUNK):
+                hasher.update(piece)
+                writer.write(piece)
+                done += len(piece)
+    except MissingFileError:
+        raise RefusedError(
+            f"`{safe(path)}` of `{resolved.name}` is gone from DVC's cache", hint="pull again"
+        ) from None
+    return hasher.hexdigest(), done
+
+
+def _other(resolved: Resolved, path: str, cached: str, expected: str, found: str) -> RefusedError:
+    return RefusedError(
+        f"`{safe(path)}` of `{resolved.name}` is not what was released: its blake3 should be "
+        f"{expected[:16]}…, in DVC's cache it is {found[:16]}…",
+        hint=f"remove the damaged `{safe(cached)}` and pull again; if it is the same then, the "
+        "remote is damaged",
+    )

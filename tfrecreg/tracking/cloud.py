@@ -1,0 +1,208 @@
+"""Folders that DVC keeps, by their recorded hash: to a remote and back, and what nobody refers to.
+
+A hash is DVC's of a folder, ``<md5>.dir``: an object that lists the folder's files and the hash of
+each. What DVC hands over is not believed here: it does not look at what is in its cache already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tfrecreg.errors import FailureError, UsageError
+from tfrecreg.text import safe
+from tfrecreg.tracking.dvc import opened
+
+__all__ = ["Held", "Stale", "fetch", "missing", "remotes", "remove", "send", "stale"]
+
+_ALGORITHM = "md5"
+_DIR = ".dir"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A file of a folder that DVC's cache holds."""
+
+    path: str
+    """In the folder, POSIX."""
+    cached: str
+    """Absolute path of the object in the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """An object of DVC's cache that nothing refers to."""
+
+    cached: str
+    bytes: int
+
+
+def remotes(root: str) -> list[str]:
+    """The names of the DVC remotes that the registry knows, the default one first."""
+    with opened(root, "dvc remote list") as repo:
+        names = list(repo.config["remote"])
+        default = repo.config["core"].get("remote")
+    return sorted(names, key=lambda name: (name != default, name))
+
+
+def send(root: str, hashes: Sequence[str], remote: str | None) -> int:
+    """Push folders to a remote, and return how many objects went there.
+
+    Args:
+        root: the registry's root.
+        hashes: of the folders.
+        remote: its name; None for the default one.
+
+    Raises:
+        UsageError: there is no such remote.
+        FailureError: DVC refused, or objects are neither in the cache nor in the remote.
+    """
+    _expect_remote(root, remote)
+    with opened(root, "dvc push") as repo:
+        for value in hashes:
+            if not repo.cache.local.exists(value):
+                raise FailureError(
+                    f"DVC's cache does not have the folder `{safe(value)}`",
+                    hint="push where it was released, or `dvc fetch --all-commits` first",
+                )
+        result = repo.cloud.push(_infos(_whole(repo, hashes)), remote=remote)
+    _none_failed(result.failed, "pushed", "is it in the cache? `dvc push` says more")
+    return len(result.transferred)
+
+
+def fetch(root: str, value: str, remote: str | None) -> list[Held]:
+    """Have a folder in the cache, from a remote where it is not there yet.
+
+    Raises:
+        UsageError: it is not in the cache, and there is no such remote.
+        FailureError: DVC refused, or the remote does not have it.
+    """
+    with opened(root, "dvc fetch") as repo:
+        lacking = _lacking(repo, value)
+    if lacking:
+        _expect_remote(root, remote)
+        hint = "was it pushed? `tfrecreg push`, where it was released, does that"
+        with opened(root, "dvc fetch") as repo:
+            # The list first, for it says what else there is.
+            failed = repo.cloud.pull(_infos([value]), remote=remote).failed
+            if repo.cache.local.exists(value):
+                failed |= repo.cloud.pull(_infos(_whole(repo, [value])), remote=remote).failed
+        _none_failed(failed, "fetched", hint)
+    with opened(root, "dvc fetch") as repo:
+        if _lacking(repo, value):
+            raise FailureError(
+                f"the remote does not have all of the folder `{safe(value)}`",
+                hint="where it was released: tfrecreg push",
+            )
+        return list(_files(repo, value))
+
+
+def missing(root: str, hashes: Sequence[str], remote: str | None) -> set[str]:
+    """Those of the folders of which anything is missing in the remote."""
+    _expect_remote(root, remote)
+    found = set()
+    with opened(root, "dvc status --cloud") as repo:
+        for value in hashes:
+            if not repo.cache.local.exists(value):
+                found.add(value)  # nobody here knows what is in it
+                continue
+            status = repo.cloud.status(_infos(_whole(repo, [value])), remote=remote)
+            if status.missing or status.new or not status.ok:
+                found.add(value)
+    return found
+
+
+def stale(root: str, kept: Iterable[str], refs: Sequence[str], mark: str) -> list[Stale]:
+    """Objects of the cache that belong to our folders and that nothing refers to.
+
+    Args:
+        root: the registry's root.
+        kept: hashes of folders that are referred to, beside those of all pointers and pipelines in
+            those `refs` and the workspace.
+        refs: commits to look at; empty outside git.
+        mark: the file by which a folder is known to be ours: others are left alone.
+    """
+    with opened(root, "dvc gc") as repo:
+        cache = repo.cache.local
+        marked = set(kept)
+        for named in (None, refs):
+            if named is None or named:
+                for infos in repo.used_objs(revs=named).values():
+                    marked |= {info.value for info in infos}
+        present = set(cache.all())
+        for value in [value for value in marked if value.endswith(_DIR) and value in present]:
+            marked |= {oid for _, oid in _entries(repo, value)}
+        doomed: set[str] = set()
+        for value in sorted(present - marked):
+            if not value.endswith(_DIR):
+                continue
+            entries = _entries(repo, value)
+            if any(path == mark for path, _ in entries):
+                doomed.add(value)
+                doomed |= {oid for _, oid in entries if oid in present and oid not in marked}
+        paths = sorted(cache.oid_to_path(oid) for oid in doomed)
+    return [Stale(path, Path(path).stat().st_size) for path in paths]
+
+
+def remove(objects: Iterable[Stale]) -> None:
+    """Remove objects of the cache. Raises FailureError."""
+    for each in objects:
+        try:
+            Path(each.cached).unlink(missing_ok=True)
+        except OSError as error:
+            raise FailureError(
+                f"`{safe(each.cached)}` cannot be removed: {error.strerror}",
+                hint="check who owns DVC's cache",
+            ) from error
+
+
+def _whole(repo: Any, hashes: Sequence[str]) -> list[str]:
+    """Folders, and all files of them: DVC takes a folder's hash for its list alone."""
+    return sorted({oid for value in hashes for _, oid in _entries(repo, value)} | set(hashes))
+
+
+def _infos(hashes: Sequence[str]) -> list[Any]:
+    from dvc_data.hashfile.hash_info import HashInfo
+
+    return [HashInfo(_ALGORITHM, value) for value in hashes]
+
+
+def _entries(repo: Any, value: str) -> list[tuple[str, str]]:
+    """Path and hash of each file of a folder that the cache lists."""
+    from dvc_data.hashfile.tree import Tree
+
+    tree = Tree.load(repo.cache.local, _infos([value])[0])
+    return [("/".join(key), info.value) for key, _, info in tree]
+
+
+def _lacking(repo: Any, value: str) -> bool:
+    cache = repo.cache.local
+    if not cache.exists(value):
+        return True
+    return not all(cache.exists(oid) for _, oid in _entries(repo, value))
+
+
+def _files(repo: Any, value: str) -> Iterator[Held]:
+    for path, oid in _entries(repo, value):
+        yield Held(path, repo.cache.local.oid_to_path(oid))
+
+
+def _expect_remote(root: str, remote: str | None) -> None:
+    known = remotes(root)
+    if remote is not None and remote not in known:
+        raise UsageError(
+            f"DVC knows no remote `{safe(remote)}`",
+            hint=f"there is {', '.join(known)}" if known else "dvc remote add -d NAME URL",
+        )
+    if not known:
+        raise UsageError(
+            "DVC has no remote to push to or fetch from", hint="dvc remote add -d NAME URL"
+        )
+
+
+def _none_failed(failed: Iterable[Any], what: str, hint: str) -> None:
+    lost = sorted(str(info.value) for info in failed)
+    if lost:
+        raise FailureError(f"{len(lost)} objects were not {what}; one is `{lost[0]}`", hint=hint)
