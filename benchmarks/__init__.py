@@ -6,6 +6,8 @@ the tables with the commands that made them. No test depends on them.
 - `images`: building 1,000 JPEGs (or more) against copying them as safely, and against TFDS
 - `mnist`: building 60,000 digits against TFDS
 - `annotations`: building from a large COCO file: microseconds an annotation, and memory
+- `scan`: reading with both checksums against the limit of C (`limit.c`), and against tf.data
+- `scan_read`: one such reading, as a program of its own
 - `pairs`: running two commands in turn and comparing them pair by pair
 - `raw`: the raw data that the benchmarks generate
 - `tfds_build`: what TFDS does with the same raw data, as a program of its own

@@ -5,14 +5,21 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-COUNTS = {"images": 1000, "tracking": 1000, "mnist": 60_000, "annotations": 100_000}
-"""Benchmark to how many pictures it is made of, unless told otherwise."""
+COUNTS = {
+    "images": 1000,
+    "tracking": 1000,
+    "mnist": 60_000,
+    "annotations": 100_000,
+    "scan": 200_000,
+    "statistics": 2_600,
+}
+"""Benchmark to how many pictures, or records, it is made of, unless told otherwise."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("name", choices=sorted(COUNTS))
-    parser.add_argument("--count", type=int, help="pictures")
+    parser.add_argument("--count", type=int, help="pictures, or records")
     parser.add_argument("--runs", type=int, default=5, help="counted runs of each")
     parser.add_argument("--work", help="a folder for raw data and builds, on the disk to measure")
     parser.add_argument("--tfds-python", help="a Python that has tensorflow-datasets")

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+import subprocess
+import tarfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from package_support import (
+    LIBRARY,
     NEEDS,
     Archives,
     Interpreter,
     NoNetworkError,
     find_python,
     fresh_environment,
+    has_compiler,
     plant_needy_plugin,
     wheel_files,
+    without_compiler,
 )
 from packaging.requirements import Requirement
 from tests_support import flip
@@ -47,12 +52,18 @@ except tfrecreg.TfrecregError as error:
 """
 
 
-def made(folder: Path, version: str, *wanted: str, options: tuple[str, ...] = ()) -> Interpreter:
+def made(
+    folder: Path,
+    version: str,
+    *wanted: str,
+    options: tuple[str, ...] = (),
+    env: Mapping[str, str] | None = None,
+) -> Interpreter:
     python = find_python(version)
     if python is None:
         pytest.skip(f"there is no Python {version} on this machine")
     try:
-        return fresh_environment(folder / "env", python, *wanted, options=options)
+        return fresh_environment(folder / "env", python, *wanted, options=options, env=env)
     except NoNetworkError as error:
         pytest.skip(f"nothing can be installed: {error}")
 
@@ -256,3 +267,61 @@ def test_the_oldest_versions_that_are_allowed_are_enough(
         assert done.code == code, (command, done.out, done.err)
         assert "Traceback" not in done.err, command
         assert "Warning" not in done.err, command
+
+
+def scanner_of(python: Interpreter) -> dict[str, str]:
+    done = python.script("plugins", "list", "--json")
+    assert done.code == 0, done.err
+    found: dict[str, str] = json.loads(done.out)["scanner"]
+    return found
+
+
+def test_the_sdist_installs_where_there_is_no_compiler(archives: Archives, tmp_path: Path) -> None:
+    """As pip would: built in an isolation of its own, with no `cc` in the `PATH`."""
+    env = without_compiler(tmp_path / "bin")
+    sdist = shutil.copy(archives.sdist, tmp_path)  # of which no wheel is in any cache
+    python = made(tmp_path, VERSIONS[1], str(sdist), env=env)
+    assert scanner_of(python)["kind"] == "python"
+    done = python.script("demo", tmp_path / "demo")
+    assert done.code == 0, done.err
+    assert "error CRC002 data-checksum" in done.out
+
+
+@pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
+def test_the_sdist_is_compiled_where_there_is_one(archives: Archives, tmp_path: Path) -> None:
+    python = made(tmp_path, VERSIONS[1], shutil.copy(archives.sdist, tmp_path))
+    assert scanner_of(python)["kind"] == "native"
+
+
+@pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
+def test_one_wheel_is_compiled_for_every_python(core: Interpreter) -> None:
+    assert scanner_of(core)["kind"] == "native"
+
+
+@pytest.fixture
+def cloned(archives: Archives, tmp_path: Path) -> Path:
+    """What the sdist holds, as a git repository with nothing left to commit."""
+    if shutil.which("git") is None:
+        pytest.skip("there is no git")
+    with tarfile.open(archives.sdist) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (root,) = (tmp_path / "unpacked").iterdir()
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    for command in (("init", "-q"), ("add", "-A"), (*who, "commit", "-q", "-m", "all")):
+        subprocess.run(["git", *command], cwd=root, check=True, capture_output=True)
+    return root
+
+
+@pytest.mark.parametrize("compiler", [True, False], ids=["compiler", "no compiler"])
+def test_an_editable_install_leaves_the_tree_clean(
+    compiler: bool, cloned: Path, tmp_path: Path
+) -> None:
+    if compiler and not has_compiler():
+        pytest.skip("there is no C compiler")
+    env = None if compiler else without_compiler(tmp_path / "bin")
+    python = made(tmp_path, VERSIONS[1], "--editable", str(cloned), env=env)
+    assert scanner_of(python)["kind"] == ("native" if compiler else "python")
+    assert (cloned / LIBRARY).exists() == compiler
+    status = ["git", "status", "--porcelain"]
+    left = subprocess.run(status, cwd=cloned, check=True, capture_output=True, text=True)
+    assert left.stdout == ""

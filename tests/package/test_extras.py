@@ -49,6 +49,14 @@ def test_loading_needs_tensorflow(python: Interpreter, digits_original: Path) ->
     ], done.err
 
 
+def test_statistics_need_tfdv(python: Interpreter, digits_registry: Path) -> None:
+    done = python.run("-c", MAIN, HEAVY, "-C", digits_registry, "stats", "digits")
+    assert (done.code, done.out) == (3, "")
+    error, hint = done.err.splitlines()
+    assert error.startswith("error: statistics needs ")
+    assert hint.endswith("pip install 'tfrecreg[tfdv]'")
+
+
 def test_a_validator_that_was_asked_for_and_needs_an_extra_makes_the_check_incomplete(
     python: Interpreter, digits_original: Path, tmp_path: Path
 ) -> None:

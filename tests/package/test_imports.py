@@ -140,7 +140,12 @@ def public_definitions(
 ) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
     for node in tree.body:
         definition = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        if definition and not node.name.startswith("_"):
+        if not definition or node.name.startswith("_"):
+            continue
+        # An overload tells the type checker something; what is described is what comes below it.
+        if not any(
+            isinstance(each, ast.Name) and each.id == "overload" for each in node.decorator_list
+        ):
             yield node
 
 

@@ -128,14 +128,14 @@ def test_only_the_faces_know_how_to_print_and_parse() -> None:
 
 
 HOMES: dict[str, set[str]] = {
-    "PIL": {"tfrecreg_imagefolder.decoder_child"},
+    "PIL": {"tfrecreg.pictures.decoder_child"},
     "apache_beam": set(),
     "dvc": {"tfrecreg.tracking.dvc"},
     "pandas": set(),
-    "pyarrow": set(),
+    "pyarrow": {"tfrecreg.statistics.tfdv"},
     "pycocotools": {"tfrecreg_coco.masks"},
-    "tensorflow_data_validation": set(),
-    "tfx_bsl": set(),
+    "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},
+    "tfx_bsl": {"tfrecreg.statistics.tfdv"},
     "torch": set(),
 }
 """Where each heavy package is imported: one home each. One that moves or arrives is noted here."""

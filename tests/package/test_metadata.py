@@ -43,8 +43,10 @@ HEAVY = {
 PROVIDERS = {
     "PIL": "pillow",
     "apache_beam": "apache-beam",
+    "dvc_data": "dvc",  # which is made of it
     "google.protobuf": "protobuf",
     "google_crc32c": "google-crc32c",
+    "ruamel.yaml": "dvc",  # which reads its own files with it
     "tensorflow_data_validation": "tensorflow-data-validation",
     "tensorflow_metadata": "tensorflow-metadata",
     "tfx_bsl": "tfx-bsl",

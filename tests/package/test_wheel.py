@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import sysconfig
+import zipfile
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 from package_support import (
     CHECKOUT,
+    LIBRARY,
     Archives,
     Interpreter,
+    has_compiler,
     make_wheel,
     plain_environment,
     source_modules,
     wheel_files,
+    without_compiler,
 )
 from tests_support import flip
 
@@ -40,6 +46,13 @@ sys.stdout.write(MnistSource(LocalStorage("/"), MnistOptions()).schema())
 @pytest.fixture(scope="session")
 def files(archives: Archives) -> dict[str, bytes]:
     return wheel_files(archives.wheel)
+
+
+@pytest.fixture(scope="session")
+def pure(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel that was built without a compiler."""
+    folder = tmp_path_factory.mktemp("pure")
+    return make_wheel(folder, without_compiler(folder / "bin"))
 
 
 @pytest.fixture
@@ -93,7 +106,70 @@ def test_the_wheel_holds_nothing_but_code_and_data_of_its_packages(
 ) -> None:
     known = (".py", ".pbtxt", "/py.typed")
     others = {name for name in files if not name.endswith(known) and ".dist-info/" not in name}
-    assert others == set()
+    assert others == ({LIBRARY} if has_compiler() else set())
+
+
+@pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
+def test_the_wheel_with_the_compiled_scanner_is_for_one_platform_and_any_python(
+    archives: Archives, files: dict[str, bytes]
+) -> None:
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    assert archives.wheel.name == f"tfrecreg-{__version__}-py3-none-{platform}.whl"
+    about = files[f"tfrecreg-{__version__}.dist-info/WHEEL"].decode().splitlines()
+    assert f"Tag: py3-none-{platform}" in about
+    assert "Root-Is-Purelib: false" in about
+
+
+@pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
+def test_the_wheel_scans_with_its_compiled_scanner(installed: Interpreter) -> None:
+    done = installed.tfrecreg("plugins", "list", "--json")
+    assert json.loads(done.out)["scanner"]["kind"] == "native", done.out
+
+
+class TestWithoutACompiler:
+    """The wheel that is built where there is none: for any platform, and it finds the same."""
+
+    def test_it_is_the_same_without_the_library(self, pure: Path, files: dict[str, bytes]) -> None:
+        assert pure.name == f"tfrecreg-{__version__}-py3-none-any.whl"
+        found = wheel_files(pure)
+        about = found[f"tfrecreg-{__version__}.dist-info/WHEEL"].decode().splitlines()
+        assert "Tag: py3-none-any" in about
+        assert "Root-Is-Purelib: true" in about
+        assert set(files) - set(found) == ({LIBRARY} if has_compiler() else set())
+
+    def test_its_scanner_gives_the_same_report(
+        self, pure: Path, installed: Interpreter, digits_original: Path, tmp_path: Path
+    ) -> None:
+        with zipfile.ZipFile(pure) as archive:
+            archive.extractall(tmp_path / "pure")
+        env = {**installed.env, "PYTHONPATH": str(tmp_path / "pure")}
+        python = Interpreter(installed.python, env)
+        done = python.tfrecreg("plugins", "list", "--json")
+        assert json.loads(done.out)["scanner"] == {
+            "kind": "python",
+            "detail": "there is no compiled scanner: it was not compiled",
+        }
+        copies = []
+        for number, shard in enumerate(sorted(digits_original.glob("data/digits/digits-*-of-*"))):
+            copies.append(tmp_path / shard.name)
+            copies[-1].write_bytes(shard.read_bytes())
+            flip(copies[-1], 100 + number)
+        expected = installed.tfrecreg("check", "--json", *copies)
+        found = python.tfrecreg("check", "--json", *copies)
+        assert (found.code, found.out) == (1, expected.out), found.err
+
+
+def test_the_build_can_be_told_not_to_compile(tmp_path: Path) -> None:
+    env = {**os.environ, "TFRECREG_NO_COMPILE": "1"}
+    assert make_wheel(tmp_path, env).name.endswith("-py3-none-any.whl")
+
+
+def test_building_leaves_the_checkout_as_it_was(archives: Archives) -> None:
+    del archives  # which were built
+    left = {path.name for path in CHECKOUT.iterdir()} & {"build", "dist", "tfrecreg.egg-info"}
+    assert left == set()
+    names = {path.name for path in (CHECKOUT / "tfrecreg/records").iterdir()}
+    assert {name for name in names if ".so" in name} <= {Path(LIBRARY).name}
 
 
 def test_the_wheel_from_the_sdist_is_the_wheel_from_the_checkout(
@@ -107,6 +183,7 @@ def test_the_sdist_holds_what_builds_tests_and_explains_the_project(archives: Ar
     wanted = {path.relative_to(CHECKOUT).as_posix() for path in source_modules().values()}
     wanted |= {f"schemas/{name}" for name in SCHEMAS}
     wanted |= {"pyproject.toml", "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "PKG-INFO"}
+    wanted |= {"hatch_build.py", "tfrecreg/records/walk.c"}
     for folder, pattern in (("tests", "*.py"), ("docs", "*.md")):
         found = (CHECKOUT / folder).rglob(pattern)
         wanted |= {path.relative_to(CHECKOUT).as_posix() for path in found}
@@ -117,7 +194,7 @@ def test_the_sdist_holds_nothing_that_a_machine_left_behind(archives: Archives) 
     left = [
         name
         for name in archives.sdist_names()
-        if name.endswith((".pyc", ".so", ".tfrecord"))
+        if name.endswith((".pyc", ".so", ".so.1", ".tfrecord"))
         or set(Path(name).parts) & {"__pycache__", ".git", ".venv", ".tfrecreg", "dist"}
     ]
     assert left == []
@@ -195,6 +272,12 @@ class TestEditable:
         assert done.code == 0, done.err
         sources = {each["name"] for each in json.loads(done.out)["sources"]}
         assert sources == {package.removeprefix("tfrecreg_") for package in plugin_packages}
+
+    @pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
+    def test_it_scans_with_the_compiled_scanner(self, editable: Interpreter) -> None:
+        done = editable.script("plugins", "list", "--json")
+        detail = json.loads(done.out)["scanner"]
+        assert detail["kind"] == "native", f"{detail}: install it again as editable"
 
     def test_a_source_has_its_schema(self, editable: Interpreter) -> None:
         done = editable.run("-c", MADE_SCHEMA)

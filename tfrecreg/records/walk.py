@@ -1,20 +1,23 @@
 """The inner loop of reading: from record to record through a stretch of memory.
 
 Pure Python at its fastest: what is left a record is two checksums computed in C and a dictionary.
+:mod:`tfrecreg.records.native` walks the same way without any Python a record.
 """
 
 from __future__ import annotations
 
 import struct
+from array import array
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Protocol
 
 import google_crc32c
 import numpy as np
 
 from tfrecreg.records.framing import HEADER_BYTES, MASK_DELTA, MAX_LENGTH, OVERHEAD, header_length
 
-__all__ = ["Stop", "Walk", "walk"]
+__all__ = ["PythonWalker", "Stop", "Walk", "Walker"]
 
 _VIEW_BYTES = 1 << 14
 """From this payload on, a view that is made for the checksum is cheaper than a copy."""
@@ -38,13 +41,18 @@ class Stop(Enum):
 
 @dataclass(slots=True)
 class Walk:
-    """Where a walk led, and what is there."""
+    """Where a walk led, and what is there. The columns are arrays of signed 64-bit numbers."""
 
-    starts: list[int]
-    """Where the payload of each record starts whose checksums hold."""
-    lengths: list[int]
+    offsets: array[int]
+    """Where each record starts in the stream whose checksums hold."""
+    starts: array[int]
+    """Where its payload starts in the memory."""
+    lengths: array[int]
+    """Bytes of the payload."""
+    payload_bytes: int
+    """The sum of the lengths."""
     end: int
-    """Where the first record starts that was not walked over."""
+    """Where the first record starts in the memory that was not walked over."""
     stop: Stop
     length: int | None
     """What that record's header states, if it is there and holds."""
@@ -53,49 +61,80 @@ class Walk:
     stored: int = 0
     """and the one that stands behind them."""
 
+    @classmethod
+    def nowhere(cls, length: int, crc: int, stored: int) -> Walk:
+        """A walk that ends at once, at a record whose data checksum does not hold."""
+        none = (array("q"), array("q"), array("q"))
+        return cls(*none, 0, 0, Stop.DATA, length, crc, stored)
+
     @property
     def needs(self) -> int:
         """With `SHORT`: bytes from `end` on that it takes to go on."""
         return HEADER_BYTES if self.length is None else OVERHEAD + self.length
 
 
-def walk(memory: bytes, headers: dict[bytes, int]) -> Walk:
-    """Walk over the records in `memory`, which starts with one, and check both their checksums.
+class Walker(Protocol):
+    """Walks through one stream, stretch by stretch. Not to be shared by threads."""
 
-    Args:
-        memory: a stretch of the stream.
-        headers: headers that hold, with their lengths: kept by the caller from walk to walk.
-    """
-    # Local names: attribute look-ups would be a quarter of the time.
-    value = google_crc32c.value
-    footer = struct.Struct("<I").unpack_from
-    view = np.frombuffer(memory, np.uint8)
-    size = len(memory)
-    starts: list[int] = []
-    lengths: list[int] = []
-    at = 0
-    while True:
-        start = at + 12
-        if start > size:
-            return Walk(starts, lengths, at, Stop.SHORT, None)
-        header = memory[at:start]
-        length = headers.get(header)
-        if length is None:
-            length = header_length(header)
+    def __call__(self, memory: bytes, base: int) -> Walk:
+        """Walk over the records in `memory`, which starts with one; check both their checksums.
+
+        Args:
+            memory: a stretch of the stream.
+            base: the byte of the stream where it starts.
+        """
+
+
+class PythonWalker:
+    """The walker that is always there."""
+
+    def __init__(self) -> None:
+        self._headers: dict[bytes, int] = {}
+
+    def __call__(self, memory: bytes, base: int) -> Walk:
+        # Local names: attribute look-ups would be a quarter of the time.
+        value = google_crc32c.value
+        footer = struct.Struct("<I").unpack_from
+        headers = self._headers
+        view = np.frombuffer(memory, np.uint8)
+        size = len(memory)
+        starts: array[int] = array("q")
+        lengths: array[int] = array("q")
+        length: int | None
+        crc = stored = 0
+        at = 0
+        while True:
+            start = at + 12
+            if start > size:
+                stop, length = Stop.SHORT, None
+                break
+            header = memory[at:start]
+            length = headers.get(header)
             if length is None:
-                return Walk(starts, lengths, at, Stop.LENGTH, None)
-            if length > MAX_LENGTH:
-                return Walk(starts, lengths, at, Stop.HUGE, length)
-            if len(headers) < _HEADERS:
-                headers[header] = length
-        end = start + length
-        if end + 4 > size:
-            return Walk(starts, lengths, at, Stop.SHORT, length)
-        crc = value(memory[start:end] if length < _VIEW_BYTES else view[start:end])
-        crc = (((crc >> 15) | (crc << 17)) + MASK_DELTA) & 0xFFFFFFFF
-        (stored,) = footer(memory, end)
-        if crc != stored:
-            return Walk(starts, lengths, at, Stop.DATA, length, crc, stored)
-        starts.append(start)
-        lengths.append(length)
-        at = end + 4
+                length = header_length(header)
+                if length is None:
+                    stop = Stop.LENGTH
+                    break
+                if length > MAX_LENGTH:
+                    stop = Stop.HUGE
+                    break
+                if len(headers) < _HEADERS:
+                    headers[header] = length
+            end = start + length
+            if end + 4 > size:
+                stop = Stop.SHORT
+                break
+            crc = value(memory[start:end] if length < _VIEW_BYTES else view[start:end])
+            crc = (((crc >> 15) | (crc << 17)) + MASK_DELTA) & 0xFFFFFFFF
+            (stored,) = footer(memory, end)
+            if crc != stored:
+                stop = Stop.DATA
+                break
+            starts.append(start)
+            lengths.append(length)
+            at = end + 4
+        if stop is not Stop.DATA:
+            crc = stored = 0
+        offsets = array("q", (np.frombuffer(starts, np.int64) + (base - HEADER_BYTES)).tobytes())
+        total = int(np.frombuffer(lengths, np.int64).sum())
+        return Walk(offsets, starts, lengths, total, at, stop, length, crc, stored)

@@ -1,0 +1,156 @@
+"""The compiled scanner: the walk of :mod:`tfrecreg.records.walk`, in C.
+
+``walk.c`` is compiled when the package is installed, where there is a compiler (``hatch_build.py``
+in the checkout); the library knows nothing of Python, so one wheel a platform serves them all. It
+is called without the lock of the interpreter.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from array import array
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tfrecreg.errors import FailureError
+from tfrecreg.records.walk import Stop, Walk
+from tfrecreg.text import safe
+
+__all__ = ["ENGINES", "LIBRARY", "SOURCE", "Native", "NativeWalker", "load"]
+
+# It does not end in `.so`, which would make it a module of Python's.
+LIBRARY = Path(__file__).with_name("libwalk.so.1")
+"""Where the library lies, if it was compiled."""
+
+SOURCE = Path(__file__).with_name("walk.c")
+"""What it was compiled from. In a checkout only: wheels do without."""
+
+ENGINES = ("tables", "SSE 4.2", "ARMv8")
+"""How it computes checksums, by the numbers of ``enum engine``."""
+
+_BEST = -1
+
+_FULL = 0
+_STOPS = (None, Stop.SHORT, Stop.SHORT, Stop.LENGTH, Stop.HUGE, Stop.DATA)
+"""By the numbers of ``enum stop``."""
+_WITHOUT_LENGTH = (1, 3)
+
+_CAPACITY = 1 << 16
+"""Records that one call has room for: all that a batch of ordinary size can hold."""
+
+
+class _Report(ctypes.Structure):
+    """``struct report``."""
+
+    _fields_ = (
+        ("records", ctypes.c_uint64),
+        ("payload_bytes", ctypes.c_uint64),
+        ("end", ctypes.c_uint64),
+        ("length", ctypes.c_uint64),
+        ("stop", ctypes.c_uint32),
+        ("crc", ctypes.c_uint32),
+        ("stored", ctypes.c_uint32),
+        ("unused", ctypes.c_uint32),
+    )
+
+
+class Native(NamedTuple):
+    """The library, ready to be called."""
+
+    walk: Callable[..., None]
+    engine: str
+    """How it computes checksums: one of :data:`ENGINES`."""
+
+
+@lru_cache(maxsize=1)
+def load() -> Native:
+    """Load the library; once in a process.
+
+    Raises:
+        FailureError: it was not compiled, cannot be loaded, or is not that of ``walk.c``.
+    """
+    try:
+        library = ctypes.CDLL(str(LIBRARY))
+        walk, prepare, source = (
+            library.tfrecreg_walk,
+            library.tfrecreg_prepare,
+            library.tfrecreg_source,
+        )
+    except (OSError, AttributeError) as error:
+        if not LIBRARY.exists():
+            raise _missing("it was not compiled") from error
+        raise _missing(f"it cannot be loaded: {safe(str(error), limit=400)}") from error
+    source.restype = ctypes.c_uint64
+    if SOURCE.exists():
+        digest = hashlib.sha256(SOURCE.read_bytes()).digest()
+        if source() != int.from_bytes(digest[:8], "big"):
+            raise _missing("it was compiled from another `walk.c`")
+    prepare.restype = ctypes.c_int32
+    walk.restype = None
+    walk.argtypes = [
+        ctypes.c_int32,
+        ctypes.c_char_p,
+        ctypes.c_uint64,
+        ctypes.c_uint64,
+        ctypes.c_int64,
+        ctypes.c_uint64,
+        *[ctypes.c_void_p] * 4,
+    ]
+    return Native(walk, ENGINES[prepare()])
+
+
+def _missing(why: str) -> FailureError:
+    return FailureError(
+        f"there is no compiled scanner: {why}",
+        hint="install tfrecreg again where there is a C compiler, or set TFRECREG_SCANNER=auto",
+    )
+
+
+class NativeWalker:
+    """The walker that is there where the library is.
+
+    Args:
+        engine: a place in :data:`ENGINES`, to compare with; what the processor lacks is replaced
+            by the best that it has, and so is -1.
+
+    Raises:
+        FailureError: there is no library that fits.
+    """
+
+    def __init__(self, engine: int = _BEST) -> None:
+        self._walk = load().walk
+        self._engine = engine
+        self._report = _Report()
+        # Nothing of it is touched, and so takes memory, before there are that many records.
+        room = np.empty((3, _CAPACITY), np.int64)
+        self._room = tuple(memoryview(column).cast("B") for column in room)
+        self._addresses = (
+            *(column.ctypes.data for column in room),
+            ctypes.addressof(self._report),
+        )
+
+    def __call__(self, memory: bytes, base: int) -> Walk:
+        offsets: array[int] = array("q")
+        starts: array[int] = array("q")
+        lengths: array[int] = array("q")
+        columns = (offsets, starts, lengths)
+        report = self._report
+        payload_bytes = at = 0
+        stop = _FULL
+        while stop == _FULL:
+            self._walk(self._engine, memory, len(memory), at, base, _CAPACITY, *self._addresses)
+            filled = 8 * report.records
+            for column, room in zip(columns, self._room, strict=True):
+                column.frombytes(room[:filled])
+            payload_bytes += report.payload_bytes
+            at, stop = report.end, report.stop
+        why = _STOPS[stop]
+        assert why is not None
+        length = None if stop in _WITHOUT_LENGTH else report.length
+        crc, stored = (report.crc, report.stored) if why is Stop.DATA else (0, 0)
+        return Walk(offsets, starts, lengths, payload_bytes, at, why, length, crc, stored)
