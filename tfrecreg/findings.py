@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["MAX_LOCATIONS", "Code", "Finding", "Location", "Measure", "Severity", "fingerprint"]
+__all__ = [
+    "MAX_LOCATIONS",
+    "Code",
+    "Finding",
+    "Location",
+    "Measure",
+    "Severity",
+    "TensorflowOutcome",
+    "fingerprint",
+]
 
 MAX_LOCATIONS = 20
 """A finding names so many places; its count is always the full one."""
@@ -25,6 +34,19 @@ class Severity(str, Enum):
         return {"error": 2, "warning": 1, "info": 0}[self.value]
 
 
+class TensorflowOutcome(str, Enum):
+    """What TensorFlow does when it gets to a fault, told the compression that there is (or that
+    the manifest declares). `docs/integrity.md` has how this is known.
+    """
+
+    READS = "reads without an error"
+    """It takes the fault for the end of the file, or for good data: nobody is told."""
+    STOPS = "stops here"
+    """It raises an error, which names neither file nor record; what follows is not read."""
+    CRASHES = "crashes"
+    """The process dies, without a Python exception."""
+
+
 @dataclass(frozen=True, slots=True)
 class Code:
     """A kind of finding. Codes are an interface: they never change meaning."""
@@ -41,6 +63,9 @@ class Code:
     """One line: what to do next."""
     page: str
     """What `tfrecreg explain` prints below the summary: why it matters, how it is found, cures."""
+    tensorflow: tuple[TensorflowOutcome, ...] = ()
+    """What TensorFlow may do with it, the most frequent first; which of them, each location says.
+    Empty where it is not about whether the file can be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +86,8 @@ class Location:
     """The item's key, where an index knows it."""
     detail: str | None = None
     """Expected against found, at this place."""
+    tensorflow: TensorflowOutcome | None = None
+    """What TensorFlow does when it gets here; None where that is not the question."""
 
     def order(self) -> tuple[str, str, int, int, str]:
         """The sort key of locations: split, shard, record, offset, feature."""
@@ -76,7 +103,10 @@ class Location:
         """The fields that are known, as the report's JSON has them."""
         names = ("split", "shard", "record", "offset", "length", "feature", "key", "detail")
         pairs = ((name, getattr(self, name)) for name in names)
-        return {name: value for name, value in pairs if value is not None}
+        known = {name: value for name, value in pairs if value is not None}
+        if self.tensorflow is not None:
+            known["tensorflow"] = self.tensorflow.value
+        return known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,11 @@ class IndexBuilder:
     def __len__(self) -> int:
         return len(self._lengths)
 
+    @property
+    def lengths(self) -> Sequence[int]:
+        """Bytes of each payload so far."""
+        return self._lengths
+
     def add(self, digest: bytes, length: int, key: str) -> None:
         """Add the next record.
 

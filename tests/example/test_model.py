@@ -97,6 +97,15 @@ def test_values_are_made_once() -> None:
     assert feature.values is feature.values
 
 
+@pytest.mark.parametrize("most", [0, 1, 2, 99])
+def test_the_first_values_are_had_without_the_others(made: Feature, most: int) -> None:
+    for feature in (made, decode(encode({"x": made}))["x"]):
+        first = feature.first(most)
+        assert len(first) == min(most, feature.count)
+        assert repr(first) == repr(feature.values[:most])
+        assert repr(feature.first(most)) == repr(first)
+
+
 def test_sizes_and_repr_do_not_make_the_values() -> None:
     feature = from_wire(FEATURES["large"])
     assert feature.sizes == (20_000, 300)

@@ -2,69 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
+from pathlib import Path
 from typing import Any
 
+import memory_support
 import pytest
+from memory_support import MemoryReader, MemoryStorage, Seen
 
-from tfrecreg.records import Fault, RecordBatch, StreamEnd, frame, scan
+from tfrecreg.errors import FailureError
+from tfrecreg.records import frame, native
 from tfrecreg.records.gzip import MEMBER_BYTES, GzipEncoder
-
-
-class MemoryReader:
-    """The bytes of a file, and the most that anybody asked of it at once."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.size = len(data)
-        self.most = 0
-        self.closed = False
-
-    def read_at(self, start: int, length: int) -> bytes:
-        self.most = max(self.most, length)
-        return self.data[start : start + length]
-
-    def close(self) -> None:
-        self.closed = True
-
-    def __enter__(self) -> MemoryReader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-class MemoryStorage:
-    """As much of a storage as reading takes: every path is the same file."""
-
-    def __init__(self, reader: MemoryReader) -> None:
-        self.reader = reader
-
-    def open(self, path: str) -> MemoryReader:
-        return self.reader
-
-
-@dataclass
-class Seen:
-    """What a scan said of a file."""
-
-    records: list[tuple[int, int, bytes | None]]
-    """Number, offset and payload (None where it was too large to be held)."""
-    faults: list[Fault]
-    end: StreamEnd
-    most_read: int
-
-    @property
-    def codes(self) -> list[str]:
-        return [fault.code for fault in self.faults]
 
 
 @dataclass
@@ -96,32 +47,8 @@ def memory_storage() -> type[MemoryStorage]:
 
 @pytest.fixture(scope="session")
 def see() -> Callable[..., Seen]:
-    """Scan bytes and collect everything; exactly one StreamEnd comes, and comes last."""
-
-    def see_bytes(data: bytes | bytearray | MemoryReader, **options: Any) -> Seen:
-        reader = data if isinstance(data, MemoryReader) else MemoryReader(bytes(data))
-        records: list[tuple[int, int, bytes | None]] = []
-        faults: list[Fault] = []
-        end: StreamEnd | None = None
-        for event in scan(MemoryStorage(reader), "x", **options):  # type: ignore[arg-type]
-            assert end is None, "something came behind the end"
-            if isinstance(event, RecordBatch):
-                assert len(event) > 0
-                payloads = list(event.payloads()) if event.whole else [None]
-                lengths = [event.lengths[0] if each is None else len(each) for each in payloads]
-                assert lengths == list(event.lengths)
-                numbers = range(event.first, event.first + len(event))
-                records += zip(numbers, event.offsets, payloads, strict=True)
-            elif isinstance(event, Fault):
-                faults.append(event)
-            else:
-                end = event
-        assert end is not None
-        assert end.records == len(records)
-        assert reader.closed
-        return Seen(records, faults, end, reader.most)
-
-    return see_bytes
+    """Scan bytes and collect everything."""
+    return memory_support.see
 
 
 @pytest.fixture(scope="session")
@@ -162,3 +89,26 @@ def compress() -> Callable[..., tuple[bytes, list[tuple[int, int]]]]:
         return b"".join(parts) + encoder.close(), encoder.members
 
     return compressed
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The compiled scanner's library: the one that is installed, else one made for the tests."""
+    try:
+        native.load()
+    except FailureError:
+        pass
+    else:
+        yield native.LIBRARY
+        return
+    hatch_build = pytest.importorskip("hatch_build", reason="the checkout's build hook is needed")
+    library = tmp_path_factory.mktemp("compiled") / native.LIBRARY.name
+    try:
+        hatch_build.compile_scanner(native.SOURCE, library, os.environ)
+    except hatch_build.NotCompiledError as error:
+        pytest.skip(f"the scanner cannot be compiled here: {error}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "LIBRARY", library)
+        native.load.cache_clear()
+        yield library
+    native.load.cache_clear()

@@ -11,9 +11,11 @@ import pytest
 
 from tfrecreg.records.framing import header_length
 from tfrecreg.records.gzip import (
+    INPUT_BUFFER,
     MEMBER_BYTES,
     MEMBER_HEADER,
     GzipEncoder,
+    ends_badly,
     parse_member_header,
     zlib_version,
 )
@@ -68,6 +70,48 @@ def test_member_holds_about_a_mebibyte() -> None:
 
 def test_bytes_do_not_depend_on_who_compresses_when(small_shard: Any, compress: Any) -> None:
     assert compress(small_shard, 700) == compress(small_shard, 700)
+
+
+def first_member(size: int, *, apart: bool) -> tuple[bytes, bytes]:
+    """A file whose first member holds a record of random bytes, and the file's stream."""
+    source = random.Random(5)
+    records = [source.randbytes(size), *(b"record %d" % number for number in range(3))]
+    encoder = GzipEncoder(8, apart=apart)
+    return b"".join(map(encoder.write, records)) + encoder.close(), b"".join(records)
+
+
+def first_end(data: bytes) -> int:
+    inflater = zlib.decompressobj(31)
+    inflater.decompress(data)
+    return len(data) - len(inflater.unused_data)
+
+
+def test_no_member_ends_right_behind_the_end_of_a_buffer() -> None:
+    """TensorFlow would lose what follows it: see `tfrecreg.records.outcome.InputBuffer`."""
+    natural = INPUT_BUFFER - first_end(first_member(INPUT_BUFFER, apart=True)[0]) + INPUT_BUFFER
+    moved = 0
+    for behind in range(-2, 20):
+        plain, stream = first_member(natural + behind, apart=True)
+        data, _ = first_member(natural + behind, apart=False)
+        assert first_end(plain) == INPUT_BUFFER + behind
+        assert gzip.decompress(data) == stream
+        assert not ends_badly(first_end(data))
+        assert (data == plain) == (not 1 <= behind <= 16)
+        assert first_end(data) - first_end(plain) <= 25
+        moved += data != plain
+    assert moved == 16
+
+
+def test_a_member_of_nothing_but_one_record_can_be_moved() -> None:
+    for held in (b"x", b"", bytes(100)):
+        encoder = GzipEncoder(apart=True)
+        length = len(encoder.write(held) + encoder.close())
+        for end in (1, 10, 16):
+            encoder = GzipEncoder()
+            encoder.skip(INPUT_BUFFER + end - length, 0, [])
+            data = encoder.write(held) + encoder.close()
+            assert gzip.decompress(data) == held
+            assert not ends_badly(INPUT_BUFFER + end - length + len(data))
 
 
 def test_version_of_zlib_is_named() -> None:

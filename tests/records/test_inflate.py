@@ -58,10 +58,21 @@ def test_optional_header_fields_are_passed_over(inflate: Any) -> None:
     assert stream.interruption is None
 
 
-def test_zeros_behind_the_last_member_are_padding(inflate: Any) -> None:
-    stream = inflate(gzip.compress(TEXT) + bytes(3000))
+@pytest.mark.parametrize(("zeros", "tail"), [(1, 0), (2, None), (3000, None)])
+def test_zeros_behind_the_last_member_are_damage_that_costs_nothing(
+    zeros: int, tail: int | None, inflate: Any
+) -> None:
+    """`gzip` takes them for padding, TensorFlow for an error: from two on, zlib sees them."""
+    data = gzip.compress(TEXT)
+    stream = inflate(data + bytes(zeros))
     assert read_all(stream) == TEXT
-    assert stream.interruption is None
+    damage = stream.interruption
+    assert damage is not None
+    assert (damage.member, damage.stream) == (len(data), len(TEXT))
+    assert (damage.padding, damage.lossless, damage.inside) == (True, True, False)
+    assert damage.tail == tail
+    assert stream.resume()
+    assert stream.ends_at(len(TEXT))
 
 
 @pytest.mark.parametrize("junk", [b"x", b"trailing garbage", bytes(100) + b"x", b"\x1f\x8b"])
@@ -207,3 +218,14 @@ def test_bound_is_never_passed(inflate: Any) -> None:
 def test_many_tiny_members_take_no_quadratic_time(inflate: Any) -> None:
     data = gzip.compress(b"tiny") * 20_000
     assert len(read_all(inflate(data), 1 << 20)) == 80_000
+
+
+def test_nothing_is_read_in_front_of_the_file(tmp_path: Path) -> None:
+    """The size in a trailer is looked for before the next member, where there may be none."""
+    (tmp_path / "x").write_bytes(b"\1" + gzip.compress(TEXT, mtime=0))
+    with LocalStorage(str(tmp_path)).open("x") as reader:
+        stream = GzipStream(HashedFile(reader, digest=True), digest=True)
+        assert read_all(stream) == b""
+        assert stream.interruption is not None
+        assert stream.resume()
+        assert read_all(stream) == TEXT

@@ -46,9 +46,24 @@ def test_empty_member_is_a_shard_of_no_records(shard: Any, compress: Any, see: A
 def test_members_may_begin_inside_records(small_shard: Any, see: Any) -> None:
     stream = small_shard.stream
     data = b"".join(gzip.compress(stream[at : at + 101]) for at in range(0, len(stream), 101))
-    seen = see(data + bytes(512), digest=True)
+    seen = see(data, digest=True)
     assert seen.faults == []
     assert seen.records == small_shard.records
+
+
+@pytest.mark.parametrize("zeros", [1, 2, 512])
+def test_zeros_behind_the_last_member_cost_no_record(
+    zeros: int, small_shard: Any, compress: Any, see: Any
+) -> None:
+    data, _ = compress(small_shard, 2000)
+    seen = see(data + bytes(zeros), digest=True)
+    (fault,) = seen.faults
+    assert (fault.code, fault.record, fault.offset) == ("CRC007", None, len(small_shard.stream))
+    assert f"byte {len(data)} of the file: there is none, only zeros up to the end" in fault.detail
+    assert fault.detail.endswith("; no record is lost")
+    assert seen.records == small_shard.records
+    assert seen.end.blake3 == blake3(data + bytes(zeros)).hexdigest()
+    assert seen.end.stream_blake3 == blake3(small_shard.stream).hexdigest()
 
 
 def test_gzip_declared_none_is_told_first_and_read_on(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import google_crc32c
 import numpy as np
 import pytest
 
 from tfrecreg.records import frame_header
+from tfrecreg.records.framing import masked_crc, unmask
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +167,9 @@ def test_index_of_another_file_changes_nothing(zeroed: bytes, small_shard: Any, 
         seen = see(zeroed, known_offsets=wrong)
         assert [(fault.code, fault.record) for fault in seen.faults] == [("CRC001", 20)]
         assert len(seen.records) == 192
+    # It knows one record only, the first: numbers go on all the same.
+    seen = see(zeroed, known_offsets=[small_shard.offsets[28]])
+    assert [n for n, _, _ in seen.records] == [*range(20), *range(21, 193)]
     stale = [offset if offset < 2000 else offset + 8 for offset in small_shard.offsets]
     assert [(fault.code, fault.record) for fault in see(zeroed, known_offsets=stale).faults][
         :1
@@ -225,3 +230,48 @@ def test_file_damaged_all_over_is_read_a_bounded_number_of_times(shard: Any, see
     seen = see(data)
     assert len(seen.faults) == 2_000
     assert len(seen.records) == 6_000
+
+
+def forced(data: bytes, free: int, checked: slice, wanted: int) -> bytes:
+    """`data` with four bytes from `free` on such that the CRC32C of a part of it is `wanted`.
+
+    The checksum is linear in the bits: 32 equations for 32 unknowns.
+    """
+
+    def crc(bits: int) -> int:
+        changed = bytearray(data)
+        changed[free : free + 4] = (bits).to_bytes(4, "little")
+        return int(google_crc32c.value(bytes(changed[checked])))
+
+    zero = crc(0)
+    basis: dict[int, tuple[int, int]] = {}
+    for bit in range(32):
+        effect, bits = crc(1 << bit) ^ zero, 1 << bit
+        while effect and (top := effect.bit_length()) in basis:
+            effect, bits = effect ^ basis[top][0], bits ^ basis[top][1]
+        assert effect
+        basis[effect.bit_length()] = effect, bits
+    rest, solution = wanted ^ zero, 0
+    while rest:
+        effect, bits = basis[rest.bit_length()]
+        rest, solution = rest ^ effect, solution ^ bits
+    changed = bytearray(data)
+    changed[free : free + 4] = solution.to_bytes(4, "little")
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("last", [15, 20])
+def test_sound_records_are_no_part_of_the_one_before_even_if_a_checksum_says_so(
+    last: int, shard: Any, see: Any
+) -> None:
+    source = random.Random(13)
+    made = shard([source.randbytes(50) for _ in range(20)])
+    start = made.offsets[10]
+    end = [*made.offsets, len(made.stream)][last]
+    data = made.stream[:start] + source.randbytes(20) + made.stream[start + 20 :]
+    stored = int.from_bytes(data[end - 4 : end], "little")
+    data = forced(data, start + 20, slice(start + 12, end - 4), unmask(stored))
+    assert masked_crc(data[start + 12 : end - 4]) == stored
+    seen = see(data)
+    assert [(fault.code, fault.record) for fault in seen.faults] == [("CRC001", 10)]
+    assert [payload for _, _, payload in seen.records] == made.payloads[:10] + made.payloads[11:]

@@ -11,7 +11,8 @@ from blake3 import blake3
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import UsageError
 from tfrecreg.index import read_index
-from tfrecreg.records import MAX_LENGTH, ShardWriter, hashed_write
+from tfrecreg.records import MAX_LENGTH, SegmentWriter, ShardWriter, hashed_write
+from tfrecreg.records.gzip import INPUT_BUFFER, ends_badly
 from tfrecreg.storage import LocalStorage
 
 PAYLOADS = [random.Random(n).randbytes(n * 13 % 500) for n in range(300)]
@@ -148,3 +149,47 @@ def test_small_file_is_hashed_as_it_is_written(tmp_path: Path) -> None:
     assert (tmp_path / "folder" / "file").read_bytes() == b"some data"
     assert hashed == (9, blake3(b"some data").hexdigest(), hashlib.sha256(b"some data").hexdigest())
     assert (hashed.bytes, hashed.blake3, hashed.sha256) == hashed
+
+
+def in_segments(storage: LocalStorage, path: str, parts: list[list[bytes]], apart: bool) -> Any:
+    """A gzip shard of several segments, each made in a file of its own or not."""
+    with ShardWriter(storage, path, compression="gzip", index_path=f"{path}.index") as writer:
+        for number, payloads in enumerate(parts):
+            target = SegmentWriter(storage, f"part-{number}", "gzip") if apart else writer
+            for place, payload in enumerate(payloads):
+                target.write(payload, digest=record_digest(payload), key=f"{number}/{place}")
+            if isinstance(target, SegmentWriter):
+                writer.append(storage, target.close())
+            writer.end_member()
+    return writer.written
+
+
+def test_segments_made_apart_give_the_same_bytes_wherever_members_end(
+    tmp_path: Path, see: Any
+) -> None:
+    storage = LocalStorage(str(tmp_path))
+    source = random.Random(3)
+    large = source.randbytes(INPUT_BUFFER)
+    middle = [source.randbytes(n) for n in (0, 700, 3000)]
+    last = [b"the last one"]
+    # So large that the second segment ends where the buffer does.
+    natural = INPUT_BUFFER - in_segments(storage, "x", [[b""], middle], True).bytes
+    natural -= in_segments(storage, "y", [[large]], True).bytes - INPUT_BUFFER
+    natural += in_segments(storage, "z", [[b""]], True).bytes
+    again = 0
+    for more in range(-1, 20):
+        parts = [[large[: natural + more]], middle, last]
+        one = in_segments(storage, "one", parts, False)
+        two = in_segments(storage, "two", parts, True)
+        assert one == two
+        data = (tmp_path / "two").read_bytes()
+        assert data == (tmp_path / "one").read_bytes()
+        assert (tmp_path / "two.index").read_bytes() == (tmp_path / "one.index").read_bytes()
+        seen = see(data, digest=True)
+        assert seen.faults == []
+        assert [payload for _, _, payload in seen.records] == [*parts[0], *middle, *last]
+        assert seen.end.stream_blake3 == two.stream_blake3
+        members = read_index((tmp_path / "two.index").read_bytes(), "two.index").members
+        assert not any(ends_badly(file) for file, _ in members)
+        again += two.bytes != sum((tmp_path / f"part-{n}").stat().st_size for n in range(3))
+    assert again == 16

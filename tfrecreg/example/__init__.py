@@ -12,7 +12,11 @@ For whoever makes examples (sources) or looks into them (validators, digests, di
 * :mod:`.decode` - bytes to examples, and `canonical`
 * :mod:`.quick` - how `decode` reads what encoders write
 * :mod:`.payload` - how `decode` reads everything else, by all of protobuf's rules
+* :mod:`.sequence` - bytes to a `tf.train.SequenceExample`
+* :mod:`.kinds` - what a payload is: an Example, a SequenceExample, an event, something else
+* :mod:`.layout` - many payloads of one layout at once, as columns, with NumPy
 * :mod:`.varint` - protobuf's variable-length integers
+* :mod:`.tensors` - tensors that `tf.io.serialize_tensor` put into a value
 
 The canonical form is a format that never changes: see "Canonical Example" in `docs/formats.md`.
 """

@@ -92,6 +92,13 @@ class Feature:
             values = self._values = tuple(self._iterate())
         return values
 
+    def first(self, most: int) -> tuple[Any, ...]:
+        """The first `most` values at most, without making the others."""
+        if self._values is None and self._kind is Kind.FLOAT:
+            count = min(most, self._count)
+            return struct.unpack_from(f"<{count}f", self._source or b"", self._start)
+        return tuple(islice(self._iterate(), most))
+
     @property
     def sizes(self) -> tuple[int, ...]:
         """Bytes of each value, without making the values.

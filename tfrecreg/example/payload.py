@@ -13,7 +13,7 @@ from tfrecreg.example.model import Feature, Kind, NotAnExampleError, packed_feat
 from tfrecreg.example.quick import quick_feature
 from tfrecreg.example.varint import count_minimal, pack_varints, varint, varints
 
-__all__ = ["merge"]
+__all__ = ["ValueReader", "fields", "merge"]
 
 _VARINT, _FIXED64, _DELIMITED, _START_GROUP, _END_GROUP, _FIXED32 = range(6)
 
@@ -33,11 +33,11 @@ def merge(payload: bytes) -> tuple[dict[str, Feature], bool]:
         raise NotAnExampleError(_MAX_PAYLOAD, "more than the 2 GiB that protobuf can read")
     features: dict[str, Feature] = {}
     unknown = False
-    for tag, start, end in _fields(payload, 0, len(payload), _IN_EXAMPLE):
+    for tag, start, end in fields(payload, 0, len(payload), _IN_EXAMPLE):
         if tag != (1, _DELIMITED):
             unknown = True
             continue
-        for inner, first, last in _fields(payload, start, end, _IN_FEATURES):
+        for inner, first, last in fields(payload, start, end, _IN_FEATURES):
             if inner != (1, _DELIMITED):
                 unknown = True
                 continue
@@ -54,9 +54,9 @@ def _entry(payload: bytes, start: int, end: int) -> tuple[str, Feature | None, b
     Such an entry as a whole is an unknown field to upb.
     """
     key = ""
-    value = _Value(payload)
+    value = ValueReader(payload)
     strange = False
-    for tag, first, last in _fields(payload, start, end, _IN_ENTRY):
+    for tag, first, last in fields(payload, start, end, _IN_ENTRY):
         if tag == (1, _DELIMITED):
             try:
                 key = payload[first:last].decode()
@@ -71,11 +71,16 @@ def _entry(payload: bytes, start: int, end: int) -> tuple[str, Feature | None, b
     return key, None if strange else value.feature(), strange or value.unknown
 
 
-class _Value:
-    """The value of a map entry, which may come in several pieces that protobuf merges."""
+class ValueReader:
+    """A `Feature`, which may come in several pieces that protobuf merges: a map entry's value.
+
+    Args:
+        payload: what the pieces lie in.
+    """
 
     def __init__(self, payload: bytes) -> None:
         self.unknown = False
+        """Whether there were fields that a `Feature` does not have."""
         self._payload = payload
         self._first: Feature | None = None  # the only piece so far, where it is canonical
         self._span = (0, 0)  # of that piece
@@ -85,7 +90,11 @@ class _Value:
         self._body = bytearray()
 
     def add(self, start: int, end: int) -> None:
-        """Merge the `Feature` message at `start` to `end`."""
+        """Merge the `Feature` message at `start` to `end`.
+
+        Raises:
+            NotAnExampleError: it is malformed.
+        """
         self._pieces += 1
         if self._pieces == 1:
             # Large values are left where they are, if what comes before them is canonical too.
@@ -108,7 +117,7 @@ class _Value:
         return packed_feature(Kind(self._kind), self._count, bytes(self._body))
 
     def _merge(self, start: int, end: int) -> None:
-        for (number, wire), first, last in _fields(self._payload, start, end, _IN_FEATURE):
+        for (number, wire), first, last in fields(self._payload, start, end, _IN_FEATURE):
             if wire != _DELIMITED or number > 3:
                 self.unknown = True
                 continue
@@ -119,7 +128,7 @@ class _Value:
     def _values(self, start: int, end: int) -> None:
         """Append the values of the list message at `start` to `end`."""
         payload, kind = self._payload, self._kind
-        for tag, first, last in _fields(payload, start, end, _IN_LIST):
+        for tag, first, last in fields(payload, start, end, _IN_LIST):
             if tag == (1, _DELIMITED):
                 size = last - first
                 if kind == Kind.BYTES:
@@ -156,12 +165,21 @@ class _Value:
         self._body += packed
 
 
-def _fields(
+def fields(
     payload: bytes, position: int, end: int, depth: int
 ) -> Iterator[tuple[tuple[int, int], int, int]]:
     """Each field of a message: (number, wire type), and where its content starts and ends.
 
     A group comes as one field, at its end.
+
+    Args:
+        payload: what the message lies in.
+        position: where it starts.
+        end: where it ends.
+        depth: how deep groups may nest in it.
+
+    Raises:
+        NotAnExampleError: it is malformed.
     """
     groups: list[int] = []
     while position < end:

@@ -12,19 +12,28 @@ For whoever reads or writes shards; everything above this layer sees records, fa
 - `decoded`: how large a gzip file is without its compression
 - `stream`: a shard as one stream, plain or gzip as its bytes say
 - `walk`: the inner loop from record to record
+- `native`: the same, compiled (`walk.c`)
+- `scanner`: which of the two reads
 - `candidates`, `resync`: the next good record behind a damaged one
 - `details`: the words of faults
+- `outcome`: what TensorFlow does when it gets to them
 - `reader`: one pass over a shard
 - `batch`: what the reader hands on
+- `access`: records by their numbers
+- `places`: where they are: by our index, by a sidecar, or by the shard itself
+- `members`: gzip read at any place
+- `sidecars`: the indexes of other tools
 """
 
 from __future__ import annotations
 
+from tfrecreg.records.access import Records, read
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.encoder import Segment
 from tfrecreg.records.framing import MAX_LENGTH, OVERHEAD, frame, frame_header
 from tfrecreg.records.gzip import Compression, zlib_version
 from tfrecreg.records.reader import BATCH_BYTES, HOLD_LIMIT, scan
+from tfrecreg.records.scanner import scanner_kind
 from tfrecreg.records.writer import Hashed, SegmentWriter, ShardWriter, Written, hashed_write
 
 __all__ = [
@@ -36,6 +45,7 @@ __all__ = [
     "Fault",
     "Hashed",
     "RecordBatch",
+    "Records",
     "Segment",
     "SegmentWriter",
     "ShardWriter",
@@ -44,6 +54,8 @@ __all__ = [
     "frame",
     "frame_header",
     "hashed_write",
+    "read",
     "scan",
+    "scanner_kind",
     "zlib_version",
 ]

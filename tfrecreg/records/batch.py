@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from tfrecreg.example import Example, decode_or_none
+from tfrecreg.example.kinds import PayloadKind, kind_of
+from tfrecreg.findings import TensorflowOutcome
 
 __all__ = ["Fault", "RecordBatch", "StreamEnd"]
 
@@ -25,6 +28,8 @@ class Fault:
     """Bytes of the damaged record's payload, or of the damaged stretch, where that is known."""
     detail: str
     """Expected against found."""
+    tensorflow: TensorflowOutcome = TensorflowOutcome.STOPS
+    """What TensorFlow does when it gets here: at nearly all damage it stops."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,9 @@ class RecordBatch:
 
     A visitor that wants to keep bytes copies them. What is derived (`examples`) is made when it
     is first asked for and shared by all visitors of the batch.
+
+    The three columns are mostly arrays of signed 64-bit numbers (:class:`array.array`), of which
+    `numpy.asarray` makes an array of its own kind without copying.
     """
 
     first: int
@@ -69,6 +77,19 @@ class RecordBatch:
         if not self.whole:
             return [None] * len(self)
         return [decode_or_none(payload) for payload in self.payloads()]
+
+    @cached_property
+    def kinds(self) -> Sequence[PayloadKind | None]:
+        """What each payload is; None where it is not held."""
+        if not self.whole:
+            return [None] * len(self)
+        rows = zip(self.starts, self.lengths, self.examples, strict=True)
+        return [kind_of(self.memory, *row) for row in rows]
+
+    @cached_property
+    def shared(self) -> dict[object, Any]:
+        """What one visitor made of the batch and another may take, by keys that they agree on."""
+        return {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,8 @@ def decoded_size(storage: Storage, path: str) -> int | None:
         stream = GzipStream(HashedFile(reader, digest=False), digest=False)
         for piece in _windows(stream):
             del piece
-        return None if stream.interruption is not None else stream.position
+        damage = stream.interruption
+        return stream.position if damage is None or damage.padding else None
 
 
 def inflated(storage: Storage, path: str) -> Iterator[bytes]:

@@ -61,9 +61,12 @@ def trailing_detail(head: bytes, left: int) -> str:
     return f"{left} bytes begin no record, and none follows: they begin with {begin}"
 
 
-def huge_detail(length: int) -> str:
+def huge_detail(length: int, found: Resolution) -> str:
     """CRC005: a length that no record has."""
-    return f"length should be at most {MAX_LENGTH}, found {length}; its checksum holds"
+    text = f"length should be at most {MAX_LENGTH}, found {length}; its checksum holds"
+    if found.length == length:
+        return text + "; the data are there, and intact"
+    return text if found.length is None else f"{text}; the data are intact, {found.length} bytes"
 
 
 def gzip_rest(at: int, behind: int, *, lost: bool, going: bool, known: bool) -> str:

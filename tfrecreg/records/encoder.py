@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tfrecreg.errors import UsageError
+from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.index import IndexBuilder
 from tfrecreg.records.framing import MAX_LENGTH, OVERHEAD, frame
 from tfrecreg.records.gzip import Compression, GzipEncoder
@@ -37,14 +38,15 @@ class RecordEncoder:
 
     Args:
         compression: ``none`` or ``gzip``.
+        apart: it is for a :class:`Segment`.
     """
 
-    def __init__(self, compression: Compression) -> None:
+    def __init__(self, compression: Compression, *, apart: bool = False) -> None:
         self.index = IndexBuilder()
         """A row for each record so far."""
         self.payload_bytes = 0
         """Of all payloads, framing and compression taken off."""
-        self._gzip = GzipEncoder() if compression == "gzip" else None
+        self._gzip = GzipEncoder(apart=apart) if compression == "gzip" else None
 
     @property
     def members(self) -> list[tuple[int, int]]:
@@ -79,14 +81,53 @@ class RecordEncoder:
         record = b"".join((header, payload, footer))
         return (self._gzip.write(record),), record
 
-    def append(self, segment: Segment) -> bytes:
-        """Records that were encoded elsewhere come next; what belongs in front of them."""
-        before = self.end_member()
-        self.index.extend(segment.index)
-        self.payload_bytes += segment.payload_bytes
+    def fits(self, segment: Segment) -> bool:
+        """Whether the segment's file can come next as it is; the member before it has ended.
+
+        It cannot, once in some ten thousands, where one of its members would end badly in the
+        shard (:func:`tfrecreg.records.gzip.ends_badly`).
+        """
+        return self._gzip is None or self._gzip.fits(segment.members, segment.bytes)
+
+    def append(self, segment: Segment) -> None:
+        """The segment's file comes next; the member before it has ended."""
+        self._note(segment)
         if self._gzip is not None:
             self._gzip.skip(segment.bytes, segment.stream_bytes, segment.members)
-        return before
+
+    def encode(self, segment: Segment, stream: Iterable[bytes]) -> Iterator[bytes]:
+        """Its records come next, compressed again; what belongs into the file.
+
+        Args:
+            segment: in gzip.
+            stream: of the segment, decompressed, in pieces.
+        """
+        if self._gzip is None:
+            raise ValueError("nothing is compressed here")
+        pieces = iter(stream)
+        buffer = bytearray()
+        at = 0
+        for length in segment.index.lengths:
+            end = at + length + OVERHEAD
+            if len(buffer) < end:
+                del buffer[:at]
+                at, end = 0, end - at
+            while len(buffer) < end:
+                piece = next(pieces, b"")
+                if not piece:
+                    raise StorageError(
+                        f"`{safe(segment.path)}` is shorter than it was written",
+                        hint="something else changes the stage of this build: build again",
+                    )
+                buffer += piece
+            yield self._gzip.write(bytes(buffer[at:end]))
+            at = end
+        self._note(segment)
+        yield self._gzip.end_member()
+
+    def _note(self, segment: Segment) -> None:
+        self.index.extend(segment.index)
+        self.payload_bytes += segment.payload_bytes
 
     def end_member(self) -> bytes:
         """End the gzip member that is begun, if there is one; what that puts into the file."""

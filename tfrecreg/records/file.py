@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from blake3 import blake3
 
 from tfrecreg.storage.interface import Reader
 
-__all__ = ["READ_BYTES", "HashedFile"]
+__all__ = ["READ_BYTES", "HashedFile", "only_zeros", "places_of"]
 
 READ_BYTES = 1 << 20
 """Bytes that are asked of the file system at once."""
@@ -50,3 +52,24 @@ class HashedFile:
         while self.read(self._hashed, READ_BYTES):
             pass
         return self._hasher.hexdigest()
+
+
+def only_zeros(file: HashedFile, at: int) -> bool:
+    """Whether there is nothing but zeros from byte `at` of the file on."""
+    while data := file.read(at, READ_BYTES):
+        if data.count(0) != len(data):
+            return False
+        at += len(data)
+    return True
+
+
+def places_of(pattern: bytes, file: HashedFile, at: int) -> Iterator[int]:
+    """Where `pattern` stands in the file from byte `at` on, in order."""
+    while data := file.read(at, READ_BYTES):
+        place = data.find(pattern)
+        while place >= 0:
+            yield at + place
+            place = data.find(pattern, place + 1)
+        if len(data) <= len(pattern):
+            return
+        at += len(data) - len(pattern) + 1

@@ -5,6 +5,8 @@ parameters never change; so equal records give equal files, as far as the zlib l
 agrees with itself (the manifest names its version). A member ends behind a record, never inside
 one: each member can be read alone, and damage to one costs no other.
 
+Nor does a member end right behind a multiple of 256 KiB: see :func:`ends_badly`.
+
 Formats: RFC 1951 (deflate) and RFC 1952 (gzip).
 """
 
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 __all__ = [
+    "INPUT_BUFFER",
     "LEVEL",
     "MAGIC",
     "MEMBER_BYTES",
@@ -28,6 +31,7 @@ __all__ = [
     "Compression",
     "GzipEncoder",
     "MemberHeader",
+    "ends_badly",
     "parse_member_header",
     "zlib_version",
 ]
@@ -52,6 +56,15 @@ MEMBER_HEADER = MAGIC + b"\x00" + b"\x00\x00\x00\x00" + b"\x00" + b"\xff"
 TRAILER = struct.Struct("<II")
 """CRC-32 of what the member decompresses to, and its size modulo 2^32."""
 
+INPUT_BUFFER = 1 << 18
+"""Bytes of a compressed file that TensorFlow reads at once, unless it is told otherwise."""
+
+_TAIL = 16
+"""What of a member makes nothing, from its last byte back: the end of its last block and the
+trailer are 10 bytes at most."""
+_NOTHING = b"\x00\x00\x00\xff\xff"
+"""An empty stored block, where bytes begin with a block."""
+
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 2, 4, 8, 16, 0xE0
 
 
@@ -65,10 +78,12 @@ class GzipEncoder:
 
     Args:
         member_bytes: a member ends behind the record with which it holds so many.
+        apart: what is made is for a place in a file that is not known yet: it may end badly there.
     """
 
-    def __init__(self, member_bytes: int = MEMBER_BYTES) -> None:
+    def __init__(self, member_bytes: int = MEMBER_BYTES, *, apart: bool = False) -> None:
         self._member_bytes = member_bytes
+        self._apart = apart
         self.members: list[tuple[int, int]] = []
         """Where each member begins: byte of the file, byte of the stream."""
         self._written = 0
@@ -76,20 +91,39 @@ class GzipEncoder:
         self._crc = 0
         self._size = 0
         self._deflater: zlib._Compress | None = None
+        self._held = b""  # what the deflater is given next, when it is known what follows
 
     def write(self, record: bytes) -> bytes:
         """Compress one record, frame and all."""
+        return self.feed(record) + self.end_record()
+
+    def feed(self, piece: bytes) -> bytes:
+        """Compress a piece of a record; :meth:`end_record` follows the last one."""
         out = b""
         if self._deflater is None:
             out, self._deflater = self._begin()
-        out += self._deflater.compress(record)
-        self._crc = zlib.crc32(record, self._crc)
-        self._size += len(record)
-        self._taken += len(record)
-        if self._size >= self._member_bytes:
-            out += self._end(self._deflater)
+        if piece:
+            out += self._deflater.compress(self._held)
+            self._held = piece
+        self._crc = zlib.crc32(piece, self._crc)
+        self._size += len(piece)
+        self._taken += len(piece)
         self._written += len(out)
         return out
+
+    def end_record(self) -> bytes:
+        """A record ends here, and with it the member if it is full."""
+        return self.end_member() if self._size >= self._member_bytes else b""
+
+    def fits(self, members: Iterable[tuple[int, int]], size: int) -> bool:
+        """Whether no member of what was compressed elsewhere ends badly if it comes next.
+
+        Args:
+            members: where each begins in the file and in the stream of its own.
+            size: bytes of that file.
+        """
+        ends = [*(file for file, _ in members), size] if size else []
+        return not any(ends_badly(self._written + end) for end in ends[1:])
 
     def skip(self, size: int, taken: int, members: Iterable[tuple[int, int]]) -> None:
         """Whole members that were compressed elsewhere come next in the file.
@@ -127,7 +161,28 @@ class GzipEncoder:
 
     def _end(self, deflater: zlib._Compress) -> bytes:
         self._deflater = None
-        return deflater.flush() + TRAILER.pack(self._crc, self._size & 0xFFFFFFFF)
+        held, self._held = self._held, b""
+        again = deflater.copy()
+        trailer = TRAILER.pack(self._crc, self._size & 0xFFFFFFFF)
+        out = deflater.compress(held) + deflater.flush() + trailer
+        if self._apart or not ends_badly(self._written + len(out)):
+            return out
+        # The same a few bytes further on: blocks of nothing come before the last piece.
+        before = again.flush(zlib.Z_SYNC_FLUSH)
+        out = again.compress(held) + again.flush() + trailer
+        while ends_badly(self._written + len(before) + len(out)):
+            before += _NOTHING
+        return before + out
+
+
+def ends_badly(end: int) -> bool:
+    """Whether TensorFlow may lose what follows a member that ends at byte `end` of its file.
+
+    Where its buffer ends between the last byte that makes something and the last of the trailer,
+    and holds all that follows, it stops reading; see :mod:`tfrecreg.records.outcome`. Buffers of
+    other sizes that people use are multiples of its own.
+    """
+    return 1 <= end % INPUT_BUFFER <= _TAIL
 
 
 @dataclass(frozen=True, slots=True)

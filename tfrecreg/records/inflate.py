@@ -4,20 +4,20 @@ A :class:`GzipStream` is pulled. It stops where the stream ends or where it is d
 `interruption` says why, and :meth:`GzipStream.resume` goes on behind the damage.
 
 What counts as damage (CRC007): deflate data that do not decode, a trailer that disagrees with
-what was decoded, a file that ends inside a member, bytes behind a member that begin no other.
-Zero bytes up to the end of the file are padding, as gzip itself takes them.
+what was decoded, a file that ends inside a member, bytes behind a member that begin no other; also
+zeros up to the end of the file, which `gzip` takes for padding and TensorFlow for an error.
 """
 
 from __future__ import annotations
 
 import copy
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from blake3 import blake3
 
-from tfrecreg.records.damage import Damage
-from tfrecreg.records.file import READ_BYTES, HashedFile
+from tfrecreg.records.damage import Damage, decoded_before, trailer_problems
+from tfrecreg.records.file import READ_BYTES, HashedFile, only_zeros, places_of
 from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, header_length
 from tfrecreg.records.gzip import (
     MAGIC,
@@ -27,6 +27,7 @@ from tfrecreg.records.gzip import (
     Compression,
     parse_member_header,
 )
+from tfrecreg.records.outcome import InputBuffer, zlib_makes
 
 __all__ = ["EXPANSION", "GzipStream"]
 
@@ -34,9 +35,11 @@ EXPANSION = 1032
 """Deflate makes at most so many bytes of one."""
 
 _HEADER_BYTES = 512
-_HEADER_LIMIT = 1 << 18
+_HEADER_LIMIT = 1 << 20
 """A header of more bytes is damage: 64 KiB of extra field, a name and a comment fit."""
 _FEED = 1 << 16
+_TAIL_LIMIT = 1 << 24
+"""Where zlib has taken so many bytes for a header, nobody waits for what it makes of the rest."""
 _PENDING = 1 << 17
 """What zlib may hold decoded already when it has taken the last byte; generously."""
 
@@ -48,12 +51,18 @@ class GzipStream:
         file: the compressed file.
         digest: whether to hash the stream.
         members: where members begin (byte of the file, byte of the stream), if an index knows.
+        misread: whether to stop, as at damage, where TensorFlow loses sound records.
     """
 
     compression: Compression = "gzip"
 
     def __init__(
-        self, file: HashedFile, *, digest: bool, members: Sequence[tuple[int, int]] = ()
+        self,
+        file: HashedFile,
+        *,
+        digest: bool,
+        members: Sequence[tuple[int, int]] = (),
+        misread: bool = False,
     ) -> None:
         self.interruption: Damage | None = None
         self.position = 0
@@ -73,6 +82,12 @@ class GzipStream:
         self._crc = 0
         self._sound_to = 0  # byte of the stream up to which members were seen to be sound
         self._ended: list[tuple[int, Damage | None]] = []  # members that reach into the buffer
+        self._tensorflow = InputBuffer() if misread else None
+
+    @property
+    def file_position(self) -> int:
+        """The byte of the file up to which it was decoded."""
+        return self._next - len(self._input) + self._used
 
     @property
     def end(self) -> int | None:
@@ -81,7 +96,7 @@ class GzipStream:
 
     def bound(self) -> int:
         """A byte of the stream that it cannot reach: what is left of the file, times 1032."""
-        left = self._file.end - self._at()
+        left = self._file.end - self.file_position
         return self.position + left * EXPANSION + _PENDING
 
     def ends_at(self, at: int) -> bool:
@@ -110,7 +125,7 @@ class GzipStream:
                 return b""
         parts = [self._buffer[place:]]
         have = len(parts[0])
-        self._forget(start)
+        self._ended = [pair for pair in self._ended if pair[0] > start]
         while have < length:
             piece = self._decode(min(READ_BYTES, length - have))
             if not piece:
@@ -125,6 +140,7 @@ class GzipStream:
         """A second view that reads ahead from the same place without moving this one."""
         twin = copy.copy(self)
         twin._hasher = None
+        twin._tensorflow = None
         twin._ended = list(self._ended)
         if self._inflater is not None:
             twin._inflater = self._inflater.copy()
@@ -178,14 +194,6 @@ class GzipStream:
         """blake3 of the stream; None if not asked for, or if some of it is missing."""
         return None if self._hasher is None else self._hasher.hexdigest()
 
-    def _forget(self, start: int) -> None:
-        if self._ended:
-            self._ended = [pair for pair in self._ended if pair[0] > start]
-
-    def _at(self) -> int:
-        """The byte of the file up to which it was decoded."""
-        return self._next - len(self._input) + self._used
-
     def _jump(self, at: int) -> None:
         self._next = at
         self._input = b""
@@ -222,11 +230,14 @@ class GzipStream:
         if self._used == len(self._input):
             self._peek(1)
         data = self._input[self._used : self._used + _FEED]
+        if self._tensorflow is not None and data:
+            self._tensorflow.reach(self.file_position + 1, self._file.end)
+            data = data[: self._tensorflow.end - self.file_position]
         before = self._inflater.copy()
         try:
             piece = self._inflater.decompress(data, limit)
         except zlib.error as error:
-            piece = _before_damage(before, data, limit)
+            piece = decoded_before(before, data, limit)
             self._take(piece)
             self._break(f"its data do not decode ({str(error).split(': ', 1)[-1]})")
             return piece
@@ -237,18 +248,29 @@ class GzipStream:
         else:
             self._used += len(data) - len(self._inflater.unconsumed_tail)
             if not data and not piece:
-                self._break(f"the file ends inside it, at byte {self._file.end}", cut=True)
+                self._break(f"the file ends inside it, at byte {self._file.end}", cut=True, tail=0)
         return piece
 
     def _take(self, piece: bytes) -> None:
+        if self._tensorflow is not None:
+            self._tensorflow.make(len(piece))
         self._crc = zlib.crc32(piece, self._crc)
         self.position += len(piece)
         if self._hasher is not None:
             self._hasher.update(piece)
 
     def _break(
-        self, detail: str, *, lossless: bool = False, inside: bool = True, cut: bool = False
+        self,
+        detail: str,
+        *,
+        lossless: bool = False,
+        inside: bool = True,
+        cut: bool = False,
+        padding: bool = False,
+        misread: bool = False,
+        tail: int | None = None,
     ) -> Damage:
+        self._tensorflow = None  # It does not get past this.
         self.interruption = Damage(
             member=self._member,
             begin=self._begin,
@@ -257,17 +279,25 @@ class GzipStream:
             lossless=lossless,
             inside=inside,
             cut=cut,
+            padding=padding,
+            misread=misread,
+            tail=tail,
         )
         return self.interruption
 
     def _open(self) -> None:
         """Begin the next member, or notice that there is none."""
-        self._member = self._at()
+        self._member = self.file_position
         self._begin = self.position
         self._crc = 0
         head = self._peek(_HEADER_BYTES)
-        if not head or (self._member and head[:1] == b"\x00" and self._only_zeros()):
+        if not head:
             self._finished = True
+            return
+        if self._member and head[:1] == b"\x00" and only_zeros(self._file, self._member):
+            self._finished = True
+            words = f"there is none, only zeros up to the end, at byte {self._file.end}"
+            self._break(words, lossless=True, inside=False, padding=True, tail=self._tail())
             return
         header = parse_member_header(head)
         if header.unfinished:
@@ -280,20 +310,17 @@ class GzipStream:
             problem = problem or f"its flags should be 0x00, found 0x{head[3]:02x}"
         elif problem and (not size or not self._sound(size)):
             cut = header.unfinished and len(head) < _HEADER_LIMIT
-            self._break(problem, inside=cut, cut=cut)
+            self._break(problem, inside=cut, cut=cut, tail=self._tail())
             return
         self._used += size
+        if self._tensorflow is not None:
+            self._tensorflow.reach(self.file_position, self._file.end)
         self._inflater = zlib.decompressobj(WINDOW_BITS)
         if problem:
-            self._break(problem, lossless=True, inside=False)
+            self._break(problem, lossless=True, inside=False, tail=self._tail())
 
-    def _only_zeros(self) -> bool:
-        at = self._member
-        while data := self._file.read(at, READ_BYTES):
-            if data.count(0) != len(data):
-                return False
-            at += len(data)
-        return True
+    def _tail(self) -> int | None:
+        return zlib_makes(self._file.read, self._member, _TAIL_LIMIT)
 
     def _sound(self, header: int) -> bool:
         """Whether a whole member follows a header of so many bytes at this place."""
@@ -310,44 +337,41 @@ class GzipStream:
         self._inflater = None
         damage: Damage | None = None
         if len(trailer) < TRAILER.size:
-            damage = self._break(
-                "the file ends inside its trailer", lossless=True, inside=False, cut=True
-            )
+            # zlib looks at the checksum as soon as that is there.
+            wrong = len(trailer) >= 4 and trailer[:4] != self._crc.to_bytes(4, "little")
+            words = "the file ends inside its trailer"
+            tail = None if wrong else 0
+            damage = self._break(words, lossless=True, inside=False, cut=True, tail=tail)
         else:
-            crc, size = TRAILER.unpack(trailer)
-            expected = (self.position - self._begin) & 0xFFFFFFFF
-            problems = []
-            if crc != self._crc:
-                problems.append(f"its CRC-32 should be 0x{crc:08x}, found 0x{self._crc:08x}")
-            if size != expected:
-                problems.append(f"it should have {size} bytes, found {expected} (modulo 2^32)")
+            problems = trailer_problems(trailer, self._crc, self.position - self._begin)
             if problems:
                 both = len(problems) == 2
                 damage = self._break("; ".join(problems), lossless=not both, inside=both)
         self._ended.append((self.position, damage))
+        if damage is None and self._tensorflow is not None:
+            self._compare(self._tensorflow)
+
+    def _compare(self, tensorflow: InputBuffer) -> None:
+        """Stop where the member that ended here is the last that TensorFlow reads."""
+        at, size = self.file_position, self._file.end
+        tensorflow.reach(at, size)
+        if tensorflow.close(at, size):
+            words = f"it ends at byte {at}, and TensorFlow reads none of the {size - at} behind it"
+            self._break(words, lossless=True, inside=False, misread=True, tail=0)
 
     def _next_member(self, damage: Damage) -> tuple[int, int] | None:
         """Where reading can go on: byte of the file, byte of the stream."""
         if any(file == damage.member for file, _ in self._members):
             return next((pair for pair in self._members if pair[0] > damage.member), None)
         for strict in (True,) if damage.cut else (True, False):
-            for at in self._magic(damage.member + 1):
-                size = int.from_bytes(self._file.read(at - 4, 4), "little")
+            for at in places_of(MAGIC, self._file, damage.member + 1):
+                # What stands before it ends the damaged member's trailer, if that is whole.
+                size = int.from_bytes(self._file.read(max(at - 4, 0), min(at, 4)), "little")
                 span = at - damage.member
                 fits = span // 2 <= size <= span * EXPANSION
                 if (fits or not strict) and self._begins_records(at):
                     return at, damage.begin + size if strict else damage.stream
         return None
-
-    def _magic(self, at: int) -> Iterator[int]:
-        while data := self._file.read(at, READ_BYTES):
-            place = data.find(MAGIC)
-            while place >= 0:
-                yield at + place
-                place = data.find(MAGIC, place + 1)
-            if len(data) <= len(MAGIC):
-                return
-            at += len(data) - len(MAGIC) + 1
 
     def _begins_records(self, at: int) -> bool:
         """Whether a member at this byte of the file begins with a record, or is whole at least."""
@@ -370,17 +394,3 @@ class GzipStream:
         while not self._stopped() and not self._ended:
             self._step(READ_BYTES)
         return bool(self._ended) and self._ended[0][1] is None
-
-
-def _before_damage(inflater: zlib._Decompress, data: bytes, limit: int) -> bytes:
-    """What `data` decode to before they stop making sense: zlib itself drops it with the error."""
-    parts = []
-    for step in (4096, 64, 1):
-        while data:
-            attempt = inflater.copy()
-            try:
-                parts.append(attempt.decompress(data[:step], limit))
-            except zlib.error:
-                break
-            inflater, data = attempt, data[step:]
-    return b"".join(parts)

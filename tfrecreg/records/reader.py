@@ -8,9 +8,11 @@ every other record is delivered.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 
 import google_crc32c
 
+from tfrecreg.findings import TensorflowOutcome
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.damage import Damage
 from tfrecreg.records.details import (
@@ -23,11 +25,14 @@ from tfrecreg.records.details import (
     stranger_detail,
     trailing_detail,
 )
+from tfrecreg.records.file import HashedFile
 from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, mask
 from tfrecreg.records.gzip import Compression
+from tfrecreg.records.outcome import of_length, of_misread, of_rest
 from tfrecreg.records.resync import Offsets, Resolution, Resync
+from tfrecreg.records.scanner import make_walker
 from tfrecreg.records.stream import ByteStream, open_stream
-from tfrecreg.records.walk import Stop, Walk, walk
+from tfrecreg.records.walk import Stop, Walk
 from tfrecreg.storage.interface import Storage
 
 __all__ = ["BATCH_BYTES", "HOLD_LIMIT", "scan"]
@@ -80,14 +85,16 @@ def scan(
     with storage.open(path) as reader:
         stream, file = open_stream(reader, digest=digest, declared=declared, members=members)
         scanner = _Scanner(stream, known_offsets, batch_bytes, hold_limit)
-        pending = _mismatch(declared, stream.compression) if file.end else None
+        pending = _mismatch(declared, stream.compression, file) if file.end else None
+        misread = pending.tensorflow if pending is not None else None
         for event in scanner.events():
             if pending is not None:
                 yield pending
             pending = None
             yield event
         if scanner.stranger is not None:
-            yield scanner.stranger
+            told = misread or scanner.stranger.tensorflow
+            yield replace(scanner.stranger, tensorflow=told)
         elif pending is not None:
             yield pending
         yield StreamEnd(
@@ -101,11 +108,11 @@ def scan(
         )
 
 
-def _mismatch(declared: Compression | None, found: Compression) -> Fault | None:
+def _mismatch(declared: Compression | None, found: Compression, file: HashedFile) -> Fault | None:
     if declared is None or declared == found:
         return None
     detail = f"compression should be `{declared}`, found `{found}`"
-    return Fault("CRC006", 0, None, None, detail)
+    return Fault("CRC006", 0, None, None, detail, of_misread(declared, file.read, file.end))
 
 
 class _Scanner:
@@ -124,7 +131,7 @@ class _Scanner:
         self._resync = Resync(() if known is None else known)
         self._at = 0
         self._number = 0
-        self._headers: dict[bytes, int] = {}
+        self._walk = make_walker()
         # What a damaged gzip member does to its records is told once, for the member,
         self._told: set[int] = set()
         self._gap = False  # and nothing more up to the next good record.
@@ -137,7 +144,7 @@ class _Scanner:
         while going:
             memory = stream.window(self._at, want)
             whole = len(memory) == want
-            walked = walk(memory, self._headers)
+            walked = self._walk(memory, self._at)
             if walked.starts:
                 yield self._batch(memory, walked)
             head = memory[walked.end : walked.end + _HEAD_BYTES]
@@ -160,15 +167,14 @@ class _Scanner:
         return walked.length is not None and end is not None and self._at + walked.needs > end
 
     def _batch(self, memory: bytes, walked: Walk) -> RecordBatch:
-        base = self._at - HEADER_BYTES
         batch = RecordBatch(
             first=self._number,
-            offsets=[base + start for start in walked.starts],
+            offsets=walked.offsets,
             lengths=walked.lengths,
             starts=walked.starts,
             memory=memory,
         )
-        self._count(len(walked.starts), sum(walked.lengths))
+        self._count(len(walked.starts), walked.payload_bytes)
         self._at += walked.end
         return batch
 
@@ -178,14 +184,20 @@ class _Scanner:
         self.payload_bytes += payload_bytes
         self._gap = False
 
-    def _fault(self, code: str, length: int | None, detail: str) -> Iterator[Fault]:
+    def _fault(
+        self,
+        code: str,
+        length: int | None,
+        detail: str,
+        tensorflow: TensorflowOutcome = TensorflowOutcome.STOPS,
+    ) -> Iterator[Fault]:
         if not self._gap:
-            yield Fault(code, self._at, self._number, length, detail)
+            yield Fault(code, self._at, self._number, length, detail, tensorflow)
 
     def _go(self, to: int, lost: int) -> None:
-        """Go on at `to`, behind so many damaged records, unless the index knows better."""
-        number = self._resync.number(to)
-        self._number = self._number + lost if number is None else number
+        """Go on at `to`, behind so many damaged records, unless the index knows of more."""
+        # One that knows of fewer is that of another file.
+        self._number = max(self._number + lost, self._resync.number(to) or 0)
         self._at = to
 
     def _damaged(self, stream: ByteStream, head: bytes, walked: Walk) -> Outcome:
@@ -206,8 +218,9 @@ class _Scanner:
                 "CRC002", length, data_detail(walked.crc, walked.stored, at, found)
             )
         elif walked.stop is Stop.HUGE and length is not None:
-            found = self._resync.after_huge(stream, at)
-            yield from self._fault("CRC005", length, huge_detail(length) + lost(at, found))
+            found = self._resync.after_huge(stream, at, length)
+            detail = huge_detail(length, found) + lost(at, found)
+            yield from self._fault("CRC005", length, detail, self._of_huge(length, found))
         else:
             found = self._resync.after_header(stream, at)
             if found.next is None:
@@ -219,6 +232,13 @@ class _Scanner:
             return self._stream.interruption is not None
         self._go(found.next, 1)
         return True
+
+    def _of_huge(self, length: int, found: Resolution) -> TensorflowOutcome:
+        if found.length == length:
+            return TensorflowOutcome.READS
+        end = self._stream.end  # known of plain files
+        left = 0 if end is None else end - self._at - HEADER_BYTES
+        return of_length(length, left)
 
     def _no_more(self, head: bytes) -> Outcome:
         """The header does not hold, and no record follows before the stream stops."""
@@ -245,9 +265,10 @@ class _Scanner:
             yield from self._fault("CRC003", length, detail)
         elif self._at == 0 and any(head[4:8]):
             # Not even the first bytes of a header: its upper half is zero.
-            self.stranger = Fault("CRC008", 0, None, left, stranger_detail(head, left))
+            detail = stranger_detail(head, left)
+            self.stranger = Fault("CRC008", 0, None, left, detail, of_rest(left))
         elif left:
-            yield from self._fault("CRC004", left, trailing_detail(head, left))
+            yield from self._fault("CRC004", left, trailing_detail(head, left), of_rest(left))
         return False
 
     def _drain(self) -> int:
@@ -267,6 +288,8 @@ class _Scanner:
             lost: the record here is lost to it; else that follows from the damage.
         """
         at = self._at
+        left = None if lost or damage.tail is None else damage.stream - at + damage.tail
+        outcome = TensorflowOutcome.STOPS if left is None else of_rest(left)
         lost = lost or (not damage.lossless and (damage.inside or damage.stream > at))
         going = self._stream.resume()
         behind = self._stream.position
@@ -277,8 +300,11 @@ class _Scanner:
             known = going and (damage.lossless or behind != damage.stream)
             size = behind - at if lost and known else None
             offset, number = (at, self._number) if lost else (damage.stream, None)
-            detail = damage.detail + gzip_rest(at, behind, lost=lost, going=going, known=known)
-            yield Fault("CRC007", offset, number, size, detail)
+            code, detail = "CRC009", damage.detail
+            if not damage.misread:
+                code = "CRC007"
+                detail += gzip_rest(at, behind, lost=lost, going=going, known=known)
+            yield Fault(code, offset, number, size, detail, outcome)
         if going and (lost or not damage.lossless):
             self._gap = True
             self._go(behind, 1 if lost else 0)
@@ -308,7 +334,7 @@ class _Scanner:
             place += len(piece)
         stored = int.from_bytes(footer, "little")
         if mask(crc) != stored:
-            walked = Walk([], [], 0, Stop.DATA, length, mask(crc), stored)
+            walked = Walk.nowhere(length, mask(crc), stored)
             return (yield from self._damaged(origin, head, walked))
         yield RecordBatch(self._number, [self._at], [length], [0], b"", whole=False)
         self._count(1, length)

@@ -6,8 +6,9 @@ A header alone is never believed. In this order, cheapest and surest first:
 2. one wrong byte in the length, or in nothing but its checksum: the length that follows is
    believed if the data checksum agrees, or if the next record begins exactly where it ends;
 3. the **gap test**: for each later header, whether everything before it is one record whose data
-   checksum holds. That is 64 bits of evidence, and finds the true end of a record whose payload
-   holds TFRecords itself;
+   checksum holds. It finds the true end of a record whose payload holds TFRecords itself. Where
+   sound records lead exactly to that header, it is their checksum that happens to hold for more,
+   and they are believed: records inside a payload end before the payload's own checksum;
 4. the first place where a length checksum and then a data checksum hold.
 
 With 1 to 3 the count of records goes on exactly. After 4 it is not known how many records were
@@ -37,7 +38,7 @@ from tfrecreg.records.framing import (
 )
 from tfrecreg.records.stream import ByteStream
 
-__all__ = ["GAP_WINDOW", "Offsets", "Resolution", "Resync"]
+__all__ = ["GAP_WINDOW", "Offsets", "Resolution", "Resync", "data_holds"]
 
 Offsets = Sequence[int] | npt.NDArray[np.int64]
 
@@ -97,11 +98,13 @@ class Resync:
         known = self._next_known(stream, at)
         if known is not None:
             length = known - at - OVERHEAD
-            return Resolution(known, length, _data_holds(stream.fork(), at, length))
+            return Resolution(known, length, data_holds(stream.fork(), at, length))
         return _one_byte(stream, at) or self._search(stream, at)
 
-    def after_huge(self, stream: ByteStream, at: int) -> Resolution:
+    def after_huge(self, stream: ByteStream, at: int, length: int) -> Resolution:
         """The header at `at` holds, and states a length that no record has."""
+        if self._holds(stream, at, length):
+            return Resolution(at + OVERHEAD + length, length, intact=True)
         known = self._next_known(stream, at)
         return self._search(stream, at) if known is None else Resolution(known)
 
@@ -156,7 +159,8 @@ class Resync:
                 if start - FOOTER_BYTES >= done:
                     crc = google_crc32c.extend(crc, block[done - cursor : place - FOOTER_BYTES])
                     done = start - FOOTER_BYTES
-                    if mask(crc) == _word(block, place - FOOTER_BYTES):
+                    holds = mask(crc) == _word(block, place - FOOTER_BYTES)
+                    if holds and (first is None or _chain(stream, first, start) != start):
                         return Resolution(start, start - at - OVERHEAD, intact=True)
                 if first is None and self._holds(ahead, start, length):
                     first = start
@@ -172,7 +176,8 @@ class Resync:
         end = cursor + len(block)
         if end - at >= OVERHEAD and ahead.interruption is None:
             crc = google_crc32c.extend(crc, block[done - cursor : len(block) - FOOTER_BYTES])
-            if mask(crc) == _word(block, len(block) - FOOTER_BYTES):
+            holds = mask(crc) == _word(block, len(block) - FOOTER_BYTES)
+            if holds and (first is None or _chain(stream, first, end) != end):
                 return Resolution(end, end - at - OVERHEAD, intact=True)
         return Resolution(first, exact=False)
 
@@ -184,7 +189,9 @@ class Resync:
     def _holds(self, stream: ByteStream, at: int, length: int) -> bool:
         if self._wrong_budget <= 0:
             return False
-        holds = _record_holds(stream, at, length)
+        if at + OVERHEAD + length > stream.bound():
+            return False
+        holds = data_holds(stream.fork(), at, length)
         if not holds:
             self._wrong_budget -= length + _WRONG_COST
         return holds
@@ -202,7 +209,7 @@ def _one_byte(stream: ByteStream, at: int) -> Resolution | None:
         if length is not None and length <= min(MAX_LENGTH, bound)
     ]
     for length in lengths:
-        if _data_holds(stream.fork(), at, length):
+        if data_holds(stream.fork(), at, length):
             return Resolution(at + OVERHEAD + length, length, intact=True)
     for length in lengths:
         following = at + OVERHEAD + length
@@ -259,10 +266,10 @@ def _header(stream: ByteStream, at: int) -> int | None:
 
 def _record_holds(stream: ByteStream, at: int, length: int) -> bool:
     fits = at + OVERHEAD + length <= stream.bound()
-    return fits and _data_holds(stream.fork(), at, length)
+    return fits and data_holds(stream.fork(), at, length)
 
 
-def _data_holds(ahead: ByteStream, at: int, length: int) -> bool:
+def data_holds(ahead: ByteStream, at: int, length: int) -> bool:
     """Whether a payload of so many bytes, of a record that starts at `at`, has its checksum."""
     crc = 0
     start = at + HEADER_BYTES

@@ -15,13 +15,13 @@ from tfrecreg.records.file import HashedFile
 from tfrecreg.records.framing import HEADER_BYTES, header_length
 from tfrecreg.records.gzip import MAGIC, MEMBER_HEADER, WINDOW_BITS, Compression
 from tfrecreg.records.inflate import GzipStream
+from tfrecreg.records.outcome import GZIP_BITS
 from tfrecreg.storage.interface import Reader
 
-__all__ = ["ByteStream", "PlainStream", "open_stream", "sniff"]
+__all__ = ["SNIFF_BYTES", "ByteStream", "PlainStream", "open_stream", "sniff"]
 
-_SNIFF_BYTES = 1 << 16
-_GZIP_BITS = 31
-"""What zlib calls deflate with gzip's header and trailer around it."""
+SNIFF_BYTES = 1 << 16
+"""So much of a file tells its compression."""
 
 
 class ByteStream(Protocol):
@@ -122,7 +122,7 @@ def sniff(head: bytes, declared: Compression | None = None) -> Compression:
     if header_length(head) is not None:
         return "none"
     whole = head[:3] == MAGIC
-    inflater = zlib.decompressobj(_GZIP_BITS if whole else WINDOW_BITS)
+    inflater = zlib.decompressobj(GZIP_BITS if whole else WINDOW_BITS)
     try:
         begin = inflater.decompress(head if whole else head[len(MEMBER_HEADER) :], HEADER_BYTES)
         if header_length(begin) is not None or (whole and inflater.eof and not begin):
@@ -153,6 +153,8 @@ def open_stream(
         StorageError: the file system failed to deliver.
     """
     file = HashedFile(reader, digest=digest)
-    if sniff(file.read(0, _SNIFF_BYTES), declared) == "gzip":
-        return GzipStream(file, digest=digest, members=members), file
+    head = file.read(0, SNIFF_BYTES)
+    # An index that has members is that of a gzip file, even if nothing of the first one is left.
+    if sniff(head, declared) == "gzip" or (head and header_length(head) is None and len(members)):
+        return GzipStream(file, digest=digest, members=members, misread=True), file
     return PlainStream(file), file

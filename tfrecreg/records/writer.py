@@ -145,15 +145,27 @@ class ShardWriter:
         Raises:
             StorageError: the file system refused, or the segment is not what was written.
         """
-        self._put(self._encoder.append(segment))
+        self._put(self._encoder.end_member())
+        if not self._encoder.fits(segment):
+            for piece in self._encoder.encode(segment, self._inflated(storage, segment)):
+                self._put(piece)
+            return
+        self._encoder.append(segment)
         self._flush()
         for piece in _pieces(storage, segment):
             self._hasher.update(piece)
             self._file.write(piece)
         self._bytes += segment.bytes
         if self._stream is not None:
-            for piece in inflated(storage, segment.path):
+            for _ in self._inflated(storage, segment):
+                pass
+
+    def _inflated(self, storage: Storage, segment: Segment) -> Iterator[bytes]:
+        """The segment's stream, hashed as it passes."""
+        for piece in inflated(storage, segment.path):
+            if self._stream is not None:
                 self._stream.update(piece)
+            yield piece
 
     def end_member(self) -> None:
         """End the gzip member that is begun: what follows can be made apart. Else nothing."""
@@ -250,7 +262,7 @@ class SegmentWriter:
 
     def __init__(self, storage: Storage, path: str, compression: Compression) -> None:
         self._path = path
-        self._encoder = RecordEncoder(compression)
+        self._encoder = RecordEncoder(compression, apart=True)
         self._bytes = 0
         self._file = storage.create(path, durable=False)
 

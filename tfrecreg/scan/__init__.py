@@ -4,16 +4,25 @@
 - `tally`: counting findings with exact counts and bounded locations
 - `guard`: what a validator's code may do without harm to others
 - `hints`: what a shard's index knows that helps behind damage
+- `keys`: the keys of records, from the indexes
 - `worker`: one shard, read once, in a worker process
+- `cache`: what earlier scans found in shards that did not change since
+- `codec`: parts as JSON, for that
+- `reuse`: which shards need not be read
 - `run`: all shards of a target through an engine, parts back in shard order
 """
 
 from __future__ import annotations
 
+from tfrecreg.scan.cache import ScanCache
 from tfrecreg.scan.guard import UNRULY, reason_of
 from tfrecreg.scan.interface import (
+    Baseline,
+    Cacheable,
+    Merging,
     Need,
     Part,
+    PartCodec,
     RawSize,
     Shard,
     Target,
@@ -27,10 +36,15 @@ from tfrecreg.scan.worker import ScanTask, ShardScan, scan_shard
 
 __all__ = [
     "UNRULY",
+    "Baseline",
+    "Cacheable",
     "Crash",
+    "Merging",
     "Need",
     "Part",
+    "PartCodec",
     "RawSize",
+    "ScanCache",
     "ScanResult",
     "ScanTask",
     "Shard",

@@ -12,14 +12,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.manifest import Manifest, ShardEntry
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.storage import Storage
 
-__all__ = ["Need", "Part", "RawSize", "Shard", "Target", "Validator", "ValidatorRecord", "Visitor"]
+__all__ = [
+    "Baseline",
+    "Cacheable",
+    "Merging",
+    "Need",
+    "Part",
+    "PartCodec",
+    "RawSize",
+    "Shard",
+    "Target",
+    "Validator",
+    "ValidatorRecord",
+    "Visitor",
+]
 
 Part = Any
 """What a visitor hands back: picklable, small, meaningful to its own validator only."""
@@ -34,8 +47,6 @@ class Need(Flag):
     """Payloads decoded as Examples."""
     COLUMNS = auto()
     """Arrow columns."""
-    PIXELS = auto()
-    """Decoded pictures."""
     DIGESTS = auto()
     """blake3 of the file and of the decompressed stream."""
 
@@ -69,6 +80,16 @@ class RawSize(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Baseline:
+    """What a target is compared with."""
+
+    name: str
+    """As the user would write it: ``mnist@1.0.0``."""
+    statistics: Mapping[str, bytes]
+    """By split: TFDV's `DatasetFeatureStatisticsList`, serialized."""
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """What is checked: a build, a release, or bare files."""
 
@@ -90,6 +111,10 @@ class Target:
     """The base of inflation: measured now where the raw data are at hand, else the manifest's."""
     raw_folder: str | None = None
     """The folder of the raw data, where the user names it."""
+    home: Storage | None = None
+    """The registry that it is a build or release of, rooted at its root; None for bare files."""
+    baseline: Baseline | None = None
+    """What to compare it with, where the user names it."""
 
 
 class Visitor(Protocol):
@@ -124,6 +149,44 @@ class Validator(Protocol):
         """Findings and measures from all parts, which come in shard order."""
 
 
+@runtime_checkable
+class Merging(Protocol):
+    """What a validator offers on top whose parts are too large to be kept for every shard.
+
+    `finish` then gets one part for each split, with the first of its shards.
+    """
+
+    def merge(self, part: Part, more: Part) -> Part:
+        """The part of one or more shards and that of the next one of the same split, as one."""
+
+
+class PartCodec(Protocol):
+    """How parts become bytes and parts again, without pickle: the bytes may be anybody's."""
+
+    def pack(self, part: Part) -> bytes | None:
+        """A part as bytes; None for one that is too large to be kept: its shard is read again."""
+
+    def unpack(self, data: bytes) -> Part:
+        """The part again. Whatever it raises means that `data` are none: the shard is read."""
+
+
+@runtime_checkable
+class Cacheable(Protocol):
+    """What a validator may offer on top, so that `check --cached` can reuse its parts.
+
+    A part may be reused while the shard's bytes, the :class:`Shard` and `part_key` are the same.
+    """
+
+    part_codec: PartCodec
+    """Mostly a :class:`tfrecreg.scan.codec.JsonCodec`."""
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:
+        """All else that the visitors' parts depend on: a digest of a schema, an option, a version.
+
+        None where they depend on what no key tells, such as other files.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class ValidatorRecord:
     """How a plugin announces a validator."""
@@ -134,3 +197,5 @@ class ValidatorRecord:
     codes: Sequence[Code]
     load: Callable[[], type[Validator]]
     """Imports and returns the class. Called when a check uses it."""
+    on_request: bool = False
+    """It runs where the user or the gate names it, and not by default: its imports take seconds."""

@@ -12,9 +12,11 @@ from typing import Any
 from tfrecreg.engines import Engine
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import MAX_LOCATIONS, Finding, Location, Measure, Severity
-from tfrecreg.records import StreamEnd
+from tfrecreg.records import StreamEnd, scanner_kind
+from tfrecreg.scan.cache import ScanCache
 from tfrecreg.scan.guard import UNRULY, reason_of
-from tfrecreg.scan.interface import Need, Part, Shard, Target, Validator
+from tfrecreg.scan.interface import Merging, Need, Part, Shard, Target, Validator
+from tfrecreg.scan.reuse import Reuse, key_of
 from tfrecreg.scan.worker import Crashed, ScanTask, ShardScan, scan_shard
 
 __all__ = ["Crash", "ScanResult", "Unreadable", "run_scan"]
@@ -65,6 +67,10 @@ class ScanResult:
     records: int = 0
     file_bytes: int = 0
     payload_bytes: int = 0
+    cached: int = 0
+    """Shards that were not read again: they are as an earlier scan saw them."""
+    uncacheable: tuple[str, ...] = ()
+    """Validators whose parts cannot be kept: for them every shard is read."""
 
     @property
     def complete(self) -> bool:
@@ -80,6 +86,8 @@ class _Running:
         self.name = validator.name
         self.maker = b""
         self.digest = False
+        self.key: str | None = None
+        """What its parts depend on; None where they cannot be kept."""
         self.parts: list[tuple[Shard, Part]] = []
         self.crashes: list[Crash] = []
         try:
@@ -89,6 +97,7 @@ class _Running:
                     raise TypeError(f"its `needs` should be a Need, found {needs!r}")
                 self.digest = Need.DIGESTS in needs
                 self.maker = pickle.dumps(validator.begin(target, options))
+            self.key = key_of(validator, target, options)
         except UsageError:
             raise
         except UNRULY as error:
@@ -98,15 +107,29 @@ class _Running:
         """Note that it raised, in this process."""
         self.crashes.append(Crash(self.name, "", reason_of(error)))
 
-    def take(self, shard: Shard, part: bytes | Crashed | None) -> None:
-        """Take what came of a shard."""
+    def opened(self, shard: Shard, part: bytes | Crashed | None) -> list[Part]:
+        """What came of a shard: one part, or none."""
         if isinstance(part, Crashed):
             self.crashes.append(Crash(self.name, shard.name, part.reason))
         elif part is not None:
             try:
-                self.parts.append((shard, pickle.loads(part)))
+                return [pickle.loads(part)]
             except UNRULY as error:
                 self.crashes.append(Crash(self.name, shard.name, reason_of(error)))
+        return []
+
+    def keep(self, shard: Shard, part: Part) -> None:
+        """Keep a part, as one with that of the shard before where the validator merges them."""
+        if self.parts and isinstance(self.validator, Merging):
+            first, before = self.parts[-1]
+            if first.split == shard.split:
+                try:
+                    with redirect_stdout(sys.stderr):
+                        self.parts[-1] = (first, self.validator.merge(before, part))
+                except UNRULY as error:
+                    self.crashes.append(Crash(self.name, shard.name, reason_of(error)))
+                return
+        self.parts.append((shard, part))
 
     def finish(self, target: Target) -> list[Finding | Measure]:
         """What it says of all shards; nothing where it has crashed, now or before."""
@@ -127,6 +150,7 @@ def run_scan(
     *,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     progress: Progress | None = None,
+    cache: ScanCache | None = None,
 ) -> ScanResult:
     """Scan every shard of `target` once, for all `validators`.
 
@@ -138,24 +162,45 @@ def run_scan(
         engine: where the shards are scanned.
         options: by validator name, what its `begin` is given.
         progress: told of every shard that is done.
+        cache: what earlier scans found; None to read every shard and to remember nothing.
 
     Raises:
-        UsageError: a validator cannot begin with these options or this schema.
-        FailureError: the engine failed (a worker died).
+        UsageError: a validator cannot begin with these options or this schema, or
+            `TFRECREG_SCANNER` names no scanner.
+        FailureError: the engine failed (a worker died), or the scanner that `TFRECREG_SCANNER`
+            names is not there.
     """
+    scanner_kind()  # A setting that is wrong is told here, and not of every shard.
     result = ScanResult()
     running = [_Running(each, target, (options or {}).get(each.name, {})) for each in validators]
     looking = [each for each in running if not each.crashes]
     makers = tuple(each.maker for each in looking)
     digest = any(each.digest for each in looking)
-    tasks = (ScanTask(shard, makers, digest) for shard in target.shards)
+    reuse = Reuse(cache, [(each.validator, each.key) for each in looking], digest=digest)
+    result.uncacheable = tuple(each.name for each in looking if each.key is None)
+    known = [reuse.knows(number, shard) for number, shard in enumerate(target.shards)]
+    tasks = (
+        ScanTask(shard, makers, digest)
+        for shard, is_known in zip(target.shards, known, strict=True)
+        if not is_known
+    )
     with closing(engine.run(scan_shard, tasks)) as scans:
-        for shard, scanned in zip(target.shards, scans, strict=True):
-            _count(result, shard, scanned)
-            for each, part in zip(looking, scanned.parts, strict=True):
-                each.take(shard, part)
+        for number, (shard, is_known) in enumerate(zip(target.shards, known, strict=True)):
+            before = reuse.recall(number, shard) if is_known else None
+            if before is not None:
+                end: StreamEnd | None = before.end
+                result.cached += 1
+                for each, part in zip(looking, before.parts, strict=True):
+                    each.keep(shard, part)
+            else:
+                # What was known may be gone, or not be what it seemed: then it is read here.
+                task = ScanTask(shard, makers, digest)
+                scanned = scan_shard(task) if is_known else next(scans)
+                end = scanned.end
+                _take(scanned, number, shard, looking, reuse, result)
+            _count(result, end)
             if progress is not None:
-                progress(shard, scanned.end)
+                progress(shard, end)
     for each in running:
         for item in each.finish(target):
             if isinstance(item, Finding):
@@ -167,14 +212,35 @@ def run_scan(
     return result
 
 
-def _count(result: ScanResult, shard: Shard, scanned: ShardScan) -> None:
-    result.shards += 1
+def _take(
+    scanned: ShardScan,
+    number: int,
+    shard: Shard,
+    looking: Sequence[_Running],
+    reuse: Reuse,
+    result: ScanResult,
+) -> None:
+    """Take what came of a shard that was read."""
     if scanned.end is None:
         result.unreadable.append(Unreadable(shard.name, scanned.unreadable))
-        return
-    result.records += scanned.end.records
-    result.file_bytes += scanned.end.file_bytes
-    result.payload_bytes += scanned.end.payload_bytes
+    opened = [each.opened(shard, part) for each, part in zip(looking, scanned.parts, strict=True)]
+    # Remembered before they are merged, for that may change them.
+    parts = {each.name: part for each, parts in zip(looking, opened, strict=True) for part in parts}
+    result.crashes += [
+        Crash(name, shard.name, f"its part cannot be packed: {reason}")
+        for name, reason in reuse.remember(number, shard, scanned.end, parts)
+    ]
+    for each in looking:
+        if each.name in parts:
+            each.keep(shard, parts[each.name])
+
+
+def _count(result: ScanResult, end: StreamEnd | None) -> None:
+    result.shards += 1
+    if end is not None:
+        result.records += end.records
+        result.file_bytes += end.file_bytes
+        result.payload_bytes += end.payload_bytes
 
 
 def _checked(item: object) -> Finding | Measure:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, fingerprint
 
-__all__ = ["Tally"]
+__all__ = ["Tally", "TallyRow"]
 
 
 class _Group(NamedTuple):
@@ -17,6 +17,18 @@ class _Group(NamedTuple):
     feature: str
     subject: str
     message: str
+
+
+class TallyRow(NamedTuple):
+    """One group of a tally as plain data."""
+
+    code: str
+    split: str
+    feature: str
+    subject: str
+    message: str
+    times: int
+    locations: list[Location]
 
 
 class _Seen:
@@ -95,6 +107,35 @@ class Tally:
             ours.count += theirs.count
             for location in theirs.locations:
                 ours.place(location)
+
+    def rows(self) -> list[TallyRow]:
+        """All of it as plain data."""
+        return [
+            TallyRow(*group, seen.count, seen.locations) for group, seen in self._groups.items()
+        ]
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[TallyRow], codes: Iterable[Code]) -> Tally:
+        """The tally that :meth:`rows` gave.
+
+        Args:
+            rows: each of its groups.
+            codes: those that may be in it.
+
+        Raises:
+            ValueError: one has a code that is not among them, or could not have come from a tally.
+        """
+        known = {code.code: code for code in codes}
+        tally = cls()
+        for row in rows:
+            group = _Group(*row[:5])
+            if row.code not in known or row.times < 1 or not row.message.isprintable():
+                raise ValueError(f"no tally has the row {group!r}")
+            seen = tally._groups[group] = _Seen(known[row.code])
+            seen.count = row.times
+            for location in row.locations:
+                seen.place(location)
+        return tally
 
     def findings(self, dataset: str) -> Iterator[Finding]:
         """The findings, in order of code, split, feature, subject and message."""

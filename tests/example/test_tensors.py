@@ -1,0 +1,131 @@
+"""Serialised tensors are told from other bytes, and described by their heads alone."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfrecreg.example.tensors import Tensor, read_tensor
+from tfrecreg.example.varint import varint
+
+
+def proto(dtype: int, sides: tuple[int, ...] | None, rest: bytes = b"") -> bytes:
+    """A TensorProto as serialisers write it: fields in order."""
+    head = b"\x08" + varint(dtype)
+    if sides is not None:
+        dims = [b"\x08" + varint(side) if side else b"" for side in sides]
+        shape = b"".join(b"\x12" + varint(len(dim)) + dim for dim in dims)
+        head += b"\x12" + varint(len(shape)) + shape
+    return head + rest
+
+
+def delimited(number: int, content: bytes) -> bytes:
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+FLOATS = struct.pack("<6f", *range(6))
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype", "shape", "count"),
+    [
+        (proto(1, (2, 3), delimited(4, FLOATS)), "float32", (2, 3), 6),
+        (proto(3, (), delimited(4, b"\x05\0\0\0")), "int32", (), 1),
+        (proto(9, (0, 4)), "int64", (0, 4), 0),
+        (proto(4, (300,), delimited(4, bytes(300))), "uint8", (300,), 300),
+        (proto(7, (), delimited(8, b"abc")), "string", (), 1),
+        (proto(7, (2,), delimited(8, b"a") + delimited(8, b"")), "string", (2,), 2),
+        (proto(10, (3,), delimited(11, b"\x01\x00\x01")), "bool", (3,), 3),
+        (proto(9, (2,), delimited(10, b"\xac\x02\x01")), "int64", (2,), 2),
+        (proto(9, (2,), b"\x50\x01\x50\x02"), "int64", (2,), 2),
+        (proto(1, (1000,), delimited(5, bytes(4))), "float32", (1000,), 1000),
+        (proto(18, (1,), delimited(12, bytes(16))), "complex128", (1,), 1),
+        (proto(1, (6,), b"\x18\x00" + delimited(4, FLOATS)), "float32", (6,), 6),
+    ],
+)
+def test_a_tensor_has_its_dtype_and_shape(
+    data: bytes, dtype: str, shape: tuple[int, ...], count: int
+) -> None:
+    found = read_tensor(data)
+    assert found is not None
+    assert (found.dtype, found.shape, found.count) == (dtype, shape, count)
+
+
+def test_the_values_are_where_it_says() -> None:
+    data = proto(1, (2, 3), delimited(4, FLOATS))
+    found = read_tensor(data)
+    assert found is not None
+    assert data[slice(*found.content)] == FLOATS
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x08",
+        b"\x08\x01",
+        b"a caption",
+        b"\x89PNG\r\n\x1a\n",
+        proto(1, None, delimited(4, FLOATS)),
+        proto(1, (2, 3), delimited(4, FLOATS[:-1])),
+        proto(1, (2, 2), delimited(4, FLOATS)),
+        proto(1, (2, 3), delimited(4, FLOATS) + b"\0"),
+        proto(1, (2, 3), delimited(4, FLOATS)[:-1]),
+        proto(1, (2, 3), delimited(4, FLOATS) * 2),
+        proto(1, (6,), delimited(4, FLOATS) + delimited(5, FLOATS)),
+        proto(1, (2, 3)),
+        proto(1, (2, 3), delimited(10, b"\1\2\3")),
+        proto(1, (1,), delimited(5, bytes(5))),
+        proto(1, (1,), delimited(5, bytes(8))),
+        proto(1, (1,), b"\x28\x01"),
+        proto(9, (1,), delimited(10, b"\xff")),
+        proto(7, (1,), b"\x40\x01"),
+        proto(7, (3,), delimited(4, b"\1\1\1abc")),
+        proto(8, (2,), delimited(9, bytes(12))),
+        proto(20, (), delimited(14, b"")),
+        proto(99, (), delimited(4, b"")),
+        proto(1, (1 << 63,), delimited(4, b"")),
+        proto(1, (1 << 40, 1 << 40), delimited(4, b"")),
+        proto(1, (0,) * 255),
+        b"\x08\x01\x12\x02\x18\x01",
+        b"\x08\x01\x12\x04\x12\x02\x18\x01",
+        b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+        b"\x08\x01\x13",
+    ],
+)
+def test_other_bytes_are_no_tensor(data: bytes) -> None:
+    assert read_tensor(data) is None
+
+
+@settings(max_examples=300)
+@given(st.binary(max_size=60).map(lambda rest: b"\x08" + rest))
+def test_any_bytes_are_looked_at_without_an_error(data: bytes) -> None:
+    found = read_tensor(data)
+    assert found is None or found.content[1] <= len(data)
+
+
+def test_what_tensorflow_serialises_is_recognised() -> None:
+    tf: Any = pytest.importorskip("tensorflow")
+    dtypes = ["float32", "float64", "int32", "uint8", "int16", "int8", "complex64", "int64"]
+    dtypes += ["bool", "bfloat16", "uint16", "complex128", "float16", "uint32", "uint64"]
+    for name in dtypes:
+        for shape in ((), (0, 3), (4,), (2, 1, 3)):
+            data = tf.io.serialize_tensor(tf.zeros(shape, getattr(tf, name))).numpy()
+            found = read_tensor(data)
+            assert found is not None, (name, shape)
+            assert (found.dtype, found.shape) == (name, shape)
+            assert (
+                found.content[1] - found.content[0] == found.count * tf.dtypes.as_dtype(name).size
+            )
+    for value in ("abc", ["a", "bc" * 100], [[""]]):
+        found = read_tensor(tf.io.serialize_tensor(tf.constant(value)).numpy())
+        assert found == Tensor("string", tuple(tf.constant(value).shape), (0, 0))
+    for value in (5, "x", ["a", "b"], [1 + 2j, 2], [True, False], [], [0.0] * 7, [300, -1]):
+        made = tf.make_tensor_proto(value)
+        found = read_tensor(made.SerializeToString())
+        assert found is not None, value
+        assert found.shape == tuple(side.size for side in made.tensor_shape.dim)

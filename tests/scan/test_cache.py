@@ -1,0 +1,419 @@
+"""Shards that did not change are not read again; whatever else there is, is noticed or read."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scan_support import ODD, Broken, Counting, Eye, Looking, files, stream
+from tests_support import flip
+
+from tfrecreg.engines import LocalEngine
+from tfrecreg.scan import Need, ScanCache, ScanResult, Tally, Target, run_scan
+from tfrecreg.scan.codec import JsonCodec
+from tfrecreg.scan.interface import Cacheable, Shard
+from tfrecreg.storage import LocalStorage
+
+pytestmark = pytest.mark.usefixtures("light_workers")
+
+
+class Keeping(Looking):
+    """A validator whose parts can be kept."""
+
+    part_codec: Any = JsonCodec(tuple[Tally, int], [ODD])
+
+    def __init__(self, name: str = "keeping", key: str | None = "", **more: Any) -> None:
+        super().__init__(name, **more)
+        self.key = key
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:
+        return self.key if self.key is None else f"{self.key} {dict(options)}"
+
+
+class Place:
+    """Three shards, old enough to be remembered, and a cache."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "shards"
+        self.folder.mkdir()
+        self.cache = folder / "cache"
+        self.storage = Counting(LocalStorage(self.folder))
+        self.target = files(self.folder, *map(stream, (3, 4, 5)), storage=self.storage)  # type: ignore[arg-type]  # it has what is used
+        for path in self.folder.iterdir():
+            self.age(path)
+
+    @property
+    def first(self) -> Path:
+        return self.folder / "0.tfrecord"
+
+    @staticmethod
+    def age(path: Path, seconds: float = 1e9) -> None:
+        os.utime(path, (seconds, seconds))
+
+    def scan(self, *validators: Any, reuse: bool = True, **more: Any) -> ScanResult:
+        """Scan with the cache; what was opened is in `storage.opened`."""
+        self.storage.opened.clear()
+        cache = ScanCache(LocalStorage(self.cache), "checks", reuse=reuse)
+        engine = LocalEngine(more.pop("jobs", 1))
+        target = more.pop("target", self.target)
+        result = run_scan(target, validators or (Keeping(),), engine, cache=cache, **more)
+        self.problem = cache.problem
+        return result
+
+    @property
+    def read(self) -> list[str]:
+        return self.storage.opened
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+ALL = ["0.tfrecord", "1.tfrecord", "2.tfrecord"]
+
+
+def test_what_did_not_change_is_not_read_again_and_gives_the_same(place: Place) -> None:
+    fresh = run_scan(place.target, [Keeping()], LocalEngine(1))
+    first = place.scan()
+    assert (place.read, first.cached) == (ALL, 0)
+    again = place.scan()
+    assert (place.read, again.cached) == ([], 3)
+    for result in (first, again):
+        result.cached = 0
+        assert result == fresh
+    assert fresh.records == 12
+    assert fresh.findings[0].count == 5
+
+
+def test_a_shard_that_changed_is_read_and_the_others_are_not(place: Place) -> None:
+    place.scan()
+    place.first.write_bytes(stream(8))
+    place.age(place.first)
+    result = place.scan()
+    assert (place.read, result.cached, result.records) == (["0.tfrecord"], 2, 17)
+    assert place.scan().cached == 3
+
+
+@pytest.mark.parametrize("how", ["size", "time", "inode"])
+def test_size_time_and_inode_tell_a_change(place: Place, how: str) -> None:
+    place.scan()
+    data = place.first.read_bytes()
+    if how == "size":
+        place.first.write_bytes(data + stream(1))
+        place.age(place.first)
+    elif how == "time":
+        place.age(place.first, 1e9 + 1e-6)
+    else:
+        other = place.first.with_name("other")
+        other.write_bytes(data)
+        place.age(other)
+        other.rename(place.first)
+    assert place.scan().cached == 2
+    assert place.read == ["0.tfrecord"]
+
+
+def test_damage_that_leaves_the_time_alone_goes_unnoticed(place: Place) -> None:
+    """What `--cached` cannot do, and is documented not to."""
+    place.scan()
+    damage(place.first)
+    assert place.scan().records == 12
+    assert place.scan(reuse=False).records == 11
+
+
+def damage(path: Path) -> None:
+    """A disk that decays: the same inode, size and time."""
+    status = path.stat()
+    data = bytearray(path.read_bytes())
+    data[20] ^= 1
+    with path.open("r+b") as file:
+        file.write(data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def test_a_full_scan_has_the_last_word(place: Place) -> None:
+    """It reads all, and what it saw is what is remembered: nothing contradicts it later."""
+    place.scan()
+    damage(place.first)
+    full = place.scan(reuse=False)
+    assert place.read == ALL
+    again = place.scan()
+    assert (again.cached, again.records, again.findings) == (3, 11, full.findings)
+
+
+def test_a_full_scan_of_some_validators_drops_what_others_found(place: Place) -> None:
+    one, other = Keeping("one"), Keeping("other")
+    place.scan(one, other)
+    damage(place.first)
+    place.scan(Keeping("one"), reuse=False)
+    result = place.scan(Keeping("one"), Keeping("other"))
+    assert place.read == ["0.tfrecord"]
+    assert result.records == 11
+
+
+def test_a_full_scan_remembers_nothing_new(place: Place) -> None:
+    place.scan(reuse=False)
+    assert not place.cache.exists()
+
+
+def test_validators_are_remembered_side_by_side(place: Place) -> None:
+    place.scan(Keeping("one"))
+    assert place.scan(Keeping("other")).cached == 0
+    assert place.scan(Keeping("one")).cached == 3
+    assert place.scan(Keeping("one"), Keeping("other")).cached == 3
+    assert place.scan(Keeping("one"), Keeping("third")).cached == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "cached"),
+    [
+        ({}, 3),
+        ({"key": "another schema"}, 0),
+        ({"options": {"keeping": {"limit": 2}}}, 0),
+        ({"split": "test"}, 0),
+        ({"name": "other"}, 0),
+        ({"declared": "none"}, 0),
+    ],
+)
+def test_parts_are_reused_only_where_all_is_the_same(
+    place: Place, change: dict[str, Any], cached: int
+) -> None:
+    from dataclasses import replace
+
+    place.scan()
+    key = change.pop("key", "")
+    options = change.pop("options", None)
+    shards = [replace(shard, **change) for shard in place.target.shards]
+    target = replace(place.target, shards=shards)
+    result = place.scan(Keeping(key=key), options=options, target=target)
+    assert result.cached == cached
+
+
+def test_another_version_reads_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.scan()
+    monkeypatch.setattr("tfrecreg.scan.cache.__version__", "99.0")
+    assert place.scan().cached == 0
+
+
+def test_another_class_of_the_same_name_reads_again(place: Place) -> None:
+    class Other(Keeping):
+        pass
+
+    place.scan()
+    assert place.scan(Other()).cached == 0
+
+
+def test_digests_are_read_where_they_were_not_asked_for_before(place: Place) -> None:
+    place.scan()
+    digesting = Keeping("keeping", needs=Need.FRAMES | Need.DIGESTS)
+    assert place.scan(digesting).cached == 0
+    assert place.scan(digesting).cached == 3
+    assert place.scan(Keeping()).cached == 3
+
+
+def test_a_validator_that_cannot_keep_its_parts_reads_all_shards(place: Place) -> None:
+    for other in (Looking(), Keeping("unkept", key=None)):
+        place.scan(Keeping(), other)
+        result = place.scan(Keeping(), other)
+        assert (place.read, result.cached) == (ALL, 0)
+        assert result.uncacheable == (other.name,)
+    assert place.scan(Keeping()).cached == 3
+
+
+def test_a_file_that_is_too_young_is_not_remembered(place: Place) -> None:
+    place.first.touch()
+    place.scan()
+    assert place.scan().cached == 2
+    assert place.read == ["0.tfrecord"]
+    place.age(place.first, 4e9)  # a clock that is ahead
+    place.scan()
+    assert place.scan().cached == 2
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_remembered(place: Place) -> None:
+    class Touching(Keeping):
+        def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Eye]:
+            return super().begin(target, options)
+
+    def touch(shard: Shard, end: Any) -> None:
+        # Called when the first shard is done, before the second is: with one job, in order.
+        if shard.name == "0.tfrecord":
+            place.age(place.folder / "1.tfrecord", 5e8)
+
+    place.scan(Touching(), progress=touch)
+    assert place.scan(Touching()).cached == 2
+    assert place.read == ["1.tfrecord"]
+
+
+def test_an_unreadable_shard_is_forgotten(place: Place) -> None:
+    place.scan()
+    broken = Broken(LocalStorage(place.folder), {"0.tfrecord": 50})
+
+    class Both:
+        """Looks as it did, and cannot be read any more."""
+
+        root = broken.root
+        stat = staticmethod(place.storage.stat)
+        open = staticmethod(broken.open)
+        read = staticmethod(broken.read)
+
+    from dataclasses import replace
+
+    shards = [replace(shard, storage=Both()) for shard in place.target.shards]
+    target = replace(place.target, shards=shards)
+    assert place.scan(target=target, reuse=False).unreadable
+    assert place.scan().cached == 2
+
+
+def test_a_validator_that_crashes_on_a_shard_is_not_remembered_there(place: Place) -> None:
+    damaged = bytearray((place.folder / "1.tfrecord").read_bytes())
+    damaged[20] ^= 1
+    (place.folder / "1.tfrecord").write_bytes(damaged)
+    place.age(place.folder / "1.tfrecord")
+    crashing = Keeping("crashing", wrong="fault")
+    for _ in range(2):
+        result = place.scan(crashing, Keeping())
+        assert [crash.shard for crash in result.crashes] == ["1.tfrecord"]
+    assert result.cached == 2
+
+
+@pytest.mark.parametrize("wrong", ["flip", "cut", "empty", "pickle", "other format", "folder"])
+def test_an_entry_that_cannot_be_believed_costs_only_the_reading(place: Place, wrong: str) -> None:
+    fresh = place.scan()
+    for entry in place.cache.rglob("*.json"):
+        if wrong == "flip":
+            flip(entry, entry.stat().st_size // 2)
+        elif wrong == "cut":
+            entry.write_bytes(entry.read_bytes()[:-9])
+        elif wrong == "empty":
+            entry.write_bytes(b"")
+        elif wrong == "pickle":
+            entry.write_bytes(pickle.dumps(Bomb(place.folder / "exploded")))
+        elif wrong == "folder":
+            entry.unlink()
+            entry.mkdir()
+        else:
+            from blake3 import blake3
+
+            text = entry.read_bytes().partition(b"\n")[2].replace(b'"format":1', b'"format":2')
+            entry.write_bytes(blake3(text).hexdigest().encode() + b"\n" + text)
+    result = place.scan()
+    assert (result.cached, result.findings) == (0, fresh.findings)
+    assert not (place.folder / "exploded").exists()
+    assert bool(place.problem) == (wrong == "folder")
+    if wrong != "folder":
+        assert place.scan().cached == 3
+
+
+class Bomb:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+def test_a_part_that_cannot_be_unpacked_is_read_again(place: Place) -> None:
+    place.scan()
+
+    class Other(Keeping):
+        part_codec = JsonCodec(dict[str, int])
+
+    Other.__qualname__, Other.__module__ = Keeping.__qualname__, Keeping.__module__
+    result = place.scan(Other())
+    assert (result.cached, result.records) == (0, 12)
+
+
+def test_a_mistake_in_packing_is_the_validators(place: Place) -> None:
+    class Wrong(Keeping):
+        class part_codec:
+            @staticmethod
+            def pack(part: Any) -> bytes:
+                raise ZeroDivisionError("oops")
+
+            @staticmethod
+            def unpack(data: bytes) -> Any:
+                return None
+
+    result = place.scan(Wrong(), Keeping("good"))
+    assert {crash.validator for crash in result.crashes} == {"keeping"}
+    assert "its part cannot be packed: ZeroDivisionError: oops" in result.crashes[0].reason
+    assert place.scan(Keeping("good")).cached == 3
+
+
+def test_a_cache_that_cannot_be_written_is_told_of_and_nothing_more(place: Place) -> None:
+    place.cache.write_bytes(b"a file")
+    result = place.scan()
+    assert result.complete
+    assert "no folder" in place.problem
+
+
+def test_names_that_are_not_utf8_are_read_each_time(tmp_path: Path) -> None:
+    from scan_support import shard, target
+
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    name = os.fsdecode(b"a\xff.tfrecord")
+    (folder / name).write_bytes(stream(5))
+    os.utime(folder / name, (1e9, 1e9))
+    found = target(shard(LocalStorage(folder), name))
+    cache = ScanCache(LocalStorage(tmp_path / "cache"), "checks", reuse=True)
+    for _ in range(2):
+        result = run_scan(found, [Keeping()], LocalEngine(1), cache=cache)
+        assert (result.cached, result.records, result.complete) == (0, 5, True)
+
+
+class Joining(Keeping):
+    """One whose parts are merged as they come."""
+
+    def merge(self, part: Any, more: Any) -> Any:
+        part[0].merge(more[0])
+        return part[0], part[1] + more[1]
+
+
+def test_parts_that_are_merged_are_remembered_shard_by_shard(place: Place) -> None:
+    first = place.scan(Joining())
+    again = place.scan(Joining())
+    assert (again.cached, again.findings, again.measures) == (3, first.findings, first.measures)
+    assert first.findings[0].count == 5
+    place.first.write_bytes(stream(8))
+    place.age(place.first)
+    changed = place.scan(Joining())
+    assert (changed.cached, changed.findings[0].count) == (2, 8)
+
+
+def test_an_entry_that_vanishes_meanwhile_costs_only_the_reading(place: Place) -> None:
+    place.scan()
+
+    def vanish(shard: Shard, end: Any) -> None:
+        for entry in place.cache.rglob("*.json"):
+            entry.unlink()
+
+    result = place.scan(progress=vanish)
+    assert (result.cached, result.records) == (1, 12)
+    assert place.read == ALL[1:]
+
+
+def test_two_jobs_do_the_same(place: Place) -> None:
+    one = place.scan()
+    place.first.write_bytes(stream(8))
+    place.age(place.first)
+    two = place.scan(jobs=2)
+    assert (two.cached, two.records) == (2, one.records + 5)
+    assert place.scan(jobs=2).cached == 3
+
+
+def test_the_bundled_validators_can_keep_their_parts() -> None:
+    from tfrecreg.validators.crc import CrcValidator
+    from tfrecreg.validators.inflation import InflationValidator
+    from tfrecreg.validators.manifest import ManifestValidator
+    from tfrecreg.validators.schema import SchemaValidator
+    from tfrecreg.validators.source import SourceValidator
+
+    kinds = (CrcValidator, InflationValidator, ManifestValidator, SchemaValidator, SourceValidator)
+    assert all(isinstance(kind(), Cacheable) for kind in kinds)
+    assert not isinstance(Looking(), Cacheable)

@@ -1,0 +1,146 @@
+"""Parts as JSON: everything comes back, and nothing comes back that was not a part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+from scan_support import ODD
+
+from tfrecreg.findings import MAX_LOCATIONS, Location, TensorflowOutcome
+from tfrecreg.records import StreamEnd
+from tfrecreg.scan import Tally
+from tfrecreg.scan.codec import JsonCodec, key_from
+from tfrecreg.schema.distinct import Distinct
+from tfrecreg.validators.crc import CrcValidator, SeenShard
+
+
+class Mine(NamedTuple):
+    end: StreamEnd
+    tally: Tally
+
+
+@dataclass(slots=True)
+class Deep:
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    pairs: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+def tally(*numbers: int) -> Tally:
+    made = Tally()
+    for number in numbers:
+        place = Location(split="train", shard="a", record=number, detail="x\x1b ü", length=2**40)
+        made.add(ODD, "a record is odd", place, split="train", feature="f", subject="a")
+    made.add(ODD, "in all", None, count=7)
+    return made
+
+
+END = StreamEnd("gzip", 10, 20, 3, 4, "ab", None)
+
+
+def test_a_tally_comes_back_with_counts_and_places() -> None:
+    codec = JsonCodec(Mine, [ODD])
+    before = tally(*range(30))
+    end, after = codec.unpack(codec.pack(Mine(END, before)))
+    assert end == END
+    assert list(after.findings("d")) == list(before.findings("d"))
+    (odd, *_) = [each for each in after.findings("d") if each.message == "a record is odd"]
+    assert (odd.count, len(odd.locations)) == (30, MAX_LOCATIONS)
+    merged = tally(99)
+    merged.merge(after)
+    assert sum(each.count for each in merged.findings("d")) == 31 + 14
+
+
+def test_parts_may_be_nested() -> None:
+    codec = JsonCodec(Deep, [ODD])
+    before = Deep({"x": tally(1)}, {"a", "b"}, {"f": (1, 2)})
+    after = codec.unpack(codec.pack(before))
+    assert (after.names, after.pairs) == (before.names, before.pairs)
+    assert list(after.tallies["x"].findings("")) == list(before.tallies["x"].findings(""))
+
+
+def test_what_tensorflow_does_comes_back() -> None:
+    codec: Any = CrcValidator.part_codec
+    made = Tally()
+    place = Location(shard="a", tensorflow=TensorflowOutcome.CRASHES)
+    made.add(CrcValidator.codes[0], "m", place)
+    after = codec.unpack(codec.pack(SeenShard(made, "gzip")))
+    assert next(after.faults.findings("")).locations == (place,)
+    assert after.compression == "gzip"
+
+
+def test_different_values_come_back() -> None:
+    from tfrecreg.schema.model import ValueCount
+
+    class Part(NamedTuple):
+        seen: dict[str, Distinct]
+
+    from tfrecreg.example import bytes_feature, int64_feature
+
+    seen = Distinct(ValueCount(2, 5))
+    seen.add(int64_feature([3, -1, 3]))
+    seen.add(bytes_feature([b"\xff\x00", b"x" * 99]))
+    codec = JsonCodec(Part)
+    Part.__annotations__ = {"seen": dict[str, Distinct]}
+    after = codec.unpack(codec.pack(Part({"f": seen}))).seen["f"]
+    assert (after.count, after.is_full) == (4, False)
+    after.merge(seen)
+    assert after.count == 4
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x80\x04K\x01.",
+        b"{}",
+        b"[1, 2]",
+        b'[{"compression": "gzip"}, []]',
+        b'[["gzip",10,20,3,4,"ab",null], [["ODD001","","","","m",1,[]]]]',
+    ],
+)
+def test_other_bytes_are_no_part(data: bytes) -> None:
+    with pytest.raises(msgspec.MsgspecError):
+        JsonCodec(Mine, [ODD]).unpack(data)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ["EVE001", "", "", "", "m", 1, []],
+        ["ODD001", "", "", "", "m", 0, []],
+        ["ODD001", "", "", "", "m\x1b[2J", 1, []],
+        ["ODD001", "", "", "", "m", 1, [{"shard": 7}]],
+    ],
+)
+def test_rows_that_no_tally_has_are_refused(row: list[Any]) -> None:
+    codec = JsonCodec(Tally, [ODD])
+    good = msgspec.json.encode([["ODD001", "", "", "", "m", 1, []]])
+    assert codec.unpack(good)
+    with pytest.raises((msgspec.ValidationError, ValueError)):
+        codec.unpack(msgspec.json.encode([row]))
+
+
+def test_names_that_are_not_utf8_cannot_be_packed() -> None:
+    made = Tally()
+    made.add(ODD, "m", Location(shard="a\udcff"))
+    with pytest.raises(UnicodeEncodeError):
+        JsonCodec(Tally, [ODD]).pack(made)
+
+
+def test_a_key_tells_texts_and_options_apart() -> None:
+    keys = {
+        key_from(),
+        key_from(None),
+        key_from(""),
+        key_from("a", "b"),
+        key_from("ab"),
+        key_from("ab", options={"x": 1}),
+        key_from("ab", options={"x": "1"}),
+        key_from("ab", options={"x": {"y": (1, 2)}}),
+    }
+    assert len(keys) == 8
+    assert key_from(options={"a": 1, "b": 2}) == key_from(options={"b": 2, "a": 1})

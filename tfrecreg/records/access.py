@@ -1,0 +1,300 @@
+"""Records by their numbers, without reading what lies before them.
+
+::
+
+    from tfrecreg.records import Records, read
+
+    read("train.tfrecord", 1234)  # one payload
+    with Records("train.tfrecord") as records:
+        len(records), records[-1], records[10:20]
+
+Numbers are those that `tfrecreg check` names: from 0, damaged records counted. Every payload is
+verified when it is read, length and data, and in gzip the member that it lies in, too.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, SupportsIndex, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, StorageError
+from tfrecreg.records.batch import RecordBatch
+from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, OVERHEAD, header_length, masked_crc
+from tfrecreg.records.members import DamagedGzipError, MemberReader
+from tfrecreg.records.places import Places, find_places
+from tfrecreg.records.reader import scan
+from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage.interface import Reader
+from tfrecreg.text import safe
+
+__all__ = ["Records", "read"]
+
+Path = str | os.PathLike[str]
+
+
+@overload
+def read(path: Path, record: SupportsIndex, *, index: Path | None = None) -> bytes: ...
+@overload
+def read(
+    path: Path, record: slice | Iterable[SupportsIndex], *, index: Path | None = None
+) -> list[bytes]: ...
+def read(
+    path: Path,
+    record: SupportsIndex | slice | Iterable[SupportsIndex],
+    *,
+    index: Path | None = None,
+) -> bytes | list[bytes]:
+    """Read one record of a shard by its number, or several.
+
+    For many reads of one shard make a :class:`Records`: it looks where they are only once.
+
+    Args:
+        path: the shard, plain or gzip.
+        record: a number from 0 (negative ones count from the end), a slice, or several numbers.
+        index: an index of the shard, as for :class:`Records`.
+
+    Returns:
+        The payload, or the payloads as a list, in the order asked for.
+
+    Raises:
+        NoSuchRecordError: there is no record of that number; it is an IndexError, too.
+        DamagedRecordError: its checksums do not hold.
+        UsageError: the file is no TFRecord, or `index` is not its index.
+        StorageError: a file cannot be read.
+    """
+    with Records(path, index=index) as records:
+        if isinstance(record, slice):
+            return list(records[record])
+        if isinstance(record, Iterable):
+            return [records[each] for each in record]
+        return records[record]
+
+
+class Records(Sequence[bytes]):
+    """The payloads of one shard, by number. The file is read when they are asked for.
+
+    A slice is another such sequence over the same file: nothing is read for it. May be pickled
+    (about 16 bytes a record), used after a fork, and by several threads: so it is fit for the
+    workers of a data loader. A context manager; reading after :meth:`close` opens the file again.
+
+    Args:
+        path: the shard, plain or gzip, whatever its name.
+        index: where its records are: an index of this package (``index/<shard>.index`` of a
+            build), or a sidecar of another tool (lines of ``offset size``, for plain files). None
+            for the build's own index beside the shard, if there is one that fits; else the shard
+            is read once: of a plain file its headers, of gzip all. Gzip of other tools, which
+            often is one member, is decompressed from its beginning for each jump backwards.
+        storage: where `path` and `index` are; None for local files.
+        name: what errors call the shard; None for `path`.
+
+    Raises:
+        UsageError: the file is no TFRecord, or `index` is not its index.
+        ManifestError: `index` is an index of this package, and damaged.
+        StorageError: a file cannot be read.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        index: Path | None = None,
+        storage: Storage | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.path = os.fspath(path)
+        """As it was given."""
+        self._shown = safe(name if name is not None else self.path, limit=1000)
+        place, inside = _locate(path, storage)
+        sidecar = _locate(index, storage) if index is not None else None
+        self._places = find_places(place, inside, sidecar, self._shown)
+        self._numbers = range(len(self._places.offsets))
+        self._file = _File(place, inside, self._places, self._shown)
+
+    @property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Shape (records,): where each record starts in the decompressed stream."""
+        return self._places.offsets[self._selected]
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Shape (records,): bytes of each payload; -1 where a record is known to be damaged."""
+        return self._places.lengths[self._selected]
+
+    @property
+    def damaged(self) -> tuple[int, ...]:
+        """The positions of records that are known to be damaged.
+
+        Complete where the shard itself had to be read past damage; damage to data alone shows only
+        when they are read: `tfrecreg check` reads all.
+        """
+        return tuple(int(each) for each in np.flatnonzero(self.lengths < 0))
+
+    def close(self) -> None:
+        """Close the file, that of slices of this sequence, too. It is opened again if need be."""
+        self._file.close()
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, record: SupportsIndex) -> bytes: ...
+    @overload
+    def __getitem__(self, record: slice) -> Records: ...
+    def __getitem__(self, record: SupportsIndex | slice) -> bytes | Records:
+        if isinstance(record, slice):
+            part = object.__new__(Records)
+            part.__dict__.update(self.__dict__, _numbers=self._numbers[record])
+            return part
+        return self._file.payload(self.number(record))
+
+    def number(self, record: SupportsIndex) -> int:
+        """The number in the shard, as findings have it, of what is at position `record` here.
+
+        Raises:
+            NoSuchRecordError: there is no such position.
+        """
+        position = operator.index(record)
+        if not -len(self) <= position < len(self):
+            raise NoSuchRecordError(
+                f"there is no record {position} in `{self._shown}`, which has {len(self)}",
+                hint="numbers go from 0; negative ones count from the end",
+            )
+        return self._numbers[position]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return map(self._file.payload, self._numbers)
+
+    def __repr__(self) -> str:
+        return f"<Records {len(self)} of {self._shown}>"
+
+    def __enter__(self) -> Records:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def _selected(self) -> slice:
+        numbers = self._numbers
+        if not numbers:
+            return slice(0, 0)
+        # A stop of -1 would count from the end.
+        return slice(numbers.start, numbers.stop if numbers.stop >= 0 else None, numbers.step)
+
+
+class _File:
+    """The shard, opened when it is needed."""
+
+    def __init__(self, storage: Storage, path: str, places: Places, shown: str) -> None:
+        self._storage = storage
+        self._path = path
+        self._places = places
+        self._shown = shown
+        # Empty, or the one open file: what is set by default is set by one thread only.
+        self._opened: dict[str, tuple[Reader, MemberReader | None]] = {}
+
+    def payload(self, number: int) -> bytes:
+        """The payload of the record with this number, verified."""
+        places = self._places
+        if number in places.faults:
+            fault = places.faults[number]
+            raise self._damaged(number, f"{fault.code}: {fault.detail}")
+        length = int(places.lengths[number])
+        if length < 0:
+            raise self._damaged(number, "it is lost in damage that begins before it")
+        if places.gzip and not places.members:
+            return self._behind_damage(number, length)
+        reader, members = self._open()
+        start, size = int(places.offsets[number]), length + OVERHEAD
+        try:
+            frame = members.read(start, size) if members else reader.read_at(start, size)
+        except DamagedGzipError as error:
+            raise self._damaged(number, f"CRC007: {error}") from None
+        return self._verified(number, length, frame)
+
+    def _verified(self, number: int, length: int, frame: bytes) -> bytes:
+        header = frame[:HEADER_BYTES]
+        stated = header_length(header)
+        if stated is None:
+            raise self._damaged(
+                number,
+                f"CRC001: length checksum should be 0x{masked_crc(header[:8]):08x}, found "
+                f"0x{int.from_bytes(header[8:], 'little'):08x}",
+            )
+        if stated != length:
+            raise self._damaged(
+                number, f"its length should be {length} by the index, found {stated}"
+            )
+        payload = frame[HEADER_BYTES : HEADER_BYTES + length]
+        footer = frame[HEADER_BYTES + length :]
+        if len(footer) < FOOTER_BYTES:
+            raise self._damaged(number, f"CRC003: the file ends in it, after {len(frame)} bytes")
+        crc, stored = masked_crc(payload), int.from_bytes(footer, "little")
+        if crc != stored:
+            raise self._damaged(
+                number, f"CRC002: data checksum should be 0x{crc:08x}, found 0x{stored:08x}"
+            )
+        return payload
+
+    def _behind_damage(self, number: int, length: int) -> bytes:
+        """From gzip that is damaged somewhere: only the scanner knows the way."""
+        for event in scan(self._storage, self._path, hold_limit=max(length, 1 << 20)):
+            if isinstance(event, RecordBatch) and event.first + len(event) > number:
+                if event.whole and number >= event.first:
+                    return event.payload(number - event.first)
+                break
+        raise self._damaged(number, "it is not there any more")
+
+    def _damaged(self, number: int, why: str) -> DamagedRecordError:
+        at = int(self._places.offsets[number])
+        return DamagedRecordError(
+            f"record {number} of `{self._shown}`, at byte {at}, is damaged: {why}",
+            hint=f"tfrecreg check {self._shown}",
+        )
+
+    def _open(self) -> tuple[Reader, MemberReader | None]:
+        opened = self._opened.get("file")
+        if opened is not None:
+            return opened
+        places = self._places
+        reader = self._storage.open(self._path)
+        entry = self._storage.stat(self._path)
+        found = reader.size, entry.mtime_ns if entry is not None else 0
+        if found != (places.size, places.mtime_ns):
+            reader.close()
+            raise StorageError(
+                f"`{self._shown}` was changed since its records were counted",
+                hint="make a new `Records` of it",
+            )
+        members = None
+        if places.members:
+            members = MemberReader(reader, places.members, places.end, proven=places.proven)
+        opened = self._opened.setdefault("file", (reader, members))
+        if opened[0] is not reader:
+            reader.close()
+        return opened
+
+    def close(self) -> None:
+        opened = self._opened.pop("file", None)
+        if opened is not None:
+            opened[0].close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": {}}
+
+    def __del__(self) -> None:
+        if hasattr(self, "_opened"):
+            self.close()
+
+
+def _locate(path: Path, storage: Storage | None) -> tuple[Storage, str]:
+    text = os.fspath(path)
+    if storage is not None:
+        return storage, text
+    folder, name = os.path.split(text)
+    return LocalStorage(folder or os.curdir), name
