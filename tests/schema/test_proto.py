@@ -197,6 +197,12 @@ def test_schemas_are_picklable_values() -> None:
             "a misspelt name, or one that tensorflow-metadata ",
         ),
         (
+            "generate_legacy_feature_spec: true",
+            "1:1: ",
+            "`Schema` has no field named `generate_legacy_feature_spec`",
+            "tensorflow-metadata has dropped this field, and so may you",
+        ),
+        (
             'feature { name: "x" type: INTT }',
             "1:27: ",
             "`FeatureType` has no value named INTT",

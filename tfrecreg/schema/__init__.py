@@ -9,12 +9,20 @@ when a schema is parsed::
 
 * :mod:`.model` - `Schema`, `Feature` and their parts: plain values
 * :mod:`.proto` - text to `Schema`, by protobuf; `render_schema` for the way back
-* :mod:`.rules`, :mod:`.locate` - what a schema may not say, and where in the text it says it
+* :mod:`.rules`, :mod:`.composites`, :mod:`.locate` - what a schema may not say, and where in the
+  text it says it
 * :mod:`.build` - from protobuf's message to the plain values
-* :mod:`.contract` - a schema compiled for records: picklable, without protobuf
-* :mod:`.check`, :mod:`.values`, :mod:`.wording` - a record against a contract, and the messages
+* :mod:`.contract`, :mod:`.environments` - a schema compiled for records: picklable, without
+  protobuf
+* :mod:`.check`, :mod:`.values`, :mod:`.times`, :mod:`.groups`, :mod:`.distinct`,
+  :mod:`.wording` - a record against a contract, and the messages
+* :mod:`.swift` - the same for many records of one layout at once
 * :mod:`.spec` - a schema as JSON, and as what `tf.io.parse_example` takes
-* :mod:`.infer`, :mod:`.seen` - a draft of a schema from data
+* :mod:`.infer`, :mod:`.seen`, :mod:`.draft` - a draft of a schema from data
+* :mod:`.differ` - two schemas, field by field
+* :mod:`.compat`, :mod:`.within` - whether readers of one version parse records of another
+* :mod:`.accept`, :mod:`.accept_values`, :mod:`.needed`, :mod:`.text_edit` - the change of a
+  schema's text that takes in data which break it
 """
 
 from __future__ import annotations
@@ -33,9 +41,12 @@ from tfrecreg.schema.model import (
     OtherDomain,
     Presence,
     Schema,
+    SparseFeature,
     StringDomain,
     StructDomain,
+    TimeDomain,
     ValueCount,
+    WeightedFeature,
 )
 from tfrecreg.schema.proto import parse_schema, render_schema
 from tfrecreg.schema.spec import TensorSpec, schema_json, tensor_specs, tf_feature_spec, tf_source
@@ -56,10 +67,13 @@ __all__ = [
     "Problem",
     "Schema",
     "SchemaSketch",
+    "SparseFeature",
     "StringDomain",
     "StructDomain",
     "TensorSpec",
+    "TimeDomain",
     "ValueCount",
+    "WeightedFeature",
     "compile_contract",
     "parse_schema",
     "render_schema",

@@ -18,12 +18,22 @@ from tfrecreg.schema.model import (
     IntDomain,
     OtherDomain,
     Presence,
+    SparseFeature,
     StringDomain,
     StructDomain,
+    TimeDomain,
     ValueCount,
+    WeightedFeature,
 )
 
-__all__ = ["build_features", "stage_of", "type_of"]
+__all__ = [
+    "build_examples",
+    "build_features",
+    "build_sparse",
+    "build_weighted",
+    "stage_of",
+    "type_of",
+]
 
 _TYPES: dict[int, FeatureType] = {1: "BYTES", 2: "INT", 3: "FLOAT", 4: "STRUCT"}
 """Numbers of `FeatureType` in the proto."""
@@ -40,6 +50,46 @@ def build_features(message: Any) -> tuple[Feature, ...]:
     return _features(message.feature, named)
 
 
+def build_sparse(message: Any) -> tuple[SparseFeature, ...]:
+    """The sparse features of a `Schema` message."""
+    return tuple(
+        SparseFeature(
+            name=each.name,
+            indices=tuple(index.name for index in each.index_feature),
+            values=each.value_feature.name,
+            shape=_shape(each.dense_shape) if each.HasField("dense_shape") else None,
+            is_sorted=each.is_sorted,
+            presence=_presence(each),
+            stage=stage_of(each),
+        )
+        for each in _unique(message.sparse_feature)
+    )
+
+
+def build_weighted(message: Any) -> tuple[WeightedFeature, ...]:
+    """The weighted features of a `Schema` message."""
+    return tuple(
+        WeightedFeature(
+            name=each.name,
+            # A path of more than one step leads into a STRUCT, where no example has anything.
+            feature="/".join(each.feature.step),
+            weight="/".join(each.weight_feature.step),
+            stage=stage_of(each),
+        )
+        for each in _unique(message.weighted_feature)
+    )
+
+
+def build_examples(message: Any) -> ValueCount | None:
+    """How many examples a `Schema` message wants, None where it does not say."""
+    if not message.HasField("dataset_constraints"):
+        return None
+    constraints = message.dataset_constraints
+    low = _given(constraints, "min_examples_count")
+    high = _given(constraints, "max_examples_count")
+    return None if low is None and high is None else ValueCount(low, high)
+
+
 def type_of(message: Any) -> FeatureType | None:
     """The type of a `Feature` message, None where it does not say."""
     return _TYPES.get(message.type)
@@ -47,7 +97,7 @@ def type_of(message: Any) -> FeatureType | None:
 
 def stage_of(message: Any) -> str:
     """The life cycle stage of a `Feature` message, empty where it does not say."""
-    if message.deprecated:
+    if getattr(message, "deprecated", False):  # a weighted feature has no such field
         return "DEPRECATED"
     if not message.HasField("lifecycle_stage"):
         return ""
@@ -56,9 +106,12 @@ def stage_of(message: Any) -> str:
 
 
 def _features(messages: Iterable[Any], named: Mapping[str, Domain]) -> tuple[Feature, ...]:
+    return tuple(_feature(message, named) for message in _unique(messages))
+
+
+def _unique(messages: Iterable[Any]) -> Iterable[Any]:
     # What is declared again is declared in the same words: the rules saw to it.
-    unique = {message.name: message for message in messages}
-    return tuple(_feature(message, named) for message in unique.values())
+    return {message.name: message for message in messages}.values()
 
 
 def _feature(message: Any, named: Mapping[str, Domain]) -> Feature:
@@ -82,6 +135,7 @@ def _feature(message: Any, named: Mapping[str, Domain]) -> Feature:
         domain=domain,
         domain_name=message.domain,
         min_domain_mass=_given(constraints, "min_domain_mass"),
+        distinct=_distinct(message) if message.HasField("unique_constraints") else None,
         stage=stage_of(message),
         in_environment=tuple(message.in_environment),
         not_in_environment=tuple(message.not_in_environment),
@@ -99,6 +153,11 @@ def _presence(message: Any) -> Presence | None:
         return None
     presence = message.presence
     return Presence(_given(presence, "min_fraction"), _given(presence, "min_count"))
+
+
+def _distinct(message: Any) -> ValueCount:
+    constraints = message.unique_constraints
+    return ValueCount(_given(constraints, "min"), _given(constraints, "max"))
 
 
 def _shape(message: Any) -> tuple[int | None, ...]:
@@ -137,7 +196,18 @@ def _domain(kind: str, message: Any) -> Domain:
             # Older releases of tensorflow-metadata do not know this field.
             message.max_image_byte_size if _has(message, "max_image_byte_size") else None,
         )
+    if kind == "time_domain":
+        return TimeDomain("time_domain", message.string_format, _format(message))
+    if kind == "time_of_day_domain":
+        return TimeDomain("time_of_day_domain", message.string_format, _format(message))
     return OtherDomain(kind)
+
+
+def _format(message: Any) -> str:
+    if not message.HasField("integer_format"):
+        return ""
+    formats = message.DESCRIPTOR.fields_by_name["integer_format"].enum_type.values_by_number
+    return str(formats[message.integer_format].name)
 
 
 def _has(message: Any, field: str) -> bool:

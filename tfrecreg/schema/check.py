@@ -6,10 +6,12 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
-from tfrecreg.codes.sch import SCH002, SCH003, SCH004, SCH005, SCH006, SCH007
+from tfrecreg.codes.sch import SCH002, SCH003, SCH004, SCH005, SCH006, SCH007, SCH009
 from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.findings import Code, Severity
 from tfrecreg.schema.contract import Contract, FeatureRule
+from tfrecreg.schema.distinct import Distinct
+from tfrecreg.schema.groups import Groups
 from tfrecreg.schema.model import FloatDomain
 from tfrecreg.schema.values import Outside, ValueCheck, value_check
 from tfrecreg.schema.wording import counted, rule_text, shape_text, values_text
@@ -58,6 +60,20 @@ class Mass:
         return found
 
 
+class _Counted:
+    """Sees the values of a feature whose different values are counted, and checks them."""
+
+    __slots__ = ("_add", "_check")
+
+    def __init__(self, check: ValueCheck | None, distinct: Distinct) -> None:
+        self._check = check
+        self._add = distinct.add
+
+    def __call__(self, feature: Feature) -> tuple[Outside, ...]:
+        self._add(feature)
+        return () if self._check is None else self._check(feature)
+
+
 class Checker:
     """Says what is wrong with an example, and counts what only a whole split can be judged by.
 
@@ -72,6 +88,9 @@ class Checker:
         self._checks = [value_check(rule) for rule in contract.features]
         self.masses: dict[str, Mass] = {}
         """By feature, for those whose `min_domain_mass` is below 1."""
+        self.distinct: dict[str, Distinct] = {}
+        """By feature, for those whose different values are counted."""
+        self._groups = Groups(contract)
         # What the loop over every record wants of a rule, with nothing left to look up.
         self._quick = [self._of(number, rule) for number, rule in enumerate(contract.features)]
 
@@ -79,7 +98,12 @@ class Checker:
     def absent(self) -> dict[str, int]:
         """In how many examples each feature was missing, where in any."""
         names = (rule.name for rule in self._contract.features)
-        return {name: n for name, n in zip(names, self._absent, strict=True) if n}
+        counts = {name: n for name, n in zip(names, self._absent, strict=True) if n}
+        return counts | self._groups.absent
+
+    def absent_in(self, number: int, examples: int) -> None:
+        """Count `examples` more without the contract's feature of that number."""
+        self._absent[number] += examples
 
     def __call__(self, example: Example) -> Sequence[Problem]:
         """What is wrong with `example`; empty where nothing is."""
@@ -98,6 +122,9 @@ class Checker:
                     continue
             if found := self._look(number, feature):
                 problems = (*problems, *found)
+        if self._groups:
+            mismatches = self._groups(example)
+            problems = (*problems, *(Problem(SCH009, *each) for each in mismatches))
         if present != len(example) and (unexpected := example.keys() - self._known):
             return (*problems, *self._unexpected(example, unexpected))
         return problems
@@ -108,6 +135,11 @@ class Checker:
         check = self._checks[number]
         if check is not None and rule.min_domain_mass < 1:
             check = self.masses[rule.name] = Mass(check)
+        if rule.distinct is not None:
+            distinct = self.distinct[rule.name] = Distinct(rule.distinct)
+            check = _Counted(check, distinct)
+        if rule.multiple_of != 1:
+            self._checks[number] = check  # it is called in the long way only
         high = _NO_LIMIT if rule.max_values is None else rule.max_values
         # A rule without a kind here is always looked at the long way.
         kind = _KINDS.get(rule.kind or "") if rule.multiple_of == 1 else None

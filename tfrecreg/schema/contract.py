@@ -2,8 +2,8 @@
 
 A contract is picklable and knows nothing of protobuf, so it travels to workers as it is. It holds
 what can be told of one record, and the few figures of a whole split that follow from counting
-records (`min_fraction`, `min_count`, `min_domain_mass`). What needs statistics (drift, skew, unique
-values, comparators) is TFDV's.
+(`min_fraction`, `min_count`, `min_domain_mass`, `unique_constraints`, `dataset_constraints`). What
+needs statistics (drift, skew, comparators, the vocabulary of a language) is TFDV's.
 
 Where the schema leaves a choice, this one was made:
 
@@ -20,6 +20,12 @@ Where the schema leaves a choice, this one was made:
 - **NaN and infinity**: where the float domain says `disallow_nan` or `disallow_inf`, that and only
   that is an error. Where it says neither, both are reported as warnings: training on them goes
   wrong in silence. ``disallow_nan: false`` and ``disallow_inf: false`` allow them.
+- A **sparse feature** that is in an example at all is there with all its parts, with an index a
+  value, each within `dense_shape`. A **weighted feature** has a weight a value. Either belongs to
+  an environment where all its parts do.
+- **Different values** (`unique_constraints`) are counted over a split, **examples**
+  (`dataset_constraints`) over all of them.
+- A feature of the type **STRUCT** can be in no example: one that is required is always missing.
 """
 
 from __future__ import annotations
@@ -35,15 +41,27 @@ from tfrecreg.schema.model import (
     FloatDomain,
     ImageDomain,
     IntDomain,
+    Presence,
     Schema,
+    SparseFeature,
     StringDomain,
+    TimeDomain,
+    ValueCount,
 )
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-__all__ = ["Contract", "FeatureRule", "ValueDomain", "compile_contract", "in_environment"]
+__all__ = [
+    "Contract",
+    "FeatureRule",
+    "SparseRule",
+    "ValueDomain",
+    "WeightRule",
+    "compile_contract",
+    "in_environment",
+]
 
-ValueDomain = IntDomain | FloatDomain | BoolDomain | frozenset[bytes]
+ValueDomain = IntDomain | FloatDomain | BoolDomain | TimeDomain | frozenset[bytes]
 """What values are checked against, one by one; a frozenset holds all that are allowed."""
 
 
@@ -74,6 +92,32 @@ class FeatureRule:
     """Its values are encoded pictures, which are never looked into."""
     max_bytes: int | None = None
     """Of a picture."""
+    distinct: ValueCount | None = None
+    """How many different values a split has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparseRule:
+    """What the parts of a sparse feature have to be to each other."""
+
+    name: str
+    indices: tuple[str, ...]
+    values: str
+    sizes: tuple[int | None, ...]
+    """Of each dimension, None for one that has no bound."""
+    is_sorted: bool
+    required: bool = False
+    min_fraction: float = 0.0
+    min_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightRule:
+    """A feature and the feature of its weights."""
+
+    name: str
+    values: str
+    weights: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +131,10 @@ class Contract:
     elsewhere: frozenset[str] = frozenset()
     """Features that the schema has in other environments only."""
     environment: str | None = None
+    sparse: tuple[SparseRule, ...] = ()
+    weights: tuple[WeightRule, ...] = ()
+    examples: ValueCount | None = None
+    """How many examples there are in all splits together."""
 
 
 def compile_contract(schema: Schema, environment: str | None = None) -> Contract:
@@ -111,8 +159,20 @@ def compile_contract(schema: Schema, environment: str | None = None) -> Contract
             rules.append(_rule(feature))
         else:
             elsewhere.add(feature.name)
+    checked = {rule.name for rule in rules}
     return Contract(
         features=tuple(sorted(rules, key=lambda rule: rule.name)),
+        sparse=tuple(
+            _sparse_rule(each)
+            for each in schema.sparse
+            if not each.is_ignored and checked.issuperset((*each.indices, each.values))
+        ),
+        weights=tuple(
+            WeightRule(name=each.name, values=each.feature, weights=each.weight)
+            for each in schema.weighted
+            if not each.is_ignored and checked.issuperset((each.feature, each.weight))
+        ),
+        examples=schema.examples,
         ignored=frozenset(feature.name for feature in schema.features if feature.is_ignored),
         elsewhere=frozenset(elsewhere),
         environment=environment,
@@ -129,15 +189,14 @@ def in_environment(feature: Feature, schema: Schema, environment: str | None) ->
 
 
 def _rule(feature: Feature) -> FeatureRule:
-    presence = feature.presence
     low, high, multiple = _counts(feature)
     domain = feature.domain
     return FeatureRule(
         name=feature.name,
         kind=feature.type or _implied_kind(feature),
         required=feature.is_required,
-        min_fraction=(presence and presence.min_fraction) or 0.0,
-        min_count=(presence and presence.min_count) or 0,
+        min_fraction=_least(feature).min_fraction or 0.0,
+        min_count=_least(feature).min_count or 0,
         shape=feature.shape,
         min_values=low,
         max_values=high,
@@ -146,6 +205,25 @@ def _rule(feature: Feature) -> FeatureRule:
         min_domain_mass=_mass(feature),
         is_picture=feature.is_picture,
         max_bytes=domain.max_bytes if isinstance(domain, ImageDomain) else None,
+        distinct=feature.distinct if feature.type in ("INT", "BYTES") else None,
+    )
+
+
+def _least(feature: Feature | SparseFeature) -> Presence:
+    return feature.presence or Presence()
+
+
+def _sparse_rule(sparse: SparseFeature) -> SparseRule:
+    least = _least(sparse)
+    return SparseRule(
+        name=sparse.name,
+        indices=sparse.indices,
+        values=sparse.values,
+        sizes=sparse.shape or (None,) * len(sparse.indices),
+        is_sorted=sparse.is_sorted,
+        required=least.min_fraction == 1,
+        min_fraction=least.min_fraction or 0.0,
+        min_count=least.min_count or 0,
     )
 
 
@@ -177,7 +255,7 @@ def _domain(feature: Feature) -> ValueDomain | None:
     domain = feature.domain
     if isinstance(domain, StringDomain):
         return frozenset(value.encode() for value in domain.values)
-    if isinstance(domain, (IntDomain, FloatDomain, BoolDomain)):
+    if isinstance(domain, (IntDomain, FloatDomain, BoolDomain, TimeDomain)):
         return domain if feature.type is not None else None
     # Without a domain floats are still looked at: not being finite is worth a warning.
     return FloatDomain() if feature.type == "FLOAT" else None

@@ -23,9 +23,12 @@ __all__ = [
     "OtherDomain",
     "Presence",
     "Schema",
+    "SparseFeature",
     "StringDomain",
     "StructDomain",
+    "TimeDomain",
     "ValueCount",
+    "WeightedFeature",
 ]
 
 FeatureType = Literal["BYTES", "INT", "FLOAT", "STRUCT"]
@@ -114,15 +117,34 @@ class StructDomain:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeDomain:
+    """Points in time, or times of a day: text in a format, or numbers in a unit."""
+
+    name: Literal["time_domain", "time_of_day_domain"]
+    """The field of the proto."""
+    string_format: str = ""
+    """Of BYTES, as `strptime` has it: ``%Y-%m-%d``; empty for numbers."""
+    integer_format: str = ""
+    """Of INT, as the proto has it: ``UNIX_SECONDS``; empty for text."""
+
+
+@dataclass(frozen=True, slots=True)
 class OtherDomain:
-    """A meaning that is not checked record by record: text, URLs, times ..."""
+    """A meaning that is not checked record by record: text in a language, URLs, MIDs."""
 
     name: str
     """The field of the proto: ``url_domain``."""
 
 
 Domain = (
-    IntDomain | FloatDomain | StringDomain | BoolDomain | ImageDomain | StructDomain | OtherDomain
+    IntDomain
+    | FloatDomain
+    | StringDomain
+    | BoolDomain
+    | ImageDomain
+    | StructDomain
+    | TimeDomain
+    | OtherDomain
 )
 
 
@@ -147,6 +169,8 @@ class Feature:
     """Of the schema's own domain that `domain` came from; empty for an inline one."""
     min_domain_mass: float | None = None
     """The least fraction of values that have to be of the domain; None for all of them."""
+    distinct: ValueCount | None = None
+    """How many different values a split has: the proto's `unique_constraints`."""
     stage: str = ""
     """The life cycle stage: ``PRODUCTION``; empty where the schema does not say. ``DEPRECATED``
     also for the old ``deprecated: true``."""
@@ -183,6 +207,46 @@ class Feature:
         return "label" in self.tags or last in ("label", "labels")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparseFeature:
+    """A sparse tensor that several features make together: its indices and its values."""
+
+    name: str
+    """No feature of the examples has it."""
+    indices: tuple[str, ...]
+    """Features of the type INT: one a dimension, each with an index a value."""
+    values: str
+    """The feature of the values."""
+    shape: tuple[int | None, ...] | None = None
+    """Of the dense tensor; None where it is not given, and for a dimension without a size."""
+    is_sorted: bool = False
+    """Whether the indices rise, the first dimension first."""
+    presence: Presence | None = None
+    stage: str = ""
+
+    @property
+    def is_ignored(self) -> bool:
+        """As of a feature."""
+        return self.stage in IGNORED_STAGES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightedFeature:
+    """A feature of which another one says how much each value weighs."""
+
+    name: str
+    """No feature of the examples has it."""
+    feature: str
+    weight: str
+    """The feature of the weights: as many as there are values."""
+    stage: str = ""
+
+    @property
+    def is_ignored(self) -> bool:
+        """As of a feature."""
+        return self.stage in IGNORED_STAGES
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """A schema that parsed and does not contradict itself."""
@@ -193,6 +257,10 @@ class Schema:
     """Where the text came from, for messages."""
     features: tuple[Feature, ...]
     """In the file's order."""
+    sparse: tuple[SparseFeature, ...] = ()
+    weighted: tuple[WeightedFeature, ...] = ()
+    examples: ValueCount | None = None
+    """How many examples the dataset has: the proto's `dataset_constraints`."""
     default_environments: tuple[str, ...] = ()
     ragged: bool = False
     """Whether features of variable length should be read as ragged tensors."""

@@ -13,13 +13,18 @@ from importlib import metadata
 from typing import Any, NoReturn
 
 from tfrecreg.errors import SchemaError
-from tfrecreg.schema.build import build_features
+from tfrecreg.schema.build import (
+    build_examples,
+    build_features,
+    build_sparse,
+    build_weighted,
+)
 from tfrecreg.schema.locate import Path, Places
 from tfrecreg.schema.model import Schema
 from tfrecreg.schema.rules import check_message
 from tfrecreg.text import safe
 
-__all__ = ["parse_schema", "render_schema"]
+__all__ = ["parse_schema", "render_schema", "schema_message"]
 
 
 def parse_schema(text: str | bytes, where: str = "schema") -> Schema:
@@ -49,6 +54,9 @@ def parse_schema(text: str | bytes, where: str = "schema") -> Schema:
         text=text,
         where=where,
         features=build_features(message),
+        sparse=build_sparse(message),
+        weighted=build_weighted(message),
+        examples=build_examples(message),
         default_environments=tuple(message.default_environment),
         # Older releases of tensorflow-metadata do not know this field.
         ragged=bool(getattr(message, "represent_variable_length_as_ragged", False)),
@@ -63,6 +71,11 @@ def render_schema(schema: Schema) -> str:
     """
     text_format = importlib.import_module("google.protobuf.text_format")
     return str(text_format.MessageToString(_parse(schema.text, schema.where), as_utf8=True))
+
+
+def schema_message(schema: Schema) -> Any:
+    """The protobuf message of a schema, a new one each time."""
+    return _parse(schema.text, schema.where)
 
 
 def _decode(data: bytes, where: str) -> str:
@@ -103,4 +116,6 @@ def _unparsable(error: Any, where: str) -> SchemaError:
     if "no field named" in what:
         version = metadata.version("tensorflow-metadata")
         hint = f"a misspelt name, or one that tensorflow-metadata {version} does not know"
+        if "generate_legacy_feature_spec" in what:
+            hint = "tensorflow-metadata has dropped this field, and so may you: it meant a default"
     return SchemaError(f"{place}: {safe(what)}", hint=hint)

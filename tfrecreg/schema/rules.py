@@ -8,19 +8,18 @@ anything. Features whose life cycle stage takes them out of validation are held 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NoReturn
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from tfrecreg.schema.build import stage_of, type_of
+from tfrecreg.schema.composites import Fail, check_bounds, check_composites
 from tfrecreg.schema.locate import Path
 from tfrecreg.schema.model import IGNORED_STAGES, SEQUENCE
+from tfrecreg.schema.times import unknown_specifiers
 from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import safe
 
 __all__ = ["Fail", "Remark", "check_message"]
-
-Fail = Callable[[Path, str, str], NoReturn]
-"""Raises the error for a place, a message and a hint."""
 
 Remark = tuple[Path, str]
 """What is legal at a place, and probably not meant."""
@@ -61,19 +60,7 @@ def check_message(message: Any, fail: Fail) -> Iterator[Remark]:
         yield from _check_names(getattr(message, group), (), group, declared, fail)
     for number, feature in enumerate(message.feature):
         yield from _check_feature(feature, ("feature", number), domains, fail)
-    names = {feature.name for feature in message.feature}
-    for number, sparse in enumerate(message.sparse_feature):
-        path: Path = ("sparse_feature", number)
-        for group in ("index_feature", "value_feature"):
-            parts = sparse.index_feature if group == "index_feature" else [sparse.value_feature]
-            for place, part in enumerate(parts):
-                if part.name not in names:
-                    fail(
-                        (*path, group, place),
-                        f"sparse feature `{safe(sparse.name)}` is made of the feature "
-                        f"`{safe(part.name)}`, which is not declared",
-                        "declare it as a `feature` too: it is what the examples hold",
-                    )
+    check_composites(message, fail)
 
 
 def _named_domains(message: Any, fail: Fail) -> dict[str, str]:
@@ -138,6 +125,9 @@ def _check_feature(
             f"{subject} is nested: its value counts are not checked, as no example can hold it",
         )
     yield from _mass(message, which, path, subject, domains, fail)
+    yield from _distinct(message, path, subject, fail)
+    if which in ("time_domain", "time_of_day_domain"):
+        yield from _times(message, which, (*path, which, 0), subject, fail)
     if which == "string_domain" and not message.string_domain.value:
         yield (*path, which, 0), f"{subject} has a `string_domain` without values: none passes"
     children = message.struct_domain.feature
@@ -249,6 +239,28 @@ def _check_bool(domain: Any, kind: str | None, place: Path, subject: str, fail: 
             f"{subject} has the same string for true and false",
             "correct `true_value` or `false_value`",
         )
+
+
+def _distinct(message: Any, path: Path, subject: str, fail: Fail) -> Iterator[Remark]:
+    if not message.HasField("unique_constraints"):
+        return
+    place = (*path, "unique_constraints", 0)
+    what = "the number of different values"
+    check_bounds(message.unique_constraints, "min", "max", place, subject, what, fail)
+    if type_of(message) not in ("INT", "BYTES"):
+        yield place, f"{subject}: `unique_constraints` is for INT and BYTES, and is ignored"
+
+
+def _times(message: Any, which: str, place: Path, subject: str, fail: Fail) -> Iterator[Remark]:
+    domain = getattr(message, which)
+    kind = type_of(message)
+    form = domain.WhichOneof("format")
+    wanted = {"BYTES": "string_format", "INT": "integer_format"}.get(kind or "")
+    if form is not None and wanted is not None and form != wanted:
+        fail(place, f"{subject} is {kind}, and its `{which}` has `{form}`", f"give it `{wanted}`")
+    if unknown := unknown_specifiers(domain.string_format):
+        shown = ", ".join(f"`{safe(each)}`" for each in unknown)
+        yield place, f"{subject}: its times are not checked, as {shown} is not known"
 
 
 def _mass(

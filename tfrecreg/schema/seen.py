@@ -6,12 +6,16 @@ from dataclasses import dataclass, field
 from math import isfinite
 
 from tfrecreg.example import Feature, Kind
+from tfrecreg.example.tensors import read_tensor
 from tfrecreg.pictures import sniff
 
 __all__ = ["MAX_WORDS", "KindSeen", "Seen"]
 
 MAX_WORDS = 50
 """Different strings that are kept; a feature with more has no list of strings."""
+
+_MAX_TENSORS = 4
+"""Different dtypes and shapes of serialised tensors that are told apart."""
 
 MAX_WORD_BYTES = 64
 """Longer values are text or data, not one of a few names."""
@@ -35,6 +39,8 @@ class KindSeen:
     """FLOAT values that are NaN or infinite."""
     pictures: dict[str, int] = field(default_factory=dict)
     """BYTES values that begin as a picture does, by format."""
+    tensors: dict[tuple[str, tuple[int, ...]] | None, int] = field(default_factory=dict)
+    """BYTES values that are serialised tensors, by dtype and shape; None for more than a few."""
     words: set[str] | None = field(default_factory=set)
     """The different BYTES values; None where there are too many, or one is too long or no text."""
 
@@ -64,6 +70,8 @@ class KindSeen:
         self.not_finite += other.not_finite
         for name, count in other.pictures.items():
             self.pictures[name] = self.pictures.get(name, 0) + count
+        for what, count in other.tensors.items():
+            self._add_tensors(what, count)
         if self.words is not None:
             self._keep(None if other.words is None else self.words | other.words)
 
@@ -76,6 +84,10 @@ class KindSeen:
             name = sniff(value)
             if name:
                 self.pictures[name] = self.pictures.get(name, 0) + 1
+            tensor = read_tensor(value)
+            if tensor is not None:
+                self._add_tensors((tensor.dtype, tensor.shape), 1)
+                self.words = None
             if self.words is None:
                 continue
             try:
@@ -84,6 +96,11 @@ class KindSeen:
                 self.words = None
             else:
                 self._keep(None if len(value) > MAX_WORD_BYTES else self.words | {word})
+
+    def _add_tensors(self, what: tuple[str, tuple[int, ...]] | None, count: int) -> None:
+        if what not in self.tensors and len(self.tensors) >= _MAX_TENSORS:
+            what = None
+        self.tensors[what] = self.tensors.get(what, 0) + count
 
     def _keep(self, words: set[str] | None) -> None:
         self.words = None if words is None or len(words) > MAX_WORDS else words

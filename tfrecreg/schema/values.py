@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from tfrecreg.example import Feature
 from tfrecreg.schema.contract import FeatureRule
-from tfrecreg.schema.model import BoolDomain, FloatDomain, IntDomain
+from tfrecreg.schema.model import BoolDomain, FloatDomain, IntDomain, TimeDomain
+from tfrecreg.schema.times import is_packed_time, time_pattern
 from tfrecreg.text import safe
 
 __all__ = ["Outside", "ValueCheck", "value_check"]
@@ -60,7 +61,20 @@ def value_check(rule: FeatureRule) -> ValueCheck | None:
     if isinstance(domain, FloatDomain):
         judge = _FloatJudge(domain)
         return judge.check_text if rule.kind == "BYTES" else judge.check
+    if isinstance(domain, TimeDomain):
+        return _time_check(domain, rule.kind == "BYTES")
     return None
+
+
+def _time_check(domain: TimeDomain, text: bool) -> ValueCheck | None:
+    if text:
+        pattern = time_pattern(domain.string_format)
+        if pattern is None:
+            return None
+        matches = pattern.fullmatch
+        return _each_check(lambda value: matches(value) is not None)
+    # Any number is a number of seconds.
+    return _each_check(is_packed_time) if domain.integer_format == "PACKED_64_NANOS" else None
 
 
 def _outside(values: Iterable[Any], good: Callable[[Any], bool]) -> tuple[Outside, ...]:

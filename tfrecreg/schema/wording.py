@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from tfrecreg.schema.contract import FeatureRule
-from tfrecreg.schema.model import BoolDomain, FloatDomain, IntDomain
+from tfrecreg.schema.contract import FeatureRule, SparseRule, WeightRule
+from tfrecreg.schema.model import BoolDomain, FloatDomain, IntDomain, TimeDomain, ValueCount
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-__all__ = ["counted", "presence_text", "rule_text", "shape_text", "values_text"]
+__all__ = ["bounds_text", "counted", "presence_text", "rule_text", "shape_text", "values_text"]
 
 _SHOWN = 5
 """Allowed strings that a message lists; more are only counted."""
 
 
-def rule_text(rule: FeatureRule, asks: str) -> str:
+def rule_text(rule: FeatureRule | SparseRule | WeightRule, asks: str) -> str:
     """A message: the feature should …"""
     return f"`{safe(rule.name)}` should {asks}"
 
@@ -23,7 +23,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def presence_text(rule: FeatureRule) -> str:
+def presence_text(rule: FeatureRule | SparseRule) -> str:
     """What the rule asks of a whole split."""
     asks = []
     if 0 < rule.min_fraction < 1:
@@ -31,6 +31,16 @@ def presence_text(rule: FeatureRule) -> str:
     if rule.min_count:
         asks.append(f"in at least {rule.min_count} of")
     return f"be {' and '.join(asks)} the examples of a split"
+
+
+def bounds_text(bounds: ValueCount, noun: str) -> str:
+    """``at least 3 examples``, ``from 3 to 5 examples`` …"""
+    low, high = bounds.min, bounds.max
+    if high is None:
+        return f"at least {counted(low or 0, noun)}"
+    if not low:
+        return f"at most {counted(high, noun)}"
+    return f"exactly {counted(low, noun)}" if low == high else f"from {low} to {high} {noun}s"
 
 
 def shape_text(rule: FeatureRule) -> str:
@@ -73,6 +83,9 @@ def _domain_text(rule: FeatureRule) -> str:
         return f"be {_range_text('a whole number', domain.min, domain.max)}"
     if isinstance(domain, FloatDomain):
         return f"be {_range_text('a number', domain.min, domain.max)}"
+    if isinstance(domain, TimeDomain):
+        form = domain.string_format or domain.integer_format
+        return f"be a time in the format `{safe(form)}`"
     return f"hold pictures of at most {rule.max_bytes} bytes"
 
 

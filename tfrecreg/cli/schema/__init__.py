@@ -9,6 +9,9 @@ from tfrecreg.cli.app import LazyGroup
 _LINES = {
     "infer": "Draft a schema from records",
     "show": "Show a schema as text, as a tf.io feature spec or as JSON",
+    "diff": "Compare two schemas, feature by feature",
+    "check": "Check that readers of one version parse records of another",
+    "accept": "Propose the change of a schema that takes in data which break it",
 }
 
 

@@ -38,7 +38,10 @@ def command(face: Face, target: str, output: str | None, engine: Engine) -> None
         try:
             Path(output).write_text(draft, encoding="utf-8")
         except OSError as error:
-            raise UsageError(f"`{safe(output)}` cannot be written: {error.strerror}") from None
+            raise UsageError(
+                f"`{safe(output)}` cannot be written: {error.strerror}",
+                hint="make its folder, or leave out --output: the draft then goes to stdout",
+            ) from None
         face.err.print(f"wrote {safe(output)}: review it, it accepts whatever is in the data")
         return
     if face.as_json:

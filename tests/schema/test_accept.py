@@ -1,0 +1,239 @@
+"""A changed schema takes in the data that broke it, and nothing else in its text changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf, nan
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfrecreg.example import (
+    Example,
+    bytes_feature,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.findings import Severity
+from tfrecreg.schema import Checker, compile_contract, parse_schema
+from tfrecreg.schema.accept import Edit, Refusal, SplitFacts, edit_schema
+from tfrecreg.schema.needed import Needs
+
+ALWAYS = "presence { min_fraction: 1 min_count: 1 }"
+B, F, N = bytes_feature, float_feature, int64_feature
+
+
+def declared(body: str) -> str:
+    return f'# why\nfeature {{\n  name: "x"  # this\n  {body}\n}}\n'
+
+
+def accepted(
+    text: str, examples: Iterable[Example]
+) -> tuple[str, list[Edit], list[Refusal], set[tuple[str, str]]]:
+    """The new text, what was changed, what was refused, and the problems that are left."""
+    schema = parse_schema(text)
+    contract = compile_contract(schema)
+    rules = {rule.name: rule for rule in contract.features}
+    checker, needs, broken = Checker(contract), Needs(), set()
+    examples = list(examples)
+    for example in examples:
+        for problem in checker(example):
+            broken.add((problem.code.code, problem.feature))
+            name = problem.feature
+            needs.see(example.get(name), problem, rules.get(name))
+    facts = SplitFacts(
+        len(examples),
+        checker.absent,
+        {name: seen.count for name, seen in checker.distinct.items()},
+    )
+    for name, seen in checker.distinct.items():
+        bounds = rules[name].distinct
+        if bounds is not None and not seen.verdict(bounds):
+            broken.add(("SCH008", name))
+    for rule in contract.features:
+        present = len(examples) - checker.absent.get(rule.name, 0)
+        if present < rule.min_count or present < rule.min_fraction * len(examples):
+            broken.add(("SCH002", rule.name))
+    text, edits, refused = edit_schema(schema, broken, needs, [facts])
+    after = Checker(compile_contract(parse_schema(text)))
+    left = {
+        (problem.code.code, problem.feature)
+        for each in examples
+        for problem in after(each)
+        if problem.code.severity is Severity.ERROR
+    }
+    return text, edits, refused, left
+
+
+@pytest.mark.parametrize(
+    ("before", "examples", "after"),
+    [
+        ("type: INT int_domain { min: 0 max: 9 }", [{"x": N([3, 12, -1])}],
+         "type: INT int_domain { min: -1 max: 12 }"),
+        ("type: INT int_domain { min: 0 }", [{"x": N(-5)}], "type: INT int_domain { min: -5 }"),
+        ("type: BYTES int_domain { max: 9 }", [{"x": B(b"12")}],
+         "type: BYTES int_domain { max: 12 }"),
+        ("type: FLOAT float_domain { min: 0 max: 1 }", [{"x": F(1.1)}],
+         "type: FLOAT float_domain { min: 0 max: 1.10000002 }"),
+        ("type: FLOAT float_domain { disallow_nan: true }", [{"x": F(nan)}],
+         "type: FLOAT float_domain { disallow_nan: false }"),
+        ("type: FLOAT", [{"x": F([nan, inf])}],
+         "type: FLOAT\n  float_domain { disallow_nan: false disallow_inf: false }"),
+        ("type: BYTES string_domain { value: 'a' }", [{"x": B([b"c", b"b", b"a"])}],
+         "type: BYTES string_domain { value: 'a' value: \"b\" value: \"c\" }"),
+        ("type: INT bool_domain {}", [{"x": N(7)}], "type: INT int_domain { min: 0 max: 7 }"),
+        ("type: FLOAT bool_domain {}", [{"x": F(0.5)}],
+         "type: FLOAT float_domain { min: 0 max: 1 }"),
+        ("type: BYTES bool_domain { true_value: 'y' false_value: 'n' }", [{"x": B(b"?")}],
+         'type: BYTES string_domain { value: "y" value: "n" value: "?" }'),
+        ("type: BYTES image_domain { max_image_byte_size: 2 }", [{"x": B([b"12345", b"1"])}],
+         "type: BYTES image_domain { max_image_byte_size: 5 }"),
+        ("type: INT value_count { min: 1 max: 2 }", [{"x": N([])}, {"x": N([1, 2, 3])}],
+         "type: INT value_count { min: 0 max: 3 }"),
+        ("type: INT value_counts { value_count { max: 2 } }", [{"x": N([1, 2, 3])}],
+         "type: INT value_counts { value_count { max: 3 } }"),
+        ("type: INT shape {}", [{"x": N([1, 2])}], "type: INT value_count { min: 1 max: 2 }"),
+        ("type: INT shape { dim {} dim { size: 2 } }", [{"x": N([1, 2, 3])}],
+         "type: INT value_count { min: 0 }"),
+        (f"type: INT {ALWAYS} shape {{ dim {{ size: 2 }} }}", [{}, {"x": N([1, 2])}],
+         "type: INT presence { min_count: 1 } value_count { min: 2 max: 2 }"),
+        (f"type: INT {ALWAYS} shape {{}}", [{}, {"x": N([1, 2])}],
+         "type: INT presence { min_count: 1 } value_count { min: 1 max: 2 }"),
+        (f"type: INT {ALWAYS}", [{}, {"x": unset_feature()}], "type: INT"),
+        ("type: INT presence { min_fraction: 0.9 }", [{}, {}, {"x": N(1)}],
+         "type: INT presence { min_fraction: 0.3333 }"),
+        ("type: INT presence { min_count: 5 }", [{}, {"x": N(1)}, {"x": N(1)}],
+         "type: INT presence { min_count: 2 }"),
+        ("type: INT presence { min_count: 5 }", [{}], "type: INT"),
+        ("type: INT int_domain { max: 1 }", [{"x": F(5)}, {"x": F(2)}, {}], "type: FLOAT"),
+        (f"type: INT {ALWAYS} shape {{}}", [{"x": F(1)}, {"x": F([])}],
+         f"type: FLOAT {ALWAYS} value_count {{ min: 0 max: 1 }}"),
+        ("type: INT unique_constraints { min: 3 max: 4 }", [{"x": N(1)}, {"x": N(2)}],
+         "type: INT unique_constraints { min: 2 max: 4 }"),
+        ("type: INT unique_constraints { max: 2 }", [{"x": N([1, 2, 3])}],
+         "type: INT unique_constraints { max: 3 }"),
+    ],
+)  # fmt: skip
+def test_the_smallest_change_takes_the_data_in(
+    before: str, examples: list[Example], after: str
+) -> None:
+    text, edits, refused, left = accepted(declared(before), examples)
+    assert text == declared(after)
+    assert edits
+    assert all(each.feature == "x" and each.text for each in edits)
+    assert (refused, left) == ([], set())
+
+
+def test_data_that_pass_change_nothing() -> None:
+    text = declared("type: INT int_domain { max: 9 }")
+    assert accepted(text, [{"x": N(9)}, {}]) == (text, [], [], set())
+
+
+def test_a_new_feature_is_drafted_behind_the_others() -> None:
+    examples = [{"x": N(1), "class/label": N(n % 3), "some": F(0)} for n in range(6)]
+    examples.append({"x": N(1), "class/label": N(1)})
+    text, edits, refused, left = accepted(declared("type: INT"), examples)
+    assert text.startswith(declared("type: INT"))
+    label, some = parse_schema(text).features[1:]
+    assert (label.name, label.is_required, some.is_required) == ("class/label", True, False)
+    assert "# in 6 of 7 examples" in text
+    assert [(each.feature, each.text) for each in edits] == [
+        ("class/label", "a new feature"),
+        ("some", "a new feature"),
+    ]
+    assert (refused, left) == ([], set())
+
+
+def test_a_shared_domain_is_widened_where_it_is() -> None:
+    text = (
+        declared("type: BYTES domain: 'words'")
+        + 'string_domain { name: "words" value: "a" }\n# the end\n'
+    )
+    after, _, refused, left = accepted(text, [{"x": B(b'b"')}])
+    assert after == text.replace('value: "a"', 'value: "a" value: "b\\""')
+    assert (refused, left) == ([], set())
+
+
+@pytest.mark.parametrize(
+    ("body", "examples", "code", "reason"),
+    [
+        ("type: INT", [{"x": N(1)}, {"x": F(1)}], "SCH003",
+         "a feature has one type, and of 2 examples it is FLOAT in 1"),
+        ("type: INT", [{"x": B(b"a")}, {"x": F(1)}], "SCH003",
+         "a feature has one type, and of 2 examples it is BYTES in 1, FLOAT in 1"),
+        ("type: BYTES int_domain {}", [{"x": B(b"seven")}], "SCH006",
+         "a value of it is no number: correct the data, or remove the domain"),
+        ("type: BYTES string_domain { value: 'a' }",
+         [{"x": B([b"%d" % n for n in range(101)])}], "SCH006",
+         "over 100 strings are outside its domain, or long ones: widen it by hand"),
+        ("type: BYTES string_domain { value: 'a' }", [{"x": B(b"x" * 300)}], "SCH006",
+         "over 100 strings are outside its domain, or long ones: widen it by hand"),
+        ("type: BYTES string_domain { value: 'a' }", [{"x": B(b"\xff")}], "SCH006",
+         "a value outside its domain is not UTF-8, and cannot be written in a schema"),
+        ("type: BYTES time_domain { string_format: '%Y' }", [{"x": B(b"now")}], "SCH006",
+         "its values are not in the format that the schema names: correct one of the two"),
+        ("type: STRUCT presence { min_fraction: 1 }", [{}], "SCH002",
+         "no example can hold a STRUCT: remove it, or its presence"),
+    ],
+)  # fmt: skip
+def test_what_no_schema_answers_is_refused_with_a_reason(
+    body: str, examples: list[Example], code: str, reason: str
+) -> None:
+    text, edits, refused, left = accepted(declared(body), examples)
+    assert text == declared(body)
+    assert edits == []
+    assert refused == [Refusal(code, "x", reason)]
+    assert {each for each, _ in left} == {code}
+
+
+def test_parts_that_do_not_fit_and_records_that_are_no_examples_are_refused() -> None:
+    schema = parse_schema(declared("type: INT"))
+    broken = [("SCH001", ""), ("SCH009", "s")]
+    text, edits, refused = edit_schema(schema, broken, Needs(), [])
+    assert (text, edits) == (schema.text, [])
+    assert [each.code for each in refused] == ["SCH001", "SCH009"]
+
+
+def test_the_number_of_examples_is_written_where_it_stands() -> None:
+    schema = parse_schema("dataset_constraints { min_examples_count: 9 max_examples_count: 20 }")
+    text, edits, _ = edit_schema(schema, [("SCH010", "")], Needs(), [SplitFacts(7, {}, {})])
+    assert text == "dataset_constraints { min_examples_count: 7 max_examples_count: 20 }"
+    assert edits == [Edit("SCH010", "", "at least 7 examples")]
+    text, _, _ = edit_schema(schema, [("SCH010", "")], Needs(), [SplitFacts(30, {}, {})])
+    assert "max_examples_count: 30" in text
+
+
+features = st.one_of(
+    st.none(),
+    st.just(unset_feature()),
+    st.lists(st.integers(-30, 30), max_size=4).map(int64_feature),
+    st.lists(st.floats(-3, 3, width=32) | st.just(nan), max_size=4).map(float_feature),
+    st.lists(st.binary(max_size=3), max_size=4).map(bytes_feature),
+)
+SCHEMA = f"""
+# Of several kinds.
+feature {{ name: "a" type: INT {ALWAYS} shape {{}} int_domain {{ min: 0 max: 9 }} }}
+feature {{
+  name: "b"  # in a layout of its own
+  type: FLOAT
+  value_count {{
+    max: 2  # two
+  }}
+  float_domain {{ min: 0 disallow_nan: true }}
+}}
+feature {{ name: "c" type: BYTES {ALWAYS} string_domain {{ value: ["x"] }} }}
+"""
+
+
+@settings(max_examples=100)
+@given(st.lists(st.fixed_dictionaries(dict.fromkeys("abcd", features)), min_size=1, max_size=6))
+def test_what_is_not_refused_is_taken_in(records: list[dict[str, object]]) -> None:
+    examples = [
+        {name: each for name, each in record.items() if each is not None} for record in records
+    ]
+    text, _, refused, left = accepted(SCHEMA, examples)  # type: ignore[arg-type]
+    assert left <= {(each.code, each.feature) for each in refused}
+    for comment in ("# Of several kinds.", "# in a layout of its own"):
+        assert comment in text

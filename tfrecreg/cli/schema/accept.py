@@ -1,0 +1,59 @@
+"""`tfrecreg schema accept`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tfrecreg.cli.common import Face, jobs_option, json_option
+
+if TYPE_CHECKING:
+    from tfrecreg.engines import Engine
+
+
+@click.command(name="accept")
+@click.argument("target")
+@click.option(
+    "--feature",
+    "features",
+    multiple=True,
+    metavar="F",
+    help="Take in the findings of this feature alone. May be given several times.",
+)
+@click.option("--schema", metavar="FILE", help="Change this schema instead of the target's own.")
+@click.option("--write", is_flag=True, help="Write the change. Without it, it is only shown.")
+@jobs_option
+@json_option
+@click.pass_obj
+def command(
+    face: Face,
+    target: str,
+    features: tuple[str, ...],
+    schema: str | None,
+    write: bool,
+    engine: Engine,
+) -> int:
+    """Propose the change of a schema that takes in data which break it.
+
+    TARGET is a dataset, whose build is held against its working schema; or, with --schema, anything
+    that `check` takes. The change is the smallest that will do, and is shown as a diff. Comments
+    and layout of the file stay as they are. The exit code is 1 where a finding is left that no
+    schema can answer.
+    """
+    from tfrecreg.operations.schemas import AcceptOptions, propose, write_proposal
+
+    options = AcceptOptions(features=features, schema=schema)
+    proposal = propose(
+        target, registry=face.registry, options=options, engine=engine, progress=face.progress()
+    )
+    written = write and proposal.before != proposal.after
+    if written:
+        write_proposal(proposal)
+    if face.as_json:
+        face.print_json(proposal.to_json(written=written))
+    else:
+        from tfrecreg.report.schemas import print_proposal
+
+        print_proposal(face.out, face.err, proposal, written=written)
+    return proposal.exit_code

@@ -1,0 +1,70 @@
+"""`tfrecreg schema check`."""
+
+from __future__ import annotations
+
+import click
+
+from tfrecreg.cli.common import Face, json_option
+
+_MODES = ("backward", "forward", "full")
+
+
+@click.command(name="check")
+@click.argument("schema")
+@click.option(
+    "--mode",
+    type=click.Choice([*_MODES, *(f"{mode}-transitive" for mode in _MODES)]),
+    default="full",
+    show_default=True,
+    help="backward: today's reader, yesterday's records. forward: yesterday's reader, today's "
+    "records. full: both. -transitive: against every release, not only the latest.",
+)
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="REF|FILE",
+    help="Hold it against this schema instead of releases. May be given several times.",
+)
+@click.option("--environment", metavar="E", help="Compare in this environment of the schemas.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "never"]),
+    default="error",
+    show_default=True,
+    help="From which severity on the exit code is 1.",
+)
+@json_option
+@click.pass_obj
+def command(
+    face: Face,
+    schema: str,
+    mode: str,
+    against: tuple[str, ...],
+    environment: str | None,
+    fail_on: str,
+) -> int:
+    """Check that readers of one version parse records of another.
+
+    SCHEMA is a dataset (mnist), a release (mnist@1.0.0), or a file: today's schema. Yesterday's is
+    that of the latest release. A reader is what `schema show --format tf` gives.
+    """
+    from tfrecreg.gate import FailOn
+    from tfrecreg.operations.schemas import CompatibilityOptions, check_compatibility
+    from tfrecreg.schema.compat import parse_mode
+
+    way, transitive = parse_mode(mode)
+    options = CompatibilityOptions(
+        mode=way,
+        transitive=transitive,
+        against=against,
+        environment=environment,
+        fail_on=FailOn(fail_on),
+    )
+    report = check_compatibility(schema, registry=face.registry, options=options)
+    if face.as_json:
+        face.print_json(report.to_json())
+    else:
+        from tfrecreg.report.schemas import print_compatibility
+
+        print_compatibility(face.out, report)
+    return report.exit_code

@@ -1,0 +1,54 @@
+"""Finding the schema that a name stands for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tfrecreg.errors import UsageError
+from tfrecreg.reference import looks_like_reference
+from tfrecreg.registry import expect_dataset, open_registry, resolve
+from tfrecreg.text import safe
+
+__all__ = ["find_schema"]
+
+
+def find_schema(name: str, *, registry: str | os.PathLike[str] | None = None) -> tuple[str, str]:
+    """The text of a schema and where it is: of a reference, or of a file.
+
+    Args:
+        name: ``mnist`` (the working schema), ``mnist@1.0.0`` (as it was released), or the path of
+            a file; a file with the name of a dataset is ``./mnist``.
+        registry: the registry's folder; None to look for it.
+
+    Raises:
+        UsageError: there is no such schema.
+        ManifestError: a release's manifest or schema is not the one that was released.
+    """
+    if not looks_like_reference(name):
+        return _read(name), name
+    opened = open_registry(registry)
+    if "@" not in name:
+        text = opened.schema_text(name)
+        if text is not None:
+            return text, opened.schema_path(name)
+        expect_dataset(opened, name)
+        path = opened.schema_path(name)
+        raise UsageError(
+            f"`{name}` has no schema: there is no `{path}`",
+            hint=f"`tfrecreg schema infer {name} --output {path}` drafts one",
+        )
+    resolved = resolve(opened, name)
+    text = resolved.schema
+    assert text is not None  # a release has one, or resolving it fails
+    return text, resolved.schema_path
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(
+            f"the schema `{safe(path)}` cannot be read: {error.strerror}",
+            hint="name a dataset, a release or a `.pbtxt` file",
+        ) from None
