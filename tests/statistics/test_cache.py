@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from google.protobuf import text_format
+from tensorflow_metadata.proto.v0 import statistics_pb2
+
+from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.statistics import LeftOut, SplitStatistics, StatisticsCache, StatisticsOptions
+from tfrecreg.storage import LocalStorage
+
+CONTENT = "c" * 64
+OPTIONS = StatisticsOptions()
+
+
+def statistics(**more) -> SplitStatistics:
+    proto = text_format.Parse(
+        'datasets { num_examples: 4 features { path { step: "x" } num_stats { mean: nan } } }',
+        statistics_pb2.DatasetFeatureStatisticsList(),
+    )
+    kinds = {PayloadKind.EVENT: 2}
+    values = {"examples": 4, "left_out": LeftOut(0, 1, kinds), "sketched": ("x",), **more}
+    return SplitStatistics(split="train", proto=proto, **values)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> StatisticsCache:
+    return StatisticsCache(LocalStorage(tmp_path))
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_statistics_come_back_as_they_were(cache: StatisticsCache, tmp_path: Path) -> None:
+    cache.remember(statistics(), CONTENT, OPTIONS)
+    found = cache.recall("test", CONTENT, OPTIONS)
+    assert found is not None
+    assert (found.split, found.examples, found.sketched) == ("test", 4, ("x",))
+    assert found.left_out == statistics().left_out
+    assert found.proto.SerializeToString() == statistics().proto.SerializeToString()
+    (path,) = files(tmp_path)
+    assert path.parent == tmp_path / ".tfrecreg/cache/statistics"
+    assert path.name.startswith(f"{CONTENT}-")
+
+
+def test_other_content_and_other_options_are_not_known(cache: StatisticsCache) -> None:
+    cache.remember(statistics(), CONTENT, OPTIONS)
+    assert cache.recall("train", "d" * 64, OPTIONS) is None
+    assert cache.recall("train", CONTENT, StatisticsOptions(epsilon=0.1)) is None
+
+
+def test_what_damage_left_out_is_not_remembered(cache: StatisticsCache, tmp_path: Path) -> None:
+    cache.remember(statistics(left_out=LeftOut(damaged=1)), CONTENT, OPTIONS)
+    assert files(tmp_path) == []
+
+
+def test_a_file_that_does_not_hold_is_not_believed(cache: StatisticsCache, tmp_path: Path) -> None:
+    cache.remember(statistics(), CONTENT, OPTIONS)
+    (path,) = files(tmp_path)
+    good = path.read_bytes()
+    head, _, body = good.partition(b"\n")
+    told = json.loads(head)
+    strange = json.dumps({**told, "kinds": {"cake": 1}}).encode()
+    for bad in (b"", good[:-1], good + b"x", head, b"[]\n" + body, b"{}\n", strange + b"\n" + body):
+        path.write_bytes(bad)
+        assert cache.recall("train", CONTENT, OPTIONS) is None, bad
+    path.write_bytes(good)
+    assert cache.recall("train", CONTENT, OPTIONS) is not None
+    path.unlink()
+    path.mkdir()
+    assert cache.recall("train", CONTENT, OPTIONS) is None

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from tfrecreg.errors import SchemaError, UsageError
+from tfrecreg.statistics import StatisticsOptions
+
+SCHEMA = """
+feature { name: "image" type: BYTES image_domain {} }
+feature { name: "text" type: BYTES }
+"""
+
+
+def test_pictures_are_the_features_with_a_picture_domain() -> None:
+    assert StatisticsOptions(schema=SCHEMA).pictures() == ("image",)
+    assert StatisticsOptions().pictures() == ()
+
+
+def test_the_digest_tells_all_that_the_result_depends_on() -> None:
+    base = StatisticsOptions(schema=SCHEMA)
+    assert base.digest == StatisticsOptions(schema=SCHEMA, schema_path="elsewhere").digest
+    others = [
+        StatisticsOptions(),
+        StatisticsOptions(schema=SCHEMA + "# a remark"),
+        StatisticsOptions(schema=SCHEMA, epsilon=0.1),
+        StatisticsOptions(schema=SCHEMA, num_top_values=3),
+    ]
+    assert len({base.digest, *(each.digest for each in others)}) == 5
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"num_top_values": 0}, "`num_top_values` of statistics should be at least 1, found 0"),
+        ({"epsilon": 1.0}, "`epsilon` of statistics should be between 0 and 1, found 1.0"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(wrong, told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        StatisticsOptions(**wrong)
+    assert caught.value.message == told
+    assert caught.value.hint
+
+
+def test_a_schema_that_does_not_parse_is_told_with_its_place() -> None:
+    with pytest.raises(SchemaError) as caught:
+        StatisticsOptions(schema="feature {", schema_path="here.pbtxt").schema_proto()
+    assert caught.value.message.startswith("here.pbtxt:1:")

@@ -1,0 +1,195 @@
+"""What is in the statistics, what is left out, and where there are none."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from scan_support import framed, shard
+from statistics_support import (
+    PICTURES,
+    alike_examples,
+    as_written,
+    dealt,
+    needs_tfdv,
+    odd_examples,
+    ours,
+    write,
+)
+from tests_support import flip
+
+from tfrecreg.engines import LocalEngine
+from tfrecreg.errors import RefusedError
+from tfrecreg.example import bytes_feature, encode, float_feature, int64_feature
+from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.operations.check import files_target
+from tfrecreg.records import Fault, RecordBatch, StreamEnd, scan
+from tfrecreg.scan import run_scan
+from tfrecreg.statistics import (
+    StatisticsCollector,
+    StatisticsOptions,
+    StatisticsVisitor,
+    load_tfdv,
+    make_visitor,
+)
+from tfrecreg.statistics.layouts import LayoutReader
+from tfrecreg.storage import LocalStorage
+
+SEQUENCE = encode({"a": int64_feature(1)}) + b"\x12\x05\n\x03\n\x01x"
+EVENT = b"\x09" + bytes(8) + b"\x1a\x0dbrain.Event:2"
+UNKNOWN = b"\x0a\x02\x10\x01"
+END = StreamEnd("none", 0, 0, 0, 0, None, None)
+
+
+@pytest.fixture(autouse=True)
+def tfdv() -> None:
+    needs_tfdv()
+
+
+def statistics(folder: Path, *payloads: bytes, schema: str | None = None):
+    return ours(write(folder, payloads), StatisticsOptions(schema=schema))
+
+
+@pytest.mark.parametrize("size", [10, 20_000], ids=["small", "large"])
+@pytest.mark.parametrize("schema", [PICTURES, None], ids=["pictures", "no schema"])
+def test_what_is_no_example_is_left_out_and_counted(
+    tmp_path: Path, size: int, schema: str | None
+) -> None:
+    rng = random.Random(1)
+    examples = [
+        encode({"image": bytes_feature(rng.randbytes(size)), "n": int64_feature(each)})
+        for each in range(8)
+    ]
+    strange = [SEQUENCE, EVENT, EVENT, b"{}", UNKNOWN, b"\x0a\x03\x0a\x05a"]
+    payloads = [*examples, *strange, encode({})]
+    rng.shuffle(payloads)
+    found = statistics(tmp_path, *payloads, schema=schema)
+    assert found.examples == 9
+    assert found.left_out.kinds == {
+        PayloadKind.SEQUENCE_EXAMPLE: 1,
+        PayloadKind.EVENT: 2,
+        PayloadKind.OTHER: 3,
+    }
+    assert str(found.left_out) == "2 events, 3 of other kinds, 1 SequenceExample"
+    (dataset,) = found.proto.datasets
+    assert dataset.num_examples == 9
+    image = dataset.features[0]
+    assert image.path.step[0] == "image"
+    mean = image.bytes_stats.avg_num_bytes if schema else image.string_stats.avg_length
+    assert mean == size
+
+
+def test_an_example_that_no_encoder_writes_is_in_the_statistics(tmp_path: Path) -> None:
+    one = encode({"image": bytes_feature(b"x" * 9000)})
+    other = encode({"n": int64_feature(3)})
+    found = statistics(tmp_path, one, one + other, one, schema=PICTURES)
+    assert found.examples == 3
+    image, number = found.proto.datasets[0].features
+    assert (image.bytes_stats.min_num_bytes, image.bytes_stats.max_num_bytes) == (9000, 9000)
+    assert number.num_stats.common_stats.num_non_missing == 1
+
+
+def test_damaged_records_are_left_out_and_counted(tmp_path: Path) -> None:
+    pattern = write(tmp_path, *dealt(alike_examples(100), 1))
+    (path,) = tmp_path.iterdir()
+    flip(path, 40)
+    found = ours(pattern, StatisticsOptions())
+    assert (found.examples, found.left_out.damaged) == (99, 1)
+    assert str(found.left_out) == "1 damaged"
+
+
+def test_records_too_large_to_be_held_are_left_out_and_counted() -> None:
+    visitor = StatisticsVisitor(StatisticsOptions())
+    visitor.batch(RecordBatch(0, [0], [1 << 27], [0], b"", whole=False))
+    visitor.fault(Fault("CRC002", 0, 0, 1, ""))
+    part = visitor.close(END)
+    assert str(part.left_out) == "1 damaged, 1 too large to be held"
+    assert part.proto().datasets[0].num_examples == 0
+
+
+NUMBER = encode({"a": int64_feature(1), "b": int64_feature(1)})
+TEXT = encode({"a": int64_feature(1), "b": bytes_feature(b"1")})
+FLOAT = encode({"a": float_feature(1.0)})
+
+
+class TestTwoTypes:
+    @pytest.mark.parametrize(
+        "shards",
+        [[[NUMBER, TEXT]], [[NUMBER] * 3000, [TEXT] * 3000], [[NUMBER] * 30_000 + [TEXT] * 9000]],
+        ids=["in a batch", "in two shards", "far apart"],
+    )
+    def test_of_a_feature_are_refused(self, tmp_path: Path, shards: list[list[bytes]]) -> None:
+        pattern = write(tmp_path, *shards)
+        collector = StatisticsCollector(StatisticsOptions())
+        run_scan(files_target([pattern], schema=None, raw=None), [collector], LocalEngine(1))
+        (part,) = collector.parts.values()
+        assert part.conflict is not None
+        assert (part.conflict.feature, part.conflict.types) == ("b", ("bytes", "int64"))
+        assert part.examples == sum(map(len, shards))
+        assert part.sketched == ()
+        with pytest.raises(RefusedError) as caught:
+            collector.statistics()
+        assert caught.value.message == (
+            "`b` has bytes values in some records and int64 values in others, of which there are "
+            "no statistics"
+        )
+        assert "SCH003" in caught.value.hint
+
+    def test_of_numbers_are_two_types_as_well(self, tmp_path: Path) -> None:
+        with pytest.raises(RefusedError, match="`a` has float values in some records and int64"):
+            statistics(tmp_path, NUMBER, FLOAT)
+
+
+def batches(tmp_path: Path, examples, count: int) -> list[RecordBatch]:
+    payloads = [as_written(example) for example in examples(count)]
+    (tmp_path / "x").write_bytes(b"".join(map(framed, payloads)))
+    events = scan(LocalStorage(tmp_path), "x", batch_bytes=1 << 14)
+    return [event for event in events if isinstance(event, RecordBatch)]
+
+
+def test_alike_records_are_read_as_they_are_decoded(tmp_path: Path) -> None:
+    tfdv = load_tfdv()
+    decode, reader = tfdv.decoder().DecodeBatch, LayoutReader(tfdv, ())
+    for batch in batches(tmp_path, alike_examples, 200):
+        columns = reader.read(batch)
+        assert columns is not None
+        columns.batch.validate(full=True)
+        assert columns.batch.equals(decode(list(batch.payloads())))
+        assert columns.sizes == {}
+
+
+def test_records_that_are_not_alike_are_left_and_soon_not_looked_at(tmp_path: Path) -> None:
+    reader = LayoutReader(load_tfdv(), ())
+    found = batches(tmp_path, odd_examples, 1500)
+    assert len(found) > 10
+    assert [reader.read(batch) for batch in found] == [None] * len(found)
+    (alike, *_) = batches(tmp_path, alike_examples, 10)
+    assert reader.read(alike) is None
+
+
+class TestTwoValidators:
+    def test_of_one_scan_share_the_work(self, tmp_path: Path) -> None:
+        options = StatisticsOptions()
+        (tmp_path / "x").write_bytes(framed(NUMBER) + framed(NUMBER))
+        one = shard(LocalStorage(tmp_path), "x")
+        leader, follower = make_visitor(options, one), make_visitor(options, one)
+        apart = make_visitor(StatisticsOptions(num_top_values=1), one)
+        for event in scan(LocalStorage(tmp_path), "x"):
+            for visitor in (leader, follower, apart):
+                if isinstance(event, RecordBatch):
+                    visitor.batch(event)
+        assert isinstance(leader, StatisticsVisitor)
+        assert isinstance(apart, StatisticsVisitor)
+        assert leader.close(END) is follower.close(END)
+        assert leader.close(END).examples == 2
+        del leader, follower
+        assert isinstance(make_visitor(options, one), StatisticsVisitor)
+
+    def test_the_second_has_nothing_where_the_first_failed(self, tmp_path: Path) -> None:
+        one = shard(LocalStorage(tmp_path), "x")
+        leader = make_visitor(StatisticsOptions(), one)
+        follower = make_visitor(StatisticsOptions(), one)
+        with pytest.raises(RuntimeError, match="were not finished"):
+            follower.close(END)
+        assert leader is not None

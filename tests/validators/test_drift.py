@@ -1,0 +1,159 @@
+"""Drift and skew: DRF001, DRF002 and DRF003, by the schema's comparators or sensible ones."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tensorflow_data_validation", reason="the extra `tfdv` is not installed")
+
+from records_support import write_examples
+
+from tfrecreg.cli.main import main
+from tfrecreg.errors import UsageError
+from tfrecreg.example import bytes_feature, float_feature, int64_feature
+from tfrecreg.gate import FailOn
+from tfrecreg.operations.check import CheckOptions, Report, check
+
+LABELS = 'feature { name: "label" type: INT int_domain { min: 0 max: 9 is_categorical: true } }\n'
+
+
+def examples(share: float, count: int = 400, seed: int = 1, name: str = "label") -> list:
+    """So large a share of the label 1, the rest 0; and a height around 100 times the share."""
+    rng = random.Random(seed)
+    return [
+        {
+            name: int64_feature(int(rng.random() < share)),
+            "height": float_feature(100 * share + rng.random()),
+        }
+        for _ in range(count)
+    ]
+
+
+def compared(folder: Path, schema: str = LABELS, *, against: str | None = None, **limits) -> Report:
+    if limits:
+        table = "\n".join(f"{name} = {json.dumps(value)}" for name, value in limits.items())
+        (folder / "tfrecreg.toml").write_text(f"[gates.default.limits.drift]\n{table}\n")
+    else:
+        (folder / "tfrecreg.toml").write_text("")
+    (folder / "s.pbtxt").write_text(schema)
+    options = CheckOptions(
+        only=("drift",),
+        schema=str(folder / "s.pbtxt"),
+        against=None if against is None else str(folder / against),
+        fail_on=FailOn.WARNING,
+    )
+    (report,) = check([str(folder / "new-*")], registry=folder, options=options)
+    return report
+
+
+def features(report: Report) -> dict[str, list[str | None]]:
+    found: dict[str, list[str | None]] = {}
+    for finding in report.findings:
+        found.setdefault(finding.code, []).append(finding.locations[0].feature)
+    return found
+
+
+def test_labels_and_sizes_that_drifted_are_found_without_a_comparator(tmp_path) -> None:
+    write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", examples(0.5))
+    write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.9))
+    report = compared(tmp_path, against="old-*")
+    assert features(report) == {"DRF001": ["height", "label"]}
+    label = report.findings[1]
+    assert label.message.startswith("split `train`, `label`: the L-infinity distance to `train` of")
+    assert label.message.endswith("allowed 0.1")
+    assert report.exit_code == 1
+    assert "Jensen-Shannon" in report.findings[0].message
+
+
+def test_the_same_distribution_is_no_finding_and_its_distance_is_told(tmp_path) -> None:
+    write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", examples(0.5, seed=1))
+    write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.5, seed=1))
+    report = compared(tmp_path, against="old-*")
+    assert report.findings == ()
+    (measure,) = [each for each in report.measures if each.name == "drift.drift.train"]
+    assert measure.value == 0
+
+
+def test_a_test_split_that_does_not_look_like_train_is_skew(tmp_path) -> None:
+    write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.5))
+    write_examples(tmp_path / "new-test.tfrecord-00000-of-00001", examples(0.1, seed=2))
+    report = compared(tmp_path)
+    assert features(report) == {"DRF002": ["height", "label"]}
+    assert {each.locations[0].split for each in report.findings} == {"test"}
+
+
+def test_the_schemas_own_comparators_count_alone(tmp_path) -> None:
+    schema = LABELS.replace(" }\n", " drift_comparator { infinity_norm { threshold: 0.6 } } }\n")
+    write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", examples(0.5))
+    write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.9))
+    assert compared(tmp_path, schema, against="old-*").findings == ()
+    strict = schema.replace("0.6", "0.2")
+    assert features(compared(tmp_path, strict, against="old-*")) == {"DRF001": ["label"]}
+
+
+def test_a_feature_to_compare_that_is_missing_on_one_side_is_said(tmp_path) -> None:
+    schema = LABELS.replace(" }\n", " drift_comparator { infinity_norm { threshold: 0.1 } } }\n")
+    write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", examples(0.5, name="other"))
+    write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.5))
+    assert features(compared(tmp_path, schema, against="old-*")) == {"DRF003": ["label"]}
+
+
+def test_few_examples_are_not_compared_by_chance(tmp_path) -> None:
+    write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", examples(0.2, 20))
+    write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.9, 20))
+    report = compared(tmp_path, against="old-*")
+    assert report.findings == ()
+    assert "fewer than 100 examples" in report.measures[-1].text
+    assert features(compared(tmp_path, against="old-*", min_examples=10))["DRF001"]
+
+
+def test_the_threshold_is_a_limit_of_the_gate(tmp_path) -> None:
+    write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", examples(0.5))
+    write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.55))
+    loose = compared(tmp_path, against="old-*", threshold=1.0)
+    assert "label" not in features(loose).get("DRF001", [])
+    assert features(compared(tmp_path, against="old-*", threshold=0.01))["DRF001"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"treshold": 0.1}, "the validator `drift` has no option `treshold`; did you mean"),
+        ({"threshold": "a lot"}, "`threshold` of the validator `drift` is 'a lot'"),
+        ({"threshold": 2.0}, "should be 0 to 1"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(tmp_path, limits, message) -> None:
+    write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.5, 5))
+    write_examples(tmp_path / "new-test.tfrecord-00000-of-00001", examples(0.5, 5))
+    with pytest.raises(UsageError) as caught:
+        compared(tmp_path, **limits)
+    assert message in str(caught.value)
+    assert caught.value.hint
+
+
+def test_the_command_compares_with_what_against_names(tmp_path, capsys) -> None:
+    write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", examples(0.5))
+    new = write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.9))
+    arguments = ["check", str(new), "--skip", "inflation"]
+    assert main([*arguments, "--against", str(tmp_path / "old-*"), "--fail-on", "warning"]) == 1
+    told = capsys.readouterr().out
+    assert "DRF001 drift" in told
+    assert main([*arguments, "--against", str(tmp_path / "nothing-*")]) == 2
+    assert "no file matches" in capsys.readouterr().err
+
+
+def test_strings_are_compared_as_categories(tmp_path) -> None:
+    def named(share: float) -> list:
+        return [{"class/text": bytes_feature("a" if n < share * 200 else "b")} for n in range(200)]
+
+    write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", named(0.5))
+    write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", named(0.8))
+    schema = 'feature { name: "class/text" type: BYTES }\n'
+    report = compared(tmp_path, schema, against="old-*")
+    assert features(report) == {"DRF001": ["class/text"]}
+    assert "is 0.3," in report.findings[0].message

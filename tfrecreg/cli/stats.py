@@ -1,0 +1,102 @@
+"""`tfrecreg stats`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tfrecreg.cli.common import Face, jobs_option, json_option
+
+if TYPE_CHECKING:
+    from tfrecreg.engines import Engine
+    from tfrecreg.operations.stats import Stats
+
+
+@click.command(name="stats")
+@click.argument("target")
+@click.option("--split", metavar="S", help="This split only.")
+@click.option(
+    "--feature", "features", metavar="GLOB", multiple=True, help="Show these features only."
+)
+@click.option("--schema", metavar="FILE", help="Take this schema instead of the target's own.")
+@click.option(
+    "--pbtxt", is_flag=True, help="Print the text form, which tfdv.load_stats_text reads."
+)
+@click.option("--output", metavar="FILE", help="Write to FILE instead of stdout.")
+@jobs_option
+@json_option
+@click.pass_obj
+def command(
+    face: Face,
+    target: str,
+    split: str | None,
+    features: tuple[str, ...],
+    schema: str | None,
+    pbtxt: bool,
+    output: str | None,
+    engine: Engine,
+) -> None:
+    """Show the statistics of the features.
+
+    TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, folder or glob of TFRecord
+    files, which need no registry. They are made split by split, by TensorFlow Data Validation,
+    for which the extra `tfdv` is needed. Those of a build or a release are remembered.
+    """
+    from tfrecreg.errors import UsageError
+    from tfrecreg.operations.stats import find_stats
+
+    if pbtxt and face.as_json:
+        raise UsageError(
+            "`--pbtxt` and `--json` exclude each other", hint="they are two forms of one result"
+        )
+    found = find_stats(
+        target,
+        registry=face.registry,
+        split=split,
+        features=features,
+        schema=schema,
+        engine=engine,
+        progress=face.progress(),
+    )
+    if output is not None:
+        _write(output, _text(face, found, pbtxt))
+    elif face.as_json:
+        face.print_json(found.to_json())
+    elif pbtxt:
+        click.echo(found.pbtxt(), nl=False)
+    else:
+        from tfrecreg.report.stats import print_stats
+
+        print_stats(face.out, found)
+
+
+def _text(face: Face, found: Stats, pbtxt: bool) -> str:
+    if pbtxt:
+        return found.pbtxt()
+    if face.as_json:
+        import json
+
+        from tfrecreg.cli.common import FORMAT_VERSION
+
+        document = {"format_version": FORMAT_VERSION, **found.to_json()}
+        return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+    from tfrecreg.report.stats import print_stats
+
+    console = face.out
+    with console.capture() as capture:
+        print_stats(console, found)
+    return capture.get()
+
+
+def _write(output: str, text: str) -> None:
+    from tfrecreg.errors import UsageError
+    from tfrecreg.text import safe
+
+    try:
+        Path(output).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"`{safe(output)}` cannot be written: {error.strerror}", hint="name another file"
+        ) from None

@@ -1,0 +1,335 @@
+"""The operation: the statistics of a target, split by split, made or remembered."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.errors import FailureError, UsageError
+from tfrecreg.findings import Code, Finding, Measure
+from tfrecreg.operations.check.find import find
+from tfrecreg.operations.check.targets import files_target, reference_target
+from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.records import Fault, RecordBatch, StreamEnd
+from tfrecreg.registry import Resolved
+from tfrecreg.scan import Need, ScanResult, Shard, Target, run_scan
+from tfrecreg.statistics import (
+    FeatureSummary,
+    SplitStatistics,
+    StatisticsCache,
+    StatisticsCollector,
+    StatisticsOptions,
+    missing_tfdv,
+    named,
+    render_proto,
+    summarize,
+)
+from tfrecreg.suggest import did_you_mean, listed
+from tfrecreg.text import safe
+
+__all__ = ["SplitStats", "Stats", "find_stats", "stats"]
+
+_WORTH_WORKERS = 16 << 30
+"""Bytes of shards from which on workers gain more than each of them loses to importing TFDV."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitStats:
+    """The statistics of one split, for people."""
+
+    statistics: SplitStatistics
+    features: tuple[FeatureSummary, ...]
+    cached: bool
+    """Whether they were made before, of the same content."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON-able data; what is NaN or infinite as null or a word."""
+        told = self.statistics
+        return {
+            "split": told.split,
+            "examples": told.examples,
+            "left_out": {
+                "damaged": told.left_out.damaged,
+                "too_large": told.left_out.large,
+                **{kind.value: count for kind, count in sorted(told.left_out.kinds.items())},
+            },
+            "sketched": list(told.sketched),
+            "cached": self.cached,
+            "features": [_plain(asdict(feature)) for feature in self.features],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The statistics of a target."""
+
+    target: str
+    splits: tuple[SplitStats, ...]
+    """In order of their names."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        return {"target": self.target, "splits": [each.to_json() for each in self.splits]}
+
+    def pbtxt(self) -> str:
+        """TFDV's `DatasetFeatureStatisticsList` as text: a dataset for each split, with its name.
+
+        `tfdv.load_stats_text` reads it.
+        """
+        return render_proto(
+            named((each.statistics.split, each.statistics.proto) for each in self.splits)
+        )
+
+
+def stats(
+    target: Target,
+    *,
+    split: str | None = None,
+    features: Sequence[str] = (),
+    options: StatisticsOptions | None = None,
+    cache: StatisticsCache | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> Stats:
+    """Make the statistics of a target, or recall them.
+
+    Args:
+        target: what to look at.
+        split: the only one to look at; None for all.
+        features: globs of the features to summarize; empty for all. The protos have all of them.
+        options: which statistics; None for TFDV's defaults and the target's own schema.
+        cache: statistics that were made before; None to make them.
+        engine: where to scan what is large; None for this process.
+        progress: told how far it is.
+
+    Raises:
+        UsageError: no such split or feature, no Examples, or a schema that does not parse.
+        RefusedError: a feature has values of two types.
+        MissingExtraError: TFDV is not installed, and something has to be made.
+        FailureError: a shard could not be read, or there is no TFDV for this Python.
+    """
+    options = options or StatisticsOptions(
+        schema=target.schema, schema_path=target.schema_path or "schema"
+    )
+    target = _only(target, split)
+    contents = _contents(target)
+    known: dict[str, SplitStatistics] = {}
+    if cache is not None:
+        for name, content in contents.items():
+            recalled = cache.recall(name, content, options)
+            if recalled is not None:
+                known[name] = recalled
+    left = tuple(shard for shard in target.shards if shard.split not in known)
+    made = _make(replace(target, shards=left), options, engine, progress) if left else {}
+    if cache is not None:
+        for name, (statistics, sound) in made.items():
+            if sound and name in contents:
+                cache.remember(statistics, contents[name], options)
+    everything = [*known.values(), *(statistics for statistics, _ in made.values())]
+    everything.sort(key=lambda each: each.split)
+    _expect_examples(target, everything)
+    return Stats(
+        target.name,
+        tuple(
+            SplitStats(each, _chosen(each, features), each.split in known) for each in everything
+        ),
+    )
+
+
+def find_stats(
+    argument: str,
+    *,
+    registry: str | os.PathLike[str] | None = None,
+    split: str | None = None,
+    features: Sequence[str] = (),
+    schema: str | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> Stats:
+    """The statistics of what one argument names, remembered where that is in a registry.
+
+    Args:
+        argument: a reference, or a path, folder or glob of files.
+        registry: the registry's folder; None to look for it.
+        split: as in :func:`stats`.
+        features: as in :func:`stats`.
+        schema: the path of a schema to take instead of the target's own.
+        engine: as in :func:`stats`.
+        progress: as in :func:`stats`.
+
+    Raises:
+        TfrecregError: as :func:`stats`, or there is no such thing.
+    """
+    found = find(argument, registry)
+    cache = None
+    if isinstance(found, Resolved):
+        target = reference_target(found, schema=schema, raw=None)
+        cache = StatisticsCache(found.registry.storage)
+    else:
+        target = files_target([found], schema=schema, raw=None)
+    return stats(
+        target, split=split, features=features, cache=cache, engine=engine, progress=progress
+    )
+
+
+def _only(target: Target, split: str | None) -> Target:
+    """The target with the shards of one split."""
+    splits = sorted({shard.split for shard in target.shards})
+    if not splits:
+        raise UsageError(
+            f"`{target.name}` has no shards to make statistics of",
+            hint="`tfrecreg check` on it says which are missing",
+        )
+    if split is None:
+        return target
+    if split not in splits:
+        named = [safe(each) for each in splits if each]
+        raise UsageError(
+            f"`{target.name}` has no split `{safe(split)}`{did_you_mean(split, splits)}",
+            hint=f"there is {listed(named)}" if named else "the names of its files tell of none",
+        )
+    return replace(target, shards=tuple(each for each in target.shards if each.split == split))
+
+
+def _contents(target: Target) -> dict[str, str]:
+    """The content digests of those splits of which all shards are here."""
+    if target.manifest is None:
+        return {}
+    here = [shard.name for shard in target.shards]
+    missing = {entry.split for entry in target.manifest.shards if entry.path not in here}
+    wanted = {shard.split for shard in target.shards} - missing
+    return {each.name: each.content for each in target.manifest.splits if each.name in wanted}
+
+
+def _make(
+    target: Target, options: StatisticsOptions, engine: Engine | None, progress: Progress
+) -> dict[str, tuple[SplitStatistics, bool]]:
+    """The statistics of each split, and whether the bytes are those that the manifest names."""
+    missing = missing_tfdv()
+    if missing is not None:
+        raise missing
+    collector, sound = StatisticsCollector(options), _Soundness()
+    known = sum(shard.entry.records for shard in target.shards if shard.entry is not None)
+    size = sum(_size(shard) for shard in target.shards)
+    if engine is None or size < _WORTH_WORKERS:
+        engine = LocalEngine(1)
+    progress.start(f"statistics of {target.name}", known)
+    try:
+        result = run_scan(
+            target,
+            [collector, sound] if target.manifest is not None else [collector],
+            engine,
+            progress=lambda _, end: progress.advance(
+                end.records if end is not None else 0, end.file_bytes if end is not None else 0
+            ),
+        )
+    finally:
+        progress.stop()
+    _expect_complete(target, result)
+    return {
+        each.split: (each, sound.splits.get(each.split, False)) for each in collector.statistics()
+    }
+
+
+def _size(shard: Shard) -> int:
+    entry = shard.storage.stat(shard.path)
+    return entry.size if entry is not None else 0
+
+
+class _Soundness:
+    """Sees whether shards are the files that the manifest names, in the same pass."""
+
+    name = "soundness"
+    codes: Sequence[Code] = ()
+    needs = Need.DIGESTS
+
+    def __init__(self) -> None:
+        self.splits: dict[str, bool] = {}
+
+    def applies(self, target: Target) -> str | None:
+        del target
+        return None
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], _Digest]:
+        del target, options
+        return _Digest
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, str | None]]
+    ) -> Iterator[Finding | Measure]:
+        for shard, digest in parts:
+            good = shard.entry is not None and shard.entry.blake3 == digest
+            self.splits[shard.split] = self.splits.get(shard.split, True) and good
+        yield Measure("soundness.target", target.name, target.name)
+
+
+class _Digest:
+    def __init__(self, shard: Shard) -> None:
+        del shard
+
+    def batch(self, batch: RecordBatch) -> None:
+        """The scanner hashes; there is nothing to look at."""
+
+    def fault(self, fault: Fault) -> None:
+        """A file with damage has another digest."""
+
+    def close(self, end: StreamEnd) -> str | None:
+        return end.blake3
+
+
+def _expect_complete(target: Target, result: ScanResult) -> None:
+    if result.complete:
+        return
+    lost = [f"`{safe(each.shard)}`: {each.reason}" for each in result.unreadable]
+    lost += [each.reason for each in result.crashes]
+    raise FailureError(
+        f"`{target.name}` was not read to its end: {lost[0]}",
+        hint="statistics of a part would be taken for those of the whole: mend that first",
+    )
+
+
+def _expect_examples(target: Target, everything: Sequence[SplitStatistics]) -> None:
+    """Refuse a target without any Example."""
+    if any(each.examples for each in everything):
+        return
+    told = "; ".join(str(each.left_out) for each in everything if each.left_out)
+    raise UsageError(
+        f"`{target.name}` has no Examples to make statistics of"
+        + (f": {told}" if told else ", nor any record"),
+        hint=f"`tfrecreg head {target.name}` shows what its records are",
+    )
+
+
+def _chosen(statistics: SplitStatistics, globs: Sequence[str]) -> tuple[FeatureSummary, ...]:
+    features = tuple(summarize(statistics.proto))
+    if not globs:
+        return features
+    names = [feature.name for feature in features]
+    for glob in globs:
+        if not fnmatch.filter(names, glob):
+            raise UsageError(
+                f"no feature of `{safe(statistics.split)}` matches `{safe(glob)}`"
+                f"{did_you_mean(glob, names)}",
+                hint=f"there is {listed([safe(name) for name in names[:10]])}",
+            )
+    return tuple(
+        feature
+        for feature in features
+        if any(fnmatch.fnmatchcase(feature.name, glob) for glob in globs)
+    )
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity: null for what is no number, a word for what is too large."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value

@@ -1,0 +1,76 @@
+"""TFDV's statistics at scan speed: its own generators, fed by the scan instead of by Beam.
+
+What comes out is the `DatasetFeatureStatisticsList` that
+`tfdv.generate_statistics_from_tfrecord` gives for the same files, options and schema; see
+``docs/statistics.md`` for what sketches leave open. For whoever shows statistics, or judges by
+them::
+
+    collector = StatisticsCollector(StatisticsOptions(schema=target.schema))
+    run_scan(target, [collector], engine)
+    for each in collector.statistics():  # one a split
+        each.split, each.examples, each.left_out, each.proto
+
+A validator that wants statistics makes its visitors in `begin` as ``partial(make_visitor,
+options)``, takes over `StatisticsCollector.merge`, and gets in `finish` a :class:`StatisticsPart`
+for each split: `part.proto()` is what TFDV validates, unless `part.conflict` says why there is
+none, and `part.examples` is 0 where there is nothing to judge. Two validators that want the same
+cost no more than one. `missing_tfdv()` is for its `applies`. Nothing here imports TFDV before a
+visitor is made or a part is asked for its proto.
+
+What was made of a release before is in the :class:`StatisticsCache` of its registry.
+
+* :mod:`.tfdv` - the one home of TFDV, `tfx_bsl` and pyarrow
+* :mod:`.options` - which statistics
+* :mod:`.shape` - what looks like Examples
+* :mod:`.cut` - pictures cut out before anybody decodes them
+* :mod:`.layouts` - record batches straight from the bytes, where all records are alike
+* :mod:`.columns` - decoded batches, pictures as sizes
+* :mod:`.values` - frequent and different values, exact while they fit
+* :mod:`.accumulate` - TFDV's generators at work
+* :mod:`.part` - what a shard contributes
+* :mod:`.visitor` - the eyes on a shard
+* :mod:`.collect` - all splits of a target
+* :mod:`.proto`, :mod:`.summary` - statistics as bytes, as text, as plain values, without TFDV
+* :mod:`.compare` - which features are compared, and by which measure
+* :mod:`.judge` - TFDV's anomalies and distances
+* :mod:`.cache` - statistics by content digest
+"""
+
+from __future__ import annotations
+
+from tfrecreg.statistics.cache import StatisticsCache
+from tfrecreg.statistics.collect import SplitStatistics, StatisticsCollector
+from tfrecreg.statistics.judge import Anomaly, Distance, Judgement, judge
+from tfrecreg.statistics.options import StatisticsOptions
+from tfrecreg.statistics.part import Conflict, LeftOut, StatisticsPart
+from tfrecreg.statistics.proto import named, parse_proto, render_proto
+from tfrecreg.statistics.summary import FeatureSummary, Numbers, Picture, Texts, summarize
+from tfrecreg.statistics.tfdv import load_tfdv, missing_tfdv, tfdv_version
+from tfrecreg.statistics.visitor import StatisticsVisitor, make_visitor
+
+__all__ = [
+    "Anomaly",
+    "Conflict",
+    "Distance",
+    "FeatureSummary",
+    "Judgement",
+    "LeftOut",
+    "Numbers",
+    "Picture",
+    "SplitStatistics",
+    "StatisticsCache",
+    "StatisticsCollector",
+    "StatisticsOptions",
+    "StatisticsPart",
+    "StatisticsVisitor",
+    "Texts",
+    "judge",
+    "load_tfdv",
+    "make_visitor",
+    "missing_tfdv",
+    "named",
+    "parse_proto",
+    "render_proto",
+    "summarize",
+    "tfdv_version",
+]

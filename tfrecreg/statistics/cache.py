@@ -1,0 +1,101 @@
+"""Statistics that were made before, by what they are of: derived data, never part of a release.
+
+A file is a line of JSON and the serialized proto. What does not hold is made again.
+"""
+
+from __future__ import annotations
+
+import json
+
+from blake3 import blake3
+
+from tfrecreg.errors import StorageError
+from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.registry import layout
+from tfrecreg.statistics.collect import SplitStatistics
+from tfrecreg.statistics.options import StatisticsOptions
+from tfrecreg.statistics.part import LeftOut
+from tfrecreg.statistics.proto import parse_proto
+from tfrecreg.statistics.tfdv import tfdv_version
+from tfrecreg.storage import Storage
+
+__all__ = ["StatisticsCache"]
+
+_FORMAT = 1
+"""Of the files, and of how statistics are made: a new number forgets the old ones."""
+
+
+class StatisticsCache:
+    """The cache of a registry.
+
+    Args:
+        storage: rooted at the registry.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def recall(
+        self, split: str, content: str, options: StatisticsOptions
+    ) -> SplitStatistics | None:
+        """The statistics of a split; None where they are not known.
+
+        Args:
+            split: its name.
+            content: its content digest.
+            options: which statistics.
+        """
+        path = _path(content, options)
+        if self._storage.stat(path) is None:
+            return None
+        try:
+            data = self._storage.read(path)
+        except StorageError:
+            return None
+        head, _, body = data.partition(b"\n")
+        try:
+            told = json.loads(head)
+            if told["blake3"] != blake3(body).hexdigest():
+                return None
+            kinds = {PayloadKind(kind): int(count) for kind, count in told["kinds"].items()}
+            return SplitStatistics(
+                split=split,
+                examples=int(told["examples"]),
+                left_out=LeftOut(large=int(told["large"]), kinds=kinds),
+                sketched=tuple(map(str, told["sketched"])),
+                proto=parse_proto(body),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None  # half a file, or a stranger's
+
+    def remember(
+        self, statistics: SplitStatistics, content: str, options: StatisticsOptions
+    ) -> None:
+        """Keep the statistics of a split, unless damage left some of it out.
+
+        Args:
+            statistics: what to keep.
+            content: the content digest of the very bytes that they were made of.
+            options: which statistics they are.
+
+        Raises:
+            StorageError: the file system refuses.
+        """
+        left_out = statistics.left_out
+        if left_out.damaged:
+            return
+        body = statistics.proto.SerializeToString(deterministic=True)
+        head = {
+            "blake3": blake3(body).hexdigest(),
+            "examples": statistics.examples,
+            "kinds": {kind.value: count for kind, count in left_out.kinds.items()},
+            "large": left_out.large,
+            "sketched": list(statistics.sketched),
+        }
+        with self._storage.create(_path(content, options), durable=False) as writer:
+            writer.write(json.dumps(head).encode() + b"\n" + body)
+
+
+def _path(content: str, options: StatisticsOptions) -> str:
+    made_by = f"{_FORMAT} {tfdv_version()} {options.digest}"
+    return layout.cached_statistics(content, blake3(made_by.encode()).hexdigest()[:16])

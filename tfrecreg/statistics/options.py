@@ -1,0 +1,104 @@
+"""What statistics to make. The names, meanings and defaults are those of TFDV's `StatsOptions`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from blake3 import blake3
+
+from tfrecreg.errors import UsageError
+from tfrecreg.schema import parse_schema
+from tfrecreg.schema.proto import schema_message
+
+__all__ = ["StatisticsOptions"]
+
+_COUNTS = (
+    "num_top_values",
+    "num_rank_histogram_buckets",
+    "num_values_histogram_buckets",
+    "num_histogram_buckets",
+    "num_quantiles_histogram_buckets",
+    "frequency_threshold",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatisticsOptions:
+    """How to make statistics: those of TFDV's options that are of use for a single pass.
+
+    Weights, slices, samples, semantic domains and features of choice are not among them.
+
+    Raises:
+        UsageError: a count below 1, or an `epsilon` that is not between 0 and 1.
+    """
+
+    schema: str | None = None
+    """The text of a schema. TFDV takes from it which bytes are pictures (`image_domain`) and
+    which numbers are categories."""
+    schema_path: str = "schema"
+    """Where that text came from, for messages."""
+    num_top_values: int = 20
+    """So many of the most frequent values of a feature."""
+    frequency_threshold: int = 1
+    """Values that are less frequent are not among them."""
+    num_rank_histogram_buckets: int = 1000
+    """So many values in the histogram over ranks."""
+    num_values_histogram_buckets: int = 10
+    """Buckets of the histogram of values per example."""
+    num_histogram_buckets: int = 10
+    """Buckets of equal width, of numbers."""
+    num_quantiles_histogram_buckets: int = 10
+    """Buckets of equal weight, of numbers."""
+    use_sketch_based_topk_uniques: bool = False
+    """Whether TFDV's sketches count values from the first one on, in bounded memory and another
+    way where there are values that are long or not UTF-8. A schema that calls numbers of type
+    FLOAT categories has no other statistics."""
+    epsilon: float = 0.01
+    """How far off the rank of a quantile may be, as a part of all values."""
+
+    def __post_init__(self) -> None:
+        for name in _COUNTS:
+            if getattr(self, name) < 1:
+                raise UsageError(
+                    f"`{name}` of statistics should be at least 1, found {getattr(self, name)}",
+                    hint="without it, TFDV's own default holds",
+                )
+        if not 0 < self.epsilon < 1:
+            raise UsageError(
+                f"`epsilon` of statistics should be between 0 and 1, found {self.epsilon}",
+                hint="TFDV's own default is 0.01",
+            )
+
+    @property
+    def digest(self) -> str:
+        """The blake3 of all that the result depends on, as hexadecimal digits."""
+        plain = asdict(self)
+        del plain["schema_path"]
+        return blake3(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+    def schema_proto(self) -> Any:
+        """The schema as protobuf's message; None where there is none.
+
+        Raises:
+            SchemaError: it does not parse, or contradicts itself.
+        """
+        if self.schema is None:
+            return None
+        return schema_message(parse_schema(self.schema, self.schema_path))
+
+    def pictures(self) -> tuple[str, ...]:
+        """The features with a picture domain, of which TFDV wants the sizes only.
+
+        Raises:
+            SchemaError: the schema does not parse, or contradicts itself.
+        """
+        message = self.schema_proto()
+        if message is None:
+            return ()
+        return tuple(
+            feature.name
+            for feature in message.feature
+            if feature.WhichOneof("domain_info") == "image_domain"
+        )

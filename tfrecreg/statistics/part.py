@@ -1,0 +1,166 @@
+"""What a shard contributes to the statistics of its split, small enough to cross processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tfrecreg.errors import RefusedError
+from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.statistics.accumulate import Accumulator
+from tfrecreg.statistics.options import StatisticsOptions
+from tfrecreg.statistics.values import MAX_BYTES
+from tfrecreg.text import safe
+
+__all__ = ["Conflict", "LeftOut", "StatisticsPart"]
+
+_WAITING_BYTES = 64 << 20
+"""So much that came from other processes waits to be merged: few shards never need TFDV for it."""
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """What is not in the statistics."""
+
+    damaged: int = 0
+    """Places where the scanner found damage; some are more than one record."""
+    large: int = 0
+    """Records that are too large to be held in memory."""
+    kinds: dict[PayloadKind, int] = field(default_factory=dict)
+    """Records that are no Examples, by what they are."""
+
+    @property
+    def strangers(self) -> int:
+        """Records that are no Examples."""
+        return sum(self.kinds.values())
+
+    def __bool__(self) -> bool:
+        return bool(self.damaged or self.large or self.kinds)
+
+    def count(self, kind: PayloadKind, number: int = 1) -> None:
+        """Note records that are no Examples."""
+        self.kinds[kind] = self.kinds.get(kind, 0) + number
+
+    def merge(self, other: LeftOut) -> None:
+        """Add what another part left out."""
+        self.damaged += other.damaged
+        self.large += other.large
+        for kind, number in other.kinds.items():
+            self.count(kind, number)
+
+    def __str__(self) -> str:
+        """For people: ``2 damaged, 1 too large to be held, 3 events``; empty for nothing."""
+        told = [f"{self.damaged:,} damaged"] if self.damaged else []
+        told += [f"{self.large:,} too large to be held"] if self.large else []
+        told += [kind.counted(number) for kind, number in sorted(self.kinds.items())]
+        return ", ".join(told)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A feature with values of two types, of which TFDV makes no statistics: nor of the rest."""
+
+    feature: str
+    types: tuple[str, str]
+    """``bytes``, ``float`` or ``int64``, in alphabetical order."""
+
+    @classmethod
+    def of(cls, feature: str, one: str, other: str) -> Conflict:
+        """A conflict of two types, in whatever order."""
+        return cls(feature, (min(one, other), max(one, other)))
+
+
+class StatisticsPart:
+    """Statistics of some records, to be merged with others of the same split. Picklable.
+
+    Args:
+        options: which statistics.
+        max_value_bytes: see :data:`tfrecreg.statistics.values.MAX_BYTES`.
+    """
+
+    def __init__(self, options: StatisticsOptions, max_value_bytes: int = MAX_BYTES) -> None:
+        self.options = options
+        self.examples = 0
+        """Examples that were looked at."""
+        self.left_out = LeftOut()
+        self.conflict: Conflict | None = None
+        self.types: dict[str, str] = {}
+        """Of each feature that has values, their type."""
+        self._max_value_bytes = max_value_bytes
+        self._accumulator: Accumulator | None = None
+        self._waiting: list[bytes] = []
+        """What other accumulators dumped, in order; all of it comes behind this one's own."""
+
+    def add(self, batch: Any, types: dict[str, str]) -> None:
+        """Take in a pyarrow `RecordBatch` of examples, with the types of its features.
+
+        After a conflict nothing is taken in but the number of examples.
+        """
+        self.examples += batch.num_rows
+        self._meet(types)
+        if self.conflict is None:
+            self._own().add(batch)
+
+    def clash(self, conflict: Conflict) -> None:
+        """Note a conflict that was found outside: statistics are off."""
+        self.conflict = self.conflict or conflict
+        self._accumulator = None
+        self._waiting.clear()
+
+    def merge(self, other: StatisticsPart) -> None:
+        """Take in the part of the next shard. The result depends on the order, as sketches do."""
+        self.examples += other.examples
+        self.left_out.merge(other.left_out)
+        if other.conflict is not None:
+            self.clash(other.conflict)
+        self._meet(other.types)
+        if self.conflict is None:
+            self._waiting += other._dumped()
+            if sum(map(len, self._waiting)) > _WAITING_BYTES:
+                self._own()
+
+    def proto(self) -> Any:
+        """The `DatasetFeatureStatisticsList` of TFDV, with one dataset.
+
+        Raises:
+            RefusedError: a feature has values of two types.
+            MissingExtraError: TFDV is not installed.
+        """
+        if self.conflict is not None:
+            one, other = self.conflict.types
+            raise RefusedError(
+                f"`{safe(self.conflict.feature)}` has {one} values in some records and {other} "
+                "values in others, of which there are no statistics",
+                hint="`tfrecreg check` with a schema names the records (SCH003)",
+            )
+        return self._own().extract()
+
+    @property
+    def sketched(self) -> tuple[str, ...]:
+        """Features with too many different values for their number to be exact."""
+        return self._own().sketched if self.conflict is None else ()
+
+    def _meet(self, types: dict[str, str]) -> None:
+        for name, kind in types.items():
+            known = self.types.setdefault(name, kind)
+            if known != kind:
+                self.clash(Conflict.of(name, known, kind))
+
+    def _own(self) -> Accumulator:
+        """The accumulator, with everything that waited in it."""
+        if self._accumulator is None:
+            self._accumulator = Accumulator(self.options, self._max_value_bytes)
+        waiting, self._waiting = self._waiting, []
+        for dumped in waiting:
+            self._accumulator.merge(dumped)
+        return self._accumulator
+
+    def _dumped(self) -> list[bytes]:
+        return ([self._accumulator.dump()] if self._accumulator else []) + self._waiting
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        state["_waiting"] = self._dumped()
+        # It is made again where the part arrives, and only if it is needed there.
+        state["_accumulator"] = None
+        return state

@@ -1,0 +1,126 @@
+"""What statistics say, feature by feature, as plain values for people and for JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = ["FeatureSummary", "Numbers", "Picture", "Texts", "summarize"]
+
+Type = Literal["int64", "float", "bytes", "picture", "struct"]
+
+_TYPES: tuple[Type, ...] = ("int64", "float", "bytes", "picture", "struct")
+"""By TFDV's number of a type. Its STRING is any bytes, its BYTES those with a picture domain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Of the values of a feature of numbers; NaN counts in `nan` only."""
+
+    mean: float
+    std: float
+    min: float
+    median: float
+    max: float
+    zeros: int
+    nan: int
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Of the values of a feature of bytes, or of numbers that are categories."""
+
+    unique: int
+    mean_length: float
+    """Bytes; of numbers, digits."""
+    not_utf8: int
+    top: tuple[tuple[str, float], ...]
+    """The most frequent values and how often they occur, the most frequent first. Not escaped;
+    ``__BYTES_VALUE__`` stands for what is not UTF-8."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Of the values of a feature with a picture domain, in bytes."""
+
+    mean: float
+    min: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSummary:
+    """One feature of one split."""
+
+    name: str
+    """Not escaped."""
+    type: Type
+    present: int
+    """Examples that have it with a list of values, which may be empty."""
+    missing: int
+    values: int
+    """Over all examples."""
+    min_values: int
+    mean_values: float
+    max_values: int
+    """Per example that has it."""
+    detail: Numbers | Texts | Picture | None
+    """None where there are no values."""
+    histogram: tuple[float, ...]
+    """How many values are in each of some buckets of equal width, or have each of the first
+    ranks; empty where nothing is counted."""
+
+
+def summarize(proto: Any) -> Iterator[FeatureSummary]:
+    """The features of a `DatasetFeatureStatisticsList`, in their order, over all its datasets."""
+    for dataset in proto.datasets:
+        for feature in dataset.features:
+            yield _summary(feature)
+
+
+def _summary(feature: Any) -> FeatureSummary:
+    stats = getattr(feature, feature.WhichOneof("stats") or "string_stats")
+    common = stats.common_stats
+    detail, histogram = _detail(feature, common.tot_num_values)
+    return FeatureSummary(
+        name=".".join(feature.path.step) or feature.name,
+        type=_TYPES[feature.type] if feature.type < len(_TYPES) else "struct",
+        present=int(common.num_non_missing),
+        missing=int(common.num_missing),
+        values=int(common.tot_num_values),
+        min_values=int(common.min_num_values),
+        mean_values=float(common.avg_num_values),
+        max_values=int(common.max_num_values),
+        detail=detail,
+        histogram=histogram,
+    )
+
+
+def _detail(
+    feature: Any, values: int
+) -> tuple[Numbers | Texts | Picture | None, tuple[float, ...]]:
+    kind = feature.WhichOneof("stats")
+    if not values:
+        return None, ()
+    if kind == "num_stats":
+        stats = feature.num_stats
+        standard = next((each for each in stats.histograms if each.type == each.STANDARD), None)
+        nan = int(standard.num_nan) if standard is not None else 0
+        if nan == values:
+            none = math.nan
+            return Numbers(none, none, none, none, none, 0, nan), ()
+        numbers = Numbers(
+            stats.mean, stats.std_dev, stats.min, stats.median, stats.max, stats.num_zeros, nan
+        )
+        return numbers, tuple(each.sample_count for each in standard.buckets) if standard else ()
+    if kind == "bytes_stats":
+        sizes = feature.bytes_stats
+        return Picture(sizes.avg_num_bytes, sizes.min_num_bytes, sizes.max_num_bytes), ()
+    if kind != "string_stats":
+        return None, ()
+    text = feature.string_stats
+    top = tuple((each.value, each.frequency) for each in text.top_values)
+    ranks = tuple(each.sample_count for each in text.rank_histogram.buckets)
+    return Texts(text.unique, text.avg_length, text.invalid_utf8_count, top), ranks

@@ -1,0 +1,147 @@
+"""The one home of TensorFlow Data Validation and of what it brings: `tfx_bsl`, pyarrow.
+
+Importing TFDV takes seconds and half a gigabyte, so it happens when statistics are made, and not
+on the way to anything else. It also talks: warnings of Google's libraries about Python versions, a
+remark on IPython, TensorFlow on the processor. None of it is for whoever asked for statistics.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import logging
+import os
+import platform
+import sys
+import warnings
+from functools import cache
+from importlib import metadata
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from tfrecreg.errors import FailureError, MissingExtraError, TfrecregError
+from tfrecreg.text import safe
+
+__all__ = ["Tfdv", "load_tfdv", "missing_tfdv", "tfdv_version"]
+
+_FEATURE = "statistics"
+
+
+class Tfdv(NamedTuple):
+    """What is used of TFDV, of `tfx_bsl` and of pyarrow: modules and classes without types."""
+
+    api: Any
+    """`tensorflow_data_validation` itself."""
+    validation: Any
+    """The module that validates statistics."""
+    stats_impl: Any
+    topk: Any
+    """The module that makes protos of the most frequent values."""
+    schema_util: Any
+    schema_pb2: Any
+    transform: Any
+    """The class of generators that only Beam can run."""
+    decoder: Any
+    """The class that decodes Examples into Arrow."""
+    arrays: Any
+    """`tfx_bsl.arrow.array_util`."""
+    tables: Any
+    """`tfx_bsl.arrow.table_util`."""
+    sketches: Any
+    pa: Any
+    """pyarrow."""
+
+
+def missing_tfdv() -> TfrecregError | None:
+    """None where TFDV is installed, else the error that says so and how to get it.
+
+    Nothing is imported to tell.
+    """
+    if find_spec("tensorflow_data_validation") is not None:
+        return None
+    if sys.version_info < (3, 12) and sys.platform == "linux" and platform.machine() == "x86_64":
+        return MissingExtraError(_FEATURE, "tfdv")
+    here = f"Python {platform.python_version()} on {sys.platform} {platform.machine()}"
+    return FailureError(
+        f"{_FEATURE} needs TensorFlow Data Validation, which has no release for {here}",
+        hint="make them with Python 3.10 or 3.11 on Linux x86-64: pip install 'tfrecreg[tfdv]'",
+    )
+
+
+def tfdv_version() -> str:
+    """The version of TFDV that is installed; empty where none is."""
+    try:
+        return metadata.version("tensorflow-data-validation")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+@cache
+def load_tfdv() -> Tfdv:
+    """Import TFDV.
+
+    Raises:
+        MissingExtraError: it is not installed.
+        FailureError: there is none for this Python or this platform, or it cannot be imported.
+    """
+    missing = missing_tfdv()
+    if missing is not None:
+        raise missing
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    said = io.StringIO()
+    # A million objects come and none goes: looking for garbage among them again and again takes a
+    # fifth of the time, and looking once right behind saves the scan the pause.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(said),
+            contextlib.redirect_stderr(said),
+        ):
+            warnings.simplefilter("ignore")
+            return _import()
+    except ImportError as error:
+        raise FailureError(
+            f"TensorFlow Data Validation is installed and cannot be imported: {safe(str(error))}",
+            hint="pip install 'tfrecreg[tfdv]' brings a set that fits together",
+        ) from error
+    finally:
+        # A library that warns while it is imported leaves a handler on the stream of the moment.
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        if collecting:
+            gc.enable()
+            gc.collect()
+
+
+def _import() -> Tfdv:
+    import pyarrow
+    import tensorflow_data_validation
+    from tensorflow_data_validation.api import validation_api
+    from tensorflow_data_validation.statistics import stats_impl
+    from tensorflow_data_validation.statistics.generators import stats_generator
+    from tensorflow_data_validation.utils import schema_util, top_k_uniques_stats_util
+    from tfx_bsl import sketches
+    from tfx_bsl.arrow import array_util, table_util
+    from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
+
+    return Tfdv(
+        api=tensorflow_data_validation,
+        validation=validation_api,
+        stats_impl=stats_impl,
+        topk=top_k_uniques_stats_util,
+        schema_util=schema_util,
+        schema_pb2=stats_impl.schema_pb2,
+        transform=stats_generator.TransformStatsGenerator,
+        decoder=ExamplesToRecordBatchDecoder,
+        arrays=array_util,
+        tables=table_util,
+        sketches=sketches,
+        pa=pyarrow,
+    )

@@ -1,0 +1,205 @@
+"""The `drift` validator: a version against another, and the splits of one against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from tfrecreg.codes.drf import DRF001, DRF002, DRF003
+from tfrecreg.errors import ConfigError
+from tfrecreg.findings import Code, Finding, Location, Measure, fingerprint
+from tfrecreg.scan.interface import Need, Shard, Target, Visitor
+from tfrecreg.schema import parse_schema
+from tfrecreg.schema.proto import schema_message
+from tfrecreg.statistics import (
+    Distance,
+    StatisticsOptions,
+    StatisticsPart,
+    judge,
+    make_visitor,
+    parse_proto,
+)
+from tfrecreg.statistics.compare import Compared, comparators
+from tfrecreg.suggest import did_you_mean
+from tfrecreg.text import safe
+from tfrecreg.validators.statistics import by_split, expect_tfdv
+
+__all__ = ["DriftOptions", "DriftValidator"]
+
+_MISSING = (40, 41)
+"""`COMPARATOR_CONTROL_DATA_MISSING` and `COMPARATOR_TREATMENT_DATA_MISSING`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriftOptions:
+    """The limits of the validator."""
+
+    threshold: float = 0.1
+    """The distance, 0 to 1, that labels and sizes may have where the schema has no comparator."""
+    min_examples: int = 100
+    """Splits of fewer examples are compared only where the schema asks for it."""
+    split: str = "train"
+    """The split that the others of its version are compared with."""
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> DriftOptions:
+        """From `[gates.X.limits.drift]`.
+
+        Raises:
+            ConfigError: an option that there is not, or of the wrong type.
+        """
+        known = {"threshold": (int, float), "min_examples": (int,), "split": (str,)}
+        for name, value in options.items():
+            if name not in known:
+                raise ConfigError(
+                    f"the validator `drift` has no option `{safe(name)}`"
+                    f"{did_you_mean(name, known)}",
+                    hint="its options are `threshold`, `min_examples` and `split`",
+                )
+            if not isinstance(value, known[name]) or isinstance(value, bool):
+                raise ConfigError(
+                    f"`{name}` of the validator `drift` is {safe(repr(value))}",
+                    hint="a number from 0 to 1, a number of examples, and the name of a split",
+                )
+        found = cls(**options)
+        if not 0 <= found.threshold <= 1 or found.min_examples < 0:
+            raise ConfigError(
+                f"`threshold` of the validator `drift` should be 0 to 1 and `min_examples` 0 or "
+                f"more, found {found.threshold} and {found.min_examples}",
+                hint="distances are between 0, the same, and 1, nothing in common",
+            )
+        return found
+
+
+class DriftValidator:
+    """Compares distributions: by the schema's comparators, or those of labels and sizes."""
+
+    name = "drift"
+    codes: Sequence[Code] = (DRF001, DRF002, DRF003)
+    needs = Need.FRAMES
+
+    def __init__(self) -> None:
+        self._options = DriftOptions()
+        self._schema: Any = None
+
+    def applies(self, target: Target) -> str | None:
+        """None where there are two things to compare and TFDV is there.
+
+        Raises:
+            MissingExtraError: TFDV is not installed.
+        """
+        splits = {shard.split for shard in target.shards}
+        if target.baseline is None and len(splits) < 2:
+            return "one split, and nothing to compare it with: name it with --against"
+        return expect_tfdv()
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
+        """Read the schema, where there is one.
+
+        Raises:
+            SchemaError: it does not parse, or contradicts itself.
+            ConfigError: an option that there is not, or of the wrong type.
+        """
+        self._options = DriftOptions.of(options)
+        path = target.schema_path or "schema"
+        if target.schema is not None:
+            self._schema = schema_message(parse_schema(target.schema, path))
+        wanted = StatisticsOptions(schema=target.schema, schema_path=path)
+        return partial(make_visitor, wanted)
+
+    def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
+        """The parts of two neighbours of a split as one: see :class:`tfrecreg.scan.Merging`."""
+        part.merge(more)
+        return part
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, StatisticsPart]]
+    ) -> Iterator[Finding | Measure]:
+        protos = {
+            split: part.proto()
+            for split, part in by_split(parts).items()
+            if part.examples and part.conflict is None
+        }
+        if target.baseline is not None:
+            for split, proto in protos.items():
+                before = target.baseline.statistics.get(split)
+                if before is not None:
+                    name = f"`{split}` of {target.baseline.name}" if split else target.baseline.name
+                    yield from self._compare(
+                        target, split, proto, parse_proto(before), "drift", name
+                    )
+        base = protos.get(self._options.split)
+        if base is not None:
+            for split, proto in protos.items():
+                if split != self._options.split:
+                    yield from self._compare(
+                        target, split, proto, base, "skew", f"`{self._options.split}`"
+                    )
+
+    def _compare(
+        self,
+        target: Target,
+        split: str,
+        proto: Any,
+        other: Any,
+        kind: Literal["drift", "skew"],
+        name: str,
+    ) -> Iterator[Finding | Measure]:
+        """One split against something.
+
+        Args:
+            target: the target.
+            split: the split's name.
+            proto: its statistics.
+            other: those that it is compared with.
+            kind: which comparators of the schema count.
+            name: of what it is compared with, for messages.
+        """
+        options = self._options
+        fewest = min(proto.datasets[0].num_examples, other.datasets[0].num_examples)
+        threshold = options.threshold if fewest >= options.min_examples else None
+        compared: Compared = comparators(self._schema, proto, kind, threshold)
+        if not compared.features:
+            yield Measure(
+                f"drift.{kind}.{split}",
+                None,
+                f"`{safe(split)}` was not compared with {safe(name)}: nothing asks for it, or "
+                f"fewer than {options.min_examples} examples",
+            )
+            return
+        sides = {"previous": other} if kind == "drift" else {"serving": other}
+        found = judge(proto, compared.schema, **sides)
+        code = DRF001 if kind == "drift" else DRF002
+        for distance in found.distances:
+            if distance.feature in compared.features and distance.value > distance.threshold:
+                yield _finding(target, split, code, distance.feature, _told(distance, name))
+        for anomaly in found.anomalies:
+            if anomaly.number in _MISSING and anomaly.feature in compared.features:
+                text = f"`{safe(anomaly.feature)}`: {safe(anomaly.text, limit=500).rstrip('.')}"
+                yield _finding(target, split, DRF003, anomaly.feature, text)
+        largest = max(found.distances, key=lambda each: each.value, default=None)
+        told = _told(largest, name) if largest is not None else f"no distance to {name}"
+        told = f"split `{safe(split)}`, {told}" if split else told
+        yield Measure(f"drift.{kind}.{split}", largest.value if largest is not None else None, told)
+
+
+def _told(distance: Distance, name: str) -> str:
+    return (
+        f"`{safe(distance.feature)}`: the {distance.measure} distance to {safe(name)} is "
+        f"{distance.value:.3g}, allowed {distance.threshold:g}"
+    )
+
+
+def _finding(target: Target, split: str, code: Code, feature: str, message: str) -> Finding:
+    return Finding(
+        code=code.code,
+        rule=code.rule,
+        severity=code.severity,
+        message=f"split `{safe(split)}`, {message}" if split else message,
+        hint=code.hint,
+        fingerprint=fingerprint(code.code, dataset=target.dataset, split=split, feature=feature),
+        count=1,
+        locations=(Location(split=split or None, feature=feature),),
+    )

@@ -1,0 +1,134 @@
+"""The `statistics` validator: what TFDV says of whole splits, in its own words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tfrecreg.codes.anomalies import ANOMALIES, UNKNOWN, anomaly_code
+from tfrecreg.errors import MissingExtraError
+from tfrecreg.findings import Code, Finding, Location, Measure, Severity, fingerprint
+from tfrecreg.scan.interface import Need, Shard, Target, Visitor
+from tfrecreg.schema import parse_schema
+from tfrecreg.schema.environments import environment_options
+from tfrecreg.schema.proto import schema_message
+from tfrecreg.statistics import (
+    Anomaly,
+    StatisticsOptions,
+    StatisticsPart,
+    judge,
+    make_visitor,
+    missing_tfdv,
+)
+from tfrecreg.text import safe
+from tfrecreg.validators.payloads import no_schema_fits
+
+__all__ = ["StatisticsValidator", "by_split", "expect_tfdv"]
+
+_UNEXPECTED_TYPE = 70
+
+
+class StatisticsValidator:
+    """Makes the statistics of each split and holds them against the schema, as TFDV does.
+
+    Its options: `environment` is the one of the schema's environments that the data are of, and
+    `environments` that of single splits, by name.
+    """
+
+    name = "statistics"
+    codes: Sequence[Code] = tuple(ANOMALIES.values())
+    needs = Need.FRAMES
+
+    def __init__(self) -> None:
+        self._environment: str | None = None
+        self._environments: Mapping[str, str] = {}
+        self._schema: Any = None
+
+    def applies(self, target: Target) -> str | None:
+        """None where the target has a schema of Examples and TFDV is there.
+
+        Raises:
+            MissingExtraError: TFDV is not installed.
+        """
+        if target.schema is None:
+            return no_schema_fits(target) or "no schema: name one with --schema"
+        return no_schema_fits(target) or expect_tfdv()
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
+        """Read the schema.
+
+        Raises:
+            SchemaError: it does not parse, or contradicts itself.
+            ConfigError: an option that there is not, or of the wrong type.
+        """
+        self._environment, self._environments = environment_options(self.name, options)
+        path = target.schema_path or "schema"
+        self._schema = schema_message(parse_schema(target.schema or "", path))
+        wanted = StatisticsOptions(schema=target.schema, schema_path=path)
+        return partial(make_visitor, wanted)
+
+    def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
+        """The parts of two neighbours of a split as one: see :class:`tfrecreg.scan.Merging`."""
+        part.merge(more)
+        return part
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, StatisticsPart]]
+    ) -> Iterator[Finding | Measure]:
+        total = 0
+        for split, part in by_split(parts).items():
+            total += part.examples
+            if part.conflict is not None:
+                one, other = part.conflict.types
+                text = f"{one} values in some examples and {other} values in others"
+                anomaly = Anomaly(part.conflict.feature, _UNEXPECTED_TYPE, False, text)
+                yield _finding(target, split, anomaly)
+            elif part.examples:
+                environment = self._environments.get(split, self._environment)
+                found = judge(part.proto(), self._schema, environment=environment)
+                for anomaly in found.anomalies:
+                    yield _finding(target, split, anomaly)
+        text = f"{total:,} examples judged" if total else "no Examples to judge"
+        yield Measure("statistics.examples", total, text)
+
+
+def expect_tfdv() -> str | None:
+    """None where TFDV is there, else why there is none for this Python.
+
+    Raises:
+        MissingExtraError: it could be, and is not installed.
+    """
+    missing = missing_tfdv()
+    if isinstance(missing, MissingExtraError):
+        raise missing
+    return None if missing is None else f"{missing.message}: {missing.hint}"
+
+
+def by_split(parts: Iterable[tuple[Shard, StatisticsPart]]) -> dict[str, StatisticsPart]:
+    """One part for each split, in order of their names."""
+    found: dict[str, StatisticsPart] = {}
+    for shard, part in parts:
+        if shard.split in found:
+            found[shard.split].merge(part)
+        else:
+            found[shard.split] = part
+    return dict(sorted(found.items()))
+
+
+def _finding(target: Target, split: str, anomaly: Anomaly) -> Finding:
+    code = ANOMALIES.get(anomaly_code(anomaly.number), UNKNOWN)
+    about = f"`{safe(anomaly.feature)}`: " if anomaly.feature else ""
+    text = safe(" ".join(anomaly.text.split()), limit=1000).rstrip(". ")
+    return Finding(
+        code=code.code,
+        rule=code.rule,
+        severity=Severity.WARNING if anomaly.warning else code.severity,
+        message=f"{about}{text}",
+        hint=code.hint,
+        fingerprint=fingerprint(
+            code.code, dataset=target.dataset, split=split, feature=anomaly.feature
+        ),
+        count=1,
+        locations=(Location(split=split or None, feature=anomaly.feature or None),),
+    )
