@@ -1,6 +1,8 @@
 """The manifest: the JSON that says what one build or release is.
 
-`model` has its fields, `canonical` the one way to write JSON, `file` reading, writing and digests.
+`model` has its fields, `canonical` the one way to write JSON, `file` reading, writing and digests,
+`adopted` how it tells that another tool wrote the shards, `salvaged` the mark of a folder whose
+shards were cut out of damaged ones.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from tfrecreg.manifest.model import (
     FORMAT_VERSION,
     MANIFEST_NAME,
     Change,
+    ChangeCounts,
     FileEntry,
     Ledger,
     Manifest,
@@ -22,11 +25,13 @@ from tfrecreg.manifest.model import (
     SourceEntry,
     SplitEntry,
 )
+from tfrecreg.manifest.salvaged import SalvageMark, read_mark
 
 __all__ = [
     "FORMAT_VERSION",
     "MANIFEST_NAME",
     "Change",
+    "ChangeCounts",
     "FileEntry",
     "Ledger",
     "Manifest",
@@ -34,12 +39,14 @@ __all__ = [
     "Provenance",
     "RawTotals",
     "Release",
+    "SalvageMark",
     "SchemaEntry",
     "ShardEntry",
     "SourceEntry",
     "SplitEntry",
     "manifest_digest",
     "parse_manifest",
+    "read_mark",
     "render_manifest",
     "seal",
 ]

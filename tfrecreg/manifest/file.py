@@ -13,7 +13,7 @@ from tfrecreg.manifest.canonical import canonical_json, strict_json
 from tfrecreg.manifest.model import FORMAT_VERSION, Manifest
 from tfrecreg.text import safe
 
-__all__ = ["manifest_digest", "parse_manifest", "render_manifest", "seal"]
+__all__ = ["build_digest", "manifest_digest", "parse_manifest", "render_manifest", "seal"]
 
 _HINT = "restore the file from git or DVC, or make the build again"
 
@@ -86,6 +86,25 @@ def parse_manifest(data: bytes, where: str) -> Manifest:
     return manifest
 
 
+def build_digest(data: bytes) -> str:
+    """The digest of the build's own manifest, from the manifest of its release.
+
+    A release says all that its build says, and adds to it: what it adds is taken off again, and
+    fields that this package does not know stay.
+
+    Args:
+        data: the bytes of a manifest that :func:`parse_manifest` read.
+
+    Raises:
+        ValueError: it is no JSON object.
+    """
+    plain = strict_json(data)
+    if not isinstance(plain, dict):
+        raise ValueError("it is no JSON object")
+    plain.pop("release", None)
+    return _digest(plain)
+
+
 def _digest(plain: dict[str, Any]) -> str:
     covered = {name: plain[name] for name in plain if name not in ("digest", "provenance")}
     return blake3(canonical_json(covered)).hexdigest()
@@ -93,9 +112,12 @@ def _digest(plain: dict[str, Any]) -> str:
 
 def _plain(manifest: Manifest) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(manifest)
-    for name in ("base", "release", "provenance"):
+    for name in ("base", "release", "salvaged", "provenance"):
         if plain[name] is None:
             del plain[name]
+    release = plain.get("release")
+    if release is not None and release["change"]["counts"] is None:
+        del release["change"]["counts"]
     for ledger in plain["ledger"].values():
         if not ledger["remarks"]:
             del ledger["remarks"]  # as in manifests from before there were remarks

@@ -13,6 +13,7 @@ __all__ = [
     "FORMAT_VERSION",
     "MANIFEST_NAME",
     "Change",
+    "ChangeCounts",
     "FileEntry",
     "Ledger",
     "Manifest",
@@ -135,12 +136,33 @@ class Parent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeCounts:
+    """What changed since the parent, in numbers of examples and of shards."""
+
+    added: int
+    removed: int
+    changed: int
+    """The same split and key, another record."""
+    moved: int
+    """To another split, changed on the way or not."""
+    renamed: int
+    """The same record in the same split, under another key."""
+    shards_kept: int
+    """Files of this release that the parent has, too."""
+    shards_new: int
+    """All others of its files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """What the release is against its parent, by the rule of numbers."""
 
     level: Literal["initial", "patch", "minor", "major"]
     """The smallest legal one."""
     reasons: list[str] = field(default_factory=list)
+    counts: ChangeCounts | None = None
+    """None, and not in the file, for a first release, and where an index that would tell was not
+    on the machine that released it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +217,7 @@ class Manifest:
     labels: dict[str, list[str]]
     """Feature name to class names in order of their numbers."""
     source: SourceEntry
-    """Name empty for builds adopted from another tool."""
+    """Called ``adopt`` where another tool wrote the shards: see `tfrecreg.manifest.adopted`."""
     schema: SchemaEntry
     compression: Literal["none", "gzip"]
     codecs: dict[str, str]
@@ -204,6 +226,9 @@ class Manifest:
     """The release that the build grew from, whose shards it kept where nothing in them changed;
     None, and not in the file, where all of it was shuffled afresh."""
     release: Release | None = None
+    salvaged: str | None = None
+    """blake3 of the report of the salvage that the shards came from; None, and not in the file,
+    where they are nobody's remains."""
     provenance: Provenance | None = None
     digest: str = ""
     """blake3 over the canonical JSON of everything but `digest` and `provenance`."""

@@ -1,0 +1,185 @@
+"""`tfrecreg adopt`: arguments, output and exit codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from foreign_support import example, put, sequence, write_set
+from tests_support import flip, tree
+
+from tfrecreg.example import int64_feature
+
+
+@pytest.fixture
+def foreign(registry: Path, tmp_path: Path) -> Path:
+    """Two splits of another tool, beside the registry that is the current folder."""
+    write_set(tmp_path / "foreign", "train", 7, 2)
+    write_set(tmp_path / "foreign", "val", 3, 1)
+    return tmp_path / "foreign"
+
+
+def test_the_whole_output(cli, foreign) -> None:
+    done = cli("adopt", "pets", foreign)
+    assert done.code == 0, done.err
+    assert [line.rstrip() for line in done.out.splitlines()] == [
+        "adopted pets, in data/pets",
+        "  size    820 B, 10 records in 3 shards",
+        "  ledger  10 items, 10 written, 0 skipped",
+        "",
+        "  split       records  shards  payload",
+        "  train             7       2    462 B",
+        "  validation        3       1    198 B",
+        "",
+        "payloads: 10 Examples",
+    ]
+    assert done.err.splitlines() == [
+        "drafted schemas/pets.pbtxt from the records: review it, tighten it, keep it in git"
+    ]
+    done = cli("adopt", "pets", foreign)
+    assert done.out.splitlines()[0] == "adopted pets again, the same as before, in data/pets"
+    assert done.err == ""
+
+
+def test_it_is_released_checked_shown_and_listed(cli, foreign) -> None:
+    assert cli("adopt", "pets", foreign, "--key", "name").code == 0
+    assert cli("release", "pets", "--version", "1.0.0").code == 0
+    assert cli("check", "pets@1.0.0").code == 0
+    shown = cli("show", "pets@1.0.0").out
+    assert "source    adopt (tfrecreg " in shown
+    assert "payloads=example, key=name" in shown or "key=name, payloads=example" in shown
+    assert "pets" in cli("list").out
+    assert "key item-0000" in cli("head", "pets@1.0.0", "-n", "1").out
+
+
+def test_no_source_repairs_it(cli, foreign, registry) -> None:
+    assert cli("adopt", "pets", foreign).code == 0
+    (registry / "data/pets/pets-train.tfrecord-00000-of-00002").unlink()
+    done = cli("build", "pets", "--repair", "pets")
+    assert done.code == 2, done.err
+    assert "`pets` was adopted from another tool: no source makes its records" in done.err
+    assert "tfrecreg salvage" in done.err
+
+
+def test_json_is_one_document(cli, foreign) -> None:
+    document = cli("adopt", "pets", foreign, "--json").json
+    assert document["format_version"] == 1
+    assert (document["dataset"], document["folder"]) == ("pets", "data/pets")
+    assert document["splits"] == {"train": 7, "validation": 3}
+    assert document["kinds"] == {"example": 10}
+
+
+def test_a_dry_run_shows_splits_and_names(cli, foreign, registry) -> None:
+    before = tree(registry)
+    done = cli("adopt", "pets", f"{foreign}/train-*", "--dry-run")
+    assert done.code == 0
+    assert [line.rstrip() for line in done.out.splitlines()] == [
+        f"pets: 2 files below {foreign} would be copied",
+        "  split  file                            size  in the build",
+        "  train  train-00000-of-00002.tfrecord  328 B  pets-train.tfrecord-00000-of-00002",
+        "  train  train-00001-of-00002.tfrecord  246 B  pets-train.tfrecord-00001-of-00002",
+    ]
+    document = cli("adopt", "pets", foreign, "--dry-run", "--json").json
+    assert document["how"] == "copy"
+    assert document["files"][2] == {
+        "file": f"{foreign}/val-00000-of-00001.tfrecord",
+        "split": "validation",
+        "path": "pets-validation.tfrecord-00000-of-00001",
+        "bytes": 246,
+    }
+    assert tree(registry) == before
+
+
+def test_splits_can_be_said(cli, registry, tmp_path) -> None:
+    for name in "abc":
+        put(tmp_path / f"x/{name}.tfrecord", example(ord(name)))
+    rules = ("--split", "train=a*", "--split", "train=b*", "--split", "test=c*")
+    document = cli("adopt", "x", tmp_path / "x", *rules, "--json").json
+    assert document["splits"] == {"test": 1, "train": 2}
+
+
+def test_links_and_in_place(cli, foreign, registry) -> None:
+    assert cli("adopt", "linked", foreign, "--link").code == 0
+    linked = registry / "data/linked/linked-train.tfrecord-00000-of-00002"
+    assert linked.stat().st_ino == (foreign / "train-00000-of-00002.tfrecord").stat().st_ino
+    foreign.rename(registry / "data/pets")
+    done = cli("adopt", "pets", "--in-place", "--json")
+    assert done.code == 0, done.err
+    assert cli("check").code == 0
+
+
+def test_sequences_are_adopted_without_a_schema(cli, registry, tmp_path) -> None:
+    put(tmp_path / "s.tfrecord", sequence({"n": int64_feature(1)}, {"steps": []}))
+    done = cli("adopt", "s", tmp_path / "s.tfrecord")
+    assert done.code == 0, done.err
+    assert done.out.rstrip().endswith("payloads: 1 SequenceExample")
+    assert done.err == ""
+    assert "not applicable to SequenceExamples" in cli("check", "s").out
+
+
+def test_what_is_damaged_is_refused_with_its_findings(cli, foreign, registry) -> None:
+    flip(foreign / "train-00001-of-00002.tfrecord", 14)
+    done = cli("adopt", "pets", foreign)
+    assert done.code == 1
+    assert done.out == ""
+    assert "CRC002" in done.err
+    assert f"{foreign}/train-00001-of-00002.tfrecord, record 0, offset 0" in done.err
+    assert "error: the files of `pets` are not adopted: " in done.err
+    assert "hint: `tfrecreg salvage FILE.. --output DIR` saves what is undamaged" in done.err
+    document = cli("adopt", "pets", foreign, "--json").json
+    assert document["status"] == "fail"
+    assert [each["code"] for each in document["findings"]] == ["CRC002"]
+    assert not (registry / "data/pets").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (("pets",), "no files are named", "tfrecreg adopt pets PATH.."),
+        (("pets", "nothing-*"), "no file matches `nothing-*`", "quote globs"),
+        (("Pets", "{0}"), "Pets", ""),
+        (("pets", "{0}", "--link", "--in-place"), "exclude each other", "need no link"),
+        (("pets", "{0}", "--split", "train"), "should be `--split NAME=GLOB`", "for instance"),
+        (("pets", "{0}", "--split", "train=x*"), "fits none of the 3 files", "quoted"),
+        (("pets", "{0}", "--schema", "no.pbtxt"), "no.pbtxt", ""),
+        (("pets", "{0}", "--in-place"), "does not lie in `data/pets`", "move the files there"),
+        (
+            ("pets", "{0}/train-00000-of-00002.tfrecord"),
+            "1 of the 2 shards of `{0}/train.tfrecord` are named, 1 more lie beside them",
+            "name all of a set",
+        ),
+    ],
+)
+def test_what_cannot_be_is_a_mistake_in_the_call(
+    cli, foreign, arguments: tuple[str, ...], message: str, hint: str
+) -> None:
+    done = cli("adopt", *(each.format(foreign) for each in arguments))
+    assert done.code == 2, done.err
+    assert message.format(foreign) in done.err
+    assert hint in done.err
+    assert "Traceback" not in done.err
+
+
+def test_without_a_registry_it_says_how_to_make_one(cli, tmp_path, monkeypatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    done = cli("adopt", "pets", "x.tfrecord")
+    assert done.code == 2
+    assert "no registry here" in done.err
+
+
+@pytest.mark.parametrize("name", ["[red]x[", "a\x1b[31mb", "\u202egnp"])
+def test_hostile_file_names_are_escaped(cli, registry, tmp_path, name: str) -> None:
+    path = put(tmp_path / f"hostile/{name}.tfrecord", example(1))
+    put(tmp_path / f"hostile/other {name}.tfrecord", example(1))
+    for arguments in ((path, "--dry-run"), (path.parent,), (path,)):
+        done = cli("adopt", "x", *arguments)
+        for character in ("\x1b", "\u202e"):
+            assert character not in done.out + done.err
+    assert done.code == 0, done.err
+
+
+def test_two_jobs_make_the_same_build(cli, foreign, registry) -> None:
+    one = cli("adopt", "one", foreign, "--jobs", "1", "--json").json
+    two = cli("adopt", "two", foreign, "--jobs", "2", "--json").json
+    assert one["content"] == two["content"]

@@ -1,0 +1,266 @@
+"""`tfrecreg salvage` as a user calls it: what it prints, what it refuses, what it leaves alone."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from salvage_support import Made, filler, make, payloads_in, put, report_of
+from tests_support import flip, tree
+
+from tfrecreg.errors import StorageError
+from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.reader import LocalReader
+
+FIRST = "digits-train.tfrecord-00000-of-00002"
+
+
+@pytest.fixture
+def made() -> Made:
+    return make([filler(number) for number in range(20)])
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, away from every registry."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_what_was_lost_is_told(cli: Any, here: Path, made: Made) -> None:
+    data = bytearray(made.data)
+    data[550] ^= 1
+    data[1000] ^= 1
+    put(here, bytes(data), made.index)
+    done = cli("salvage", "x.tfrecord", "--output", "out")
+    assert done.code == 0
+    assert done.err == ""
+    assert done.out.splitlines() == [
+        "x.tfrecord: salvaged, 18 records kept, 2 lost",
+        "    CRC002 record 7, offset 532, 76 B: data checksum should be 0xa988a236, found "
+        "0x0cda8d5d",
+        "    CRC002 record 13, offset 988, 76 B: data checksum should be 0x6d32c32c, found "
+        "0x249c1dfb",
+        "    lost keys: k7, k13",
+        f"written: {here}/out",
+        f"marked: `tfrecreg check` finds SHD009, see {here}/out/salvage.json",
+    ]
+
+
+def test_a_sound_shard_is_told_so(cli: Any, here: Path, made: Made) -> None:
+    put(here, made.data)
+    done = cli("salvage", "x.tfrecord", "--output", "out")
+    assert (done.code, done.out.splitlines()) == (
+        0,
+        [
+            "x.tfrecord: sound, 20 records kept",
+            f"written: {here}/out",
+            "nothing was wrong: the copies have the same bytes",
+        ],
+    )
+
+
+def test_json_is_the_report_and_where_it_is(cli: Any, here: Path, made: Made) -> None:
+    put(here, made.data[:-1], made.index)
+    found = cli("salvage", "x.tfrecord", "--output", "out", "--json").json
+    assert found["format_version"] == 1
+    assert found.pop("output") == str(here / "out")
+    assert found.pop("passed") == 0
+    assert found == report_of(here / "out")
+    assert found["summary"] == {"shards": 1, "kept": 19, "repaired": 0, "lost": 1, "exact": True}
+    (shard,) = found["shards"]
+    assert shard["lost_keys"] == ["k19"]
+    assert shard["cuts"][0]["code"] == "CRC003"
+
+
+class TestReference:
+    def test_means_its_damaged_shards(self, cli: Any, digits_registry: Path, here: Path) -> None:
+        shard = digits_registry / "data/digits" / FIRST
+        flip(shard, 5000)
+        (digits_registry / "data/digits/digits-test.tfrecord-00001-of-00002").unlink()
+        before = tree(digits_registry)
+        done = cli("-C", digits_registry, "salvage", "digits", "--output", "out", "--json")
+        assert done.code == 0
+        assert tree(digits_registry) == before
+        found = done.json
+        assert found["passed"] == 2
+        damaged, missing = found["shards"]
+        assert (damaged["name"], damaged["status"], damaged["kept"]) == (FIRST, "salvaged", 99)
+        assert (missing["status"], missing["lost"], len(missing["lost_keys"])) == (
+            "missing",
+            30,
+            30,
+        )
+        assert sorted(tree(here / "out")) == [FIRST, f"{FIRST}.quarantine", "salvage.json"]
+
+    def test_that_is_whole_leaves_nothing_to_do(
+        self, cli: Any, digits_registry: Path, here: Path
+    ) -> None:
+        done = cli("-C", digits_registry, "salvage", "digits@1.0.0", "--output", "out")
+        assert (done.code, done.out.splitlines()) == (
+            0,
+            [
+                "4 shards: what the manifest names, passed over",
+                "nothing to salvage; nothing was written",
+            ],
+        )
+        assert not (here / "out").exists()
+
+    def test_a_path_into_a_build_finds_its_index(
+        self, cli: Any, digits_registry: Path, here: Path
+    ) -> None:
+        build = digits_registry / "data/digits"
+        flip(build / FIRST, 5100)
+        found = cli("salvage", build / "digits-train*", "--output", "out", "--json").json
+        first, second = found["shards"]
+        assert (first["status"], second["status"]) == ("salvaged", "sound")
+        assert len(first["lost_keys"]) == 1
+
+    def test_manifest_counts_where_the_index_is_gone(
+        self, cli: Any, digits_registry: Path, here: Path
+    ) -> None:
+        build = digits_registry / "data/digits"
+        data = (build / FIRST).read_bytes()
+        (build / FIRST).write_bytes(data[: len(data) // 2])
+        shutil.rmtree(build / "index")
+        (shard,) = cli(
+            "-C", digits_registry, "salvage", "digits", "--output", "out", "--json"
+        ).json["shards"]
+        assert (shard["kept"] + shard["lost"], shard["exact"]) == (100, True)
+        assert shard["lost_keys"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (("x.tfrecord", "--output", "full"), "`full` is not empty", "a salvage never overwrites"),
+        (("x.tfrecord", "--output", "file"), "`file` is no folder", "a salvage never overwrites"),
+        (("x.tfrecord", "--output", "."), "`.` is not empty", "a salvage never overwrites"),
+        (("y.tfrecord", "--output", "out"), "no file matches `y.tfrecord`", "quote globs"),
+        (
+            ("x.tfrecord", "full/x.tfrecord", "--output", "out"),
+            "`x.tfrecord` and `full/x.tfrecord` would become one file of that name",
+            "one after the other",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_refused(
+    cli: Any, here: Path, made: Made, arguments: tuple[str, ...], message: str, hint: str
+) -> None:
+    put(here, made.data)
+    (here / "full").mkdir()
+    put(here / "full", made.data)
+    (here / "file").write_text("x")
+    before = tree(here)
+    done = cli("salvage", *arguments)
+    assert done.code == 2
+    assert message in done.err
+    assert hint in done.err
+    assert tree(here) == before
+
+
+def test_output_among_the_originals_is_refused(
+    cli: Any, digits_registry: Path, monkeypatch: pytest.MonkeyPatch, here: Path
+) -> None:
+    build = digits_registry / "data/digits"
+    flip(build / FIRST, 5000)
+    done = cli("-C", digits_registry, "salvage", "digits", "--output", build / "rescued")
+    assert done.code == 2
+    assert "lies in `data/` of the registry" in done.err
+    # The same folder where no registry is at hand.
+    moved = here / "moved"
+    shutil.copytree(build, moved)
+    done = cli("salvage", moved / FIRST, "--output", moved / "rescued")
+    assert done.code == 2
+    assert f"`{moved}/rescued` lies in the folder of the originals" in done.err
+    assert "nothing is written beside damaged shards" in done.err
+    assert not (moved / "rescued").exists()
+
+
+def test_what_is_no_tfrecord_is_refused(cli: Any, here: Path) -> None:
+    (here / "x.tfrecord").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    done = cli("salvage", "x.tfrecord", "--output", "out")
+    assert done.code == 1
+    assert "`x.tfrecord` is no TFRecord: no valid record in" in done.err
+    assert "a git-LFS pointer" in done.err
+    assert "`tfrecreg check x.tfrecord` says more; nothing was written" in done.err
+    assert not (here / "out").exists()
+
+
+def test_one_that_is_no_tfrecord_among_others_is_told(cli: Any, here: Path, made: Made) -> None:
+    put(here, made.data)
+    (here / "y.tfrecord").write_text("no records here")
+    done = cli("salvage", "*.tfrecord", "--output", "out")
+    assert done.code == 1
+    assert "y.tfrecord: no TFRecord: no valid record in 15 bytes" in done.out
+    assert sorted(tree(here / "out")) == ["salvage.json", "x.tfrecord"]
+
+
+def test_all_missing_is_refused(cli: Any, digits_registry: Path, here: Path) -> None:
+    for shard in (digits_registry / "data/digits").glob("digits-*"):
+        shard.unlink()
+    done = cli("-C", digits_registry, "salvage", "digits", "--output", "out")
+    assert done.code == 1
+    assert "is not there, nor is any of 3 more: nothing is left to salvage" in done.err
+    assert "`tfrecreg build NAME --repair REF`" in done.err
+    assert not (here / "out").exists()
+
+
+def refuse_to_read(monkeypatch: pytest.MonkeyPatch, name: str, at: int) -> None:
+    inner = LocalReader.read_at
+
+    def read_at(self: LocalReader, start: int, length: int) -> bytes:
+        if self._path.endswith(name) and start + length > at:
+            raise StorageError(f"cannot read `{self._path}`: Input/output error")
+        return inner(self, start, length)
+
+    monkeypatch.setattr(LocalReader, "read_at", read_at)
+
+
+def test_shard_that_cannot_be_read_is_told_and_the_others_are_salvaged(
+    cli: Any, here: Path, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(here, made.data)
+    put(here, made.data, name="y.tfrecord")
+    refuse_to_read(monkeypatch, "/y.tfrecord", 0)
+    done = cli("salvage", "*.tfrecord", "--output", "out")
+    assert done.code == 3
+    assert f"y.tfrecord: not read: cannot read `{here}/y.tfrecord`: Input/output error" in done.out
+    assert sorted(tree(here / "out")) == ["salvage.json", "x.tfrecord"]
+
+
+def test_nothing_that_can_be_read_leaves_nothing(
+    cli: Any, here: Path, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(here, made.data * 4000)
+    refuse_to_read(monkeypatch, "/x.tfrecord", 3 << 20)
+    done = cli("salvage", "x.tfrecord", "--output", "out")
+    assert done.code == 3
+    assert "nothing was salvaged: cannot read" in done.err
+    assert "copy the file to a sound disk first" in done.err
+    assert sorted(each.name for each in here.iterdir()) == ["x.tfrecord"]
+
+
+def test_disk_that_is_full_leaves_nothing(
+    cli: Any, here: Path, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(here, made.data)
+
+    def create(self: LocalStorage, path: str, **more: Any) -> Any:
+        raise StorageError(f"cannot write `{path}`: No space left on device", hint="free some")
+
+    monkeypatch.setattr(LocalStorage, "create", create)
+    done = cli("salvage", "x.tfrecord", "--output", "out")
+    assert (done.code, "No space left" in done.err) == (3, True)
+    assert sorted(each.name for each in here.iterdir()) == ["x.tfrecord"]
+
+
+def test_names_that_would_mislead_are_escaped(cli: Any, here: Path, made: Made) -> None:
+    name = "x\u202e\x1b[31m.tfrecord"
+    put(here, made.data[:-3], name=name)
+    done = cli("salvage", name, "--output", "out")
+    assert done.code == 0
+    assert "x\\u202e\\x1b[31m.tfrecord: salvaged" in done.out
+    assert payloads_in(here / "out" / name) == list(made.payloads[:-1])

@@ -1,0 +1,249 @@
+"""Damage to gzip shards: members are cut out of the file as they lie, records out of the stream."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import zlib
+from pathlib import Path
+
+import pytest
+from memory_support import see
+from salvage_support import Made, filler, make, nested, payloads_in, put, rescue
+
+from tfrecreg.records.gzip import MEMBER_HEADER, TRAILER
+from tfrecreg.records.inflate import GzipStream
+
+RECORDS = 40
+
+
+def noise(number: int) -> bytes:
+    """What deflate finds nothing to repeat in."""
+    return random.Random(number).randbytes(60)
+
+
+@pytest.fixture
+def made() -> Made:
+    """Ten members of four records each."""
+    return make([noise(number) for number in range(RECORDS)], member_bytes=300)
+
+
+def member(made: Made, number: int) -> tuple[int, int]:
+    """Where a member of the file begins and ends."""
+    starts = [*(file for file, _ in made.members), len(made.data)]
+    return starts[number], starts[number + 1]
+
+
+def test_members_hold_four_records_each(made: Made) -> None:
+    assert len(made.members) == 10
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_damaged_member_is_lost_and_quarantined_whole(
+    tmp_path: Path, made: Made, indexed: bool
+) -> None:
+    begin, end = member(made, 3)
+    data = bytearray(made.data)
+    data[begin + 14] ^= 0xFF  # early in its data: none of its records is left
+    path = put(tmp_path, bytes(data), made.index if indexed else None)
+    shard = rescue(path, tmp_path / "out")
+    assert payloads_in(tmp_path / "out/x.tfrecord") == [*made.payloads[:12], *made.payloads[16:]]
+    assert shard.compression == "gzip"
+    (cut,) = shard.cuts
+    assert (cut.code, cut.what) == ("CRC007", "gzip member")
+    (piece,) = cut.quarantined
+    assert (piece.of, piece.at, piece.length) == ("file", begin, end - begin)
+    assert (tmp_path / "out/x.tfrecord.quarantine").read_bytes() == bytes(data[begin:end])
+    if indexed:
+        assert (shard.lost, shard.exact) == (4, True)
+        assert shard.lost_keys == ("k12", "k13", "k14", "k15")
+    else:
+        assert (shard.exact, shard.lost_keys) == (False, None)
+
+
+def test_neighbours_that_are_damaged_are_one_piece(tmp_path: Path, made: Made) -> None:
+    begin, end = member(made, 3)[0], member(made, 5)[1]
+    data = bytearray(made.data)
+    for number in (3, 4, 5):
+        data[member(made, number)[0] + 14] ^= 0xFF
+    shard = rescue(put(tmp_path, bytes(data), made.index), tmp_path / "out")
+    assert shard.lost_keys == tuple(f"k{number}" for number in range(12, 24))
+    rest = (tmp_path / "out/x.tfrecord.quarantine").read_bytes()
+    assert rest == bytes(data[begin:end])
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("where", [0, 4, 9])
+def test_damaged_header_of_a_member_costs_nothing(
+    tmp_path: Path, made: Made, where: int, indexed: bool
+) -> None:
+    data = bytearray(made.data)
+    data[member(made, 3)[0] + where] ^= 0x01
+    path = put(tmp_path, bytes(data), made.index if indexed else None)
+    shard = rescue(path, tmp_path / "out")
+    assert payloads_in(tmp_path / "out/x.tfrecord") == list(made.payloads)
+    assert (shard.kept, shard.lost, shard.exact) == (RECORDS, 0, True)
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("back", [8, 4])
+def test_damaged_trailer_of_a_member_costs_nothing(
+    tmp_path: Path, made: Made, back: int, indexed: bool
+) -> None:
+    data = bytearray(made.data)
+    data[member(made, 3)[1] - back] ^= 0x01
+    path = put(tmp_path, bytes(data), made.index if indexed else None)
+    shard = rescue(path, tmp_path / "out")
+    assert (tmp_path / "out/x.tfrecord").read_bytes()[:3] == made.data[:3]
+    assert payloads_in(tmp_path / "out/x.tfrecord") == list(made.payloads)
+    assert (shard.status, shard.kept, shard.lost, shard.exact) == ("salvaged", RECORDS, 0, True)
+    assert shard.quarantine is None
+    # The index vouches for the four; without one their own checksums are all there is.
+    assert shard.unproven == (0 if indexed else shard.unproven)
+    assert shard.unproven >= (0 if indexed else 4)
+
+
+def test_record_damaged_before_it_was_compressed(tmp_path: Path, made: Made) -> None:
+    stream = bytearray(made.stream)
+    stream[made.offsets[7] + 3] ^= 1  # a length
+    stream[made.offsets[9] + 30] ^= 1  # data
+    shard = rescue(put(tmp_path, gzip.compress(bytes(stream)), made.index), tmp_path / "out")
+    assert (shard.kept, shard.repaired, shard.lost) == (38, 1, 1)
+    assert shard.lost_keys == ("k9",)
+    assert [(cut.what, cut.quarantined[0].of) for cut in shard.cuts] == [
+        ("header", "stream"),
+        ("record", "stream"),
+    ]
+    at = made.offsets[7]
+    lost = stream[made.offsets[9] : made.offsets[10]]
+    rest = (tmp_path / "out/x.tfrecord.quarantine").read_bytes()
+    assert rest == bytes(stream[at : at + 12] + lost)
+    assert payloads_in(tmp_path / "out/x.tfrecord") == [*made.payloads[:9], *made.payloads[10:]]
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_file_that_is_cut_inside_a_member(tmp_path: Path, made: Made, indexed: bool) -> None:
+    begin, _ = member(made, 6)
+    data = made.data[: begin + 30]
+    shard = rescue(put(tmp_path, data, made.index if indexed else None), tmp_path / "out")
+    assert payloads_in(tmp_path / "out/x.tfrecord") == list(made.payloads[:24])
+    assert (tmp_path / "out/x.tfrecord.quarantine").read_bytes() == data[begin:]
+    assert shard.exact == indexed
+    if indexed:
+        assert shard.lost_keys == tuple(f"k{number}" for number in range(24, 40))
+
+
+def test_file_that_is_cut_between_members_is_told_by_the_index(tmp_path: Path, made: Made) -> None:
+    data = made.data[: member(made, 6)[0]]
+    shard = rescue(put(tmp_path, data, made.index), tmp_path / "out")
+    assert (shard.status, shard.kept, shard.lost) == ("salvaged", 24, 16)
+    assert (tmp_path / "out/x.tfrecord").read_bytes() == data
+
+
+def test_bytes_behind_the_last_member(tmp_path: Path, made: Made) -> None:
+    shard = rescue(put(tmp_path, made.data + b"garbage" * 5, made.index), tmp_path / "out")
+    assert (shard.status, shard.kept, shard.lost) == ("salvaged", RECORDS, 0)
+    assert payloads_in(tmp_path / "out/x.tfrecord") == list(made.payloads)
+    assert (tmp_path / "out/x.tfrecord.quarantine").read_bytes() == b"garbage" * 5
+
+
+@pytest.mark.parametrize("level", [1, 9])
+def test_sound_gzip_keeps_its_bytes_whoever_wrote_it(tmp_path: Path, level: int) -> None:
+    stream = nested(*(filler(number) for number in range(50)))
+    data = gzip.compress(stream, level)
+    shard = rescue(put(tmp_path, data), tmp_path / "out")
+    assert (shard.status, shard.kept) == ("sound", 50)
+    assert (tmp_path / "out/x.tfrecord").read_bytes() == data
+
+
+def test_one_member_around_all_gives_what_was_before_the_damage(tmp_path: Path) -> None:
+    payloads = [noise(number) for number in range(3000)]
+    data = bytearray(gzip.compress(nested(*payloads)))
+    data[len(data) // 2] ^= 0xFF
+    shard = rescue(put(tmp_path, bytes(data)), tmp_path / "out")
+    found = payloads_in(tmp_path / "out/x.tfrecord")
+    assert found == payloads[: len(found)]
+    assert 1400 < len(found) < 1600
+    assert (shard.exact, shard.unproven) == (False, shard.kept)
+    assert (tmp_path / "out/x.tfrecord.quarantine").read_bytes() == bytes(data)
+
+
+def test_copies_that_damaged_gzip_makes_are_told_by_the_index(tmp_path: Path) -> None:
+    """A member whose data are sound deflate of other records than it was made of."""
+    payloads = [filler(number, 30) for number in range(12)]
+    made = make(payloads, member_bytes=100)
+    begin, end = member(made, 1)
+    crc, size = TRAILER.unpack(made.data[end - 8 : end])
+    other = nested(payloads[3], payloads[3], payloads[5])
+    deflater = zlib.compressobj(9, zlib.DEFLATED, -15)
+    body = deflater.compress(other) + deflater.flush()
+    assert size == len(other)
+    forged = MEMBER_HEADER + body + TRAILER.pack(crc, size)
+    data = made.data[:begin] + forged + made.data[end:]
+    shard = rescue(put(tmp_path, data, made.index), tmp_path / "indexed")
+    assert payloads_in(tmp_path / "indexed/x.tfrecord") == [*payloads[:4], *payloads[5:]]
+    assert shard.lost_keys == ("k4",)
+    assert next(cut.what for cut in shard.cuts) == "unknown record"
+    assert (tmp_path / "indexed/x.tfrecord.quarantine").read_bytes() == nested(payloads[3])
+    bare = rescue(put(tmp_path, data, name="bare.tfrecord"), tmp_path / "bare")
+    assert bare.unproven >= 3
+
+
+def test_member_of_which_nothing_decodes_is_a_loss(tmp_path: Path) -> None:
+    made = make([noise(number) for number in range(8)], member_bytes=10_000)
+    data = bytearray(made.data)
+    data[10:30] = b"\xff" * 20
+    shard = rescue(put(tmp_path, bytes(data)), tmp_path / "out")
+    assert (shard.kept, shard.lost, shard.exact) == (0, 1, False)
+    assert (tmp_path / "out/x.tfrecord.quarantine").read_bytes() == bytes(data)
+
+
+def test_large_record_in_gzip_streams_by(tmp_path: Path) -> None:
+    large = bytes((1 << 20) * 65)
+    stream = bytearray(nested(filler(0), large, filler(1)))
+    stream[3] ^= 1
+    path = put(tmp_path, gzip.compress(bytes(stream), 1))
+    shard = rescue(path, tmp_path / "out")
+    assert (shard.kept, shard.repaired, shard.lost) == (2, 1, 0)
+    assert payloads_in(tmp_path / "out/x.tfrecord") == [filler(0), large, filler(1)]
+
+
+def test_one_large_member_is_not_decoded_again_for_each_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = 0
+    step = GzipStream._step
+
+    def counted(self: GzipStream, limit: int) -> bytes:
+        nonlocal steps
+        steps += 1
+        return step(self, limit)
+
+    monkeypatch.setattr(GzipStream, "_step", counted)
+    payloads = [random.Random(number).randbytes(4000) for number in range(4000)]
+    data = bytearray(gzip.compress(nested(*payloads), 1))
+    data[-100] ^= 0xFF
+    rescue(put(tmp_path, bytes(data)), tmp_path / "out")
+    # 16 batches: once for each of survey, scan, the second reading and what that looks ahead.
+    assert steps * (1 << 16) < 12 * len(data)
+
+
+def test_sound_gzip_that_tensorflow_misreads_is_compressed_anew(tmp_path: Path, made: Made) -> None:
+    """CRC009: nothing is wrong with it, so nothing is cut out."""
+    begin, _ = member(made, 3)
+    data = made.data[:begin] + gzip.compress(b"", mtime=0) + made.data[begin:]
+    path = put(tmp_path, data)
+    assert see(data).codes == ["CRC009"]
+    shard = rescue(path, tmp_path / "out")
+    assert (shard.kept, shard.lost, shard.exact, shard.cuts) == (RECORDS, 0, True, ())
+    assert payloads_in(tmp_path / "out/x.tfrecord") == list(made.payloads)
+    assert see((tmp_path / "out/x.tfrecord").read_bytes()).codes == []
+
+
+def test_zeros_behind_the_last_member_cost_nothing(tmp_path: Path, made: Made) -> None:
+    path = put(tmp_path, made.data + bytes(512), made.index)
+    shard = rescue(path, tmp_path / "out")
+    assert (shard.kept, shard.lost, shard.exact) == (RECORDS, 0, True)
+    assert payloads_in(tmp_path / "out/x.tfrecord") == list(made.payloads)
+    assert [cut.code for cut in shard.cuts] == ["CRC007"]
+    assert see((tmp_path / "out/x.tfrecord").read_bytes()).codes == []

@@ -1,0 +1,118 @@
+"""`tfrecreg adopt`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from tfrecreg.cli.common import Face, jobs_option, json_option
+
+if TYPE_CHECKING:
+    from tfrecreg.engines import Engine
+    from tfrecreg.operations.adopt import AdoptPlan, AdoptResult
+    from tfrecreg.operations.adopt.request import How
+
+
+@click.command(name="adopt")
+@click.argument("name")
+@click.argument("paths", nargs=-1, metavar="[PATH..]")
+@click.option("--link", is_flag=True, help="Hard-link the files instead of copying them.")
+@click.option("--in-place", is_flag=True, help="The files lie in data/NAME and stay as they are.")
+@click.option(
+    "--split",
+    "splits",
+    metavar="NAME=GLOB",
+    multiple=True,
+    help="The files of a split, where their names do not say it. Repeatable.",
+)
+@click.option("--schema", metavar="FILE", help="Hold every record against this schema.")
+@click.option("--key", metavar="FEATURE", help="The feature that tells records apart.")
+@click.option("--dry-run", is_flag=True, help="Show splits and names, read and write nothing.")
+@jobs_option
+@json_option
+@click.pass_obj
+def command(
+    face: Face,
+    name: str,
+    paths: tuple[str, ...],
+    link: bool,
+    in_place: bool,
+    splits: tuple[str, ...],
+    schema: str | None,
+    key: str | None,
+    dry_run: bool,
+    engine: Engine,
+) -> None:
+    """Make a build of TFRecords that another tool wrote.
+
+    PATH is a file, folder or glob. Every record is read and checked before anything is copied; what
+    is damaged or incomplete is refused. The files become data/NAME, with splits, counts, digests,
+    an index and a schema that is drafted where there is none; then `tfrecreg release NAME` freezes
+    them like any other build.
+    """
+    from tfrecreg.operations.adopt import AdoptRequest, adopt, preview_adopt
+
+    request = AdoptRequest(
+        name=name,
+        paths=paths,
+        how=_how(link, in_place),
+        splits=_splits(splits),
+        schema=schema,
+        key=key,
+    )
+    registry = face.open()
+    if dry_run:
+        _print_plan(face, preview_adopt(registry, request))
+        return
+    _print(face, adopt(registry, request, engine=engine, progress=face.progress()))
+
+
+def _how(link: bool, in_place: bool) -> How:
+    from tfrecreg.errors import UsageError
+
+    if link and in_place:
+        raise UsageError(
+            "`--link` and `--in-place` exclude each other",
+            hint="files that lie in data/NAME need no link",
+        )
+    return "in-place" if in_place else "link" if link else "copy"
+
+
+def _splits(values: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    from tfrecreg.errors import UsageError
+    from tfrecreg.text import safe
+
+    pairs = []
+    for value in values:
+        name, equals, glob = value.partition("=")
+        if not equals or not name or not glob:
+            raise UsageError(
+                f"`--split {safe(value)}` should be `--split NAME=GLOB`",
+                hint="for instance --split train='a-*.tfrecord'",
+            )
+        pairs.append((name, glob))
+    return tuple(pairs)
+
+
+def _print(face: Face, result: AdoptResult) -> None:
+    if face.as_json:
+        face.print_json(result.to_json())
+        return
+    from tfrecreg.report.adopt import print_adopted
+
+    print_adopted(face.out, face.err, result)
+
+
+def _print_plan(face: Face, plan: AdoptPlan) -> None:
+    if not face.as_json:
+        from tfrecreg.report.adopt import print_plan
+
+        print_plan(face.out, plan)
+        return
+    files = [
+        {"file": file.shard.name, "split": file.shard.split, "path": file.path, "bytes": file.bytes}
+        for file in plan.files
+    ]
+    face.print_json({"dataset": plan.dataset, "how": plan.how, "files": files})

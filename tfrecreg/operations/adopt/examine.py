@@ -1,0 +1,208 @@
+"""One pass over a foreign shard: its index, its features, and what its payloads are."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from tfrecreg.codes import shd
+from tfrecreg.digests import record_digest
+from tfrecreg.errors import TfrecregError
+from tfrecreg.example import Example, canonical, decode_or_none, encode
+from tfrecreg.example.kinds import PayloadKind, kind_of
+from tfrecreg.example.quick import quick
+from tfrecreg.findings import Code, Finding, Location, Measure
+from tfrecreg.index import IndexBuilder
+from tfrecreg.operations.adopt.keys import feature_key, file_key
+from tfrecreg.operations.adopt.large import LargeRecords
+from tfrecreg.records import Fault, Hashed, RecordBatch, StreamEnd, hashed_write
+from tfrecreg.records.members import DamagedGzipError, Inflater
+from tfrecreg.scan import Need, Shard, Tally, Target
+from tfrecreg.schema import SchemaSketch
+from tfrecreg.storage import Storage
+from tfrecreg.validators.bare import check_payloads
+from tfrecreg.validators.names import check_counts, check_sets
+from tfrecreg.validators.payloads import Payloads, SeenPayloads
+
+__all__ = ["Examination", "Examined", "Settings", "index_path"]
+
+_CHUNK = 1 << 20
+
+
+def index_path(split: str, number: int) -> str:
+    """Where the index of a shard is put while the files are examined."""
+    return f"{split}-{number:05d}.index"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What every visitor of an adoption has to know. Picklable."""
+
+    scratch: Storage
+    """Where the indexes go."""
+    base: str
+    """The folder that keys name files from."""
+    key: str | None
+    """The feature that names records."""
+    sketch: bool
+    """Whether a schema is to be drafted."""
+
+
+@dataclass(slots=True)
+class Examined:
+    """What was seen of one shard."""
+
+    end: StreamEnd
+    sound: bool
+    """Whether the scanner saw no fault."""
+    payloads: SeenPayloads
+    features: dict[str, int]
+    """Feature name to bytes of its values."""
+    sketch: SchemaSketch | None
+    index: Hashed
+    keyless: int | None = None
+    """The first record that the feature gives no key."""
+    problem: TfrecregError | None = None
+    """Why the shard cannot be adopted, beside what is found in it."""
+
+
+@dataclass(slots=True)
+class Examination:
+    """All shards of an adoption, looked at as validators look at them.
+
+    What the names of the files promise, and what is no Example among Examples, it finds as the
+    `manifest` validator does of bare files.
+    """
+
+    settings: Settings
+    judged: bool
+    """Whether records are held against a schema: then that finds what is no Example."""
+    name: str = "adopt"
+    codes: Sequence[Code] = ()
+    needs: Need = Need.FRAMES | Need.EXAMPLES | Need.DIGESTS
+    seen: list[tuple[Shard, Examined]] = field(default_factory=list)
+
+    def applies(self, target: Target) -> str | None:
+        del target
+        return None
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], _Examiner]:
+        del target, options
+        return partial(_Examiner, self.settings)
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, Examined]]
+    ) -> Iterator[Finding | Measure]:
+        self.seen = list(parts)
+        tally = Tally()
+        check_sets(tally, target.shards)
+        sound = [(shard, part) for shard, part in self.seen if part.sound]
+        check_counts(tally, [(shard, part.end.records) for shard, part in sound])
+        for shard, part in sound:
+            if not part.end.records:
+                where = Location(split=shard.split, shard=shard.name)
+                message = "the shard has no records"
+                tally.add(shd.SHD007, message, where, split=shard.split, subject=shard.name)
+        if not self.judged:
+            check_payloads(tally, [(shard, part.payloads) for shard, part in self.seen])
+        yield from tally.findings(target.dataset)
+
+
+class _Examiner:
+    """Looks at the records of one shard, and writes their index."""
+
+    def __init__(self, settings: Settings, shard: Shard) -> None:
+        self._settings = settings
+        self._shard = shard
+        self._file = os.path.relpath(f"/{shard.path}", settings.base)
+        self._index = IndexBuilder()
+        self._payloads = Payloads(shard)
+        self._features: Counter[str] = Counter()
+        self._sketch = SchemaSketch() if settings.sketch else None
+        self._large = LargeRecords(shard)
+        self._sound = True
+        self._keyless: int | None = None
+        self._problem: TfrecregError | None = None
+
+    def batch(self, batch: RecordBatch) -> None:
+        if self._problem is not None:
+            return
+        for position, length in enumerate(batch.lengths):
+            record = batch.first + position
+            if batch.whole:
+                payload = batch.payload(position)
+            else:
+                try:
+                    payload = self._large.payload(record, batch.offsets[position], length)
+                except TfrecregError as error:
+                    self._problem = error
+                    return
+            example, form = _read(payload)
+            kind = kind_of(payload, 0, length, example)
+            self._payloads.count(batch, position, kind)
+            self._index.add(record_digest(form), length, self._key(example, record))
+            if kind is PayloadKind.EXAMPLE and example is not None:
+                for name, feature in example.items():
+                    self._features[name] += feature.wire_bytes
+            if self._sketch is not None:
+                self._sketch.add(example if kind is PayloadKind.EXAMPLE else None)
+
+    def fault(self, fault: Fault) -> None:
+        del fault  # the validator `crc` tells of it
+        self._sound = False
+
+    def close(self, end: StreamEnd) -> Examined:
+        self._large.close()
+        shard = self._shard
+        members = _members(shard) if end.compression == "gzip" and self._sound else ()
+        index = hashed_write(
+            self._settings.scratch,
+            index_path(shard.split, shard.number),
+            self._index.render(members),
+        )
+        return Examined(
+            end=end,
+            sound=self._sound,
+            payloads=self._payloads.seen(),
+            features=dict(self._features),
+            sketch=self._sketch,
+            index=index,
+            keyless=self._keyless,
+            problem=self._problem,
+        )
+
+    def _key(self, example: Example | None, record: int) -> str:
+        name = self._settings.key
+        if name is None:
+            return file_key(self._file, record)
+        key = feature_key(example, name)
+        if key is None:
+            if self._keyless is None:
+                self._keyless = record
+            return ""
+        return key
+
+
+def _read(payload: bytes) -> tuple[Example | None, bytes]:
+    """The payload as an Example, if it is one, and in canonical form."""
+    found = quick(payload)
+    if found is None:
+        return decode_or_none(payload), canonical(payload)
+    features, ordered = found
+    return features, payload if ordered else encode(features)
+
+
+def _members(shard: Shard) -> tuple[tuple[int, int], ...]:
+    """Where the members of a sound gzip file begin: byte of the file, byte of the stream."""
+    with shard.storage.open(shard.path) as reader:
+        inflater = Inflater(reader, 0, 0)
+        try:
+            while inflater.read(_CHUNK):
+                pass
+        except DamagedGzipError:
+            return ()  # it changed meanwhile, which its digest will tell
+        return tuple(inflater.members)

@@ -1,0 +1,177 @@
+"""What was seen of adopted shards, as files of the build and its manifest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from blake3 import blake3
+
+from tfrecreg._version import __version__
+from tfrecreg.digests import ContentHasher
+from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.index import read_index
+from tfrecreg.manifest import (
+    FORMAT_VERSION,
+    FileEntry,
+    Ledger,
+    Manifest,
+    RawTotals,
+    SalvageMark,
+    SchemaEntry,
+    ShardEntry,
+    SourceEntry,
+    SplitEntry,
+    read_mark,
+    seal,
+)
+from tfrecreg.manifest.adopted import ADOPT, DISTRIBUTION, KEY, PAYLOADS
+from tfrecreg.manifest.canonical import canonical_json
+from tfrecreg.operations.adopt.examine import Examined, index_path
+from tfrecreg.operations.adopt.plan import AdoptPlan, PlannedFile
+from tfrecreg.operations.builds.names import INDEX_FOLDER, LABELS_NAME, LEDGER_NAME
+from tfrecreg.records import Compression, Hashed, hashed_write
+from tfrecreg.scan import Shard
+from tfrecreg.storage import Storage
+
+__all__ = ["RESERVED", "index_of", "make_manifest", "own_files", "salvage_mark", "split_entries"]
+
+RESERVED = (LABELS_NAME, LEDGER_NAME)
+"""Files that every build has beside its manifest; of an adopted one they say nothing."""
+
+_INDEX_BYTES = 1 << 34
+
+
+def index_of(file: PlannedFile) -> str:
+    """Where the index of a shard is, in the build's folder."""
+    return f"{INDEX_FOLDER}/{file.path}.index"
+
+
+def split_entries(plan: AdoptPlan, scratch: Storage) -> tuple[list[SplitEntry], str]:
+    """Each split's entry, and the content digest over all of them.
+
+    Args:
+        plan: which files are of which split.
+        scratch: holds the indexes as they were written when the files were examined.
+    """
+    everything = ContentHasher()
+    entries = []
+    for split, files in plan.splits().items():
+        alone = ContentHasher()
+        alone.add(split, b"")
+        records = size = 0
+        for file in files:
+            path = index_path(split, file.shard.number)
+            index = read_index(scratch.read(path, limit=_INDEX_BYTES), path)
+            for hasher in (alone, everything):
+                hasher.add(split, index.digests.tobytes())
+            records += len(index)
+            size += int(index.lengths.sum())
+        content = alone.hexdigest()
+        entries.append(SplitEntry(name=split, records=records, payload_bytes=size, content=content))
+    return entries, everything.hexdigest()
+
+
+def own_files(folder: Storage) -> list[FileEntry]:
+    """Write the labels and the ledger, which have nothing to tell."""
+    return [
+        _entry(LABELS_NAME, hashed_write(folder, LABELS_NAME, canonical_json({}) + b"\n")),
+        _entry(LEDGER_NAME, hashed_write(folder, LEDGER_NAME, b"")),
+    ]
+
+
+def salvage_mark(seen: Iterable[tuple[Shard, Examined]]) -> str | None:
+    """The mark of shards that were cut out of damaged ones; None where there is none of these.
+
+    That of one salvage is the digest of its report; of several, one over theirs.
+    """
+    marks: dict[tuple[str, str], SalvageMark | None] = {}
+    found: set[str] = set()
+    for shard, part in seen:
+        folder, _, name = shard.path.rpartition("/")
+        place = shard.storage.root, folder
+        if place not in marks:
+            marks[place] = read_mark(shard.storage, folder)
+        mark = marks[place]
+        if mark is not None and mark.covers(name, part.end.blake3):
+            found.add(mark.digest)
+    if len(found) > 1:
+        return blake3("\n".join(sorted(found)).encode("ascii")).hexdigest()
+    return next(iter(found), None)
+
+
+def make_manifest(
+    plan: AdoptPlan,
+    seen: Sequence[tuple[Shard, Examined]],
+    placed: Sequence[Hashed],
+    *,
+    splits: list[SplitEntry],
+    content: str,
+    others: Iterable[FileEntry],
+    schema: str,
+    kind: PayloadKind,
+    key: str | None,
+    compression: Compression,
+) -> Manifest:
+    """The sealed manifest of the build.
+
+    Args:
+        plan: the files.
+        seen: what was seen of each, in their order.
+        placed: sizes and digests of each, in their order.
+        splits: their entries.
+        content: the content digest over all of them.
+        others: the build's files beside shards and indexes.
+        schema: the schema's text.
+        kind: what the payloads are.
+        key: the feature that names records, if one does.
+        compression: of all shards.
+    """
+    shards: list[ShardEntry] = []
+    files = list(others)
+    features: Counter[str] = Counter()
+    for file, (_, part), hashed in zip(plan.files, seen, placed, strict=True):
+        shards.append(
+            ShardEntry(
+                path=file.path,
+                bytes=hashed.bytes,
+                blake3=hashed.blake3,
+                sha256=hashed.sha256,
+                split=file.shard.split,
+                records=part.end.records,
+                payload_bytes=part.end.payload_bytes,
+                stream_blake3=part.end.stream_blake3 or "",
+                index=index_of(file),
+            )
+        )
+        files.append(_entry(index_of(file), part.index))
+        features.update(part.features)
+    encoded = schema.encode("utf-8")
+    options = {PAYLOADS: kind.value, **({KEY: key} if key is not None else {})}
+    return seal(
+        Manifest(
+            format_version=FORMAT_VERSION,
+            dataset=plan.dataset,
+            content=content,
+            splits=splits,
+            shards=shards,
+            files=sorted(files, key=lambda entry: entry.path),
+            raw=RawTotals(files=0, stored=0, decoded=0),
+            ledger={
+                split.name: Ledger(items=split.records, written=split.records) for split in splits
+            },
+            features=dict(sorted(features.items())),
+            labels={},
+            source=SourceEntry(
+                name=ADOPT, distribution=DISTRIBUTION, version=__version__, options=options
+            ),
+            schema=SchemaEntry(blake3=blake3(encoded).hexdigest(), bytes=len(encoded)),
+            compression=compression,
+            codecs={},
+            salvaged=salvage_mark(seen),
+        )
+    )
+
+
+def _entry(path: str, hashed: Hashed) -> FileEntry:
+    return FileEntry(path=path, bytes=hashed.bytes, blake3=hashed.blake3, sha256=hashed.sha256)

@@ -1,0 +1,291 @@
+"""The operation: plan, examine, judge, place, and put the build where builds are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.manifest import Manifest
+from tfrecreg.manifest.adopted import KEY
+from tfrecreg.operations.adopt.accept import examine
+from tfrecreg.operations.adopt.examine import Examined, Settings, index_path
+from tfrecreg.operations.adopt.folder import (
+    bystanders,
+    expect_free,
+    keep_indexes,
+    put_beside,
+    swap_in,
+)
+from tfrecreg.operations.adopt.keys import expect_unique
+from tfrecreg.operations.adopt.manifest import (
+    index_of,
+    make_manifest,
+    own_files,
+    split_entries,
+)
+from tfrecreg.operations.adopt.place import PlaceTask, place_shard
+from tfrecreg.operations.adopt.plan import AdoptPlan, make_plan
+from tfrecreg.operations.adopt.request import AdoptRequest, KnownSchema, known_schema
+from tfrecreg.operations.precious import expect_kept
+from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.records import Compression, Hashed
+from tfrecreg.registry import Registry, layout
+from tfrecreg.registry.lock import locked
+from tfrecreg.scan import Shard
+from tfrecreg.schema import SchemaSketch
+from tfrecreg.storage import LocalStorage
+from tfrecreg.text import safe
+from tfrecreg.validators.payloads import mostly_examples
+
+__all__ = ["AdoptResult", "adopt", "preview_adopt"]
+
+_PATH = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptResult:
+    """What came of an adoption."""
+
+    manifest: Manifest
+    folder: str
+    """In the registry."""
+    kinds: Mapping[str, int]
+    """What the payloads are: kind to number."""
+    schema_path: str
+    """Where its schema is, in the registry."""
+    drafted: bool
+    """Whether that schema was drafted from the records, and wants to be reviewed."""
+    unchanged: bool
+    """Whether the build that was there is the same to the byte."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``adopt --json``."""
+        manifest = self.manifest
+        return {
+            "dataset": manifest.dataset,
+            "folder": self.folder,
+            "content": manifest.content,
+            "digest": manifest.digest,
+            "splits": {split.name: split.records for split in manifest.splits},
+            "shards": len(manifest.shards),
+            "bytes": sum(shard.bytes for shard in manifest.shards),
+            "compression": manifest.compression,
+            "kinds": dict(self.kinds),
+            "schema": {"path": self.schema_path, "drafted": self.drafted},
+            "salvaged": manifest.salvaged,
+            "unchanged": self.unchanged,
+        }
+
+
+def preview_adopt(registry: Registry, request: AdoptRequest) -> AdoptPlan:
+    """Plan, look at no record, and write nothing.
+
+    Raises:
+        UsageError: as :func:`adopt` does before its work starts.
+    """
+    plan = make_plan(registry, request)
+    expect_free(registry, plan)
+    known_schema(registry, request)
+    return plan
+
+
+def adopt(
+    registry: Registry,
+    request: AdoptRequest,
+    *,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> AdoptResult:
+    """Make a build of TFRecords that another tool wrote. No record of them is made anew.
+
+    Every file is read once before anything is copied: what is damaged, incomplete or not what the
+    schema says is refused.
+
+    Raises:
+        UsageError: files whose split or place does not fit, two compressions, a schema that is
+            not that of the dataset, files that change meanwhile, or a build that would be lost.
+        RefusedError: the files have findings, or their keys are not unique.
+        FailureError: a file cannot be read, or the disk refused.
+    """
+    engine = engine or LocalEngine(1)
+    with locked(registry, request.name, lambda: progress.note("waiting for another command")):
+        plan = make_plan(registry, request)
+        before = expect_free(registry, plan)
+        known = known_schema(registry, request)
+        stage = f"{layout.STAGE}/adopt-{request.name}"
+        registry.storage.remove(stage)  # a run that was killed left it
+        try:
+            return _adopt(registry, request, plan, before, known, stage, engine, progress)
+        finally:
+            registry.storage.remove(stage)
+
+
+def _adopt(
+    registry: Registry,
+    request: AdoptRequest,
+    plan: AdoptPlan,
+    before: Manifest | None,
+    known: KnownSchema | None,
+    stage: str,
+    engine: Engine,
+    progress: Progress,
+) -> AdoptResult:
+    staged = LocalStorage(f"{registry.storage.root}/{stage}")
+    scratch = LocalStorage(f"{staged.root}/examined")
+    build = LocalStorage(f"{staged.root}/build")
+    key = _key(request, before)
+    settings = Settings(scratch, plan.base, key, sketch=known is None)
+    seen = examine(registry, plan, settings, known, engine, progress)
+    kinds = _kinds(seen)
+    kind = _kind(kinds)
+    schema = _schema(registry, plan, seen, kind, known)
+    compression = _compression(seen)
+    if key is not None:
+        _expect_keys(plan, seen, scratch, key)
+    elif before is not None and plan.how == "in-place":
+        keep_indexes(registry, plan, before, seen, scratch)
+    splits, content = split_entries(plan, scratch)
+    if plan.how != "in-place":
+        expect_kept(registry, before, content)
+    others = list(bystanders(registry, plan, before)) if plan.how == "in-place" else []
+    placed = _place(plan, seen, build, engine, progress)
+    for file in plan.files:
+        examined = index_path(file.shard.split, file.shard.number)
+        staged.link(f"examined/{examined}", f"build/{index_of(file)}")
+    others += own_files(build)
+    manifest = make_manifest(
+        plan,
+        seen,
+        placed,
+        splits=splits,
+        content=content,
+        others=others,
+        schema=schema,
+        kind=kind,
+        key=key,
+        compression=compression,
+    )
+    (put_beside if plan.how == "in-place" else swap_in)(registry, f"{stage}/build", manifest)
+    path = registry.schema_path(plan.dataset)
+    if known is None or known.is_new:
+        registry.storage.put_if_absent(path, schema.encode("utf-8"))
+    if manifest.salvaged is not None:
+        progress.note("these shards were salvaged: `check` and `release` find SHD009")
+    return AdoptResult(
+        manifest=manifest,
+        folder=layout.build_folder(plan.dataset),
+        kinds=kinds,
+        schema_path=path,
+        drafted=known is None and kind is PayloadKind.EXAMPLE,
+        unchanged=before is not None and before.digest == manifest.digest,
+    )
+
+
+def _key(request: AdoptRequest, before: Manifest | None) -> str | None:
+    """The feature that names records: files that stay where they are keep the one they had."""
+    if request.key is None and request.how == "in-place" and before is not None:
+        return before.source.options.get(KEY)
+    return request.key
+
+
+def _kinds(seen: Sequence[tuple[Shard, Examined]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for _, part in seen:
+        total.update(part.payloads.kinds)
+    return {kind.value: total[kind.value] for kind in PayloadKind if total[kind.value]}
+
+
+def _kind(kinds: Mapping[str, int]) -> PayloadKind:
+    """Examples where more than half are; else what is most frequent besides them."""
+    if mostly_examples(kinds):
+        return PayloadKind.EXAMPLE
+    others = [kind for kind in PayloadKind if kind is not PayloadKind.EXAMPLE]
+    return max(others, key=lambda kind: kinds.get(kind.value, 0))
+
+
+def _schema(
+    registry: Registry,
+    plan: AdoptPlan,
+    seen: Sequence[tuple[Shard, Examined]],
+    kind: PayloadKind,
+    known: KnownSchema | None,
+) -> str:
+    """The text of the schema: the known one, a draft, or one that says nothing."""
+    if known is not None:
+        if kind is PayloadKind.EXAMPLE and not known.judges:
+            path = registry.schema_path(plan.dataset)
+            raise UsageError(
+                f"`{safe(known.path, limit=_PATH)}` describes no feature of Examples, and the "
+                "payloads are Examples",
+                hint=f"remove it, and `{path}` is drafted from the records",
+            )
+        return known.text
+    if kind is not PayloadKind.EXAMPLE:
+        return f"# There are no Examples to describe, but {kind.plural}.\n"
+    sketch = SchemaSketch()
+    for _, part in seen:
+        if part.sketch is not None:
+            sketch.merge(part.sketch)
+    return sketch.render(plan.dataset)
+
+
+def _compression(seen: Sequence[tuple[Shard, Examined]]) -> Compression:
+    """The one compression of all files; empty files have none."""
+    found: dict[str, str] = {}
+    for shard, part in seen:
+        if part.end.file_bytes:
+            found.setdefault(part.end.compression, shard.name)
+    if len(found) > 1:
+        plain, packed = (safe(found[each], limit=_PATH) for each in ("none", "gzip"))
+        raise UsageError(
+            f"`{packed}` is gzip, `{plain}` is not: a build has one compression",
+            hint="pack or unpack some of them (`gzip`, `gzip -d`), or make two datasets",
+        )
+    return "gzip" if "gzip" in found else "none"
+
+
+def _expect_keys(
+    plan: AdoptPlan, seen: Sequence[tuple[Shard, Examined]], scratch: LocalStorage, key: str
+) -> None:
+    for shard, part in seen:
+        if part.keyless is not None:
+            raise RefusedError(
+                f"record {part.keyless} of `{safe(shard.name, limit=_PATH)}` has no single value "
+                f"of bytes or int64 in `{safe(key)}`",
+                hint="name a feature that every record has, or leave out `--key`",
+            )
+    indexes = [
+        (file.shard.split, index_path(file.shard.split, file.shard.number)) for file in plan.files
+    ]
+    expect_unique(scratch, indexes, key)
+
+
+def _place(
+    plan: AdoptPlan,
+    seen: Sequence[tuple[Shard, Examined]],
+    build: LocalStorage,
+    engine: Engine,
+    progress: Progress,
+) -> list[Hashed]:
+    """Bring every file to where the build has it, and see that it is what was examined."""
+    doing = {"copy": "copying", "link": "linking", "in-place": "hashing"}[plan.how]
+    progress.start(f"{doing} {plan.dataset}", sum(part.end.records for _, part in seen))
+    tasks = (
+        PlaceTask(file, plan.how, build, part.end.blake3 or "")
+        for file, (_, part) in zip(plan.files, seen, strict=True)
+    )
+    placed = []
+    try:
+        with closing(engine.run(place_shard, tasks)) as hashes:
+            for (_, part), hashed in zip(seen, hashes, strict=True):
+                placed.append(hashed)
+                progress.advance(part.end.records, hashed.bytes)
+    finally:
+        progress.stop()
+    return placed

@@ -1,0 +1,123 @@
+"""Which files of a build are what its manifest names, and what is known of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from blake3 import blake3
+
+from tfrecreg.errors import ManifestError, StorageError
+from tfrecreg.index import Index, read_index
+from tfrecreg.manifest import (
+    MANIFEST_NAME,
+    FileEntry,
+    Manifest,
+    ShardEntry,
+    render_manifest,
+    seal,
+)
+from tfrecreg.operations.progress import Progress
+from tfrecreg.records.hashing import hash_file
+from tfrecreg.registry import Registry, layout
+from tfrecreg.storage import LocalStorage, Storage
+
+__all__ = ["State", "build_manifest", "find_index", "look_over"]
+
+_INDEX_LIMIT = 1 << 34
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What lies in the folder of a build or a release."""
+
+    shards: tuple[ShardEntry, ...]
+    """Those that are missing or not what the manifest names."""
+    files: tuple[FileEntry, ...]
+    """The same of all other files."""
+    manifest: bool
+    """Whether the manifest that lies with them is another one, or none."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.shards and not self.files and not self.manifest
+
+
+def build_manifest(manifest: Manifest) -> Manifest:
+    """The manifest that lies with the bytes: a release's is that of its build and more.
+
+    Raises:
+        ManifestError: it is not the one that the release names.
+    """
+    if manifest.release is None:
+        return manifest
+    found = seal(replace(manifest, release=None, provenance=None))
+    if found.digest != manifest.release.build:
+        raise ManifestError(
+            f"the release `{manifest.dataset}@{manifest.release.version}` does not say what was "
+            "built: its digest of the build's manifest is another one",
+            hint="restore its manifest from git",
+        )
+    return found
+
+
+def look_over(storage: Storage, manifest: Manifest, progress: Progress) -> State:
+    """Hash every file that the manifest lists.
+
+    Args:
+        storage: rooted at the folder.
+        manifest: the one that belongs there, see :func:`build_manifest`.
+        progress: told of each shard.
+    """
+    progress.start(f"hashing {manifest.dataset}", sum(each.records for each in manifest.shards))
+    shards = []
+    try:
+        for entry in manifest.shards:
+            if not _is(storage, entry.path, entry.blake3):
+                shards.append(entry)
+            progress.advance(entry.records, entry.bytes)
+    finally:
+        progress.stop()
+    files = [entry for entry in manifest.files if not _is(storage, entry.path, entry.blake3)]
+    expected = blake3(render_manifest(manifest)).hexdigest()
+    return State(tuple(shards), tuple(files), not _is(storage, MANIFEST_NAME, expected))
+
+
+def _is(storage: Storage, path: str, digest: str) -> bool:
+    """Whether the file is there with these bytes. One that cannot be read is as good as none."""
+    try:
+        return hash_file(storage, path)[1] == digest
+    except StorageError:
+        return False
+
+
+def find_index(
+    registry: Registry, folder: str, manifest: Manifest, shard: ShardEntry
+) -> Index | None:
+    """The index of a shard, as the manifest names it: beside it, or as it was kept when the build
+    was released. None where it is lost.
+
+    Args:
+        registry: the registry.
+        folder: of the build or the release's bytes, in it.
+        manifest: that lists both.
+        shard: the shard.
+    """
+    entry = next((each for each in manifest.files if each.path == shard.index), None)
+    if entry is None:
+        return None
+    storage = LocalStorage(registry.storage.root)
+    for path in _places(folder, entry):
+        try:
+            data = storage.read(path, limit=_INDEX_LIMIT)
+        except StorageError:
+            continue
+        if blake3(data).hexdigest() == entry.blake3:
+            return read_index(data, path)
+    return None
+
+
+def _places(folder: str, entry: FileEntry) -> Iterator[str]:
+    yield f"{folder}/{entry.path}"
+    yield layout.cached_index(entry.blake3)

@@ -1,0 +1,120 @@
+"""The files of a salvage in the making: hashed on the way, there when they are whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from blake3 import blake3
+
+from tfrecreg.errors import StorageError
+from tfrecreg.operations.salvage.model import Piece, StoredFile
+from tfrecreg.records.gzip import GzipEncoder
+from tfrecreg.storage import Storage, Writer
+
+__all__ = ["CleanShard", "HashedFile", "Quarantine"]
+
+
+class HashedFile:
+    """A file that is written from its start to its end. Made when its first byte comes, or closed.
+
+    Args:
+        storage: where to.
+        path: in `storage`.
+    """
+
+    def __init__(self, storage: Storage, path: str) -> None:
+        self._storage = storage
+        self._path = path
+        self._hasher = blake3()
+        self._file: Writer | None = None
+        self.bytes = 0
+        """So far."""
+        self.failed = False
+        """Whether the file system refused it."""
+
+    def write(self, data: bytes) -> None:
+        """Append `data`."""
+        with self._told():
+            if self._file is None:
+                self._file = self._storage.create(self._path)
+            self._file.write(data)
+        self._hasher.update(data)
+        self.bytes += len(data)
+
+    def close(self) -> StoredFile:
+        """Let it appear, synced."""
+        self.write(b"")
+        with self._told():
+            if self._file is not None:
+                self._file.close()
+        return StoredFile(path=self._path, bytes=self.bytes, blake3=self._hasher.hexdigest())
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except StorageError:
+            self.failed = True
+            raise
+
+    def abort(self) -> None:
+        """Drop it."""
+        if self._file is not None:
+            self._file.abort()
+
+
+class CleanShard:
+    """The clean shard: sound records only, compressed as the original was.
+
+    Args:
+        file: to write to.
+        compression: ``gzip`` in members of our own, each of whole records.
+    """
+
+    def __init__(self, file: HashedFile, compression: str) -> None:
+        self._file = file
+        self._gzip = GzipEncoder() if compression == "gzip" else None
+
+    def write(self, data: bytes) -> None:
+        """Append bytes of the stream: records, frames and all, or pieces of one."""
+        self._file.write(data if self._gzip is None else self._gzip.feed(data))
+
+    def end_record(self) -> None:
+        """What was written so far ends with a record."""
+        if self._gzip is not None:
+            self._file.write(self._gzip.end_record())
+
+    def close(self) -> None:
+        """Write what the encoder still holds. The file is the caller's to close."""
+        if self._gzip is not None:
+            self._file.write(self._gzip.close())
+
+
+class Quarantine:
+    """What was cut out of a shard, byte for byte and in order.
+
+    Args:
+        file: to write to; where nothing was cut out there is none.
+    """
+
+    def __init__(self, file: HashedFile) -> None:
+        self._file = file
+
+    def add(self, data: Iterable[bytes], of: Literal["stream", "file"], at: int) -> list[Piece]:
+        """Append consecutive bytes of the original.
+
+        Args:
+            data: the bytes, in pieces.
+            of: whether they are of the decompressed stream or of the file as it lies.
+            at: where they are in that.
+
+        Returns:
+            Where they are now; empty where there were none.
+        """
+        offset = self._file.bytes
+        for piece in data:
+            self._file.write(piece)
+        length = self._file.bytes - offset
+        return [Piece(offset=offset, length=length, of=of, at=at)] if length else []

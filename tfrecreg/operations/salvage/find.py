@@ -1,0 +1,168 @@
+"""Which shards are meant, and what lies beside them that helps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from tfrecreg.errors import TfrecregError, UsageError
+from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
+from tfrecreg.manifest.salvaged import SALVAGE_NAME
+from tfrecreg.operations.check.find import find
+from tfrecreg.operations.check.targets import files_target, reference_target
+from tfrecreg.operations.salvage.shard import QUARANTINE
+from tfrecreg.records.hashing import hash_file
+from tfrecreg.registry import Resolved
+from tfrecreg.scan import Shard
+from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.text import safe
+
+__all__ = ["Found", "find_shards", "require_elsewhere"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is to salvage."""
+
+    shards: tuple[Shard, ...]
+    """Those that are there, in the order in which they were named."""
+    missing: tuple[Shard, ...]
+    """Those that a manifest lists and that are not there."""
+    passed: int
+    """Shards that are what their manifest names."""
+
+
+def find_shards(targets: Sequence[str], registry: str | os.PathLike[str] | None) -> Found:
+    """The shards that `targets` mean.
+
+    Args:
+        targets: a reference means those of its shards that are not what the manifest names; a
+            path, glob or folder means every shard that it names.
+        registry: folder of the registry; None to look for it from here upwards.
+
+    Raises:
+        UsageError: a target does not exist, or two shards have one name.
+        ManifestError: the manifest of a reference is damaged.
+        StorageError: a shard of a reference cannot be read.
+    """
+    found = [find(each, registry) for each in dict.fromkeys(targets)]
+    here: list[Shard] = []
+    missing: list[Shard] = []
+    passed = 0
+    for each in found:
+        if isinstance(each, Resolved):
+            target = reference_target(each, schema=None, raw=None)
+            damaged = [shard for shard in target.shards if not _is_named(shard)]
+            passed += len(target.shards) - len(damaged)
+            here += damaged
+            missing += _missing(each.manifest, each.storage(to_check=True))
+    files = [each for each in found if isinstance(each, str)]
+    if files:
+        here += _with_company(files_target(files, schema=None, raw=None).shards)
+    _require_distinct([*here, *missing])
+    return Found(tuple(here), tuple(missing), passed)
+
+
+def require_elsewhere(output: Path, shards: Iterable[Shard]) -> None:
+    """Refuse a folder that is the originals' own, or lies where a manifest vouches for every file.
+
+    Raises:
+        UsageError: it is such a folder.
+    """
+    for shard in shards:
+        folder, _ = _place(shard)
+        inside = output != folder and output.is_relative_to(folder)
+        if output == folder or (inside and (folder / MANIFEST_NAME).exists()):
+            where = "lies in" if inside else "is"
+            raise UsageError(
+                f"`{safe(str(output), limit=1000)}` {where} the folder of the originals",
+                hint="name a folder elsewhere: nothing is written beside damaged shards",
+            )
+
+
+def _place(shard: Shard) -> tuple[Path, str]:
+    """The folder that it lies in, and its name there."""
+    path = Path(shard.storage.root, shard.path)
+    return path.parent.resolve(), path.name
+
+
+def _is_named(shard: Shard) -> bool:
+    """Whether its bytes are those that its manifest names. One that cannot be read is damaged."""
+    if shard.entry is None:
+        return False
+    try:
+        return hash_file(shard.storage, shard.path)[1] == shard.entry.blake3
+    except TfrecregError:
+        return False
+
+
+def _missing(manifest: Manifest, storage: Storage) -> list[Shard]:
+    return [
+        Shard(
+            split=entry.split,
+            number=0,
+            name=entry.path,
+            storage=storage,
+            path=entry.path,
+            declared=manifest.compression,
+            entry=entry,
+            index=entry.index if entry.index and storage.stat(entry.index) is not None else None,
+        )
+        for entry in manifest.shards
+        if storage.stat(entry.path) is None
+    ]
+
+
+def _with_company(shards: Sequence[Shard]) -> list[Shard]:
+    """Bare files, each with the index and the manifest's entry that lie where a build has them."""
+    manifests: dict[Path, Manifest | None] = {}
+    found = []
+    for shard in shards:
+        folder, name = _place(shard)
+        if folder not in manifests:
+            manifests[folder] = _manifest(folder)
+        manifest = manifests[folder]
+        listed = manifest.shards if manifest is not None else []
+        entry = next((each for each in listed if each.path == name), None)
+        index = f"index/{name}.index"
+        storage = LocalStorage(folder)
+        declared: Literal["none", "gzip"] | None = None
+        if manifest is not None and entry is not None:
+            declared = manifest.compression
+            index = entry.index or index
+        found.append(
+            replace(
+                shard,
+                storage=storage,
+                path=name,
+                declared=declared,
+                entry=entry,
+                index=index if storage.stat(index) is not None else None,
+            )
+        )
+    return found
+
+
+def _manifest(folder: Path) -> Manifest | None:
+    """The manifest in `folder`: one that does not hold says nothing that could be believed."""
+    try:
+        return parse_manifest(LocalStorage(folder).read(MANIFEST_NAME), MANIFEST_NAME)
+    except TfrecregError:
+        return None
+
+
+def _require_distinct(shards: Sequence[Shard]) -> None:
+    taken: dict[str, str] = {SALVAGE_NAME: "the report"}
+    for shard in shards:
+        name = _place(shard)[1]
+        for each in (name, name + QUARANTINE):
+            if each in taken:
+                raise UsageError(
+                    f"`{safe(shard.name)}` and `{safe(taken[each])}` would become one file of that "
+                    "name",
+                    hint="salvage them one after the other, each into a folder of its own",
+                )
+            taken[each] = shard.name

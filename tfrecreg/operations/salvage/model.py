@@ -1,0 +1,169 @@
+"""What a salvage says: of each stretch that was cut out, of each shard, and of all of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from tfrecreg._version import __version__
+from tfrecreg.manifest.salvaged import SALVAGE_FORMAT, SALVAGE_KIND
+
+__all__ = ["Cut", "Piece", "SalvageResult", "ShardResult", "ShardStatus", "StoredFile", "What"]
+
+ShardStatus = Literal["sound", "salvaged", "refused", "missing", "unreadable"]
+"""``sound``: nothing is wrong, the clean file has the same bytes. ``salvaged``: the clean file is
+what was left. ``refused``: it is no TFRecord. Of the last three there is no clean file."""
+
+What = Literal["header", "record", "stretch", "trailing bytes", "gzip member", "unknown record"]
+"""``header``: the 12 bytes in front of a record that was repaired. ``record``: exactly one.
+``stretch``: at least one record. ``gzip member``: damage to the compressed file. ``unknown
+record``: behind damage, and none of the shard's: a copy that damaged gzip made, or a record out of
+the payload of another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Consecutive bytes of the quarantine, and where they were."""
+
+    offset: int
+    """In the quarantine."""
+    length: int
+    of: Literal["stream", "file"]
+    """Whether these are bytes of the decompressed stream, or of the compressed file as it lies."""
+    at: int
+    """Where they were in that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """One stretch of the original that is not in the clean shard as it was."""
+
+    code: str
+    """Of the finding that `check` has for it."""
+    what: What
+    offset: int
+    """Byte of the decompressed stream where it starts."""
+    length: int
+    """Bytes of the decompressed stream; 0 where damaged gzip cost none."""
+    record: int | None
+    """Number of the record in its shard, from 0, where that is known."""
+    lost: int
+    """Records that are lost with it; where nobody knows, 1."""
+    exact: bool
+    """Whether `lost` is known."""
+    detail: str
+    """Expected against found."""
+    quarantined: tuple[Piece, ...]
+    """Where its bytes are in the quarantine, in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFile:
+    """A file and what identifies its bytes."""
+
+    path: str
+    """Of the original as the user would write it; of the others in the folder of the salvage."""
+    bytes: int
+    blake3: str
+    """Hex digest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardResult:
+    """What became of one shard."""
+
+    name: str
+    """Its file name, and that of the clean shard."""
+    status: ShardStatus
+    reason: str = ""
+    """Why there is no clean file, or why the index was of no use; empty where there is nothing to
+    say."""
+    compression: str = ""
+    """``none`` or ``gzip``; empty where it was not read."""
+    kept: int = 0
+    """Records that are in the clean shard byte for byte."""
+    repaired: int = 0
+    """Records whose length or its checksum was damaged and whose data checksum holds: in the
+    clean shard with a right header."""
+    lost: int = 0
+    """Records that are not in the clean shard; each stretch of unknown content counts as one."""
+    exact: bool = True
+    """Whether that is the number of records."""
+    unproven: int = 0
+    """How many of those that were kept come from damaged gzip and no index vouches for them."""
+    lost_keys: tuple[str, ...] | None = None
+    """Keys of the lost records, in order; None where no index tells."""
+    original: StoredFile | None = None
+    """None where it could not be read."""
+    clean: StoredFile | None = None
+    quarantine: StoredFile | None = None
+    """None where nothing was cut out."""
+    cuts: tuple[Cut, ...] = ()
+    """In order of the stream; the first 10,000."""
+    cuts_total: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SalvageResult:
+    """What `tfrecreg salvage` did."""
+
+    target: str
+    """What the user named."""
+    output: str
+    """The new folder, an absolute path; empty where there was nothing to salvage."""
+    passed: int
+    """Shards of references that are what their manifest names: not looked at any further."""
+    shards: tuple[ShardResult, ...]
+
+    @property
+    def kept(self) -> int:
+        """Records kept in all shards."""
+        return sum(shard.kept for shard in self.shards)
+
+    @property
+    def repaired(self) -> int:
+        """Records repaired in all shards."""
+        return sum(shard.repaired for shard in self.shards)
+
+    @property
+    def lost(self) -> int:
+        """Records lost in all shards, or the least number of them."""
+        return sum(shard.lost for shard in self.shards)
+
+    @property
+    def exact(self) -> bool:
+        """Whether `lost` is the number, not the least."""
+        return all(shard.exact for shard in self.shards)
+
+    @property
+    def damaged(self) -> bool:
+        """Whether anything was wrong: then the folder is marked, and the gate refuses it."""
+        return any(shard.status != "sound" for shard in self.shards)
+
+    @property
+    def exit_code(self) -> int:
+        """0 written; 1 some shard is no TFRecord at all; 3 some shard could not be read."""
+        found = {shard.status for shard in self.shards}
+        return 3 if "unreadable" in found else 1 if "refused" in found else 0
+
+    def report(self) -> dict[str, Any]:
+        """The document that is written as ``salvage.json``; the same wherever the folder is."""
+        return {
+            "kind": SALVAGE_KIND,
+            "format_version": SALVAGE_FORMAT,
+            "tfrecreg": __version__,
+            "target": self.target,
+            "damaged": self.damaged,
+            "summary": {
+                "shards": len(self.shards),
+                "kept": self.kept,
+                "repaired": self.repaired,
+                "lost": self.lost,
+                "exact": self.exact,
+            },
+            "shards": [asdict(shard) for shard in self.shards],
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """The report, with where it was written and what was passed over."""
+        return {**self.report(), "output": self.output, "passed": self.passed}

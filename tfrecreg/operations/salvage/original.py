@@ -1,0 +1,106 @@
+"""The damaged file, read a second time where the scanner left bytes behind.
+
+The scanner hands on records whose checksums hold. What it passes over, and payloads that are too
+large to be held, are read here: through a stream of its own that lags behind, and that stops and
+goes on at the same damage of gzip as the scanner's did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tfrecreg.records.damage import Damage
+from tfrecreg.records.framing import HEADER_BYTES
+from tfrecreg.records.gzip import Compression
+from tfrecreg.records.inflate import GzipStream
+from tfrecreg.records.resync import data_holds
+from tfrecreg.records.stream import open_stream
+from tfrecreg.storage import Reader
+
+__all__ = ["Original"]
+
+_PIECE = 1 << 20
+
+
+class Original:
+    """The damaged file.
+
+    Args:
+        reader: of the file; the caller closes it.
+        declared: the compression that a manifest declares, as the scanner got it.
+        members: where gzip members begin, as the scanner got them.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        *,
+        declared: Compression | None,
+        members: Sequence[tuple[int, int]],
+    ) -> None:
+        self._reader = reader
+        self._stream, self._file = open_stream(
+            reader, digest=False, declared=declared, members=members
+        )
+        self._unsound: Damage | None = None
+
+    @property
+    def compression(self) -> Compression:
+        """As the bytes say."""
+        return self._stream.compression
+
+    def stream(self, start: int, stop: int) -> Iterator[bytes]:
+        """These bytes of the decompressed stream, as far as they can be read; ascending only."""
+        while start < stop:
+            piece = self._stream.window(start, min(_PIECE, stop - start))
+            if piece:
+                yield piece
+                start += len(piece)
+                continue
+            damage = self._stream.interruption
+            if damage is None or not damage.lossless or not self._stream.resume():
+                return
+
+    def file(self, start: int, stop: int) -> Iterator[bytes]:
+        """These bytes of the file as it lies."""
+        while start < stop and (piece := self._reader.read_at(start, min(_PIECE, stop - start))):
+            yield piece
+            start += len(piece)
+
+    def holds(self, start: int, length: int) -> bool:
+        """Whether a record that starts at `start` with so long a payload has its data checksum."""
+        return data_holds(self._stream.fork(), start, length)
+
+    def payload(self, start: int, length: int) -> bytes:
+        """The payload of a record that starts at `start`, read ahead; for lengths that are held."""
+        return self._stream.fork().window(start + HEADER_BYTES, length)
+
+    def unsound(self, start: int, stop: int) -> bool:
+        """Whether any of these bytes of the stream come from a gzip member that is damaged."""
+        known = self._unsound
+        if known is not None and known.begin <= start and stop <= known.stream:
+            return True
+        self._unsound = self.damage(start, stop)
+        return self._unsound is not None
+
+    def damage(self, start: int, stop: int) -> Damage | None:
+        """The damage of the first gzip member that reaches into these bytes of the stream."""
+        # Passes what is lossless on the way, so that the next look begins here, not there.
+        for _ in self.stream(start, start + 1):
+            pass
+        return self._stream.inspect(start, stop)
+
+    def leave(self, damage: Damage) -> tuple[int, int, int | None]:
+        """Go on behind `damage`.
+
+        Returns:
+            The bytes of the file that it spoils, from where to where, and the byte of the stream
+            where that goes on; None where it does not.
+        """
+        stream = self._stream
+        self._unsound = None
+        while stream.interruption is None and stream.window(stream.position, _PIECE):
+            pass
+        if not isinstance(stream, GzipStream) or not stream.resume():
+            return damage.member, self._file.end, None
+        return damage.member, stream.file_position, stream.position

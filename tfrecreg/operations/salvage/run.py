@@ -1,0 +1,116 @@
+"""The operation: find the damaged shards, write what is left of each, and mark the folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+
+from tfrecreg.errors import RefusedError, StorageError, UsageError
+from tfrecreg.manifest.salvaged import SALVAGE_NAME
+from tfrecreg.operations.place import free_folder, new_folder
+from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.operations.salvage.find import find_shards, require_elsewhere
+from tfrecreg.operations.salvage.model import SalvageResult
+from tfrecreg.operations.salvage.shard import missing_shard, salvage_shard
+from tfrecreg.registry import find_registry, open_registry
+from tfrecreg.text import safe
+
+__all__ = ["salvage"]
+
+
+def salvage(
+    targets: Sequence[str],
+    output: str | os.PathLike[str],
+    *,
+    registry: str | os.PathLike[str] | None = None,
+    progress: Progress = SILENT,
+) -> SalvageResult:
+    """Write what is left of damaged shards into a new folder. The originals are only read.
+
+    For each shard the folder gets a clean one of the same name, the bytes that were cut out of it
+    (``NAME.quarantine``), and for all of them ``salvage.json``, which marks the folder: `check`
+    finds SHD009 for each shard in it that is not what it was. It appears when all of it is written
+    and synced.
+
+    Args:
+        targets: references (their shards that are not what the manifest names), paths, globs or
+            folders (every shard that they name).
+        output: the folder: new, or empty.
+        registry: folder of the registry; None to look for it from here upwards.
+        progress: told how far it is.
+
+    Returns:
+        What became of each shard. Where references are named and all their shards are what the
+        manifest names, there is nothing to do, and no folder.
+
+    Raises:
+        UsageError: a target does not exist, two shards have one name, or the folder is not free or
+            lies where the originals are.
+        ManifestError: the manifest of a reference is damaged.
+        RefusedError: not one of the shards is a TFRecord.
+        StorageError: nothing could be read, or the folder cannot be written.
+    """
+    if not targets:
+        raise UsageError("nothing is named to salvage", hint="name shards, or a build or release")
+    root = registry if registry is not None else find_registry()
+    opened = open_registry(root) if root is not None else None
+    path = free_folder(output, opened, "a salvage")
+    found = find_shards(targets, registry)
+    require_elsewhere(path, (*found.shards, *found.missing))
+    shown = " ".join(targets)
+    if not found.shards and not found.missing:
+        return SalvageResult(target=shown, output="", passed=found.passed, shards=())
+    known = sum(shard.entry.records if shard.entry is not None else 0 for shard in found.shards)
+    with new_folder(path, "salvage") as stage:
+        progress.start("salvaging", known)
+        try:
+            results = [
+                salvage_shard(shard, os.path.basename(shard.path), stage, progress)  # noqa: PTH119
+                for shard in found.shards
+            ]
+        finally:
+            progress.stop()
+        results += [
+            missing_shard(shard.path, shard.entry.records, shard)
+            for shard in found.missing
+            if shard.entry is not None
+        ]
+        result = SalvageResult(
+            target=shown, output=str(path), passed=found.passed, shards=tuple(results)
+        )
+        _require_some(result)
+        document = json.dumps(result.report(), indent=2, ensure_ascii=True) + "\n"
+        with stage.create(SALVAGE_NAME) as writer:
+            writer.write(document.encode("ascii"))
+    return result
+
+
+def _require_some(result: SalvageResult) -> None:
+    """Refuse where there is not one clean shard: a folder without would say nothing.
+
+    Raises:
+        RefusedError: what there is are no TFRecords, or all is missing.
+        StorageError: what there is cannot be read.
+    """
+    if any(shard.clean is not None for shard in result.shards):
+        return
+    first = min(result.shards, key=lambda shard: _WORST.index(shard.status))
+    more = f", nor is any of {len(result.shards) - 1} more" if len(result.shards) > 1 else ""
+    name = safe(first.name)
+    if first.status == "unreadable":
+        raise StorageError(
+            f"nothing was salvaged: {first.reason}", hint="copy the file to a sound disk first"
+        )
+    if first.status == "refused":
+        raise RefusedError(
+            f"`{name}` is no TFRecord{more}: {first.reason}",
+            hint=f"`tfrecreg check {name}` says more; nothing was written",
+        )
+    raise RefusedError(
+        f"`{name}` is not there{more}: nothing is left to salvage",
+        hint="`tfrecreg build NAME --repair REF` makes it again where the raw data are",
+    )
+
+
+_WORST = ("unreadable", "refused", "missing", "salvaged", "sound")

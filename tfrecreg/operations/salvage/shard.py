@@ -1,0 +1,179 @@
+"""One shard: read once by the scanner, and written as a clean shard and a quarantine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from tfrecreg.errors import StorageError, TfrecregError
+from tfrecreg.index import Index, read_index
+from tfrecreg.operations.progress import Progress
+from tfrecreg.operations.salvage.files import CleanShard, HashedFile, Quarantine
+from tfrecreg.operations.salvage.model import ShardResult, ShardStatus, StoredFile
+from tfrecreg.operations.salvage.original import Original
+from tfrecreg.operations.salvage.roll import Roll
+from tfrecreg.operations.salvage.work import Work
+from tfrecreg.records import Fault, RecordBatch, StreamEnd, scan
+from tfrecreg.records.reader import Event
+from tfrecreg.records.stream import SNIFF_BYTES, sniff
+from tfrecreg.scan import Shard
+from tfrecreg.storage import Reader, Storage
+from tfrecreg.text import safe
+
+__all__ = ["QUARANTINE", "missing_shard", "salvage_shard"]
+
+QUARANTINE = ".quarantine"
+"""What the name of a shard's quarantine ends in."""
+
+
+def salvage_shard(shard: Shard, name: str, out: Storage, progress: Progress) -> ShardResult:
+    """Write what is left of one shard, and what was cut out of it, into `out`.
+
+    Args:
+        shard: the original, which is only read.
+        name: of the clean file.
+        out: the folder in the making.
+        progress: told of each record.
+
+    Raises:
+        StorageError: `out` cannot be written. Where the original cannot be read, what is returned
+            says so, and nothing of it is in `out`.
+    """
+    index, reason = _read_index(shard)
+    roll = Roll(index) if index is not None else None
+    clean, rest = HashedFile(out, name), HashedFile(out, name + QUARANTINE)
+    try:
+        with shard.storage.open(shard.path) as reader:
+            intact, hints, trusted = _survey(shard, index, reader)
+            members = hints.members if hints is not None else ()
+            original = Original(reader, declared=shard.declared, members=members)
+            encoder: CleanShard | None = None
+            if intact:
+                for piece in original.file(0, reader.size):
+                    clean.write(piece)
+            else:
+                encoder = CleanShard(clean, original.compression)
+            work = Work(shard.name, original, encoder, Quarantine(rest), roll, trusted=trusted)
+            end = work.run(_scan(shard, hints, digest=True), progress)
+        if end is None:
+            return ShardResult(name=name, status="refused", reason=work.stranger, exact=False)
+        quarantine = rest.close() if rest.bytes else None
+        return _result(shard, work, end, roll, reason, clean.close(), quarantine)
+    except StorageError as error:
+        if clean.failed or rest.failed:
+            raise
+        return ShardResult(name=name, status="unreadable", reason=error.message, exact=False)
+    finally:
+        for file in (clean, rest):
+            # Drops what was not closed; an error on its way out says more than one about cleaning.
+            with suppress(StorageError):
+                file.abort()
+
+
+def missing_shard(name: str, records: int, shard: Shard) -> ShardResult:
+    """A shard that its manifest lists and that is not there; `shard` as if it were."""
+    index, reason = _read_index(shard)
+    keys = tuple(index.keys()) if index is not None else None
+    return ShardResult(name=name, status="missing", reason=reason, lost=records, lost_keys=keys)
+
+
+def _read_index(shard: Shard) -> tuple[Index | None, str]:
+    if shard.index is None:
+        return None, ""
+    try:
+        return read_index(shard.storage.read(shard.index), safe(shard.index)), ""
+    except TfrecregError as error:
+        return None, f"the index is of no use: {error.message}"
+
+
+def _scan(shard: Shard, hints: Index | None, *, digest: bool) -> Iterator[Event]:
+    return scan(
+        shard.storage,
+        shard.path,
+        declared=shard.declared,
+        digest=digest,
+        known_offsets=hints.offsets() if hints is not None else None,
+        members=hints.members if hints is not None else (),
+    )
+
+
+class _Survey(NamedTuple):
+    """What is known of a shard before it is salvaged."""
+
+    intact: bool
+    """It is gzip without any damage: whoever compressed it, it stays as it is."""
+    hints: Index | None
+    """The index, if the places that it names help."""
+    trusted: bool
+    """The shard is damaged, and a record that the index does not know is none of its records."""
+
+
+def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
+    """Look at a shard first, where there is anything to find out.
+
+    An index says where records begin and knows nothing of bytes that were taken out or put in
+    since. So both ways are tried, and the one that finds more of its records is the better one.
+    """
+    gzip = sniff(reader.read_at(0, SNIFF_BYTES), shard.declared) == "gzip"
+    if index is None and not gzip:
+        return _Survey(False, None, False)
+    events = _scan(shard, index, digest=False)
+    if not any(isinstance(event, Fault) and event.code != "CRC006" for event in events):
+        return _Survey(gzip, index, False)
+    if index is None:
+        return _Survey(False, None, False)
+    with_places, without = _met(shard, index, index), _met(shard, None, index)
+    if with_places.met >= without.met:
+        return _Survey(False, index, with_places.sure)
+    return _Survey(False, None, without.sure)
+
+
+def _met(shard: Shard, hints: Index | None, index: Index) -> Roll:
+    """How many records of the index a scan finds, and how many others."""
+    roll = Roll(index)
+    for event in _scan(shard, hints, digest=False):
+        if isinstance(event, RecordBatch) and event.whole:
+            roll.strangers += int((~roll.meet(event.first, event.payloads())).sum())
+    return roll
+
+
+def _result(
+    shard: Shard,
+    work: Work,
+    end: StreamEnd,
+    roll: Roll | None,
+    reason: str,
+    clean: StoredFile,
+    quarantine: StoredFile | None,
+) -> ShardResult:
+    original = StoredFile(path=shard.name, bytes=end.file_bytes, blake3=end.blake3 or "")
+    lost, exact = work.lost, work.exact
+    keys: tuple[str, ...] | None = None
+    here = work.kept + work.repaired
+    if roll is not None and roll.fits:
+        keys = roll.lost()
+        lost, exact = len(keys), roll.strangers == 0
+    elif shard.entry is not None and here <= shard.entry.records:
+        lost, exact = shard.entry.records - here, True
+    if roll is not None and not roll.fits:
+        reason = f"the index is that of another shard: it knows {roll.met} of {here} records"
+    sound = not work.cuts and not lost and exact and clean.blake3 == original.blake3
+    status: ShardStatus = "sound" if sound else "salvaged"
+    return ShardResult(
+        name=clean.path,
+        status=status,
+        reason=reason,
+        compression=end.compression,
+        kept=work.kept,
+        repaired=work.repaired,
+        lost=lost,
+        exact=exact,
+        unproven=work.unproven,
+        lost_keys=keys,
+        original=original,
+        clean=clean,
+        quarantine=quarantine,
+        cuts=tuple(work.cuts),
+        cuts_total=work.cuts_total,
+    )
