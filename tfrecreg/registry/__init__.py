@@ -3,6 +3,10 @@
 - `layout`: where everything lies, as paths relative to the registry's root
 - `registry`: opening one, listing it, reading its manifests and schemas
 - `lookup`: from a reference to a manifest, a schema and the folder of the bytes
+- `indexes`: the indexes of builds and releases
+- `yanks`: releases that were withdrawn
+- `audit`: whether releases still are what was released, and follow each other
+- `chain`, `history`: how they do, by themselves and by git
 - `lock`: keeping two commands from doing the same work
 """
 

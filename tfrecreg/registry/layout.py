@@ -5,34 +5,48 @@ from __future__ import annotations
 from tfrecreg.reference import Version
 
 __all__ = [
+    "ATTRIBUTES",
     "BUILDS",
+    "CHECKS",
     "IGNORES",
     "IGNORE_ALL",
     "INDEXES",
+    "MERGE_YANKS",
     "RELEASES",
+    "REPORTS",
     "SCHEMA_NAME",
     "STAGE",
     "STATE",
     "VERSIONS",
+    "YANKS_SUFFIX",
     "build_folder",
     "build_record",
     "cached_index",
+    "cached_statistics",
     "lock_path",
+    "policy_path",
     "release_folder",
+    "report_path",
+    "reports_folder",
     "schema_path",
     "stage_folder",
     "version_folder",
+    "yanks_path",
 ]
 
 BUILDS = "data"
 """Builds: `data/<name>/`, one fixed path a dataset."""
 RELEASES = "registry"
 """Releases: `registry/<name>/<version>/`, small, in git, immutable."""
+REPORTS = "reports"
+"""What a pipeline measures and depends on: `reports/<name>/`, small, in git."""
 VERSIONS = "versions"
 """Bytes of releases brought back on demand, ignored by git."""
 STATE = ".tfrecreg"
 """What belongs to this machine alone; ignores itself."""
 STAGE = f"{STATE}/stage"
+CHECKS = f"{STATE}/cache/checks"
+"""What checks found in shards, a file a shard."""
 INDEXES = f"{STATE}/cache/index"
 """Copies of indexes of releases."""
 IGNORE_ALL = b"*\n"
@@ -43,6 +57,12 @@ IGNORES = tuple(
 """Where such files are. They never change, so branches never meet in one."""
 SCHEMA_NAME = "schema.pbtxt"
 """The schema in a release's folder."""
+YANKS_SUFFIX = ".yanks.jsonl"
+"""Of the file beside a release's folder that says why it was withdrawn."""
+ATTRIBUTES = f"{RELEASES}/.gitattributes"
+"""Tells git how withdrawals on two branches become one file. It never changes."""
+MERGE_YANKS = f"*{YANKS_SUFFIX} merge=union\n".encode()
+"""What is in it: the lines of both."""
 
 
 def build_folder(dataset: str) -> str:
@@ -55,6 +75,11 @@ def release_folder(dataset: str, version: Version) -> str:
     return f"{RELEASES}/{dataset}/{version}"
 
 
+def yanks_path(dataset: str, version: Version) -> str:
+    """Why a release was withdrawn: beside its folder, which never changes."""
+    return f"{release_folder(dataset, version)}{YANKS_SUFFIX}"
+
+
 def version_folder(dataset: str, version: Version) -> str:
     """The release's bytes, where they are not the build."""
     return f"{VERSIONS}/{dataset}/{version}"
@@ -63,6 +88,21 @@ def version_folder(dataset: str, version: Version) -> str:
 def schema_path(dataset: str) -> str:
     """The working contract of `dataset`, unless the configuration names another file."""
     return f"schemas/{dataset}.pbtxt"
+
+
+def reports_folder(dataset: str) -> str:
+    """What a pipeline keeps of `dataset` beside the data."""
+    return f"{REPORTS}/{dataset}"
+
+
+def report_path(dataset: str) -> str:
+    """What a pipeline's check measured of `dataset`: the JSON of `check`."""
+    return f"{reports_folder(dataset)}/check.json"
+
+
+def policy_path(dataset: str) -> str:
+    """What a pipeline's stages of `dataset` depend on in the configuration."""
+    return f"{reports_folder(dataset)}/policy.json"
 
 
 def stage_folder(dataset: str, plan: str) -> str:
@@ -78,6 +118,11 @@ def build_record(dataset: str) -> str:
 def cached_index(digest: str) -> str:
     """A copy of the index file whose blake3 this is: releases stay comparable."""
     return f"{INDEXES}/{digest[:2]}/{digest[2:]}"
+
+
+def cached_statistics(content: str, made_by: str) -> str:
+    """The statistics of the split with this content digest; `made_by` tells options apart."""
+    return f"{STATE}/cache/statistics/{content}-{made_by}"
 
 
 def lock_path(dataset: str) -> str:

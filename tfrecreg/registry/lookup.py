@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,8 +11,10 @@ from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
 from tfrecreg.reference import Reference, Version, parse_reference
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
+from tfrecreg.registry.yanks import Yank, read_yanks, withdrawn
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.suggest import did_you_mean, listed
+from tfrecreg.text import safe
 
 __all__ = ["Resolved", "expect_dataset", "resolve"]
 
@@ -42,6 +45,17 @@ class Resolved:
     def name(self) -> str:
         """As a user writes it: ``mnist`` or ``mnist@1.0.0``."""
         return self.dataset if self.version is None else f"{self.dataset}@{self.version}"
+
+    @property
+    def yanks(self) -> tuple[Yank, ...]:
+        """How it was withdrawn; empty where it was not, and for a build.
+
+        Raises:
+            ManifestError: the file that says so cannot be read.
+        """
+        if self.version is None:
+            return ()
+        return read_yanks(self.registry, self.dataset, self.version)
 
     @property
     def schema_path(self) -> str:
@@ -123,9 +137,21 @@ def _resolve_build(registry: Registry, name: str) -> Resolved:
 def _resolve_release(registry: Registry, reference: Reference) -> Resolved:
     name = reference.name
     versions = registry.versions(name)
-    version = reference.pick(versions)
+    version = reference.version if reference.version in versions else None
+    gone: Mapping[Version, tuple[Yank, ...]] = {}
+    if reference.version is None:
+        gone = withdrawn(registry, name)
+        version = reference.pick(each for each in versions if each not in gone)
     if version is None:
         expect_dataset(registry, name)
+        matching = [each for each in versions if reference.matches(each)]
+        if matching:
+            last = gone[matching[-1]][-1]
+            raise UsageError(
+                f"every release `{name}@{reference.selector}` was withdrawn, {matching[-1]} "
+                f"because: {safe(last.reason)}",
+                hint=f"`{name}@{matching[-1]}` is still there for whoever names it in full",
+            )
         if versions:
             shown = ", ".join(str(each) for each in versions[-5:])
             hint = f"there is {shown}"

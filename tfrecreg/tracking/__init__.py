@@ -2,11 +2,12 @@
 
 - `dvc`: the only home of the `dvc` package, which is imported when it is used and never before
 - `cloud`: folders by DVC's hash: to a remote and back, and what nobody refers to
-- `git`: asking git what is checked out, by its command; nothing is ever committed
+- `git`: asking git, by its command, and annotated tags; nothing is ever committed
+- `gto`: the names that GTO gives to tags
 """
 
 from __future__ import annotations
 
-from tfrecreg.tracking import cloud, dvc, git
+from tfrecreg.tracking import cloud, dvc, git, gto
 
-__all__ = ["cloud", "dvc", "git"]
+__all__ = ["cloud", "dvc", "git", "gto"]

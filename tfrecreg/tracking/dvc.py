@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import logging
 import os
+import posixpath
 import warnings
 from collections.abc import Iterator
 from importlib import import_module
@@ -13,12 +15,32 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.errors import FailureError, MissingExtraError, StorageError, TfrecregError
+from tfrecreg.errors import (
+    FailureError,
+    MissingExtraError,
+    StorageError,
+    TfrecregError,
+    UsageError,
+)
 from tfrecreg.storage.paths import path_text
 from tfrecreg.text import safe
 from tfrecreg.tracking.git import work_tree
 
-__all__ = ["available", "initialise", "initialised", "opened", "pointer", "track"]
+__all__ = [
+    "LOCK_NAME",
+    "available",
+    "cached_files",
+    "initialise",
+    "initialised",
+    "opened",
+    "out_hash",
+    "pointer",
+    "track",
+    "tracked_hash",
+]
+
+LOCK_NAME = "dvc.lock"
+"""The file in which DVC notes what the stages of a pipeline made."""
 
 _STATE = ".tfrecreg/dvc"
 _LOGGERS = ("dvc", "dvc_data", "dvc_objects", "scmrepo")
@@ -86,6 +108,106 @@ def track(root: str, folder: str) -> str:
     if not isinstance(value, str):
         raise FailureError(f"DVC tracked `{safe(folder)}` and named no hash of it")
     return value
+
+
+def out_hash(root: str, folder: str) -> str | None:
+    """DVC's hash of a folder that a stage of a pipeline makes, as `dvc.lock` has it.
+
+    Args:
+        root: the registry's root, in a DVC repository.
+        folder: relative to `root`.
+
+    Returns:
+        the hash (``….dir``); None where no stage makes the folder, so that it can be tracked.
+
+    Raises:
+        UsageError: a stage makes it, and it is not what `dvc.lock` says, or not in DVC's cache.
+        FailureError: DVC refused.
+        MissingExtraError: DVC is not installed.
+    """
+    where = Path(root).resolve() / folder
+    with opened(root, "dvc status") as repo:
+        made = [out for out in repo.index.outs if Path(out.fs_path) == where and out.stage.cmd]
+        if not made:
+            return None
+        name = made[0].stage.addressing
+        value = made[0].hash_info.value if made[0].hash_info is not None else None
+        if not isinstance(value, str) or made[0].workspace_status():
+            raise UsageError(
+                f"`{folder}` is not what `{LOCK_NAME}` says that the stage `{safe(name)}` made",
+                hint=f"dvc repro {safe(name)}; or, to keep what is there: dvc commit {safe(name)}",
+            )
+        if made[0].changed_cache():
+            raise UsageError(
+                f"DVC's cache does not have what the stage `{safe(name)}` made",
+                hint=f"dvc commit {safe(name)}",
+            )
+    return value
+
+
+def cached_files(root: str, value: str) -> dict[str, str]:
+    """The files of a folder that DVC has in its cache on this machine. Reads only.
+
+    Args:
+        root: the registry's root, in a DVC repository.
+        value: DVC's hash of the folder (``….dir``).
+
+    Returns:
+        Path in the folder to absolute path in the cache; empty where the cache does not have it.
+
+    Raises:
+        FailureError: DVC refused, or what the cache has is no list of files.
+        MissingExtraError: DVC is not installed.
+    """
+    with _quiet(root, "dvc status"):
+        from dvc.repo import Repo
+
+        with Repo(str(Path(root).resolve())) as repo:
+            cache = repo.cache.local
+            listing = Path(cache.oid_to_path(value))
+            if not listing.is_file():
+                return {}
+            listed = json.loads(listing.read_bytes())
+            places = {each["relpath"]: cache.oid_to_path(each["md5"]) for each in listed}
+    return {path: place for path, place in places.items() if Path(place).is_file()}
+
+
+def tracked_hash(data: bytes, where: str, folder: str) -> str | None:
+    """DVC's hash of a folder, as one of its own files has it.
+
+    Args:
+        data: the bytes of ``data/mnist.dvc``, or of ``dvc.lock``.
+        where: what the file is called, relative to the registry's root.
+        folder: relative to the registry's root.
+
+    Returns:
+        the hash; None where the file says nothing of the folder, or is none of DVC's.
+
+    Raises:
+        MissingExtraError: DVC is not installed, which brings what reads YAML.
+    """
+    if not available():
+        raise MissingExtraError("reading DVC's files", "dvc")
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        found = YAML(typ="safe", pure=True).load(data.decode("utf-8"))
+    except (YAMLError, UnicodeDecodeError, ValueError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    stages = found.get("stages") if where.endswith(LOCK_NAME) else {"": found}
+    above = posixpath.dirname(where)
+    for stage in stages.values() if isinstance(stages, dict) else ():
+        outs = stage.get("outs") if isinstance(stage, dict) else None
+        for out in outs if isinstance(outs, list) else ():
+            if not isinstance(out, dict) or not isinstance(out.get("path"), str):
+                continue
+            if posixpath.normpath(posixpath.join(above, out["path"])) == folder:
+                value = out.get("md5")
+                return value if isinstance(value, str) else None
+    return None
 
 
 @contextlib.contextmanager

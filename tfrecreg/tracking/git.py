@@ -1,15 +1,38 @@
-"""What git knows of the registry's folder. Reads only: nothing is ever added or committed."""
+"""What git knows of the registry's folder, and annotated tags. Nothing is added or committed."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from tfrecreg.errors import FailureError
+from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.text import safe
 
-__all__ = ["blobs_of_refs", "commits_of_refs", "head_commit", "work_tree"]
+__all__ = [
+    "GitTag",
+    "Touch",
+    "blob_id",
+    "blobs_of_refs",
+    "commits_of_refs",
+    "create_tag",
+    "find_commit",
+    "folder_in_tree",
+    "head_commit",
+    "is_shallow",
+    "list_blobs",
+    "list_tags",
+    "merge_base",
+    "read_blob",
+    "touches",
+    "work_tree",
+]
+
+_COMMIT = b"\x01"
+"""Begins the line of a commit, and no line of a file."""
 
 
 def work_tree(folder: str) -> Path | None:
@@ -24,12 +47,197 @@ def head_commit(folder: str) -> str:
     """
     if work_tree(folder) is None:
         return ""
-    command = ["git", "-C", folder, "rev-parse", "--verify", "--quiet", "HEAD"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError:
+        return find_commit(folder, "HEAD")
+    except (FailureError, UsageError):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def find_commit(folder: str, revision: str) -> str:
+    """The commit that a revision names, as hex.
+
+    Raises:
+        UsageError: it names none.
+        FailureError: git refused, or is not there.
+    """
+    # What begins with a dash would be an option.
+    if revision and not revision.startswith("-"):
+        arguments = (
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            f"{revision}^{{commit}}",
+        )
+        done = _call(folder, *arguments)
+        if done.returncode == 0:
+            return done.stdout.decode("ascii", "replace").strip()
+        if done.stderr:
+            raise _refused(arguments, done.stderr)
+    raise UsageError(
+        f"`{safe(revision)}` names no commit here",
+        hint="name a branch, a tag or a commit; `git fetch` brings those of others",
+    )
+
+
+def folder_in_tree(folder: str) -> str:
+    """Where `folder` is in its work tree, POSIX: empty for the root, ``some/registry``.
+
+    Raises:
+        FailureError: git refused, or is not there.
+    """
+    return _text(folder, "rev-parse", "--show-prefix").strip("\n").rstrip("/")
+
+
+def is_shallow(folder: str) -> bool:
+    """Whether the history ends before its first commit, as in a clone of a certain depth.
+
+    Raises:
+        FailureError: git refused, or is not there.
+    """
+    return _text(folder, "rev-parse", "--is-shallow-repository").strip() == "true"
+
+
+def merge_base(folder: str, one: str, other: str) -> str:
+    """The last commit that two have in common, as hex; empty where there is none.
+
+    Raises:
+        FailureError: git refused, or is not there.
+    """
+    done = _call(folder, "merge-base", "--end-of-options", one, other)
+    if done.returncode not in (0, 1):
+        raise _refused(("merge-base",), done.stderr)
+    return done.stdout.decode("ascii", "replace").strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """What one commit did to one file."""
+
+    commit: str
+    """Hex."""
+    path: str
+    """Relative to the folder that was asked about."""
+    blob: str
+    """The file's object afterwards, as hex; empty where the commit removed it."""
+    added: bool
+    """Whether it was not there before."""
+
+
+def touches(folder: str, *paths: str) -> list[Touch]:
+    """What was done to some files in the history of what is checked out.
+
+    Args:
+        folder: of the work tree.
+        paths: the files, or folders that they are below; relative to `folder`.
+
+    Returns:
+        the newest first; empty before a first commit.
+
+    Raises:
+        FailureError: git refused, or is not there.
+    """
+    if not head_commit(folder):
+        return []
+    where = f"{folder_in_tree(folder)}/".lstrip("/")
+    data = _run(
+        folder,
+        *("log", "--format=%x01%H", "--topo-order", "--no-color", "--no-show-signature"),
+        *("--raw", "--no-abbrev", "--no-renames", "-z", "--", *paths),
+    )
+    return list(_parsed(data, where))
+
+
+def _parsed(data: bytes, where: str) -> Iterator[Touch]:
+    commit = ""
+    pieces = iter(data.split(b"\0"))
+    for piece in pieces:
+        head = piece.lstrip(b"\n")
+        if head.startswith(_COMMIT):
+            commit = head.removeprefix(_COMMIT).decode("ascii", "replace")
+        elif head.startswith(b":"):
+            # ":old-mode new-mode old-object new-object status", and the path as the next piece.
+            _, _, _, blob, status = head.decode("ascii", "replace").split(" ")
+            path = next(pieces, b"").decode("utf-8", "surrogateescape")
+            yield Touch(
+                commit=commit,
+                path=path.removeprefix(where),
+                blob="" if status == "D" else blob,
+                added=status == "A",
+            )
+
+
+def list_blobs(folder: str, commit: str, path: str) -> dict[str, str]:
+    """The files below `path` in a commit: path, relative to `folder`, to object, as hex.
+
+    Raises:
+        FailureError: git refused, or is not there.
+    """
+    data = _run(folder, "ls-tree", "-r", "-z", commit, "--", path)
+    found = {}
+    for line in filter(None, data.split(b"\0")):
+        facts, _, name = line.partition(b"\t")
+        found[name.decode("utf-8", "surrogateescape")] = facts.split(b" ")[2].decode("ascii")
+    return found
+
+
+def read_blob(folder: str, commit: str, path: str) -> bytes | None:
+    """A file as a commit has it, None where it has none of that name.
+
+    Args:
+        folder: of the work tree.
+        commit: hex.
+        path: relative to `folder`.
+
+    Raises:
+        FailureError: git refused, or is not there.
+    """
+    blob = list_blobs(folder, commit, path).get(path)
+    return None if blob is None else _run(folder, "cat-file", "blob", blob)
+
+
+def blob_id(data: bytes, like: str) -> str:
+    """What git calls a file with these bytes, in a repository with names such as `like`."""
+    hasher = hashlib.sha256() if len(like) == 64 else hashlib.sha1(usedforsecurity=False)
+    hasher.update(b"blob %d\0" % len(data))
+    hasher.update(data)
+    return hasher.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class GitTag:
+    """A tag of the repository."""
+
+    name: str
+    commit: str
+    """Hex; that which the tag leads to."""
+    annotated: bool
+    time: int
+    """When it was made, in seconds since 1970; 0 for one that is not annotated."""
+
+
+def list_tags(folder: str, start: str) -> list[GitTag]:
+    """The tags whose names begin with `start`, by name.
+
+    Raises:
+        FailureError: git refused, or is not there.
+    """
+    form = "%(refname:strip=2)%00%(objectname)%00%(*objectname)%00%(taggerdate:unix)"
+    found = []
+    for line in _run(folder, "for-each-ref", f"--format={form}", "refs/tags").splitlines():
+        name, own, target, time = line.decode("utf-8", "surrogateescape").split("\0")
+        if name.startswith(start):
+            found.append(GitTag(name, target or own, bool(target), int(time or 0)))
+    return found
+
+
+def create_tag(folder: str, name: str, commit: str, message: str) -> None:
+    """Make an annotated tag.
+
+    Raises:
+        FailureError: git refused: a tag of that name is there, or it does not know who you are.
+    """
+    _run(folder, "tag", "--annotate", "--message", message, "--end-of-options", name, commit)
 
 
 def commits_of_refs(folder: str) -> list[str]:
@@ -45,7 +253,7 @@ def commits_of_refs(folder: str) -> list[str]:
     # A tag may name a tag or a file: `*` follows the first, and the type tells the second.
     tag, other = "%(*objecttype) %(*objectname)", "%(objecttype) %(objectname)"
     form = f"%(if)%(*objectname)%(then){tag}%(else){other}%(end)"
-    lines = _git(folder, "for-each-ref", f"--format={form}").decode().splitlines()
+    lines = _run(folder, "for-each-ref", f"--format={form}").decode().splitlines()
     found = [line.partition(" ")[2] for line in lines if line.startswith("commit ")]
     head = head_commit(folder)  # detached, it may be in no ref
     return list(dict.fromkeys([*found, *([head] if head else [])]))
@@ -65,23 +273,42 @@ def blobs_of_refs(folder: str, below: str, name: str) -> Iterator[bytes]:
     """
     seen: set[str] = set()
     for commit in commits_of_refs(folder):
-        listing = _git(folder, "ls-tree", "-r", "-z", commit, "--", below)
+        listing = _run(folder, "ls-tree", "-r", "-z", commit, "--", below)
         for line in listing.split(b"\0"):
             head, _, path = line.partition(b"\t")
             blob = head.split()[2].decode() if path else ""
             if path.rpartition(b"/")[2] == name.encode() and blob not in seen:
                 seen.add(blob)
-                yield _git(folder, "cat-file", "blob", blob)
+                yield _run(folder, "cat-file", "blob", blob)
 
 
-def _git(folder: str, *arguments: str | bytes) -> bytes:
+def _text(folder: str, *arguments: str) -> str:
+    return _run(folder, *arguments).decode("utf-8", "surrogateescape")
+
+
+def _run(folder: str, *arguments: str) -> bytes:
+    done = _call(folder, *arguments)
+    if done.returncode:
+        raise _refused(arguments, done.stderr)
+    return done.stdout
+
+
+def _call(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    command = ["git", "-C", folder, *arguments]
+    environment = {**os.environ, "LC_ALL": "C"}  # what it says is read
     try:
-        done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, check=False)
+        return subprocess.run(command, capture_output=True, check=False, env=environment)
     except OSError as error:
         raise FailureError(
-            f"git cannot be run: {error.strerror}", hint="install git, or add it to PATH"
-        ) from error
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"]
-        raise FailureError(f"git refused: {safe(said[-1])}", hint="`git fsck` shows more")
-    return done.stdout
+            f"git cannot be run: {error.strerror}", hint="install git, and have it in PATH"
+        ) from None
+
+
+def _refused(arguments: tuple[str, ...], stderr: bytes) -> FailureError:
+    lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it says nothing"]
+    # The reason stands in the first line that says so; advice stands around it.
+    told = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0])
+    reason = told.removeprefix("fatal:").removeprefix("error:").strip()
+    return FailureError(
+        f"git refused: {safe(reason, limit=500)}", hint=f"`git {arguments[0]}` shows more"
+    )

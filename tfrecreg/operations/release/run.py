@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
-import getpass
 import platform
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,29 +15,34 @@ from tfrecreg.errors import ConflictError, RefusedError, UsageError
 from tfrecreg.manifest import (
     MANIFEST_NAME,
     Change,
-    FileEntry,
     Manifest,
     Parent,
     Provenance,
     Release,
-    ShardEntry,
     render_manifest,
     seal,
 )
+from tfrecreg.manifest.adopted import remake_command
 from tfrecreg.operations.builds.remember import raw_changed, recall
-from tfrecreg.operations.check import CheckOptions, Report, check_target, reference_target
+from tfrecreg.operations.check import (
+    CheckOptions,
+    Report,
+    check_target,
+    reference_target,
+    scan_cache,
+)
+from tfrecreg.operations.diff import classify
+from tfrecreg.operations.people import now, user
 from tfrecreg.operations.progress import SILENT, Progress
-from tfrecreg.operations.release.change import classify
+from tfrecreg.operations.release.number import choose_number
 from tfrecreg.reference import Version, parse_version
-from tfrecreg.registry import Registry, layout, resolve
+from tfrecreg.registry import Registry, Resolved, layout, resolve
 from tfrecreg.registry.lock import locked
 from tfrecreg.tracking import dvc, git
 
 __all__ = ["ReleaseRequest", "ReleaseResult", "release"]
 
 Level = Literal["auto", "patch", "minor", "major"]
-
-_RANK = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,8 @@ def release(
     Raises:
         UsageError: no such build, a bad number, or raw data that changed since the build.
         ConflictError: the number exists with other content.
-        RefusedError: the gate fails, or the number understates the change.
+        RefusedError: the gate fails, the number understates the change (REG001), or a release
+            above it was made without it (REG005).
         FailureError: DVC, a plugin or the disk failed.
     """
     with locked(registry, request.name, lambda: progress.note("waiting for another command")):
@@ -96,24 +99,27 @@ def release(
         if schema is None or blake3(schema.encode("utf-8")).hexdigest() != build.schema.blake3:
             raise UsageError(
                 f"`{resolved.schema_path}` is not the schema that `{request.name}` was built with",
-                hint=f"tfrecreg build {request.name}",
+                hint=remake_command(build),
             )
         version = parse_version(request.version) if request.version is not None else None
         versions = registry.versions(request.name)
         if version is not None and version in versions:
             return _exists(registry, request.name, version, build)
         parent = _parent(registry, request.name, versions, version)
-        change = classify(parent, build, _index_reader(registry, request.name))
-        if version is None and parent is not None and change.level == "patch":
-            same = _same_as(registry, request, parent, build)
+        before = parent.manifest if parent is not None else None
+        change, hint = classify(parent, resolved, progress)
+        if version is None and before is not None and change.level == "patch":
+            same = _same_as(registry, request, before, build)
             if same is not None:
                 return same
-        version = _number(request, version, parent, change)
+        version = choose_number(request.name, version, request.bump, before, change, versions, hint)
+        if hint:
+            progress.note(f"the number might be smaller if more were known: {hint}")
         _raw_is_unchanged(registry, request.name, build)
         report = _judge(registry, request.name, engine or LocalEngine(1), progress)
         kept = _keep_bytes(registry, request.name, version, build, progress)
         _keep_indexes(registry, request.name, build)
-        manifest = _released(registry, request, version, parent, change, build, kept)
+        manifest = _released(registry, request, version, before, change, build, kept)
         if not _commit(registry, manifest, version, schema):
             return _exists(registry, request.name, version, build)
         return ReleaseResult(
@@ -152,7 +158,7 @@ def _same_as(
 
 def _parent(
     registry: Registry, name: str, versions: list[Version], version: Version | None
-) -> Manifest | None:
+) -> Resolved | None:
     """The release that comes before: the newest, or the newest below the number asked for.
 
     Raises:
@@ -164,38 +170,7 @@ def _parent(
             f"`{version}` is below the first release of `{name}`, which is {versions[0]}",
             hint=f"tfrecreg release {name} --bump auto takes the next number",
         )
-    return registry.release_manifest(name, below[-1]) if below else None
-
-
-def _number(
-    request: ReleaseRequest, version: Version | None, parent: Manifest | None, change: Change
-) -> Version:
-    """The number, which must not say less than what changed.
-
-    Raises:
-        RefusedError: it does.
-    """
-    if parent is None or parent.release is None:
-        return version or Version(1, 0, 0)
-    before = parse_version(parent.release.version)
-    level = change.level if request.bump == "auto" else request.bump
-    if version is None:
-        version = before.bump(level)  # type: ignore[arg-type]  # "initial" has no parent
-    said = _step(before, version)
-    if _RANK[said] < _RANK[change.level]:
-        reasons = "; ".join(change.reasons)
-        raise RefusedError(
-            f"`{version}` understates the change since {before}: it is {change.level}, "
-            f"not {said}: {reasons}",
-            hint=f"the smallest legal number is {before.bump(change.level)}",  # type: ignore[arg-type]  # as above
-        )
-    return version
-
-
-def _step(before: Version, after: Version) -> Literal["patch", "minor", "major"]:
-    if after.major != before.major:
-        return "major"
-    return "minor" if after.minor != before.minor else "patch"
+    return resolve(registry, f"{name}@{below[-1]}") if below else None
 
 
 def _raw_is_unchanged(registry: Registry, name: str, build: Manifest) -> None:
@@ -210,7 +185,15 @@ def _raw_is_unchanged(registry: Registry, name: str, build: Manifest) -> None:
 
 def _judge(registry: Registry, name: str, engine: Engine, progress: Progress) -> Report:
     target = reference_target(resolve(registry, name), schema=None, raw=None)
-    report = check_target(target, registry.config, CheckOptions(), engine=engine, progress=progress)
+    report = check_target(
+        target,
+        registry.config,
+        CheckOptions(),
+        engine=engine,
+        progress=progress,
+        # What it sees is the last word: nothing that was remembered may contradict it.
+        cache=scan_cache(registry, reuse=False),
+    )
     if report.status != "pass":
         first = report.findings[0].message if report.findings else report.errors[0]
         raise RefusedError(
@@ -228,6 +211,9 @@ def _keep_bytes(
     folder = layout.build_folder(name)
     root = registry.storage.root
     if dvc.initialised(root) and dvc.available():
+        made = dvc.out_hash(root, folder)
+        if made is not None:
+            return made  # a stage of a pipeline makes it, and DVC has it
         progress.note(f"dvc add {folder}")
         return dvc.track(root, folder)
     copy = layout.version_folder(name, version)
@@ -238,28 +224,6 @@ def _keep_bytes(
     registry.storage.replace_dir(stage, copy)
     registry.storage.remove(stage)
     return None
-
-
-def _index_reader(
-    registry: Registry, name: str
-) -> Callable[[Manifest, ShardEntry, FileEntry], bytes | None]:
-    """Finds an index in the build, or among those that were kept of earlier releases."""
-
-    def read(manifest: Manifest, shard: ShardEntry, entry: FileEntry) -> bytes | None:
-        places = [layout.cached_index(entry.blake3)]
-        if manifest.release is None:
-            places.append(f"{layout.build_folder(name)}/{shard.index}")
-        else:
-            version = parse_version(manifest.release.version)
-            places.append(f"{layout.version_folder(name, version)}/{shard.index}")
-        for place in places:
-            if registry.storage.stat(place) is not None:
-                data = registry.storage.read(place, limit=1 << 34)
-                if blake3(data).hexdigest() == entry.blake3:
-                    return data
-        return None
-
-    return read
 
 
 def _keep_indexes(registry: Registry, name: str, build: Manifest) -> None:
@@ -287,7 +251,6 @@ def _released(
         if parent is not None and parent.release is not None
         else None
     )
-    now = datetime.datetime.now(datetime.timezone.utc)
     return seal(
         replace(
             build,
@@ -299,8 +262,8 @@ def _released(
                 dvc=dvc_hash,
             ),
             provenance=Provenance(
-                created=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-                by=_user(),
+                created=now(),
+                by=user(),
                 host=platform.node(),
                 tfrecreg=__version__,
                 python=platform.python_version(),
@@ -309,13 +272,6 @@ def _released(
             ),
         )
     )
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a user id that has no name, as in containers
-        return ""
 
 
 def _commit(registry: Registry, manifest: Manifest, version: Version, schema: str) -> bool:
@@ -338,6 +294,7 @@ def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...
         return ()
     paths = [layout.release_folder(name, version), registry.schema_path(name), "tfrecreg.toml"]
     pointer = dvc.pointer(layout.build_folder(name))
-    if registry.storage.stat(pointer) is not None:
-        paths.append(pointer)
+    # Where no stage of a pipeline makes the build, a pointer of its own names the bytes.
+    known = (each for each in (pointer, dvc.LOCK_NAME) if registry.storage.stat(each) is not None)
+    paths += list(known)[:1]
     return (f"git add {' '.join(paths)}", f"git commit -m 'Release {name}@{version}'")

@@ -1,0 +1,130 @@
+"""Where DVC keeps the bytes of the parent, its cache is where its records are read."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from diff_support import example, put_build
+from git_support import start
+
+pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
+
+from tfrecreg.example import encode, int64_feature
+from tfrecreg.operations.adopt import AdoptRequest, adopt
+from tfrecreg.operations.diff import diff
+from tfrecreg.operations.init import init
+from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.records import frame
+from tfrecreg.registry import open_registry, resolve
+from tfrecreg.tracking import dvc
+
+
+def put_shard(path: Path, **more: object) -> Path:
+    """Records of another tool, each with its own `id`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        for number in range(20):
+            payload = encode({**example(number, id=int64_feature(number)), **more})  # type: ignore[dict-item]
+            head, foot = frame(payload)
+            file.write(head + payload + foot)
+    return path
+
+
+def take(root: Path, path: Path) -> None:
+    adopt(open_registry(root), AdoptRequest(name="d", paths=(str(path),), key="id"))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A registry in git and DVC, with `d` released as 1.0.0 and built anew with a feature more."""
+    root = start(tmp_path / "root")
+    init(root)
+    take(root, put_shard(tmp_path / "one/train-00000-of-00001.tfrecord"))
+    schema = root / "schemas/d.pbtxt"
+    released = release(open_registry(root), ReleaseRequest(name="d", version="1.0.0"))
+    assert released.manifest.release is not None
+    assert released.manifest.release.dvc is not None
+    schema.write_text(schema.read_text() + 'feature { name: "width" type: INT }\n')
+    shard = tmp_path / "two/train-00000-of-00001.tfrecord"
+    take(root, put_shard(shard, width=int64_feature(28)))
+    return root
+
+
+def test_added_features_are_minor_though_the_parent_is_in_the_cache_alone(root: Path) -> None:
+    assert resolve(open_registry(root), "d@1.0.0").folder is None
+    result = diff("d@1.0.0", "d", registry=root)
+    assert (result.compared, result.unread) == (20, 0)
+    made = release(open_registry(root), ReleaseRequest(name="d"))
+    assert str(made.version) == "1.1.0"
+    assert made.change.reasons[0] == "the feature `width` was added to 20 examples"
+
+
+def test_without_the_cache_the_number_is_the_safe_one_and_says_why(root: Path) -> None:
+    shutil.rmtree(root / ".dvc/cache")
+    assert diff("d@1.0.0", "d", registry=root).hint == "`tfrecreg pull d@1.0.0` brings them"
+    made = release(open_registry(root), ReleaseRequest(name="d"))
+    assert str(made.version) == "2.0.0"
+    assert made.change.reasons[:2] == [
+        "20 examples of the split `train` were changed",
+        "whether they only gained features cannot be told: "
+        "the bytes of `d@1.0.0` are not on this machine",
+    ]
+
+
+def test_a_damaged_object_of_the_cache_is_told(root: Path) -> None:
+    kept = dvc.cached_files(str(root), str(_hash(root)))
+    shard = Path(
+        next(place for path, place in kept.items() if path.endswith(".tfrecord-00000-of-00001"))
+    )
+    data = bytearray(shard.read_bytes())
+    data[200] ^= 1
+    shard.chmod(0o644)
+    shard.write_bytes(bytes(data))
+    result = diff("d@1.0.0", "d", registry=root)
+    assert (result.compared, result.unread) == (19, 1)
+    assert " of d@1.0.0`, at byte " in result.unread_reason
+
+
+def _hash(root: Path) -> str | None:
+    release_ = resolve(open_registry(root), "d@1.0.0").manifest.release
+    return release_.dvc if release_ is not None else None
+
+
+def test_a_folder_that_the_cache_has_not_has_no_files(root: Path) -> None:
+    assert dvc.cached_files(str(root), "0" * 32 + ".dir") == {}
+
+
+def test_files_of_dvc_say_which_folder_they_are_of() -> None:
+    pointer = b"outs:\n- md5: abc.dir\n  size: 6\n  nfiles: 2\n  hash: md5\n  path: mnist\n"
+    assert dvc.tracked_hash(pointer, "data/mnist.dvc", "data/mnist") == "abc.dir"
+    assert dvc.tracked_hash(pointer, "data/mnist.dvc", "data/other") is None
+    lock = b"stages:\n  a:\n    outs:\n    - {path: data/mnist, md5: def.dir}\n"
+    assert dvc.tracked_hash(lock, "dvc.lock", "data/mnist") == "def.dir"
+    assert dvc.tracked_hash(lock, "data/mnist.dvc", "data/mnist") is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xff",
+        b"[1]",
+        b"{",
+        b"outs: 5",
+        b"outs: [5, {path: 7}]",
+        b"stages: 3",
+        b"stages: {a: 5, b: {outs: 6}}",
+        b"outs: [{path: mnist}]",
+        b"outs: [{path: mnist, md5: 5}]",
+    ],
+)
+def test_what_is_no_file_of_dvcs_says_nothing(data: bytes) -> None:
+    for where in ("data/mnist.dvc", "dvc.lock"):
+        assert dvc.tracked_hash(data, where, "data/mnist") is None
+
+
+def test_a_build_is_in_its_folder_and_not_in_the_cache(root: Path) -> None:
+    put_build(root, {"train": [{"q": example(1)}]}, name="other")
+    assert diff("other", "other", registry=root).same

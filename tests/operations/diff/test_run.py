@@ -1,0 +1,497 @@
+"""What became of examples, features and labels, and which number that asks for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from diff_support import SCHEMA, example, put_build, put_release, side
+from tests_support import flip, tree
+
+from tfrecreg.errors import ManifestError, UsageError
+from tfrecreg.example import bytes_feature, encode, float_feature, int64_feature
+from tfrecreg.manifest import parse_manifest, render_manifest, seal
+from tfrecreg.operations.diff import diff
+from tfrecreg.operations.diff.run import classify
+from tfrecreg.registry import open_registry, resolve
+
+TWO = {"train": [{"a": example(1), "b": example(2)}], "test": [{"a": example(9)}]}
+
+
+def keys(result, kind: str) -> list[str]:
+    return [each.key for each in result.examples.get(kind, ())]
+
+
+def test_nothing_differs(compare) -> None:
+    result = compare(TWO, TWO)
+    assert result.same
+    assert result.order == "same"
+    assert set(result.totals.values()) == {0}
+    assert (result.change.level, result.version) == ("patch", "1.0.1")
+    assert result.change.reasons == ["the same examples in the same order"]
+    assert (result.shards.kept, result.shards.new, result.shards.gone) == (2, 0, 0)
+
+
+def test_examples_were_added(compare) -> None:
+    result = compare(TWO, {**TWO, "train": [*TWO["train"], {"c": example(3)}]})
+    assert keys(result, "added") == ["c"]
+    assert (result.change.level, result.version) == ("minor", "1.1.0")
+    assert result.change.reasons == ["1 example was added to the split `train`"]
+    assert (result.shards.kept, result.shards.new, result.shards.gone) == (2, 1, 0)
+    split = next(each for each in result.splits if each.name == "train")
+    assert (split.records_before, split.records_after, split.added) == (2, 3, 1)
+    assert not result.same
+
+
+def test_a_split_was_added(compare) -> None:
+    result = compare(TWO, {**TWO, "validation": [{"v": example(30), "w": example(31)}]})
+    assert result.change.level == "minor"
+    assert result.change.reasons == ["the split `validation` is new: 2 examples"]
+    (split,) = (each for each in result.splits if each.name == "validation")
+    assert (split.records_before, split.records_after, split.added) == (None, 2, 2)
+
+
+def test_an_example_is_gone(compare) -> None:
+    result = compare(TWO, {**TWO, "train": [{"a": example(1)}]})
+    assert keys(result, "removed") == ["b"]
+    assert (result.change.level, result.version) == ("major", "2.0.0")
+    assert result.change.reasons == ["1 example of the split `train` is gone"]
+
+
+def test_a_split_is_gone(compare) -> None:
+    result = compare(TWO, {"train": TWO["train"]})
+    assert keys(result, "removed") == ["a"]
+    assert result.change.level == "major"
+    assert result.change.reasons == ["the split `test` is gone"]
+    (split,) = (each for each in result.splits if each.name == "test")
+    assert (split.records_before, split.records_after) == (1, None)
+
+
+def test_an_example_changed_and_its_features_are_named(compare) -> None:
+    changed = example(2, label=int64_feature(7))
+    result = compare(TWO, {**TWO, "train": [{"a": example(1), "b": changed}]})
+    (found,) = result.examples["changed"]
+    assert (found.key, found.split, found.shard) == (
+        "b",
+        "train",
+        "d-train.tfrecord-00000-of-00001",
+    )
+    assert (found.record, found.features_changed) == (1, ("label",))
+    assert found.labels == (("label", "2", "7"),)
+    assert {name: each.changed for name, each in result.features.items()} == {"label": 1}
+    assert result.change.level == "major"
+    assert result.change.reasons == ["1 example of the split `train` was changed in `label`"]
+
+
+def test_labels_that_changed_are_counted_with_the_names_of_their_classes(compare) -> None:
+    before = {"train": [{str(n): example(n) for n in range(9)}]}
+    after = {"train": [{str(n): example(n, label=int64_feature(1)) for n in range(9)}]}
+    names = {"label": ["cat", "dog", "2"]}
+    result = compare(before, after, labels=names, first_labels=names)
+    assert [(each.before, each.after, each.count) for each in result.labels] == [
+        ("0 (cat)", "1 (dog)", 3),
+        ("2", "1 (dog)", 3),
+    ]
+    assert result.totals["changed"] == 6
+
+
+def test_numbers_that_are_classes_by_the_schema_are_labels(compare) -> None:
+    schema = SCHEMA + (
+        'feature { name: "animal" type: INT int_domain { min: 0 max: 9 is_categorical: true } }\n'
+        'feature { name: "age" type: INT int_domain { min: 0 max: 9 } }\n'
+    )
+    one, other = ({"animal": int64_feature(n), "age": int64_feature(n)} for n in (4, 5))
+    before, after = ({"train": [{"a": example(1, **each)}]} for each in (one, other))
+    result = compare(before, after, schema=schema, first_schema=schema)
+    assert [(each.feature, each.before, each.after) for each in result.labels] == [
+        ("animal", "4", "5")
+    ]
+
+
+def test_a_label_with_several_values_is_told_by_their_number(compare) -> None:
+    before = {"train": [{"a": example(1, label=int64_feature([1, 2]))}]}
+    result = compare(before, {"train": [{"a": example(1, label=int64_feature([1, 2, 3]))}]})
+    assert result.examples["changed"][0].labels == (("label", "(2 values)", "(3 values)"),)
+
+
+def test_features_that_were_added_are_minor_where_nothing_else_changed(compare) -> None:
+    more = {"width": int64_feature(28)}
+    after = {"train": [{"a": example(1, **more), "b": example(2, **more)}], "test": TWO["test"]}
+    result = compare(TWO, after)
+    assert result.totals["changed"] == 2
+    assert result.features["width"].added == 2
+    assert (result.change.level, result.version) == ("minor", "1.1.0")
+    assert result.change.reasons == ["the feature `width` was added to 2 examples"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"label": int64_feature(5), "width": int64_feature(1)},
+        {"label": float_feature(2.0), "width": int64_feature(1)},
+        {"image/encoded": bytes_feature(b"other"), "width": int64_feature(1)},
+    ],
+    ids=["value", "kind", "picture"],
+)
+def test_features_that_were_added_beside_a_change_are_major(compare, other) -> None:
+    after = {**TWO, "train": [{"a": example(1, width=int64_feature(1)), "b": example(2, **other)}]}
+    result = compare(TWO, after)
+    assert result.change.level == "major"
+    assert result.features["width"].added == 2
+
+
+def test_a_feature_that_was_removed_is_major(compare) -> None:
+    after = {**TWO, "train": [{"a": example(1), "b": {"label": int64_feature(2)}}]}
+    result = compare(TWO, after)
+    assert result.examples["changed"][0].features_removed == ("image/encoded",)
+    assert result.change.level == "major"
+    assert result.change.reasons == [
+        "1 example of the split `train` was changed in `image/encoded`"
+    ]
+
+
+def test_without_the_bytes_of_the_first_side_the_number_is_the_safe_one(compare) -> None:
+    more = {"width": int64_feature(28)}
+    after = {"train": [{"a": example(1, **more), "b": example(2, **more)}], "test": TWO["test"]}
+    result = compare(TWO, after, keep_bytes=False)
+    assert (result.compared, result.unread) == (0, 2)
+    assert result.unread_reason == "the bytes of `d@1.0.0` are not on this machine"
+    assert result.change.level == "major"
+    assert result.change.reasons == [
+        "2 examples of the split `train` were changed",
+        "whether they only gained features cannot be told: "
+        "the bytes of `d@1.0.0` are not on this machine",
+    ]
+    assert result.examples["changed"][0].features_changed == ()
+
+
+def test_what_is_in_a_shard_of_its_own_needs_no_index_of_the_first_side(compare) -> None:
+    after = {**TWO, "train": [*TWO["train"], {"c": example(3)}]}
+    # The shard's name says of how many it is one, so its index has another name and the same bytes.
+    result = compare(TWO, after, keep_bytes=False, keep_indexes=False)
+    assert result.change.level == "minor"
+    assert keys(result, "added") == ["c"]
+
+
+def test_a_rewritten_shard_whose_old_index_is_gone_is_unknown(compare) -> None:
+    rewritten = {**TWO, "train": [{"a": example(1), "b": example(2), "c": example(3)}]}
+    result = compare(TWO, rewritten, keep_bytes=False, keep_indexes=False)
+    assert result.change.level == "major"
+    assert result.change.reasons == [
+        "the indexes of the split `train` are not here to show that nothing was lost"
+    ]
+    assert result.change.counts is None
+    known = {split.name: split.known for split in result.splits}
+    assert known == {"test": True, "train": False}
+    assert set(result.totals.values()) == {0}
+
+
+def test_an_example_that_moved_to_another_split_is_told_by_its_record(compare) -> None:
+    after = {"train": [{"a": example(1)}], "test": [{"a": example(9), "z": example(2)}]}
+    result = compare(TWO, after)
+    (moved,) = result.examples["moved"]
+    assert (moved.from_split, moved.split, moved.from_key, moved.key) == ("train", "test", "b", "z")
+    assert result.totals["removed"] == result.totals["added"] == 0
+    assert result.change.reasons == ["1 example moved from the split `train` to `test`"]
+    assert result.change.level == "major"
+    by_name = {split.name: (split.moved_in, split.moved_out) for split in result.splits}
+    assert by_name == {"test": (1, 0), "train": (0, 1)}
+
+
+def test_an_example_that_moved_and_changed_is_told_by_its_key(compare) -> None:
+    changed = example(2, label=int64_feature(7))
+    after = {"train": [{"a": example(1)}], "test": [{"a": example(9), "b": changed}]}
+    result = compare(TWO, after)
+    (moved,) = result.examples["moved"]
+    assert (moved.from_split, moved.split, moved.key) == ("train", "test", "b")
+    assert moved.features_changed == ("label",)
+    assert result.change.reasons == ["1 example moved from the split `train` to `test`"]
+
+
+def test_an_example_whose_key_and_record_changed_is_told_by_its_picture(compare) -> None:
+    other = example(2, label=int64_feature(0), name=bytes_feature("test/b.png"))
+    after = {"train": [{"a": example(1)}], "test": [{"a": example(9), "test/b": other}]}
+    result = compare(TWO, after)
+    (moved,) = result.examples["moved"]
+    assert (moved.from_split, moved.from_key) == ("train", "b")
+    assert (moved.split, moved.key) == ("test", "test/b")
+    assert (moved.features_added, moved.features_changed) == (("name",), ("label",))
+    assert result.totals["removed"] == result.totals["added"] == 0
+
+
+def test_one_key_in_two_splits_is_two_examples_where_the_pictures_differ(compare) -> None:
+    """Keys that are positions are in every split: what left one did not come to the other."""
+    before = {"train": [{"0": example(1), "1": example(2)}], "test": [{"0": example(8)}]}
+    after = {"train": [{"0": example(1)}], "test": [{"0": example(8), "1": example(7)}]}
+    result = compare(before, after)
+    assert result.totals["moved"] == 0
+    assert keys(result, "removed") == ["1"]
+    assert keys(result, "added") == ["1"]
+
+
+def test_without_bytes_a_key_in_two_splits_is_one_example(compare) -> None:
+    before = {"train": [{"0": example(1), "1": example(2)}], "test": [{"0": example(8)}]}
+    after = {"train": [{"0": example(1)}], "test": [{"0": example(8), "1": example(7)}]}
+    assert compare(before, after, keep_bytes=False).totals["moved"] == 1
+
+
+def test_keys_that_are_positions_do_not_make_changes(compare) -> None:
+    """As in MNIST's files: one is taken away at the front, and all that follow move up."""
+    before = {"train": [{str(n): example(n) for n in range(5)}]}
+    after = {"train": [{str(n): example(n + 1) for n in range(4)}]}
+    result = compare(before, after)
+    assert (result.totals["removed"], result.totals["changed"]) == (1, 0)
+    assert result.totals["renamed"] == 4
+    assert result.change.reasons == ["1 example of the split `train` is gone"]
+    assert [(each.from_key, each.key) for each in result.examples["renamed"]][:2] == [
+        ("1", "0"),
+        ("2", "1"),
+    ]
+
+
+def test_the_same_picture_under_another_key_in_the_same_split_is_renamed(compare) -> None:
+    other = example(2, label=int64_feature(0))
+    result = compare(TWO, {**TWO, "train": [{"a": example(1), "c": other}]})
+    (renamed,) = result.examples["renamed"]
+    assert (renamed.from_key, renamed.key, renamed.features_changed) == ("b", "c", ("label",))
+    assert result.change.level == "major"
+    assert result.change.reasons == ["1 example of the split `train` was changed, key and record"]
+
+
+def test_examples_that_occur_twice_are_counted(compare) -> None:
+    before = {"train": [{"a": example(1), "b": example(1), "c": example(1)}]}
+    result = compare(before, {"train": [{"a": example(1), "x": example(1)}]})
+    assert (result.totals["removed"], result.totals["renamed"], result.totals["added"]) == (1, 1, 0)
+
+
+def test_only_the_order_changed_and_it_says_so(compare) -> None:
+    result = compare(TWO, {**TWO, "train": [{"b": example(2), "a": example(1)}]})
+    assert result.order == "other"
+    assert (result.change.level, result.version) == ("patch", "1.0.1")
+    assert result.change.reasons == ["only the order changed: the same examples in another order"]
+    assert not result.same
+
+
+def test_another_layout_in_the_same_order_is_no_other_order(compare) -> None:
+    result = compare(TWO, {**TWO, "train": [{"a": example(1)}, {"b": example(2)}]})
+    assert result.order == "same"
+    assert result.change.reasons == ["the same examples in another layout (3 shards)"]
+
+
+def test_another_compression_keeps_content_and_order(compare) -> None:
+    result = compare(TWO, TWO, compressed=True)
+    assert result.order == "same"
+    assert result.change.reasons == ["the same examples in the same order, compression gzip"]
+    shards = result.shards
+    assert (shards.kept, shards.recoded, shards.new, shards.gone) == (0, 2, 0, 0)
+    assert not result.same
+
+
+def test_the_order_is_not_known_where_an_index_is_gone(compare) -> None:
+    after = {**TWO, "train": [{"b": example(2), "a": example(1)}]}
+    result = compare(TWO, after, keep_bytes=False, keep_indexes=False)
+    assert (result.order, result.change.level) == ("unknown", "patch")
+    assert "perhaps in another order" in result.change.reasons[0]
+
+
+def test_records_of_gzip_shards_are_compared(compare) -> None:
+    after = {**TWO, "train": [{"a": example(1), "b": example(2, label=int64_feature(9))}]}
+    result = compare(TWO, after, compressed=True, first_compressed=True)
+    assert result.features["label"].changed == 1
+
+
+def test_payloads_that_are_no_examples_differ_as_a_whole(compare) -> None:
+    before = {"train": [{"a": b"\xff\xfe", "b": b"\xff\xfd"}]}
+    result = compare(before, {"train": [{"a": b"\xff\xfe", "b": b"\xff\xff"}]})
+    assert result.examples["changed"][0].features_changed == ("",)
+    assert result.change.level == "major"
+    assert result.change.reasons == [
+        "1 example of the split `train` was changed, some of which are no `tf.train.Example`"
+    ]
+
+
+def test_an_example_with_fields_that_no_example_has_is_no_superset(compare) -> None:
+    strange = encode(example(2, width=int64_feature(1))) + b"\x12\x00"
+    result = compare(TWO, {**TWO, "train": [{"a": example(1), "b": strange}]})
+    assert result.change.level == "major"
+
+
+def test_names_of_classes_and_the_schema_are_told_and_ask_for_no_number(compare) -> None:
+    result = compare(
+        TWO,
+        TWO,
+        labels={"label": ["cat", "dog", "cow"]},
+        first_labels={"label": ["cat", "cow", "dog"]},
+        schema=SCHEMA.replace("type: INT", "type: INT presence { min_count: 1 }"),
+    )
+    assert result.change.level == "patch"
+    assert result.change.reasons[1:] == [
+        "the names of the classes of `label` were changed",
+        "the schema's text was changed",
+    ]
+    assert [(each.name, each.field) for each in result.schema or ()] == [
+        ("label", "presence.min_count")
+    ]
+
+
+def test_classes_that_were_added_are_told(compare) -> None:
+    more = {"label": ["cat", "dog"]}
+    result = compare(TWO, TWO, labels=more, first_labels={"label": ["cat"]})
+    assert result.change.reasons[1:] == ["`label` has 1 class more"]
+
+
+def test_a_schema_that_does_not_parse_is_not_compared(compare) -> None:
+    result = compare(TWO, TWO, schema="feature {")
+    assert result.schema is None
+
+
+def test_the_first_twenty_are_shown_and_all_can_be_listed(compare) -> None:
+    after = {**TWO, "train": [*TWO["train"], {f"n{n:03d}": example(100 + n) for n in range(50)}]}
+    result = compare(TWO, after)
+    assert keys(result, "added") == [f"n{n:03d}" for n in range(20)]
+    assert [each.key for each in result.records()] == [f"n{n:03d}" for n in range(50)]
+
+
+def test_a_damaged_record_is_not_compared_and_that_is_told(root, compare) -> None:
+    after = {**TWO, "train": [{"a": example(1), "b": example(2, width=int64_feature(1))}]}
+    compare(TWO, after)
+    flip(root / "versions/d/1.0.0/d-train.tfrecord-00000-of-00001", 75)
+    result = diff("d@1.0.0", "d", registry=root)
+    assert (result.compared, result.unread) == (0, 1)
+    assert "record 1 of `d-train.tfrecord-00000-of-00001`, at byte " in result.unread_reason
+    assert result.change.level == "major"
+    assert "1 example could not be compared: record 1 of " in result.change.reasons[1]
+
+
+def test_bytes_that_are_those_of_another_build_are_not_compared(root, compare) -> None:
+    """A shard of the same sizes and other records: the index says that they are others'."""
+    after = {**TWO, "train": [{"a": example(1), "b": example(2, width=int64_feature(1))}]}
+    compare(TWO, after)
+    shard = root / "versions/d/1.0.0/d-train.tfrecord-00000-of-00001"
+    put_build(root, {"train": [{"a": example(1), "b": example(5)}]}, name="other")
+    shard.write_bytes((root / "data/other/other-train.tfrecord-00000-of-00001").read_bytes())
+    result = diff("d@1.0.0", "d", registry=root)
+    assert result.unread == 1
+    assert "is not the one that its index is of" in result.unread_reason
+
+
+def test_two_datasets_can_be_compared_and_have_no_next_number(root, compare) -> None:
+    compare(TWO, TWO)
+    put_build(root, {"train": [{"a": example(1)}]}, name="other")
+    result = diff("d@1.0.0", "other", registry=root)
+    assert result.version is None
+    assert result.change.level == "major"
+
+
+def test_a_build_has_no_next_number(root, compare) -> None:
+    compare(TWO, TWO)
+    assert diff("d", "d@1.0.0", registry=root).version is None
+
+
+def test_comparing_writes_nothing(root, compare) -> None:
+    compare(TWO, {**TWO, "train": [{"a": example(1), "b": example(3)}]})
+    before = tree(root)
+    result = diff("d@1.0.0", "d", registry=root)
+    list(result.records())
+    assert tree(root) == before
+
+
+def test_the_document_is_json_and_has_what_the_result_has(compare) -> None:
+    after = {**TWO, "train": [{"a": example(1), "b": example(2, label=int64_feature(9))}]}
+    document = json.loads(json.dumps(compare(TWO, after).to_json()))
+    assert document["change"]["level"] == "major"
+    assert document["change"]["version"] == "2.0.0"
+    assert document["totals"] == {"removed": 0, "added": 0, "changed": 1, "moved": 0, "renamed": 0}
+    (example_,) = document["examples"]["changed"]
+    assert example_["labels"] == [{"feature": "label", "before": "2", "after": "9"}]
+    assert "from_key" not in example_
+
+
+def test_what_is_not_there_is_refused(root, compare) -> None:
+    compare(TWO, TWO)
+    with pytest.raises(UsageError, match=r"no release `d@3\.0\.0`"):
+        diff("d@3.0.0", "d", registry=root)
+    with pytest.raises(UsageError, match="no dataset `e`"):
+        diff("d", "e", registry=root)
+
+
+def test_a_damaged_manifest_is_refused(root, compare) -> None:
+    compare(TWO, TWO)
+    path = root / "registry/d/1.0.0/manifest.json"
+    path.write_bytes(path.read_bytes().replace(b'"records":2', b'"records":3', 1))
+    with pytest.raises(ManifestError, match="was changed after it was sealed"):
+        diff("d@1.0.0", "d", registry=root)
+
+
+def test_a_release_is_judged_as_the_diff_judges(root, compare) -> None:
+    more = {"width": int64_feature(28)}
+    cases = [
+        TWO,
+        {**TWO, "train": [*TWO["train"], {"c": example(3)}]},
+        {**TWO, "train": [{"a": example(1, **more), "b": example(2, **more)}]},
+        {**TWO, "train": [{"a": example(1)}]},
+        {**TWO, "train": [{"a": example(1), "c": example(2, label=int64_feature(0))}]},
+        {"train": [{"a": example(1)}], "test": [{"a": example(9), "z": example(2)}]},
+        {**TWO, "train": [{"b": example(2), "a": example(1)}]},
+    ]
+    compare(TWO, TWO)
+    for after in cases:
+        put_build(root, after)
+        registry = open_registry(root)
+        change = classify(resolve(registry, "d@1.0.0"), resolve(registry, "d")).change
+        shown = diff("d@1.0.0", "d", registry=root).change
+        assert (change.level, change.reasons) == (shown.level, shown.reasons)
+        assert change.counts == shown.counts
+
+
+def test_a_first_release_has_nothing_before_it(root) -> None:
+    put_build(root, TWO)
+    change = classify(None, resolve(open_registry(root), "d")).change
+    assert (change.level, change.reasons) == ("initial", ["the first release"])
+
+
+def test_one_loss_among_many_is_enough(root, monkeypatch) -> None:
+    """Of many examples that changed, a release reads until the first that lost something."""
+    monkeypatch.setattr("tfrecreg.operations.diff.run._FEW", 3)
+    before = {"train": [{str(n): example(n) for n in range(40)}]}
+    after = {"train": [{str(n): example(n, label=int64_feature(50 + n)) for n in range(40)}]}
+    put_build(root, before)
+    put_release(root, "1.0.0")
+    put_build(root, after)
+    registry = open_registry(root)
+    change = classify(resolve(registry, "d@1.0.0"), resolve(registry, "d")).change
+    assert change.level == "major"
+    # No feature is named: one example was seen, and says nothing of the others.
+    assert change.reasons == ["40 examples of the split `train` were changed"]
+
+
+def test_a_manifest_that_promises_too_many_records_takes_no_memory(root, compare) -> None:
+    after = {**TWO, "train": [{"a": example(1), "b": example(3)}]}
+    compare(TWO, after)
+    path = root / "data/d/manifest.json"
+    found = parse_manifest(path.read_bytes(), "it")
+    shards = [replace(each, records=2**50) for each in found.shards]
+    path.write_bytes(render_manifest(seal(replace(found, shards=shards))))
+    result = diff("d@1.0.0", "d", registry=root)
+    assert not any(split.known for split in result.splits if split.name == "train")
+    assert result.change.level == "major"
+
+
+def test_more_splits_than_rows_can_tell_apart_are_refused(root, compare) -> None:
+    compare(TWO, {**TWO, "train": [{"a": example(1)}]})
+    path = root / "data/d/manifest.json"
+    found = parse_manifest(path.read_bytes(), "it")
+    splits = [replace(found.splits[0], name=f"s{number}") for number in range(2**16 + 1)]
+    path.write_bytes(render_manifest(seal(replace(found, splits=splits))))
+    with pytest.raises(UsageError, match="splits, at most 65536 can be compared") as caught:
+        diff("d@1.0.0", "d", registry=root)
+    assert caught.value.hint
+
+
+def test_a_side_knows_where_its_bytes_are(root) -> None:
+    put_build(root, TWO)
+    put_release(root, "1.0.0")
+    put_build(root, {"train": [{"q": example(77)}]})
+    assert side(root, "d@1.0.0").folder == "versions/d/1.0.0"
+    assert side(root, "d").folder == "data/d"

@@ -1,0 +1,126 @@
+"""The number of a release: the smallest legal one, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from registry_support import manifest, put_build, put_release
+
+from tfrecreg.errors import RefusedError
+from tfrecreg.manifest import Change, Manifest
+from tfrecreg.operations.release.number import choose_number
+from tfrecreg.reference import Version
+
+
+def change(level: str, *reasons: str) -> Change:
+    return Change(level=level, reasons=list(reasons))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def parent(tmp_path: Path) -> Manifest:
+    return put_release(tmp_path, put_build(tmp_path, "m"), "1.2.3")
+
+
+def choose(parent: Manifest | None, level: str, **options) -> str:
+    version = options.pop("version", None)
+    settings = {
+        "name": "m",
+        "version": Version(*version) if version else None,
+        "bump": "auto",
+        "parent": parent,
+        "change": change(level, "this", "and that"),
+        "versions": [Version(1, 2, 3)],
+        **options,
+    }
+    return str(choose_number(**settings))
+
+
+@pytest.mark.parametrize(
+    ("level", "bump", "number"),
+    [
+        ("patch", "auto", "1.2.4"),
+        ("minor", "auto", "1.3.0"),
+        ("major", "auto", "2.0.0"),
+        ("patch", "minor", "1.3.0"),
+        ("patch", "major", "2.0.0"),
+        ("minor", "major", "2.0.0"),
+    ],
+)
+def test_it_counts_on_from_the_parent(parent: Manifest, level, bump, number) -> None:
+    assert choose(parent, level, bump=bump) == number
+
+
+@pytest.mark.parametrize(
+    ("level", "version"),
+    [("patch", (1, 2, 9)), ("minor", (1, 4, 7)), ("major", (3, 1, 4)), ("patch", (7, 0, 0))],
+)
+def test_a_number_that_says_more_is_taken(parent: Manifest, level, version) -> None:
+    assert choose(parent, level, version=version) == ".".join(map(str, version))
+
+
+@pytest.mark.parametrize(
+    ("level", "version", "said", "smallest"),
+    [
+        ("minor", (1, 2, 4), "patch", "1.3.0"),
+        ("major", (1, 2, 4), "patch", "2.0.0"),
+        ("major", (1, 3, 0), "minor", "2.0.0"),
+    ],
+)
+def test_a_number_that_says_less_is_refused(parent, level, version, said, smallest) -> None:
+    number = ".".join(map(str, version))
+    with pytest.raises(RefusedError) as caught:
+        choose(parent, level, version=version)
+    assert caught.value.exit_code == 1
+    assert caught.value.message == (
+        f"`{number}` understates the change since 1.2.3: it is {level}, not {said}: this; and that"
+    )
+    assert caught.value.hint == f"the smallest legal number is {smallest}"
+    (finding,) = caught.value.findings
+    assert (finding.code, finding.fingerprint) == ("REG001", f"REG001:m:::{number}")
+    assert finding.message == f"expected {smallest} or more"
+
+
+def test_what_would_tell_more_is_said(parent: Manifest) -> None:
+    with pytest.raises(RefusedError) as caught:
+        choose(parent, "major", bump="minor", hint="`tfrecreg pull m@1.2.3` brings them")
+    assert caught.value.hint == (
+        "the smallest legal number is 2.0.0; it might be smaller if more were known: "
+        "`tfrecreg pull m@1.2.3` brings them"
+    )
+
+
+def test_a_reason_from_the_data_is_escaped(parent: Manifest) -> None:
+    with pytest.raises(RefusedError) as caught:
+        choose(
+            parent, "major", bump="minor", change=change("major", "the split `\x1b[31m` is gone")
+        )
+    assert "\x1b" not in caught.value.message
+
+
+def test_a_number_below_another_one_may_add_nothing(parent: Manifest) -> None:
+    """1.4.0 was made without it, and would seem to hold it."""
+    versions = [Version(1, 2, 3), Version(1, 4, 0), Version(2, 0, 0)]
+    with pytest.raises(RefusedError) as caught:
+        choose(parent, "minor", version=(1, 3, 0), versions=versions)
+    assert caught.value.message == (
+        "`1.3.0` would come before 1.4.0, which does not hold what changed since 1.2.3"
+    )
+    assert caught.value.hint == "`tfrecreg release m --bump auto` takes the next number"
+    assert [each.code for each in caught.value.findings] == ["REG005"]
+    assert caught.value.findings[0].message == "expected a number above 1.4.0"
+    assert choose(parent, "patch", version=(1, 2, 4), versions=versions) == "1.2.4"
+    assert choose(parent, "minor", version=(1, 5, 0), versions=versions) == "1.5.0"
+
+
+def test_a_legal_number_that_is_taken_is_not_proposed(parent: Manifest) -> None:
+    versions = [Version(1, 2, 3), Version(2, 0, 0)]
+    with pytest.raises(RefusedError) as caught:
+        choose(parent, "major", version=(1, 3, 0), versions=versions)
+    assert caught.value.hint == "`tfrecreg release m --bump auto` takes the next number"
+
+
+def test_a_first_release_may_have_any_number() -> None:
+    assert choose(None, "initial", version=(0, 3, 0), versions=[]) == "0.3.0"
+    assert choose(None, "initial", versions=[]) == "1.0.0"
+    assert manifest("m").release is None

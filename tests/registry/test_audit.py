@@ -1,0 +1,274 @@
+"""Releases that were rewritten, removed, forked or misnumbered are found; sound ones are not."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from git_support import commit, git, start
+from registry_support import empty_registry, put_build, write
+from release_support import put_next
+
+from tfrecreg.errors import NewerFormatError
+from tfrecreg.manifest import Manifest, parse_manifest, render_manifest, seal
+from tfrecreg.reference import Version
+from tfrecreg.registry import Registry, open_registry
+from tfrecreg.registry.audit import Audit, audit
+
+
+def found(root: Path) -> list[tuple[str, str]]:
+    """Code and message of each issue, in order."""
+    return sorted((each.code.code, each.message) for each in look(root).issues)
+
+
+def look(root: Path) -> Audit:
+    return audit(open_registry(root), "m")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    registry: Registry = empty_registry(tmp_path / "root")
+    return Path(registry.storage.root)
+
+
+@pytest.fixture
+def chain(root: Path) -> dict[str, Manifest]:
+    """1.0.0, and 1.1.0 and 2.0.0 after it."""
+    one = put_next(root, "1.0.0")
+    two = put_next(root, "1.1.0", one)
+    return {"1.0.0": one, "1.1.0": two, "2.0.0": put_next(root, "2.0.0", two, "major")}
+
+
+def reseal(root: Path, version: str, **changes: str) -> None:
+    """Rewrite a manifest as somebody does who knows of its own digest."""
+    path = root / f"registry/m/{version}/manifest.json"
+    made = replace(parse_manifest(path.read_bytes(), "it"), **changes)
+    path.write_bytes(render_manifest(seal(made)))
+
+
+def test_sound_releases_have_no_issues(root: Path, chain) -> None:
+    assert found(root) == []
+    assert sorted(map(str, look(root).links)) == ["1.0.0", "1.1.0", "2.0.0"]
+
+
+def test_a_dataset_without_releases_has_none(root: Path) -> None:
+    put_build(root, "m")
+    assert found(root) == []
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (lambda data: data[:50], "is no manifest: not JSON"),
+        (lambda data: data.replace(b'"none"', b'"gzip"'), "was changed after it was sealed"),
+    ],
+)
+def test_a_manifest_that_breaks_its_own_digest_is_found(root: Path, chain, harm, message) -> None:
+    path = root / "registry/m/1.1.0/manifest.json"
+    path.write_bytes(harm(path.read_bytes()))
+    ((code, said),) = found(root)
+    assert code == "REG002"
+    assert message in said
+    (issue,) = look(root).issues
+    assert (issue.path, issue.versions) == (
+        "registry/m/1.1.0/manifest.json",
+        frozenset({Version(1, 1, 0)}),
+    )
+
+
+def test_a_manifest_that_is_gone_is_found(root: Path, chain) -> None:
+    (root / "registry/m/1.1.0/manifest.json").unlink()
+    ((code, said),) = found(root)
+    assert code == "REG002"
+    assert "registry/m/1.1.0/manifest.json" in said
+
+
+def test_a_manifest_of_another_release_is_found(root: Path, chain) -> None:
+    shutil.copy(root / "registry/m/1.0.0/manifest.json", root / "registry/m/1.1.0/manifest.json")
+    codes = {code for code, _ in found(root)}
+    assert codes == {"REG002"}
+
+
+def test_a_manifest_that_was_rewritten_with_its_digest_contradicts_its_build(
+    root: Path, chain
+) -> None:
+    reseal(root, "2.0.0", content="ff" * 32)
+    ((code, said),) = found(root)
+    assert code == "REG002"
+    assert said.startswith("it says other things than the build that it names: expected digest ")
+
+
+def test_a_manifest_that_was_rewritten_with_all_its_digests_breaks_the_next_one(
+    root: Path, chain
+) -> None:
+    old = chain["1.0.0"].digest[:16]
+    made = put_next(root, "1.0.0", content="ab" * 32)
+    assert found(root) == [
+        (
+            "REG003",
+            f"1.1.0 was made after 1.0.0 with digest {old}…, now it has {made.digest[:16]}…",
+        )
+    ]
+    (issue,) = look(root).issues
+    assert issue.versions == {Version(1, 0, 0), Version(1, 1, 0)}
+    assert issue.path == "registry/m/1.0.0/manifest.json"
+
+
+def test_a_schema_that_was_changed_is_found(root: Path, chain) -> None:
+    path = root / "registry/m/1.1.0/schema.pbtxt"
+    path.write_text("# other\n")
+    ((code, said),) = found(root)
+    assert (code, look(root).issues[0].path) == ("REG002", "registry/m/1.1.0/schema.pbtxt")
+    assert "was changed after it was released" in said
+    path.unlink()
+    assert [code for code, _ in found(root)] == ["REG002"]
+
+
+def test_a_parent_that_is_gone_is_found(root: Path, chain) -> None:
+    shutil.rmtree(root / "registry/m/1.0.0")
+    assert found(root) == [("REG003", "1.1.0 was made after 1.0.0, which is not there")]
+
+
+def test_a_parent_that_comes_later_is_found(root: Path, chain) -> None:
+    put_next(root, "1.2.0", chain["2.0.0"])
+    codes = [code for code, _ in found(root)]
+    assert "REG003" in codes
+    assert (
+        "REG003",
+        "1.2.0 says that it was made after 2.0.0, which does not come before",
+    ) in found(root)
+
+
+def test_a_number_that_says_less_than_the_change_is_found(root: Path, chain) -> None:
+    put_next(root, "2.0.1", chain["2.0.0"], "major")
+    assert found(root) == [("REG001", "the change since 2.0.0 is major, the number says patch")]
+
+
+def test_a_number_that_says_more_is_legal(root: Path, chain) -> None:
+    put_next(root, "3.0.0", chain["2.0.0"], "patch")
+    assert found(root) == []
+
+
+def test_two_releases_after_one_parent_are_a_fork(root: Path, chain) -> None:
+    put_next(root, "1.2.0", chain["1.0.0"])
+    assert found(root) == [("REG005", "1.2.0 was made after 1.0.0, and 1.1.0 comes between them")]
+
+
+def test_a_first_release_beside_another_is_a_fork(root: Path, chain) -> None:
+    put_next(root, "1.3.0")
+    assert ("REG005", "1.3.0 was made as a first release, and 1.1.0 comes between them") in found(
+        root
+    )
+
+
+def test_a_correction_of_an_old_line_is_no_fork(root: Path, chain) -> None:
+    """1.0.1 has the content of 1.0.0, so 1.1.0 holds all that it holds."""
+    put_next(root, "1.0.1", chain["1.0.0"], "patch", content=chain["1.0.0"].content)
+    put_next(root, "1.1.1", chain["1.1.0"], "patch", content=chain["1.1.0"].content)
+    assert found(root) == []
+
+
+def test_a_newer_format_is_no_rewriting(root: Path, chain) -> None:
+    path = root / "registry/m/1.1.0/manifest.json"
+    path.write_bytes(path.read_bytes().replace(b'"format_version":1', b'"format_version":9'))
+    with pytest.raises(NewerFormatError):
+        look(root)
+
+
+def test_a_list_of_withdrawals_with_marks_of_a_merge_is_found(root: Path, chain) -> None:
+    write(root / "registry/m/1.1.0.yanks.jsonl", "<<<<<<< HEAD\n")
+    ((code, said),) = found(root)
+    assert code == "REG008"
+    assert "is no list of withdrawals: line 1: not JSON" in said
+
+
+class TestHistory:
+    @pytest.fixture
+    def tree(self, root: Path, chain) -> Path:
+        start(root)
+        commit(root, "the releases")
+        return root
+
+    def test_a_history_without_a_second_commit_is_sound(self, tree: Path) -> None:
+        write(tree / "elsewhere", "x")
+        commit(tree)
+        assert found(tree) == []
+        assert look(tree).unseen == ""
+
+    def test_what_is_not_committed_yet_has_no_history(self, tree: Path, chain) -> None:
+        put_next(tree, "2.1.0", chain["2.0.0"])
+        assert found(tree) == []
+
+    def test_a_second_commit_is_found_though_all_digests_hold(self, tree: Path) -> None:
+        first = git(tree, "rev-parse", "HEAD")[:12]
+        put_next(tree, "2.0.0", content="ab" * 32)
+        second = commit(tree, "quietly")[:12]
+        assert found(tree) == [
+            (
+                "REG004",
+                f"it is not as it was when commit {first} added it: "
+                f"commit {second} changed it since",
+            )
+        ]
+        (issue,) = look(tree).issues
+        assert issue.path == "registry/m/2.0.0/manifest.json"
+        assert issue.versions == {Version(2, 0, 0)}
+
+    def test_a_change_in_the_work_tree_is_found(self, tree: Path) -> None:
+        put_next(tree, "2.0.0", content="ab" * 32)
+        ((code, said),) = found(tree)
+        assert code == "REG004"
+        assert said.endswith("no commit changed it since")
+
+    def test_what_was_put_back_is_sound(self, tree: Path) -> None:
+        path = tree / "registry/m/2.0.0/manifest.json"
+        before = path.read_bytes()
+        put_next(tree, "2.0.0", content="ab" * 32)
+        commit(tree, "quietly")
+        path.write_bytes(before)
+        commit(tree, "restored")
+        assert found(tree) == []
+
+    def test_a_release_that_a_commit_removed_is_found(self, tree: Path) -> None:
+        shutil.rmtree(tree / "registry/m/2.0.0")
+        commit(tree, "cleaning up")
+        assert [code for code, _ in found(tree)] == ["REG002", "REG002"]
+        assert "it is gone: commit " in found(tree)[0][1]
+
+    def test_a_branch_that_is_merged_is_no_second_commit(self, tree: Path, chain) -> None:
+        git(tree, "switch", "--quiet", "--create", "other")
+        put_next(tree, "2.1.0", chain["2.0.0"])
+        commit(tree, "on a branch")
+        git(tree, "switch", "--quiet", "main")
+        write(tree / "elsewhere", "x")
+        commit(tree, "meanwhile")
+        git(tree, "merge", "--quiet", "--no-edit", "other")
+        assert found(tree) == []
+
+    def test_a_shallow_clone_says_that_it_does_not_know(self, tree: Path, tmp_path: Path) -> None:
+        put_next(tree, "2.0.0", content="ab" * 32)
+        commit(tree, "quietly")
+        git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{tree}", "clone")
+        result = look(tmp_path / "clone")
+        assert result.issues == []
+        assert result.unseen == ("a shallow clone: the commits that added releases are not in it")
+
+    def test_a_git_that_refuses_is_told_and_the_rest_is_looked_at(
+        self, tree: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tree / "registry/m/1.1.0/schema.pbtxt").write_text("# other\n")
+        monkeypatch.setenv("PATH", "/nowhere")
+        result = look(tree)
+        assert [each.code.code for each in result.issues] == ["REG002"]
+        assert result.unseen.startswith("git cannot be run: ")
+
+    def test_a_registry_below_the_root_of_its_work_tree_has_a_history(self, tmp_path: Path) -> None:
+        top = start(tmp_path / "top")
+        root = Path(empty_registry(top / "some/registry").storage.root)
+        put_next(root, "1.0.0")
+        commit(top)
+        put_next(root, "1.0.0", content="ab" * 32)
+        commit(top, "quietly")
+        assert [code for code, _ in found(root)] == ["REG004"]

@@ -1,0 +1,39 @@
+"""`tfrecreg diff`."""
+
+from __future__ import annotations
+
+import click
+
+from tfrecreg.cli.common import Face, json_option
+
+
+@click.command(name="diff")
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.option("--records", is_flag=True, help="List every example that differs, not only some.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 where they differ, as git diff does.")
+@json_option
+@click.pass_obj
+def command(face: Face, before: str, after: str, records: bool, exit_code: bool) -> int:
+    """Compare two builds or releases, example by example.
+
+    A and B are references: mnist for the build, mnist@1.0.0 for a release. What became of each
+    example is told by the indexes; which features and labels differ, by the records of those that
+    changed, where the bytes of both are on this machine. The last lines say which number the step
+    from A to B asks for, and why.
+    """
+    from tfrecreg.operations.diff import diff
+
+    result = diff(before, after, registry=face.registry, progress=face.progress())
+    if face.as_json and records:
+        from tfrecreg.report.console import print_json_list
+
+        document = {"format_version": 1, **result.to_json()}
+        print_json_list(document, "records", (each.to_json() for each in result.records()))
+    elif face.as_json:
+        face.print_json(result.to_json())
+    else:
+        from tfrecreg.report.diff import print_diff
+
+        print_diff(face.out, result, records=records)
+    return 1 if exit_code and not result.same else 0

@@ -1,0 +1,58 @@
+"""`tfrecreg tag`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tfrecreg.cli.common import Face, json_option
+
+if TYPE_CHECKING:
+    from tfrecreg.operations.tag import TagResult
+
+
+@click.command(name="tag")
+@click.argument("reference", metavar="REF")
+@click.option("--stage", metavar="S", help="Assign it to this stage, such as prod.")
+@click.option("--yank", metavar="REASON", help="Withdraw it: latest passes it over from then on.")
+@click.option(
+    "--commit",
+    metavar="REV",
+    help="The commit to tag. Default: the first one that holds the release and its bytes.",
+)
+@json_option
+@click.pass_obj
+def command(
+    face: Face, reference: str, stage: str | None, yank: str | None, commit: str | None
+) -> None:
+    """Tag a release in git, or withdraw it.
+
+    REF is a release (mnist@1.2.0). Its tags are those of GTO: mnist@v1.2.0 for the version, and
+    mnist#prod#1 for a stage. They go to a commit that holds the release and DVC's pointer to its
+    bytes, and to no other.
+    """
+    from tfrecreg.operations.tag import TagRequest, tag
+
+    request = TagRequest(reference=reference, stage=stage, yank=yank, commit=commit)
+    result = tag(face.open(), request, progress=face.progress())
+    if face.as_json:
+        face.print_json(result.to_json())
+        return
+    _print(face, result)
+
+
+def _print(face: Face, result: TagResult) -> None:
+    from tfrecreg.report.layout import line
+    from tfrecreg.text import safe
+
+    if result.yank is not None:
+        word = "withdrew" if result.yanked_now else "withdrawn before:"
+        head = (f"{word} {result.reference}", "bold")
+        face.out.print(line(head, f": {safe(result.yank.reason, limit=1000)}"))
+    at = f" at commit {result.commit[:12]}"
+    for each in result.made:
+        face.out.print(line((f"tagged {safe(each)}", "bold"), at))
+    for each in result.there:
+        face.out.print(line(f"{safe(each)} is there", at))
+    face.commands(result.commands)

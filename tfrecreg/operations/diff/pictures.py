@@ -1,0 +1,134 @@
+"""Examples whose keys moved with them: told by their pictures.
+
+An ImageFolder names its records by paths, so a picture that goes from one split to another comes
+under another key, and often in another record (its file name is in it). What is the same are the
+bytes of the picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tfrecreg.operations.diff.compare import picture_digest, pictures_of
+from tfrecreg.operations.diff.match import Left, Matched, split_numbers
+from tfrecreg.operations.diff.payloads import Payloads, UnreadError
+from tfrecreg.operations.diff.rows import (
+    DIGEST,
+    PLACE,
+    SPLIT,
+    WIDTH,
+    Places,
+    Rows,
+    shard_of,
+)
+from tfrecreg.operations.diff.side import Side
+from tfrecreg.operations.progress import Progress
+
+__all__ = ["follow_pictures"]
+
+
+def follow_pictures(
+    before: Side,
+    after: Side,
+    matched: Matched,
+    readers: tuple[Payloads, Payloads],
+    progress: Progress,
+) -> Matched:
+    """Find the partners of what seems to be gone and new, by the pictures in them.
+
+    Where a key is in two splits and the pictures differ, these are two examples: keys that are
+    positions are in every split.
+
+    Args:
+        before: the first side.
+        after: the second side.
+        matched: what the indexes say.
+        readers: of both sides.
+        progress: told of each record that is read.
+    """
+    pictures = pictures_of(before, after)
+    if not pictures or not _may_help(matched):
+        return matched
+    todo = len(matched.moved_changed) + len(matched.removed) + len(matched.added)
+    progress.start("comparing pictures", todo)
+    try:
+        matched = _part(matched, readers, pictures, progress)
+        splits = split_numbers(before, after)
+        first = _rows(before, matched.removed, readers[0], pictures, splits, progress)
+        second = _rows(after, matched.added, readers[1], pictures, splits, progress)
+    except UnreadError:
+        return matched  # without the bytes, keys are all there is to tell by
+    finally:
+        progress.stop()
+    left = Left(first, second)
+    renamed, moved = left.pair(SPLIT, DIGEST), left.pair(DIGEST)
+    return replace(
+        matched,
+        renamed_changed=renamed,
+        moved_changed=matched.moved_changed.and_also(moved),
+        removed=_except(matched.removed, renamed.before, moved.before),
+        added=_except(matched.added, renamed.after, moved.after),
+    )
+
+
+def _may_help(matched: Matched) -> bool:
+    return bool(len(matched.moved_changed) or (len(matched.removed) and len(matched.added)))
+
+
+def _part(
+    matched: Matched,
+    readers: tuple[Payloads, Payloads],
+    pictures: Sequence[str],
+    progress: Progress,
+) -> Matched:
+    """Part the pairs of one key in two splits whose pictures are not the same."""
+    pairs = matched.moved_changed
+    wrong = []
+    for position, places in enumerate(zip(pairs.before, pairs.after, strict=True)):
+        first, second = (
+            picture_digest(reader.read(int(place)), pictures)
+            for reader, place in zip(readers, places, strict=True)
+        )
+        if first is not None and second is not None and first != second:
+            wrong.append(position)
+        progress.advance(1, 0)
+    if not wrong:
+        return matched
+    return replace(
+        matched,
+        moved_changed=pairs.without(wrong),
+        removed=np.sort(np.concatenate((matched.removed, pairs.before[wrong]))),
+        added=np.sort(np.concatenate((matched.added, pairs.after[wrong]))),
+    )
+
+
+def _rows(
+    side: Side,
+    places: Places,
+    reader: Payloads,
+    pictures: Sequence[str],
+    splits: dict[str, int],
+    progress: Progress,
+) -> Rows:
+    """Rows whose digest is that of the pictures; records without a picture have none."""
+    rows: Rows = np.zeros((len(places), WIDTH), np.uint8)
+    count = 0
+    for place in places.tolist():
+        read = reader.read(place)
+        progress.advance(1, read.size)
+        digest = picture_digest(read, pictures)
+        if digest is None:
+            continue
+        split = splits[side.manifest.shards[shard_of(place)].split]
+        rows[count, SPLIT] = np.frombuffer(split.to_bytes(2, "big"), np.uint8)
+        rows[count, DIGEST] = np.frombuffer(digest, np.uint8)
+        rows[count, PLACE] = np.frombuffer(place.to_bytes(8, "big"), np.uint8)
+        count += 1
+    return rows[:count]
+
+
+def _except(places: Places, *found: Places) -> Places:
+    return places[~np.isin(places, np.concatenate(found))]

@@ -1,0 +1,253 @@
+"""The operation: two references, and what differs between them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple
+
+from tfrecreg.manifest import Change
+from tfrecreg.operations.diff.compare import Labels
+from tfrecreg.operations.diff.listing import ListedExamples
+from tfrecreg.operations.diff.match import Matched, Pairs, match
+from tfrecreg.operations.diff.model import (
+    KINDS,
+    DiffResult,
+    Kind,
+    LabelChange,
+    SideSummary,
+    SplitDiff,
+)
+from tfrecreg.operations.diff.order import order_of
+from tfrecreg.operations.diff.payloads import Payloads
+from tfrecreg.operations.diff.pictures import follow_pictures
+from tfrecreg.operations.diff.rows import Places
+from tfrecreg.operations.diff.shards import shard_counts
+from tfrecreg.operations.diff.side import Side, side_of
+from tfrecreg.operations.diff.tally import Tallied, tally
+from tfrecreg.operations.diff.verdict import judge, missing_hint, per_split
+from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.reference import parse_version
+from tfrecreg.registry import Resolved, open_registry, resolve
+from tfrecreg.schema.differ import Change as SchemaChange
+from tfrecreg.schema.differ import compare_schemas
+
+__all__ = ["Classified", "classify", "diff", "diff_sides"]
+
+_FEW = 10_000
+"""So many examples that changed are read for a release whatever the number will be."""
+_SHOWN = 20
+"""So many examples of each kind are in the result."""
+
+
+def diff(
+    before: str,
+    after: str,
+    *,
+    registry: str | os.PathLike[str] | None = None,
+    progress: Progress = SILENT,
+) -> DiffResult:
+    """Compare two builds or releases, example by example.
+
+    What became of each example is told by the indexes, which are small and stay on this machine.
+    Which features differ is told by the records, of the examples that changed alone, and only
+    where the bytes of both sides are on this machine.
+
+    Args:
+        before: a reference, as the first side.
+        after: a reference, as the second side.
+        registry: the registry's folder; None to look for it.
+        progress: told how far it is.
+
+    Raises:
+        UsageError: there is no such build or release.
+        ManifestError: a manifest, a schema or an index is not the one that was released.
+    """
+    opened = open_registry(registry)
+    first, second = resolve(opened, before), resolve(opened, after)
+    return diff_sides(side_of(first), side_of(second), progress)
+
+
+def diff_sides(before: Side, after: Side, progress: Progress = SILENT) -> DiffResult:
+    """As :func:`diff`, of two sides that were found."""
+    labels = Labels.of(before, after)
+    with _reading(before, after) as readers:
+        matched = follow_pictures(before, after, match(before, after, progress), readers, progress)
+        tallied = Tallied()
+        _tally(matched.changed, readers, labels, progress, into=tallied)
+        same = before.manifest.content == after.manifest.content
+        order = order_of(before, after) if same else None
+        change = judge(before, after, order, None if same else matched, tallied)
+        for pairs in (matched.renamed_changed, matched.moved_changed):
+            _tally(pairs, readers, labels, progress, into=tallied)
+    listing = ListedExamples(before, after, matched, labels)
+    totals = _totals(matched)
+    return DiffResult(
+        before=_summary(before),
+        after=_summary(after),
+        order=order,
+        change=change,
+        version=_next_number(before, after, change),
+        splits=tuple(_splits(before, after, matched)),
+        totals=totals,
+        examples={kind: tuple(listing(kind, _SHOWN)) for kind in KINDS if totals[kind]},
+        compared=tallied.compared,
+        unread=tallied.unread,
+        unread_reason=tallied.reason,
+        hint=missing_hint(before, after, order, matched, tallied),
+        features=tallied.features,
+        labels=tuple(
+            LabelChange(feature=feature, before=old, after=new, count=count)
+            for (feature, old, new), count in sorted(
+                tallied.labels.items(), key=lambda item: (-item[1], item[0])
+            )
+        ),
+        more_labels=tallied.more_labels,
+        schema=_schema_changes(before, after),
+        shards=shard_counts(before.manifest, after.manifest),
+        listing=listing,
+    )
+
+
+class Classified(NamedTuple):
+    """The smallest legal step, and what might make it smaller."""
+
+    change: Change
+    hint: str
+    """What to do where bytes or indexes are missing that would tell more; empty where none are."""
+
+
+def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILENT) -> Classified:
+    """The smallest legal step from a parent release to a build, and why.
+
+    The records that changed are read where they are few, to name the features, and where they
+    decide: if nothing is gone or moved, they may have gained features and lost nothing. The first
+    of many that lost something is then enough.
+
+    Args:
+        parent: the release before; None for a first one.
+        build: the build.
+        progress: told how far it is.
+
+    Raises:
+        ManifestError: a schema or an index is not the one that was released.
+    """
+    if parent is None:
+        return Classified(Change(level="initial", reasons=["the first release"]), "")
+    before, after = side_of(parent), side_of(build)
+    if before.manifest.content == after.manifest.content:
+        order = order_of(before, after)
+        return Classified(judge(before, after, order, None, Tallied()), "")
+    labels, tallied = Labels.of(before, after), Tallied()
+    with _reading(before, after) as readers:
+        matched = follow_pictures(before, after, match(before, after, progress), readers, progress)
+        pairs = matched.changed
+        may_be_minor = judge(before, after, None, replace(matched, changed=Pairs.none()), tallied)
+        if len(pairs) <= _FEW or may_be_minor.level == "minor":
+            many = len(pairs) > _FEW
+            _tally(pairs, readers, labels, progress, into=tallied, until_loss=many)
+    hint = missing_hint(before, after, None, matched, tallied)
+    return Classified(judge(before, after, None, matched, tallied), hint)
+
+
+@contextmanager
+def _reading(before: Side, after: Side) -> Iterator[tuple[Payloads, Payloads]]:
+    """What reads the records of both sides, closed at the end."""
+    readers = Payloads(before), Payloads(after)
+    try:
+        yield readers
+    finally:
+        for reader in readers:
+            reader.close()
+
+
+def _tally(
+    pairs: Pairs,
+    readers: tuple[Payloads, Payloads],
+    labels: Labels,
+    progress: Progress,
+    *,
+    into: Tallied,
+    until_loss: bool = False,
+) -> None:
+    if not len(pairs):
+        return
+    progress.start("comparing features", len(pairs))
+    try:
+        tally(pairs, readers, labels, progress, into=into, until_loss=until_loss)
+    finally:
+        progress.stop()
+
+
+def _totals(matched: Matched) -> dict[Kind, int]:
+    return {
+        "removed": len(matched.removed),
+        "added": len(matched.added),
+        "changed": len(matched.changed),
+        "moved": len(matched.moved) + len(matched.moved_changed),
+        "renamed": len(matched.renamed) + len(matched.renamed_changed),
+    }
+
+
+def _summary(side: Side) -> SideSummary:
+    manifest = side.manifest
+    return SideSummary(
+        name=side.name,
+        content=manifest.content,
+        records=sum(split.records for split in manifest.splits),
+        bytes=sum(shard.bytes for shard in manifest.shards),
+        shards=len(manifest.shards),
+        features=manifest.features,
+    )
+
+
+def _splits(before: Side, after: Side, matched: Matched) -> Iterator[SplitDiff]:
+    old = {split.name: split for split in before.manifest.splits}
+    new = {split.name: split for split in after.manifest.splits}
+
+    def counts(side: Side, *places: Places) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for each in places:
+            found.update(per_split(each, side.manifest))
+        return found
+
+    added = counts(after, matched.added)
+    removed = counts(before, matched.removed)
+    changed = counts(after, matched.changed.after)
+    moved_in = counts(after, matched.moved.after, matched.moved_changed.after)
+    moved_out = counts(before, matched.moved.before, matched.moved_changed.before)
+    renamed = counts(after, matched.renamed.after, matched.renamed_changed.after)
+    for name in sorted({*old, *new}):
+        first, second = old.get(name), new.get(name)
+        yield SplitDiff(
+            name=name,
+            records_before=first.records if first is not None else None,
+            records_after=second.records if second is not None else None,
+            payload_before=first.payload_bytes if first is not None else None,
+            payload_after=second.payload_bytes if second is not None else None,
+            added=added[name],
+            removed=removed[name],
+            changed=changed[name],
+            moved_in=moved_in[name],
+            moved_out=moved_out[name],
+            renamed=renamed[name],
+            known=name not in matched.unknown,
+        )
+
+
+def _schema_changes(before: Side, after: Side) -> tuple[SchemaChange, ...] | None:
+    if before.schema is None or after.schema is None:
+        return None
+    return compare_schemas(before.schema, after.schema)
+
+
+def _next_number(before: Side, after: Side, change: Change) -> str | None:
+    release = before.manifest.release
+    if release is None or before.manifest.dataset != after.manifest.dataset:
+        return None
+    if change.level == "initial":
+        return None
+    return str(parse_version(release.version).bump(change.level))

@@ -1,0 +1,144 @@
+"""One of the two that are compared: its manifest, its indexes, and its records where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from tfrecreg.errors import FailureError, TfrecregError
+from tfrecreg.index import ROW, Index, read_index
+from tfrecreg.manifest import FileEntry, Manifest
+from tfrecreg.records import Records
+from tfrecreg.registry import Registry, Resolved
+from tfrecreg.registry.indexes import find_index, index_places
+from tfrecreg.schema import Schema, parse_schema
+from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.tracking import dvc
+
+__all__ = ["Side", "side_of"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """A build or a release, as a diff sees it. Shards are named by their number in the manifest."""
+
+    name: str
+    """As a user writes it."""
+    registry: Registry
+    manifest: Manifest
+    folder: str | None
+    """Of its bytes in the registry; None where they are not there."""
+    schema_text: str | None
+    schema_path: str
+
+    @property
+    def bring_hint(self) -> str:
+        """How its bytes and indexes come to this machine."""
+        release = self.manifest.release
+        if release is None:
+            return f"`tfrecreg check {self.name}` says what is missing"
+        if release.dvc is not None:
+            return f"`tfrecreg pull {self.name}` brings them"
+        return (
+            f"DVC did not keep them: bring `versions/{self.manifest.dataset}/{release.version}` "
+            "back from another machine or a backup"
+        )
+
+    def index(self, shard: int) -> Index | None:
+        """The index of a shard, None where it is not on this machine.
+
+        Raises:
+            ManifestError: what has its digest is no index.
+        """
+        entry = self.manifest.shards[shard]
+        listed = self._files.get(entry.index)
+        if listed is None:
+            return None
+        data = find_index(self.registry, self.folder, listed)
+        return None if data is None else read_index(data, entry.index)
+
+    def may_have(self, shard: int) -> bool:
+        """Whether a file that may be the shard's index is here, and as large as its records need.
+
+        What a manifest says of the number of records is not believed before.
+        """
+        entry = self.manifest.shards[shard]
+        listed = self._files.get(entry.index)
+        for place in index_places(self.folder, listed) if listed is not None else ():
+            found = self.registry.storage.stat(place)
+            if found is not None and entry.records * ROW.itemsize <= found.size:
+                return True
+        return False
+
+    def index_digest(self, shard: int) -> str | None:
+        """blake3 of the shard's index as the manifest lists it."""
+        listed = self._files.get(self.manifest.shards[shard].index)
+        return None if listed is None else listed.blake3
+
+    def records(self, shard: int) -> Records | None:
+        """The records of a shard by number, None where its bytes are not on this machine.
+
+        Raises:
+            UsageError: the index beside it is not its index.
+            StorageError: a file cannot be read.
+        """
+        entry = self.manifest.shards[shard]
+        if self.folder is not None:
+            storage: Storage = LocalStorage(f"{self.registry.storage.root}/{self.folder}")
+            if storage.stat(entry.path) is not None:
+                return Records(entry.path, storage=storage, name=entry.path)
+        kept = self._kept
+        if entry.path not in kept:
+            return None
+        return Records(
+            kept[entry.path],
+            index=kept.get(entry.index),
+            storage=LocalStorage("/"),
+            name=f"{entry.path} of {self.name}",
+        )
+
+    @cached_property
+    def schema(self) -> Schema | None:
+        """Its schema, None where it has none that parses."""
+        if self.schema_text is None:
+            return None
+        try:
+            return parse_schema(self.schema_text, self.schema_path)
+        except TfrecregError:
+            return None
+
+    @cached_property
+    def _files(self) -> Mapping[str, FileEntry]:
+        return {entry.path: entry for entry in self.manifest.files}
+
+    @cached_property
+    def _kept(self) -> Mapping[str, str]:
+        """Its files in DVC's cache: path in the build to path from the root of the file system."""
+        release, root = self.manifest.release, self.registry.storage.root
+        if release is None or release.dvc is None:
+            return {}
+        if not (dvc.available() and dvc.initialised(root)):
+            return {}
+        try:
+            found = dvc.cached_files(root, release.dvc)
+        except FailureError:
+            return {}  # without its bytes a diff says less, and says so
+        return {path: place.lstrip("/") for path, place in found.items()}
+
+
+def side_of(resolved: Resolved) -> Side:
+    """What a reference names, as a side.
+
+    Raises:
+        ManifestError: the schema of a release is not the one that was released.
+        MissingFileError: it is not there.
+    """
+    return Side(
+        name=resolved.name,
+        registry=resolved.registry,
+        manifest=resolved.manifest,
+        folder=resolved.folder,
+        schema_text=resolved.schema,
+        schema_path=resolved.schema_path,
+    )

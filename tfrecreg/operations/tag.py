@@ -1,0 +1,228 @@
+"""Tagging a release in git as GTO does, and withdrawing one.
+
+A tag goes to a commit that holds the release and the pointer to its bytes, so that whoever checks
+it out gets these bytes by `dvc pull`, and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tfrecreg.errors import ConflictError, UsageError
+from tfrecreg.operations.people import now, user
+from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.operations.tag_commit import commit_of
+from tfrecreg.reference import Version
+from tfrecreg.registry import Registry, Resolved, layout, resolve
+from tfrecreg.registry.lock import locked
+from tfrecreg.registry.yanks import Yank, add_yank
+from tfrecreg.text import safe
+from tfrecreg.tracking import git, gto
+
+__all__ = ["TagRequest", "TagResult", "tag"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagRequest:
+    """What to do with a release."""
+
+    reference: str
+    stage: str | None = None
+    """The stage to assign it to; None to register the version alone."""
+    yank: str | None = None
+    """Why it is withdrawn; None where it is not."""
+    commit: str | None = None
+    """The git revision to tag; None for the first commit that holds the release and its bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagResult:
+    """What was done."""
+
+    reference: str
+    """The release: ``mnist@1.2.0``."""
+    commit: str = ""
+    """That the tags are at, as hex; empty where there are none."""
+    made: tuple[str, ...] = ()
+    """Tags that were made now."""
+    there: tuple[str, ...] = ()
+    """Tags that were there, and mean the same."""
+    yank: Yank | None = None
+    """Its withdrawal, made now or before."""
+    yanked_now: bool = False
+    commands: tuple[str, ...] = field(default=())
+    """What to run next, so that others have it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``tag --json``."""
+        return {
+            "reference": self.reference,
+            "commit": self.commit,
+            "made": list(self.made),
+            "there": list(self.there),
+            "yank": asdict(self.yank) if self.yank is not None else None,
+            "yanked_now": self.yanked_now,
+        }
+
+
+def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT) -> TagResult:
+    """Tag a release, or withdraw it.
+
+    Doing it again does nothing more.
+
+    Raises:
+        UsageError: no such release, a stage without a name, a registry outside git, a commit that
+            does not hold the release and the pointer to its bytes.
+        ConflictError: the tag is there already, at another commit.
+        ManifestError: a manifest or a list of withdrawals is damaged.
+        MissingExtraError: DVC is not installed, whose files are to be read.
+        FailureError: git refused.
+    """
+    if request.yank is not None and request.stage is not None:
+        raise UsageError(
+            "`--stage` and `--yank` exclude each other",
+            hint="a release that is withdrawn has no stage",
+        )
+    if request.stage is not None:
+        gto.check_stage(request.stage)
+    resolved = resolve(registry, request.reference)
+    if resolved.version is None:
+        raise UsageError(
+            f"`{resolved.name}` is a build, which changes: only releases are tagged",
+            hint=f"tfrecreg tag {resolved.name}@latest",
+        )
+    with locked(registry, resolved.dataset, lambda: progress.note("waiting for another command")):
+        if request.yank is not None:
+            return _withdraw(resolved, resolved.version, request)
+        return _tag(resolved, resolved.version, request)
+
+
+def _withdraw(resolved: Resolved, version: Version, request: TagRequest) -> TagResult:
+    reason = (request.yank or "").strip()
+    if not reason:
+        raise UsageError(
+            f"`{resolved.name}` cannot be withdrawn without a reason",
+            hint=f"tfrecreg tag {resolved.name} --yank 'why nobody should use it'",
+        )
+    if request.commit is not None:
+        raise UsageError("`--commit` is for tags, not for `--yank`", hint="leave out `--commit`")
+    registry, root = resolved.registry, resolved.registry.storage.root
+    before = resolved.yanks
+    same = next((each for each in before if each.reason == reason), None)
+    yank = same or Yank(created=now(), by=user(), reason=reason)
+    if same is None:
+        add_yank(registry, resolved.dataset, version, yank)
+    made: tuple[str, ...] = ()
+    there: tuple[str, ...] = ()
+    commit = ""
+    commands: list[str] = []
+    if git.work_tree(root) is not None:
+        paths = f"{layout.yanks_path(resolved.dataset, version)} {layout.ATTRIBUTES}"
+        if same is None:
+            commands = [f"git add {paths}", f"git commit -m 'Withdraw {resolved.name}'"]
+        made, there, commit = _deregister(resolved, version, reason)
+    return TagResult(
+        reference=resolved.name,
+        commit=commit,
+        made=made,
+        there=there,
+        yank=yank,
+        yanked_now=same is None,
+        commands=(*commands, *_push(made)),
+    )
+
+
+def _deregister(
+    resolved: Resolved, version: Version, reason: str
+) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """Tell GTO, too, where it knows the version: by a tag, for tags are never moved or removed."""
+    root = resolved.registry.storage.root
+    try:
+        name = gto.artifact(resolved.dataset, git.folder_in_tree(root))
+    except UsageError:
+        return (), (), ""  # so it has no tags of GTO's
+    tags = {each.name: each for each in git.list_tags(root, name)}
+    known = tags.get(gto.version_tag(name, str(version)))
+    if known is None:
+        return (), (), ""
+    wanted = gto.withdrawal_tag(name, str(version))
+    if wanted in tags:
+        return (), (wanted,), known.commit
+    git.create_tag(root, wanted, known.commit, f"Withdraw {resolved.name}: {reason}")
+    return (wanted,), (), known.commit
+
+
+def _tag(resolved: Resolved, version: Version, request: TagRequest) -> TagResult:
+    root = resolved.registry.storage.root
+    yanks = resolved.yanks
+    if yanks:
+        raise UsageError(
+            f"`{resolved.name}` was withdrawn: {safe(yanks[-1].reason)}",
+            hint=f"tag another release: tfrecreg log {resolved.dataset}",
+        )
+    if git.work_tree(root) is None:
+        raise UsageError(
+            "the registry lies in no git work tree, so there is nothing to tag",
+            hint="git init, git add and git commit; then tag",
+        )
+    name = gto.artifact(resolved.dataset, git.folder_in_tree(root))
+    commit = commit_of(resolved, version, request.commit)
+    tags = git.list_tags(root, name)
+    wanted = gto.version_tag(name, str(version))
+    made: list[str] = []
+    there: list[str] = []
+    if _is_there(tags, wanted, commit, name):
+        there.append(wanted)
+    else:
+        git.create_tag(root, wanted, commit, _message(resolved))
+        made.append(wanted)
+    if request.stage is not None:
+        if gto.in_stage(name, request.stage, tags) == commit:
+            there.append(f"{name}#{request.stage}")
+        else:
+            staged = gto.stage_tag(name, request.stage, tags)
+            git.create_tag(root, staged, commit, f"{resolved.name} goes to {request.stage}")
+            made.append(staged)
+    return TagResult(
+        reference=resolved.name,
+        commit=commit,
+        made=tuple(made),
+        there=tuple(there),
+        commands=_push(tuple(made)),
+    )
+
+
+def _is_there(tags: list[git.GitTag], wanted: str, commit: str, name: str) -> bool:
+    """Whether the version is tagged at this commit.
+
+    Raises:
+        ConflictError: it is tagged at another one, or the commit has another version.
+    """
+    for each in tags:
+        if each.name == wanted and each.commit == commit and each.annotated:
+            return True
+        if each.name == wanted:
+            what = f"at commit {each.commit[:12]}" if each.annotated else "and is not annotated"
+            raise ConflictError(
+                f"the tag `{wanted}` is there {what}: expected an annotated one at {commit[:12]}",
+                hint=f"tags that others have never move: look at it with git show {wanted}",
+            )
+        if each.commit == commit and gto.is_version(name, each.name):
+            raise ConflictError(
+                f"commit {commit[:12]} is tagged `{each.name}`, and GTO takes one version a commit",
+                hint="commit the releases one by one, or name another commit that holds this one: "
+                "--commit REV",
+            )
+    return False
+
+
+def _message(resolved: Resolved) -> str:
+    release = resolved.manifest.release
+    change = release.change if release is not None else None
+    reasons = "\n".join(f"- {safe(each)}" for each in change.reasons) if change is not None else ""
+    return f"Release {resolved.name}\n\n{reasons}\n"
+
+
+def _push(tags: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"git push origin '{each}'" for each in tags)

@@ -1,0 +1,139 @@
+"""Releases that were withdrawn: a file beside the folder of each, a line of JSON a withdrawal.
+
+Lines are appended and never changed, so that a file of two branches is the lines of both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError
+from tfrecreg.manifest.canonical import canonical_json, strict_json
+from tfrecreg.reference import Version
+from tfrecreg.registry import layout
+from tfrecreg.registry.registry import Registry
+from tfrecreg.text import safe
+
+__all__ = ["YANKS_FORMAT", "Yank", "add_yank", "held", "parse_yanks", "read_yanks", "withdrawn"]
+
+YANKS_FORMAT = 1
+"""The `format_version` of a line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Yank:
+    """One withdrawal of a release."""
+
+    created: str
+    """UTC, ISO 8601 to the second."""
+    by: str
+    reason: str
+
+
+def read_yanks(registry: Registry, dataset: str, version: Version) -> tuple[Yank, ...]:
+    """The withdrawals of a release, the first one first; empty where it was never withdrawn.
+
+    Raises:
+        ManifestError: the file says something else.
+        NewerFormatError: a newer tfrecreg wrote it.
+    """
+    path = layout.yanks_path(dataset, version)
+    try:
+        data = registry.storage.read(path)
+    except MissingFileError:
+        return ()
+    return parse_yanks(data, path)
+
+
+def parse_yanks(data: bytes, where: str) -> tuple[Yank, ...]:
+    """Read the lines of such a file.
+
+    Args:
+        data: its bytes.
+        where: what messages call it.
+
+    Raises:
+        ManifestError: a line is not what it should be.
+        NewerFormatError: a newer tfrecreg wrote it.
+    """
+    found = []
+    for number, line in enumerate(data.splitlines(), 1):
+        try:
+            found.append(_yank(line))
+        except NewerFormatError as error:
+            raise NewerFormatError(f"`{where}`, line {number}: {error}", hint=error.hint) from None
+        except ValueError as error:
+            raise ManifestError(
+                f"`{where}` is no list of withdrawals: line {number}: {safe(str(error))}",
+                hint=f"put it right: each line is one JSON object: git log -p -- {where}",
+            ) from None
+    if not found:
+        raise ManifestError(
+            f"`{where}` is no list of withdrawals: it is empty",
+            hint=f"restore it: git checkout -- {where}",
+        )
+    return tuple(dict.fromkeys(found))
+
+
+def _yank(line: bytes) -> Yank:
+    plain = strict_json(line)
+    if not isinstance(plain, dict):
+        raise ValueError("not a JSON object")
+    version = plain.get("format_version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ValueError("it has no `format_version`")
+    if version > YANKS_FORMAT:
+        raise NewerFormatError(
+            f"it has format {version}, this tfrecreg knows {YANKS_FORMAT}",
+            hint="pip install --upgrade tfrecreg",
+        )
+    values: dict[str, str] = {}
+    for name in ("created", "by", "reason"):
+        value = plain.get(name)
+        if not isinstance(value, str):
+            raise ValueError(f"it has no `{name}`")
+        values[name] = value
+    return Yank(**values)
+
+
+def withdrawn(registry: Registry, dataset: str) -> dict[Version, tuple[Yank, ...]]:
+    """The releases of a dataset that were withdrawn, and how.
+
+    Raises:
+        ManifestError: one of the files says something else.
+        NewerFormatError: a newer tfrecreg wrote one.
+    """
+    found = {}
+    for version in registry.versions(dataset):
+        yanks = read_yanks(registry, dataset, version)
+        if yanks:
+            found[version] = yanks
+    return found
+
+
+def held(registry: Registry, dataset: str) -> list[Version]:
+    """The releases of a dataset that were not withdrawn, oldest first.
+
+    Raises:
+        ManifestError: a list of withdrawals cannot be read.
+        NewerFormatError: a newer tfrecreg wrote one.
+    """
+    gone = withdrawn(registry, dataset)
+    return [version for version in registry.versions(dataset) if version not in gone]
+
+
+def add_yank(registry: Registry, dataset: str, version: Version, yank: Yank) -> None:
+    """Append a withdrawal; whoever calls it holds the dataset's lock.
+
+    Raises:
+        ManifestError: what is there already cannot be read, and nothing is added.
+        StorageError: the registry cannot be written.
+    """
+    path = layout.yanks_path(dataset, version)
+    before = b""
+    if read_yanks(registry, dataset, version):
+        before = registry.storage.read(path).rstrip(b"\n") + b"\n"
+    line = canonical_json({"format_version": YANKS_FORMAT, **asdict(yank)}) + b"\n"
+    registry.storage.put_if_absent(layout.ATTRIBUTES, layout.MERGE_YANKS)
+    with registry.storage.create(path) as writer:
+        writer.write(before + line)

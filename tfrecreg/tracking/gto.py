@@ -1,0 +1,131 @@
+"""The names of GTO's tags (Git Tag Ops, https://dvc.org/doc/gto): values, no git.
+
+A registered version is ``mnist@v1.2.3``, one that was withdrawn ``mnist@v1.2.3!``, and a version
+that was assigned to a stage ``mnist#prod#4``, 4 being a number that rises with each tag of the
+dataset that has one. An artifact below the root of its repository has the folder before its name:
+``some/registry=mnist@v1.2.3``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tfrecreg.errors import UsageError
+from tfrecreg.text import safe
+from tfrecreg.tracking.git import GitTag
+
+__all__ = [
+    "artifact",
+    "check_stage",
+    "in_stage",
+    "is_version",
+    "stage_tag",
+    "version_tag",
+    "withdrawal_tag",
+]
+
+_NAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9-/_]*[a-zA-Z0-9])?")
+_FOLDER = re.compile(r"[a-zA-Z0-9-_./]+")
+
+
+def artifact(dataset: str, folder: str) -> str:
+    """What GTO calls a dataset in its tags.
+
+    Args:
+        dataset: its name.
+        folder: of the registry in its work tree, POSIX; empty for the root.
+
+    Raises:
+        UsageError: GTO has no such names.
+    """
+    if not _NAME.fullmatch(dataset):
+        raise UsageError(
+            f"GTO has no tags for the name `{safe(dataset)}`: it has to end with a letter or digit",
+            hint="git tag --annotate makes one of your own",
+        )
+    if folder and not _FOLDER.fullmatch(folder):
+        raise UsageError(
+            f"GTO has no tags for the folder `{safe(folder)}` of the registry: expected letters, "
+            "digits, `-`, `_`, `.` and `/`",
+            hint="git tag --annotate makes one of your own",
+        )
+    return f"{folder}={dataset}" if folder else dataset
+
+
+def check_stage(stage: str) -> None:
+    """Refuse what is no name of a stage.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not _NAME.fullmatch(stage):
+        raise UsageError(
+            f"`{safe(stage)}` is no name of a stage: expected letters, digits, `-`, `_` and `/`, "
+            "with a letter or digit at both ends",
+            hint="write `--stage prod`",
+        )
+
+
+def version_tag(name: str, version: str) -> str:
+    """Of a registered version."""
+    return f"{name}@v{version}"
+
+
+def is_version(name: str, tag: str) -> bool:
+    """Whether a tag registers a version of the artifact."""
+    return re.fullmatch(rf"{re.escape(name)}@v[0-9]+\.[0-9]+\.[0-9]+(#[0-9]+)?", tag) is not None
+
+
+def withdrawal_tag(name: str, version: str) -> str:
+    """Of a version that is registered no longer."""
+    return f"{name}@v{version}!"
+
+
+def stage_tag(name: str, stage: str, tags: Iterable[GitTag]) -> str:
+    """Of the next assignment to a stage.
+
+    Args:
+        name: of the artifact.
+        stage: where it goes.
+        tags: all that there are.
+    """
+    counters = [0, *(each.counter for each in _events(name, tags))]
+    return f"{name}#{stage}#{max(counters) + 1}"
+
+
+def in_stage(name: str, stage: str, tags: Iterable[GitTag]) -> str | None:
+    """The commit that is in a stage, None where none is: the last assignment decides.
+
+    Args:
+        name: of the artifact.
+        stage: the stage.
+        tags: all that there are.
+    """
+    events = [each for each in _events(name, tags) if each.stage == stage]
+    last = max(events, key=lambda each: (each.tag.time, each.counter), default=None)
+    return None if last is None or last.cancelled else last.tag.commit
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    tag: GitTag
+    stage: str
+    """Empty where it is about no stage."""
+    counter: int
+    cancelled: bool
+
+
+_EVENT = re.compile(
+    r"(?:#(?P<stage>[a-zA-Z0-9][a-zA-Z0-9-/_]*)|@[^#!]+)(?P<cancel>!?)(?:#(?P<counter>[0-9]+))?"
+)
+
+
+def _events(name: str, tags: Iterable[GitTag]) -> Iterable[_Event]:
+    """What the annotated tags of an artifact say; GTO passes over all others."""
+    for tag in tags:
+        match = _EVENT.fullmatch(tag.name.removeprefix(name))
+        if tag.annotated and tag.name.startswith(name) and match is not None:
+            counter = int(match["counter"] or 0)
+            yield _Event(tag, match["stage"] or "", counter, bool(match["cancel"]))

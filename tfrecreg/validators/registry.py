@@ -1,0 +1,130 @@
+"""The `registry` validator: releases are still what was released, and follow each other.
+
+It looks at manifests, schemas and git's history, and at no shard. Of a release it tells what
+concerns that release: also that the next one knows it otherwise. Of a build it tells what is wrong
+with any release of its dataset, for the next one is made after these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tfrecreg.codes import reg
+from tfrecreg.config import CONFIG_NAME
+from tfrecreg.errors import ConfigError, ManifestError
+from tfrecreg.findings import Code, Finding, Location, Measure
+from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.reference import Version, parse_version
+from tfrecreg.registry import Registry, layout
+from tfrecreg.registry.audit import Issue, audit
+from tfrecreg.registry.yanks import read_yanks
+from tfrecreg.scan.codec import JsonCodec
+from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.tally import Tally
+from tfrecreg.text import safe
+
+__all__ = ["HISTORY", "RegistryValidator", "add_issue"]
+
+HISTORY = "registry.history"
+"""The measure that says why git's history is not known, or not all of it."""
+
+
+class Nothing(NamedTuple):
+    """What a visitor hands back."""
+
+
+class RegistryValidator:
+    """Holds releases against their digests, each other, and git's history. It has no options."""
+
+    name = "registry"
+    codes: Sequence[Code] = tuple(
+        getattr(reg, name)
+        for name in reg.__all__
+        if name != reg.REG009.code  # the gate's own
+    )
+    needs = Need(0)
+    part_codec = JsonCodec(Nothing)
+
+    def applies(self, target: Target) -> str | None:
+        return "bare files are of no registry" if target.home is None else None
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Idle]:
+        """A maker of visitors that look at nothing.
+
+        Raises:
+            ConfigError: an option, of which there is none.
+        """
+        del target
+        if options:
+            raise ConfigError(
+                f"`{CONFIG_NAME}`: the validator `registry` has no option "
+                f"`{safe(sorted(options)[0])}`",
+                hint="it has none",
+            )
+        return Idle
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
+        del target, options
+        return ""
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, Nothing]]
+    ) -> Iterator[Finding | Measure]:
+        del parts
+        if target.home is None:
+            return
+        registry, tally = Registry(target.home), Tally()
+        found = audit(registry, target.dataset)
+        version = _version(target)
+        for issue in found.issues:
+            if version is None or version in issue.versions:
+                add_issue(tally, issue)
+        if version is not None:
+            _tell_withdrawn(tally, registry, target.dataset, version)
+        yield from tally.findings(target.dataset)
+        if found.unseen:
+            yield Measure(HISTORY, found.unseen, found.unseen)
+
+
+class Idle:
+    """Looks at nothing: there is nothing in shards that concerns the registry."""
+
+    def __init__(self, shard: Shard) -> None:
+        del shard
+
+    def batch(self, batch: RecordBatch) -> None:
+        """Records are others' business."""
+
+    def fault(self, fault: Fault) -> None:
+        """So is damage."""
+
+    def close(self, end: StreamEnd) -> Nothing:
+        del end
+        return Nothing()
+
+
+def _version(target: Target) -> Version | None:
+    """Of a release; None for a build."""
+    manifest = target.manifest
+    if target.kind != "release" or manifest is None or manifest.release is None:
+        return None
+    return parse_version(manifest.release.version)
+
+
+def add_issue(tally: Tally, issue: Issue) -> None:
+    """Count what an audit found."""
+    where = Location(shard=issue.path)
+    tally.add(issue.code, issue.message, where, subject=issue.path)
+
+
+def _tell_withdrawn(tally: Tally, registry: Registry, dataset: str, version: Version) -> None:
+    try:
+        yanks = read_yanks(registry, dataset, version)
+    except ManifestError:
+        return  # the audit tells of it
+    if yanks:
+        last = yanks[-1]
+        message = f"withdrawn on {safe(last.created)} by {safe(last.by)}: {safe(last.reason)}"
+        path = layout.yanks_path(dataset, version)
+        tally.add(reg.REG007, message, Location(shard=path), subject=path)
