@@ -7,7 +7,7 @@ map is, from the bottom up:
   they are read and written by: `tables`, `toml_edit`, `amounts`, `suggest`
 - bytes: `storage`, `records`, `example`, `pictures`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
-- work: `scan`, `engines`
+- work: `statistics`, `scan`, `engines`
 - extension points: `sources`, `validators`, `plugins`
 - `operations`: what the faces call, `cli` and `report`: the faces
 
@@ -23,25 +23,32 @@ from tfrecreg._version import __version__
 
 if TYPE_CHECKING:
     from tfrecreg.errors import TfrecregError
+    from tfrecreg.operations.adopt import AdoptRequest, AdoptResult, adopt
     from tfrecreg.operations.builds import BuildRequest, BuildResult, build
     from tfrecreg.operations.check import CheckOptions, Report, check
+    from tfrecreg.operations.diff import DiffResult, diff
     from tfrecreg.operations.init import init
     from tfrecreg.operations.load import load
     from tfrecreg.operations.release import ReleaseRequest, ReleaseResult, release
     from tfrecreg.registry import Registry, open_registry, resolve
 
 __all__ = [
+    "AdoptRequest",
+    "AdoptResult",
     "BuildRequest",
     "BuildResult",
     "CheckOptions",
+    "DiffResult",
     "Registry",
     "ReleaseRequest",
     "ReleaseResult",
     "Report",
     "TfrecregError",
     "__version__",
+    "adopt",
     "build",
     "check",
+    "diff",
     "init",
     "load",
     "open_registry",
@@ -50,16 +57,21 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AdoptRequest": "tfrecreg.operations.adopt",
+    "AdoptResult": "tfrecreg.operations.adopt",
     "BuildRequest": "tfrecreg.operations.builds",
     "BuildResult": "tfrecreg.operations.builds",
     "CheckOptions": "tfrecreg.operations.check",
+    "DiffResult": "tfrecreg.operations.diff",
     "Registry": "tfrecreg.registry",
     "ReleaseRequest": "tfrecreg.operations.release",
     "ReleaseResult": "tfrecreg.operations.release",
     "Report": "tfrecreg.operations.check",
     "TfrecregError": "tfrecreg.errors",
+    "adopt": "tfrecreg.operations.adopt",
     "build": "tfrecreg.operations.builds",
     "check": "tfrecreg.operations.check",
+    "diff": "tfrecreg.operations.diff",
     "init": "tfrecreg.operations.init",
     "load": "tfrecreg.operations.load",
     "open_registry": "tfrecreg.registry",

@@ -6,9 +6,11 @@
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
   `unset_feature`
 - a validator: `Validator`, `Visitor`, `Need`, `Target`, `Shard`, `RecordBatch`, `Fault`,
-  `StreamEnd`, `Part`, `Tally`
-- what it says: `Code`, `Severity`, `Finding`, `Location`, `Measure`
+  `StreamEnd`, `Part`, `Tally`; for `check --cached`: `Cacheable`, `JsonCodec`, `key_from`
+- what it says: `Code`, `Severity`, `Finding`, `Location`, `Measure`, `TensorflowOutcome`
 - pictures as bytes: `sniff`, `read_header`, `is_truncated`, `PictureHeader`, `PictureError`
+- pictures decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
+  `Conversion`, `Undecodable`
 - both: `Storage`, `UsageError`, `MissingExtraError`, `normal_splits`, `safe`
 
 ``docs/plugins.md`` has a complete source and a complete validator.
@@ -26,11 +28,20 @@ from tfrecreg.example import (
     int64_feature,
     unset_feature,
 )
-from tfrecreg.findings import Code, Finding, Location, Measure, Severity
+from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header, sniff
+from tfrecreg.pictures.decoder import (
+    Conversion,
+    Decoder,
+    Undecodable,
+    require_pillow,
+    shared_decoder,
+)
 from tfrecreg.plugins.specs import hookimpl
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.scan.codec import JsonCodec, key_from
 from tfrecreg.scan.interface import (
+    Cacheable,
     Need,
     Part,
     Shard,
@@ -55,12 +66,16 @@ from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
 __all__ = [
+    "Cacheable",
     "Code",
+    "Conversion",
+    "Decoder",
     "Example",
     "Fault",
     "Feature",
     "Finding",
     "Item",
+    "JsonCodec",
     "Kind",
     "Location",
     "Measure",
@@ -82,6 +97,8 @@ __all__ = [
     "StreamEnd",
     "Tally",
     "Target",
+    "TensorflowOutcome",
+    "Undecodable",
     "UsageError",
     "Validator",
     "ValidatorRecord",
@@ -93,9 +110,12 @@ __all__ = [
     "hookimpl",
     "int64_feature",
     "is_truncated",
+    "key_from",
     "normal_splits",
     "read_header",
+    "require_pillow",
     "safe",
+    "shared_decoder",
     "sniff",
     "unset_feature",
 ]

@@ -9,8 +9,10 @@ as another. Anything else that escapes is a bug and keeps its traceback::
     │   ├── RawDataError               raw data that is not what its source reads
     │   ├── SchemaError                a schema that does not parse
     │   ├── ManifestError              a manifest that does not parse or breaks its own digest
+    │   ├── NoSuchRecordError          a record's number that is not there (an IndexError, too)
     │   └── ConflictError              a version that exists with other content
     ├── RefusedError          exit 1   findings, skipped items or a number that understates
+    │   └── DamagedRecordError         a record was asked for whose checksums do not hold
     └── FailureError          exit 3   the tool, a plugin or the machine
         ├── NewerFormatError           a file written by a newer tfrecreg
         ├── MissingExtraError          an optional dependency is not installed
@@ -27,11 +29,13 @@ from tfrecreg.findings import Finding
 __all__ = [
     "ConfigError",
     "ConflictError",
+    "DamagedRecordError",
     "FailureError",
     "ManifestError",
     "MissingExtraError",
     "MissingFileError",
     "NewerFormatError",
+    "NoSuchRecordError",
     "PluginError",
     "RawDataError",
     "RefusedError",
@@ -93,6 +97,10 @@ class ConflictError(UsageError):
     """The version exists already, with other content."""
 
 
+class NoSuchRecordError(UsageError, IndexError):
+    """The shard has no record of that number."""
+
+
 class RefusedError(TfrecregError):
     """Everything worked, and the answer is no.
 
@@ -107,6 +115,10 @@ class RefusedError(TfrecregError):
     def __init__(self, message: str, *, hint: str = "", findings: tuple[Finding, ...] = ()) -> None:
         super().__init__(message, hint=hint)
         self.findings = findings
+
+
+class DamagedRecordError(RefusedError):
+    """A record was asked for by its number, and its checksums do not hold."""
 
 
 class FailureError(TfrecregError):

@@ -11,7 +11,7 @@ from typing import Literal
 
 from tfrecreg.findings import Finding, Severity
 
-__all__ = ["FailOn", "Verdict", "Waiver", "judge"]
+__all__ = ["FailOn", "Verdict", "Waiver", "concerns", "judge"]
 
 
 class FailOn(str, Enum):
@@ -70,6 +70,10 @@ class Verdict:
     """Those that a waiver covers, with the first that does."""
     expired: tuple[Waiver, ...]
     """Waivers past their day, whether or not they would have covered anything."""
+    lapsed: tuple[tuple[Finding, Waiver], ...] = ()
+    """Those of `findings` that a waiver covered until its day, with the first that did. What was
+    once accepted fails then, whatever its severity: somebody has to look at it again.
+    """
 
     @property
     def failing(self) -> tuple[Finding, ...]:
@@ -99,21 +103,36 @@ def judge(
     holding = [waiver for waiver in waivers if waiver.expires >= today]
     kept: list[Finding] = []
     waived: list[tuple[Finding, Waiver]] = []
+    lapsed: list[tuple[Finding, Waiver]] = []
     for finding in findings:
         judged = _overridden(finding, severity or {})
         waiver = next((waiver for waiver in holding if waiver.covers(judged)), None)
-        if waiver is None:
-            kept.append(judged)
-        else:
+        if waiver is not None:
             waived.append((judged, waiver))
+            continue
+        kept.append(judged)
+        lapsed += [(judged, waiver) for waiver in expired if waiver.covers(judged)][:1]
     failed = any(fail_on.fails(finding.severity) for finding in kept)
+    failed = failed or (bool(lapsed) and fail_on is not FailOn.NEVER)
     return Verdict(
         status="fail" if failed else "pass",
         fail_on=fail_on,
         findings=tuple(kept),
         waived=tuple(waived),
         expired=expired,
+        lapsed=tuple(lapsed),
     )
+
+
+def concerns(waiver: Waiver, dataset: str) -> bool:
+    """Whether a waiver may cover findings of `dataset`; False only where it surely does not.
+
+    A fingerprint is ``CODE:dataset:…``: where neither of its first two parts holds a wildcard, the
+    second one says which dataset is meant.
+    """
+    code, _, rest = waiver.fingerprint.partition(":")
+    named = rest.partition(":")[0]
+    return not named or named == dataset or any(sign in code + named for sign in "*?[")
 
 
 def _overridden(finding: Finding, severity: Mapping[str, Severity]) -> Finding:

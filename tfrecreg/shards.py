@@ -19,6 +19,7 @@ __all__ = [
     "ShardName",
     "ShardPolicy",
     "bounds",
+    "is_split_word",
     "normal_split",
     "normal_splits",
     "parse_shard_name",
@@ -49,10 +50,11 @@ _USUAL = {
 }
 # Splits that are none of the three, or not surely: `eval` is TFX's validation and others' test.
 _OTHER = "eval|evaluation|extra|holdout|minival|test[-_]?dev|trainval|unlabell?ed|unsupervised"
+_SPLIT = rf"(?:{'|'.join(_USUAL)}|{_OTHER})(?:[-_]?(?:19|20)[0-9]{{2}})?"
 _SPLIT_AT_END = re.compile(
-    rf"(?:(?P<prefix>.*?)[-_.])?(?P<split>(?:{'|'.join(_USUAL)}|{_OTHER})(?:[-_]?(?:19|20)[0-9]{{2}})?)",
-    re.IGNORECASE | re.DOTALL,
+    rf"(?:(?P<prefix>.*?)[-_.])?(?P<split>{_SPLIT})", re.IGNORECASE | re.DOTALL
 )
+_SPLIT_WORD = re.compile(_SPLIT, re.IGNORECASE)
 _WRITTEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _NAME_AND_SPLIT = re.compile(r"([A-Za-z]\w*)-(\w[\w-]*)")
 
@@ -199,6 +201,11 @@ def normal_split(text: str) -> str:
     several names come together, :func:`normal_splits` keeps them apart.
     """
     return _USUAL.get(text.lower(), text)
+
+
+def is_split_word(text: str) -> bool:
+    """Whether `text` is a word that splits are called by: ``train``, ``EVAL``, ``val2017``."""
+    return _SPLIT_WORD.fullmatch(text) is not None
 
 
 def normal_splits(names: Iterable[str]) -> dict[str, str]:

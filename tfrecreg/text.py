@@ -20,9 +20,10 @@ def safe(text: str, *, limit: int = 200) -> str:
     Control characters (C0, C1, DEL), format characters (bidirectional overrides, zero-width),
     surrogates, private use and unassigned code points, separators other than the space, and
     whatever else shows as nothing come out as ``\x1b``, ``\u202e`` and so on; a backslash is
-    doubled. ``\x80`` to ``\xff`` are bytes of a name that was not UTF-8. So different texts are
-    shown differently. What is returned is never longer than `limit` characters; a cut is marked
-    by an ellipsis, and no escape is cut in two.
+    doubled. ``\x80`` to ``\xff`` are bytes of a name that was not UTF-8. ``::`` at the beginning
+    and ``##[`` anywhere are commands where GitHub reads a log, so their first character is escaped.
+    So different texts are shown differently. What is returned is never longer than `limit`
+    characters; a cut is marked by an ellipsis, and no escape is cut in two.
 
     Args:
         text: anything, from anywhere; names that were not UTF-8 with surrogate escapes.
@@ -30,8 +31,12 @@ def safe(text: str, *, limit: int = 200) -> str:
     """
     shown: list[str] = []
     length = 0
-    for character in text:
-        piece = _escape(character)
+    command = len(text) - len(text.lstrip(" ")) if text.lstrip(" ").startswith("::") else -1
+    for place, character in enumerate(text):
+        if place == command or (character == "#" and text.startswith("##[", place)):
+            piece = f"\\x{ord(character):02x}"
+        else:
+            piece = _escape(character)
         length += len(piece)
         shown.append(piece)
         if length > limit:

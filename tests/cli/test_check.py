@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
+from scan_support import framed
 from tests_support import flip, tree
 
 
@@ -67,14 +69,14 @@ def test_files_need_no_registry(cli, built, tmp_path, monkeypatch) -> None:
     done = cli("check", f"{folder}/digits-test.tfrecord-*", "--json")
     assert done.json["summary"]["records"] == 20
     skipped = {each["validator"] for each in done.json["skipped"]}
-    assert skipped == {"inflation", "schema"}
+    assert skipped == {"inflation", "registry", "schema"}
 
 
 def test_files_can_be_held_against_a_schema_and_raw_data(cli, built, raw) -> None:
     shards = "data/digits/digits-test.tfrecord-*"
     done = cli("check", shards, "--schema", "schemas/digits.pbtxt", "--raw", raw, "--json")
     assert done.code == 0, done.err
-    assert done.json["skipped"] == []
+    assert [each["validator"] for each in done.json["skipped"]] == ["registry"]
     assert done.json["measures"]["inflation.raw_stored"] == sum(
         path.stat().st_size for path in raw.iterdir()
     )
@@ -100,7 +102,7 @@ def test_only_and_skip_choose_validators(cli, built) -> None:
     done = cli("check", "digits", "--only", "crc,manifest", "--json")
     assert done.json["validators"] == ["crc", "manifest"]
     done = cli("check", "digits", "--skip", "crc", "--json")
-    assert done.json["validators"] == ["inflation", "manifest", "schema", "source"]
+    assert done.json["validators"] == ["inflation", "manifest", "registry", "schema", "source"]
 
 
 def test_fail_on_decides_the_exit_code(cli, built) -> None:
@@ -204,3 +206,18 @@ def test_unknown_limits_are_refused(cli, built) -> None:
     done = cli("check", "digits")
     assert done.code == 2
     assert "`limits.inflaton` is for no validator; did you mean `inflation`?" in done.err
+
+
+def test_cached_says_how_many_shards_were_not_read(cli, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user-cache"))
+    for number in range(2):
+        path = tmp_path / f"x-{number:05d}-of-00002.tfrecord"
+        path.write_bytes(framed(b"\n\0"))
+        os.utime(path, (1e9, 1e9))
+    for cached in (0, 2):
+        done = cli("check", tmp_path / "x@2", "--cached")
+        assert done.code == 0, done.out
+        assert done.out.splitlines()[1] == f"cached: {cached} of 2 shards were not read again"
+    assert cli("check", tmp_path / "x@2", "--cached", "--json").json["summary"]["cached"] == 2
+    assert "cached: " not in cli("check", tmp_path / "x@2").out

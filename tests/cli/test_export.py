@@ -163,3 +163,25 @@ def test_exporting_needs_no_heavy_package(released, tmp_path) -> None:
         [sys.executable, "-c", script], cwd=released, capture_output=True, text=True
     )
     assert done.stdout.splitlines()[-1] == "[] 0", done.stderr
+
+
+def test_a_release_becomes_shards_with_indexes(cli, released, tmp_path) -> None:
+    out = tmp_path / "out"
+    done = cli("export", "digits@1.*", "--to", "index", "--suffix", ".tfindex", out)
+    assert done.code == 0, done.err
+    size = sum(path.stat().st_size for path in out.glob("*[0-9]"))
+    assert done.out.splitlines() == [
+        f"exported digits@1.2.0 to {out}",
+        f"  80 records in 4 shards (4 linked), {size / 1000:.1f} kB",
+        "read it: each shard has its index beside it, named like it with .tfindex",
+    ]
+    lines = (out / "digits-test.tfrecord-00001-of-00002.tfindex").read_text().splitlines()
+    assert len(lines) == 10
+    assert lines[0].startswith("0 ")
+
+
+def test_an_index_that_no_tool_looks_for_is_a_mistake(cli, released, tmp_path) -> None:
+    done = cli("export", "digits", "--to", "index", "--suffix", "idx", tmp_path / "out")
+    assert done.code == 2
+    assert "an index is not called `idx`" in done.err
+    assert "there is `.idx`, `.index` and `.tfindex`" in done.err

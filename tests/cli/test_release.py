@@ -101,8 +101,13 @@ def test_another_schema_under_the_same_number_is_refused(cli, built) -> None:
     ("change", "level", "version", "reason"),
     [
         (None, "patch", "1.0.1", "the same examples in another layout (2 shards)"),
-        ("append", "minor", "1.1.0", "1 examples were added to the split `train`"),
-        ("relabel", "major", "2.0.0", "1 examples of the split `train` are gone or changed"),
+        ("append", "minor", "1.1.0", "1 example was added to the split `train`"),
+        (
+            "relabel",
+            "major",
+            "2.0.0",
+            "1 example of the split `train` was changed in `image/class/label`",
+        ),
     ],
 )
 def test_auto_takes_the_smallest_legal_number(
@@ -136,7 +141,11 @@ def test_a_number_that_understates_is_refused(cli, built, raw, said) -> None:
     assert done.code == 1
     assert "understates the change since 1.0.0: it is major, not " in done.err
     assert "hint: the smallest legal number is 2.0.0" in done.err
+    assert "error REG001 understated-number: expected 2.0.0 or more (1." in done.err
     assert not (built / "registry/digits/1.0.1").exists()
+    document = cli("release", "digits", *said, "--json").json
+    assert (document["status"], document["error"]["exit_code"]) == ("fail", 1)
+    assert [each["code"] for each in document["findings"]] == ["REG001"]
 
 
 def test_a_first_release_may_have_any_number(cli, built) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import tracemalloc
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
+from picture_support import bmp, gif, jpeg, png, webp
 from scan_support import Broken, framed, shard, target
 from tests_support import flip
 
-from tfrecreg.errors import StorageError, UsageError
+from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, StorageError, UsageError
 from tfrecreg.example import (
     Example,
     bytes_feature,
@@ -20,11 +23,13 @@ from tfrecreg.example import (
     unset_feature,
 )
 from tfrecreg.operations.check import find_target
+from tfrecreg.operations.check.targets import files_target
 from tfrecreg.operations.head import ShownFeature, ShownRecord, head
 from tfrecreg.storage import LocalStorage
 
-JPEG = b"\xff\xd8\xff\xe0" + bytes(1500)
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(42)
+TENSOR = b"\x08\x01\x12\x08\x12\x02\x08\x02\x12\x02\x08\x03\x22\x18" + bytes(24)
+"""tf.io.serialize_tensor(tf.zeros([2, 3]))"""
+SCALAR = b"\x08\x03\x12\x00\x22\x04\x05\x00\x00\x00"
 
 
 def put(folder: Path, *payloads: bytes | Example) -> Path:
@@ -47,10 +52,27 @@ def described(folder: Path, example: Example) -> dict[str, ShownFeature]:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (JPEG, "JPEG picture, 1.5 kB"),
-        (PNG, "PNG picture, 50 B"),
-        (b"GIF89a" + bytes(10), "GIF picture, 16 B"),
-        (b"RIFF\x10\0\0\0WEBPVP8 ", "WebP picture, 16 B"),
+        (jpeg(640, 480, scan=bytes(22_896)), "JPEG picture, 640x480, 23.0 kB"),
+        (png(28, 27, colour=0), "PNG picture, 28x27, "),
+        (gif(5, 4), "GIF picture, 5x4, 43 B"),
+        (gif(5, 4, frames=3), "GIF picture, 5x4, 89 B, animated"),
+        (webp(7, 9), "WebP picture, 7x9, "),
+        (bmp(3, 2), "BMP picture, 3x2, 78 B"),
+        (jpeg(640, 480, scan=bytes(900), end=b""), "JPEG picture, 640x480, 953 B, cut short"),
+        (
+            b"\xff\xd8\xff\xe0" + bytes(1500),
+            "JPEG picture, 1.5 kB, unreadable: a JPEG with a segment of length 0 at byte 2",
+        ),
+        (
+            b"\x89PNG\r\n\x1a\n" + bytes(42),
+            "PNG picture, 50 B, unreadable: a PNG that does not begin with the chunk IHDR",
+        ),
+        (
+            b"RIFF\x10\0\0\0WEBPVP8 ",
+            "WebP picture, 16 B, unreadable: a WebP that ends after 16 bytes, inside its header",
+        ),
+        (TENSOR, "serialised tensor, float32[2, 3], 38 B"),
+        (SCALAR, "serialised tensor, int32[], 10 B"),
         (b"BMW and Mercedes-Benz", '"BMW and Mercedes-Benz"'),
         (b"a cat", '"a cat"'),
         ("zwölf Boxkämpfer 猫".encode(), '"zwölf Boxkämpfer 猫"'),
@@ -61,6 +83,7 @@ def described(folder: Path, example: Example) -> dict[str, ShownFeature]:
     ],
 )
 def test_bytes_are_described_by_what_they_are(tmp_path: Path, value: bytes, expected: str) -> None:
+    expected += f"{len(value)} B" if expected.endswith(", ") else ""  # zlib has a say in these
     assert described(tmp_path, {"x": bytes_feature(value)})["x"].shown == expected
 
 
@@ -102,6 +125,26 @@ def test_numbers_are_shown_and_long_lists_cut(tmp_path: Path) -> None:
     assert found["eight"].shown == "0, 1, 2, 3, 4, 5, 6, 7"
     assert (found["none"].kind, found["none"].count, found["none"].shown) == ("int64", 0, "")
     assert (unset.kind, unset.count, unset.shown) == ("unset", 0, "")
+
+
+def test_of_long_lists_only_the_first_values_are_made(tmp_path: Path) -> None:
+    """A record of 6 MB holds 6 million small integers: as Python objects they are 50 MB."""
+    path = put(
+        tmp_path, {"x": int64_feature(bytes(6_000_000)), "f": float_feature(bytes(4_000_000))}
+    )
+    target = find_target(str(path))
+    tracemalloc.start()
+    try:
+        (record,) = head(target)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert record.features is not None
+    assert [each.shown for each in record.features] == [
+        "0, 0, 0, 0, 0, 0, 0, 0, … 999,992 more",
+        "0, 0, 0, 0, 0, 0, 0, 0, … 5,999,992 more",
+    ]
+    assert peak < 40 << 20
 
 
 def test_what_is_no_example_is_shown_by_its_first_bytes(tmp_path: Path) -> None:
@@ -196,3 +239,141 @@ def test_a_record_too_large_to_be_held_says_how_large(tmp_path: Path) -> None:
     large, small = head(find_target(str(path)))
     assert (large.features, large.start) == (None, "67.1 MB, too large to be shown")
     assert small.features is not None
+
+
+NUMBERED = [{"x": int64_feature(number)} for number in range(20)]
+
+
+def numbers(records: Iterable[ShownRecord]) -> list[int]:
+    return [each.record for each in records]
+
+
+@pytest.mark.parametrize(
+    ("at", "count", "expected"),
+    [
+        (0, 1, [0]),
+        (7, 3, [7, 8, 9]),
+        (18, 5, [18, 19]),
+        (-1, 1, [19]),
+        (-2, 9, [18, 19]),
+        (3, 0, []),
+    ],
+)
+def test_records_from_any_number_on(
+    tmp_path: Path, at: int, count: int, expected: list[int]
+) -> None:
+    found = list(head(find_target(str(put(tmp_path, *NUMBERED))), count, at=at))
+    assert numbers(found) == expected
+    for each in found:
+        assert each.features is not None
+        assert each.features[0].shown == str(each.record)
+
+
+def test_a_record_is_the_same_however_it_is_found(digits_original: Path) -> None:
+    target = find_target("digits", registry=digits_original)
+    name = "digits-train.tfrecord-00001-of-00002"
+    found = [each for each in head(target, 999) if each.shard == name]
+    assert list(head(target, 999, shard=name)) == found
+    assert list(head(target, 1, shard=name, at=17)) == [found[17]]
+    assert found[17].key is not None
+
+
+def test_of_several_shards_one_has_to_be_named(digits_original: Path) -> None:
+    target = find_target("digits", registry=digits_original)
+    with pytest.raises(UsageError) as caught:
+        list(head(target, at=3))
+    assert caught.value.message == "`digits` has 4 shards, and records are numbered in each"
+    hint = "name one of them: --shard digits-test.tfrecord-00000-of-00002"
+    assert caught.value.hint == hint
+    with pytest.raises(UsageError) as caught:
+        list(head(target, shard="digits-test.tfrecord-00000-of-00003"))
+    assert caught.value.message.startswith(
+        "`digits` has no shard `digits-test.tfrecord-00000-of-00003`; did you mean "
+    )
+    assert caught.value.hint.startswith("there is `digits-test.tfrecord-00000-of-00002`")
+
+
+def test_a_file_name_will_do_while_only_one_shard_has_it(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        put(tmp_path / folder, {"x": bytes_feature(folder)})
+    put(tmp_path / "b", {"x": int64_feature(1)}).rename(tmp_path / "b/c.tfrecord")
+    put(tmp_path / "b", {"x": int64_feature(2)})
+    target = files_target([str(tmp_path)], schema=None, raw=None)
+    (record,) = head(target, shard="c.tfrecord")
+    assert record.shard == f"{tmp_path}/b/c.tfrecord"
+    (record,) = head(target, shard=f"{tmp_path}/a/a.tfrecord")
+    assert record.shard == f"{tmp_path}/a/a.tfrecord"
+    with pytest.raises(UsageError) as caught:
+        list(head(target, shard="a.tfrecord"))
+    assert caught.value.message.endswith(" has 2 shards `a.tfrecord`")
+    assert caught.value.hint == f"name one with its folder: --shard {tmp_path}/a/a.tfrecord"
+
+
+def test_a_record_that_there_is_not(tmp_path: Path) -> None:
+    target = find_target(str(put(tmp_path, *NUMBERED)))
+    with pytest.raises(NoSuchRecordError) as caught:
+        list(head(target, at=20))
+    assert caught.value.message == f"there is no record 20 in `{tmp_path}/a.tfrecord`, which has 20"
+
+
+@pytest.mark.parametrize("byte", [3, 14], ids=["header", "data"])
+def test_a_damaged_record_is_refused_where_it_is_asked_for_and_else_passed_over(
+    tmp_path: Path, byte: int
+) -> None:
+    path = put(tmp_path, *NUMBERED)
+    (size,) = {each.length + 16 for each in head(find_target(str(path)), 20)}
+    flip(path, 5 * size + byte)
+    target = find_target(str(path))
+    with pytest.raises(DamagedRecordError, match=f"record 5 of `{path}`, at byte {5 * size}, is"):
+        list(head(target, at=5))
+    assert numbers(head(target, 4, at=3)) == [3, 4, 6, 7]
+    assert numbers(head(target, 7)) == [0, 1, 2, 3, 4, 6, 7]
+
+
+def test_a_record_too_large_to_be_held_can_be_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(framed(b"") + framed(bytes((64 << 20) + 1)))
+    (large,) = head(find_target(str(path)), at=1)
+    assert (large.payload, large.start) == (None, "67.1 MB, too large to be shown")
+
+
+def test_pictures_come_as_they_are(tmp_path: Path) -> None:
+    one, two = png(4, 3), jpeg(2, 2)
+    (record,) = shown(
+        tmp_path, {"b": bytes_feature([b"x", one]), "a": bytes_feature(two), "n": int64_feature(1)}
+    )
+    found = [(each.feature, each.value, each.format, each.data) for each in record.pictures]
+    assert found == [("a", 0, "jpeg", two), ("b", 1, "png", one)]
+    assert repr(one)[2:30] not in repr(record)
+
+
+def test_the_json_has_everything_but_their_bytes(tmp_path: Path) -> None:
+    (record,) = shown(
+        tmp_path, {"p\x1b": bytes_feature([png(4, 3), b"BM" + bytes(12) + b"\x28\0\0\0"])}
+    )
+    document = json.loads(json.dumps(record.to_json()))
+    assert document["pictures"] == [
+        {
+            "feature": "p\\x1b",
+            "value": 0,
+            "format": "png",
+            "width": 4,
+            "height": 3,
+            "bytes": len(png(4, 3)),
+        },
+        {
+            "feature": "p\\x1b",
+            "value": 1,
+            "format": "bmp",
+            "width": None,
+            "height": None,
+            "bytes": 18,
+        },
+    ]
+    assert document["saved"] == []
+    assert document["payload"] == "example"
+    assert document["features"][0]["count"] == 2
+    (other,) = shown(tmp_path, b"\xffno example at all")
+    assert other.to_json()["features"] is None
+    assert other.to_json()["payload"] == "other"

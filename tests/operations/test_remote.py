@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,11 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     git(root, "init", "-q", "-b", "main")
     init(root)
     url = folder / "remote"
-    subprocess.run(["dvc", "remote", "add", "-q", "-d", "store", str(url)], cwd=root, check=True)
+    subprocess.run(
+        [sys.executable, "-m", "dvc", "remote", "add", "-q", "-d", "store", str(url)],
+        cwd=root,
+        check=True,
+    )
     made(root, 1, "1.0.0")
     made(root, 2, "2.0.0")
     return folder
@@ -68,6 +73,7 @@ def root(released: Path, tmp_path: Path) -> Path:
     root = tmp_path / "story/registry"
     config = root / ".dvc/config"
     config.write_text(config.read_text().replace(str(released), str(tmp_path / "story")))
+    git(root, "commit", "-qam", "The remote of this copy")
     return root
 
 
@@ -160,8 +166,8 @@ def test_dvc_checks_out_a_flipped_bit_and_check_names_its_place(root: Path) -> N
             rot(path, 200)
     shutil.rmtree(root / "data/digits")
     run = {"cwd": root, "check": True, "capture_output": True, "text": True}
-    subprocess.run(["dvc", "checkout", "-q"], **run)
-    told = subprocess.run(["dvc", "status"], **run).stdout
+    subprocess.run([sys.executable, "-m", "dvc", "checkout", "-q"], **run)
+    told = subprocess.run([sys.executable, "-m", "dvc", "status"], **run).stdout
     assert "up to date" in told
     (report,) = check(["digits"], registry=str(root))
     (finding,) = [each for each in report.findings if each.code == "CRC002"]
@@ -183,7 +189,9 @@ def test_gc_lists_first_and_removes_what_nothing_refers_to(root: Path) -> None:
     git(root, "checkout", "-q", "-b", "trial")
     made(root, 3, "3.0.0")
     git(root, "checkout", "-q", "main")
-    subprocess.run(["dvc", "checkout", "-q"], cwd=root, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "dvc", "checkout", "-q"], cwd=root, check=True, capture_output=True
+    )
     pull(registry, "digits@1.0.0")
     push(registry)
     found = gc(registry)
@@ -206,7 +214,12 @@ def test_gc_leaves_what_others_put_under_dvc(root: Path) -> None:
     other = root / "others"
     other.mkdir()
     (other / "a").write_bytes(b"somebody's")
-    subprocess.run(["dvc", "add", "-q", "others"], cwd=root, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "dvc", "add", "-q", "others"],
+        cwd=root,
+        check=True,
+        capture_output=True,
+    )
     kept = objects(root)
     (root / "others.dvc").unlink()
     gc(open_registry(root), apply=True)

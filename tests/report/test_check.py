@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tfrecreg.findings import Finding, Location, Measure, Severity
+from tfrecreg.findings import Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.operations.check.report import Report, SkippedValidator
 from tfrecreg.report.check import print_report
 
@@ -163,9 +163,29 @@ def test_the_verdict_has_its_colour(terminal, status: str, colour: str) -> None:
     assert f"\x1b[1;{colour}m" in shown.splitlines()[-1]
 
 
+def test_what_tensorflow_does_stands_behind_the_detail(pipe) -> None:
+    where = replace(DAMAGE.locations[0], tensorflow=TensorflowOutcome.STOPS)
+    report = replace(REPORT, findings=(replace(DAMAGE, count=1, locations=(where,)),))
+    shown = pipe(lambda console: print_report(console, report))
+    assert "should be 0x0000000a, found 0x0000000b (TensorFlow stops here)\n" in shown
+    assert where.to_json()["tensorflow"] == "stops here"
+
+
 def test_names_from_data_cannot_steer_the_terminal(pipe) -> None:
     place = Location(shard="\x1b[2Jx", record=1, key="[red]\u202e", detail="\x07 :skull:")
     report = replace(REPORT, findings=(replace(DAMAGE, locations=(place,), count=1),))
     shown = pipe(lambda console: print_report(console, report))
     assert "    \\x1b[2Jx, record 1, key [red]\\u202e: \\x07 :skull:\n" in shown
     assert "\x1b" not in shown
+
+
+def test_what_bare_files_hold_and_what_lies_beside_them_has_a_line(pipe) -> None:
+    measures = (
+        Measure("manifest.kinds", {"example": 9, "event": 1}, "9 Examples, 1 event"),
+        Measure("manifest.unnamed", 4, "4 of the 5 shards of `x`"),
+    )
+    report = replace(REPORT, measures=measures)
+    lines = pipe(lambda console: print_report(console, report)).splitlines()
+    assert "payloads: 9 Examples, 1 event" in lines
+    assert "beside them, not named: 4 of the 5 shards of `x`" in lines
+    assert report.to_json()["summary"]["kinds"] == {"example": 9, "event": 1}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tfrecreg.findings import Code, Severity
+from dataclasses import replace
+
+from tfrecreg.findings import Code, Severity, TensorflowOutcome
 from tfrecreg.report.codes import print_code, print_codes
 
 CODE = Code(
@@ -53,6 +55,15 @@ The second paragraph.
 hint: look at it
 """
     )
+
+
+def test_what_tensorflow_does_has_its_line(pipe) -> None:
+    outcomes = (TensorflowOutcome.STOPS, TensorflowOutcome.READS)
+    shown = pipe(lambda console: print_code(console, replace(CODE, tensorflow=outcomes)))
+    assert shown.splitlines()[-2:] == [
+        "TensorFlow: stops here or reads without an error",
+        "hint: look at it",
+    ]
 
 
 def test_all_codes_in_a_table(pipe) -> None:

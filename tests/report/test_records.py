@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from tfrecreg.operations.describe_payload import ShownPart
 from tfrecreg.operations.head import ShownFeature, ShownRecord
 from tfrecreg.report.records import print_records
 
@@ -25,6 +28,7 @@ RECORDS = [
         length=2,
         key=None,
         features=None,
+        payload="other",
         start="ff 00",
     ),
 ]
@@ -42,6 +46,24 @@ def test_records_in_a_pipe(pipe) -> None:
     ]
 
 
+def test_a_record_that_is_too_large_is_said_to_be_just_that(pipe) -> None:
+    large = replace(RECORDS[1], payload=None, start="67.1 MB, too large to be shown")
+    shown = pipe(lambda console: print_records(console, [large]))
+    assert [line.rstrip() for line in shown.splitlines()] == [
+        "m-train.tfrecord-00000-of-00001, record 1, offset 1443, 2 bytes",
+        "  67.1 MB, too large to be shown",
+    ]
+
+
+def test_where_pictures_were_saved_is_told_below_their_record(pipe) -> None:
+    saved = replace(RECORDS[0], saved=("/out/a\x1b.png", "/out/b.jpg"))
+    shown = pipe(lambda console: print_records(console, [saved]))
+    assert [line.rstrip() for line in shown.splitlines()][-2:] == [
+        r"  saved: /out/a\x1b.png",
+        "  saved: /out/b.jpg",
+    ]
+
+
 def test_values_wrap_in_their_column(terminal) -> None:
     shown = terminal(lambda console: print_records(console, RECORDS[:1]), 44)
     assert (
@@ -51,3 +73,45 @@ def test_values_wrap_in_their_column(terminal) -> None:
 """
         in shown
     )
+
+
+def test_payloads_that_are_no_examples_are_shown_by_their_parts(pipe) -> None:
+    place = {"shard": "x", "record": 0, "offset": 0, "length": 9, "key": None, "features": None}
+    records = [
+        ShownRecord(
+            **place,
+            payload="sequence_example",
+            parts=(
+                ShownPart(part="context", name="n", kind="int64", count=2, shown="1, 2"),
+                ShownPart(part="list", name="steps", kind="bytes", count=3, shown='["a"] [] []'),
+                ShownPart(part="list", name="none", kind="", count=0, shown=""),
+            ),
+        ),
+        ShownRecord(
+            **place,
+            payload="event",
+            parts=(
+                ShownPart(part="summary", name="loss", kind="simple_value", count=9, shown="1"),
+            ),
+        ),
+        ShownRecord(
+            **place,
+            payload="other",
+            start="31",
+            parts=(ShownPart(part="text", name="", kind="text", count=1, shown='"1"'),),
+        ),
+    ]
+    shown = pipe(lambda console: print_records(console, records))
+    assert [line.rstrip() for line in shown.splitlines()] == [
+        "x, record 0, offset 0, 9 bytes",
+        "  a tf.train.SequenceExample",
+        "  context n   int64[2]          1, 2",
+        '  list steps  3 steps of bytes  ["a"] [] []',
+        "  list none   0 steps",
+        "x, record 0, offset 0, 9 bytes",
+        "  a TensorBoard event",
+        "  summary loss  simple_value  1",
+        "x, record 0, offset 0, 9 bytes",
+        "  not a tf.train.Example: 31",
+        '  text  text  "1"',
+    ]

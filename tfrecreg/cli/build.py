@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from tfrecreg.cli.common import Face, jobs_option, json_option, pairs
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from tfrecreg.operations.builds.run import Preview
     from tfrecreg.operations.release import ReleaseResult
     from tfrecreg.shards import ShardPolicy
+
+_WITH_REPAIR = frozenset({"name", "raw", "repair", "engine", "as_json"})
+"""The parameters that a repair takes: it builds as it was built."""
 
 
 @click.command(name="build")
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 @click.option("--max-skipped", metavar="N|P%", help="How many items may be skipped. Default: 0.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and write nothing.")
 @click.option("--release", "version", metavar="X.Y.Z|auto", help="Release it when it is built.")
+@click.option("--repair", metavar="REF", help="Make the lost files of REF again, to the byte.")
 @jobs_option
 @json_option
 @click.pass_obj
@@ -60,6 +65,7 @@ def command(
     max_skipped: str | None,
     dry_run: bool,
     version: str | None,
+    repair: str | None,
     engine: Engine,
 ) -> None:
     """Make a dataset's TFRecords from its raw data.
@@ -67,12 +73,18 @@ def command(
     The new data/NAME is made beside the old one, read back and checked, and only then takes its
     place. The first build of a dataset writes what was asked for into tfrecreg.toml, and
     `tfrecreg build NAME` does it again.
+
+    With `--repair REF` (NAME, or a release of it) only the missing and damaged files of REF are
+    made again: its original bytes, or nothing is changed. Only `--raw` and `--jobs` go with it.
     """
     from tfrecreg.operations.builds import BuildRequest, build, preview
     from tfrecreg.operations.release import ReleaseRequest, release
 
     registry = face.open()
     face.warn_of_broken_plugins()
+    if repair is not None:
+        _repair(face, name, repair, raw, engine)
+        return
     request = BuildRequest(
         name=name,
         source=source,
@@ -94,6 +106,28 @@ def command(
         wanted = ReleaseRequest(name=name, version=number)
         released = release(registry, wanted, engine=engine, progress=progress)
     _print(face, result, released)
+
+
+def _repair(face: Face, name: str, reference: str, raw: str | None, engine: Engine) -> None:
+    from tfrecreg.errors import UsageError
+    from tfrecreg.operations.repair import repair
+
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if given and parameter.name not in _WITH_REPAIR:
+            raise UsageError(
+                f"`{parameter.opts[0]}` does not go with `--repair`: what is made again is made as "
+                "it was",
+                hint=f"tfrecreg build {name} --repair {reference}",
+            )
+    result = repair(face.open(), name, reference, raw=raw, engine=engine, progress=face.progress())
+    if face.as_json:
+        face.print_json(result.to_json())
+        return
+    from tfrecreg.report.repair import print_repair
+
+    print_repair(face.out, result)
 
 
 def _policy(

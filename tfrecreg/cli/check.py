@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tfrecreg.cli.common import Face, jobs_option, json_option
+from tfrecreg.cli.reports import choose_format, exit_code, format_options, show, write_text
 
 if TYPE_CHECKING:
     from tfrecreg.engines import Engine
-    from tfrecreg.operations.check import Report
-
-_PRECEDENCE = (3, 1, 0)
-"""The worst of several reports decides, and an incomplete one is worse than a failed one."""
+    from tfrecreg.operations.check import CheckOptions, Report
 
 
 @click.command(name="check")
@@ -24,12 +21,38 @@ _PRECEDENCE = (3, 1, 0)
 @click.option("--raw", metavar="PATH", help="Measure size against this folder of raw data.")
 @click.option("--schema", metavar="FILE", help="Check against this schema.")
 @click.option(
+    "--against",
+    metavar="REF",
+    help="Compare distributions with this version, or these files: drift. Needs TFDV.",
+)
+@click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "never"]),
-    help="From which severity on the exit code is 1. Default: what the gate says, or error.",
+    help="From which severity on the exit code is 1. Default: what the gate says, or error. never "
+    "measures: neither severities nor waivers of the gate are applied.",
 )
-@click.option("--format", "form", type=click.Choice(["text", "json"]), help="As --json has it.")
-@click.option("--output", metavar="FILE", help="Write the report to FILE instead of stdout.")
+@click.option(
+    "--cached",
+    is_flag=True,
+    help="Do not read shards again that are as an earlier check with --cached saw them, by their "
+    "size, time and inode. A disk that decays goes unnoticed.",
+)
+@click.option(
+    "--registry",
+    "releases",
+    is_flag=True,
+    help="Check the releases of the datasets named, or of all: manifests, numbers, parents and "
+    "git's history. No shard is read.",
+)
+@click.option(
+    "--base",
+    metavar="REV",
+    help="With --registry: look at the releases of this git revision, too, for numbers that both "
+    "have and for forks. In a pull request, the branch to merge into.",
+)
+@click.option("--metrics", metavar="FILE", help="Write numbers to FILE, for `dvc metrics`.")
+@click.option("--plots", metavar="DIR", help="Write tables as CSV into DIR, for `dvc plots`.")
+@format_options
 @jobs_option
 @json_option
 @click.pass_obj
@@ -40,7 +63,13 @@ def command(
     skip: str | None,
     raw: str | None,
     schema: str | None,
+    against: str | None,
     fail_on: str | None,
+    cached: bool,
+    releases: bool,
+    base: str | None,
+    metrics: str | None,
+    plots: str | None,
     form: str | None,
     output: str | None,
     engine: Engine,
@@ -50,64 +79,83 @@ def command(
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, folder or glob of TFRecord
     files, which need no registry. Without one, every build of the registry is checked.
     """
+    from tfrecreg.errors import UsageError
     from tfrecreg.gate import FailOn
     from tfrecreg.operations.check import CheckOptions, check
 
-    face.as_json = face.as_json or form == "json"
+    chosen = choose_format(face, form)
     options = CheckOptions(
         only=_names(only),
         skip=_names(skip),
         raw=raw,
         schema=schema,
+        against=against,
         fail_on=FailOn(fail_on) if fail_on is not None else None,
+        cached=cached,
     )
-    face.warn_of_broken_plugins()
-    reports = check(
-        targets, registry=face.registry, options=options, engine=engine, progress=face.progress()
-    )
-    _show(face, reports, output)
-    codes = {report.exit_code for report in reports}
-    return next(code for code in _PRECEDENCE if code in codes)
+    if releases:
+        reports = [_releases(face, targets, options, base)]
+    elif base is not None:
+        raise UsageError(
+            "`--base` goes with `--registry`", hint="tfrecreg check --registry --base REV"
+        )
+    else:
+        face.warn_of_broken_plugins()
+        reports = check(
+            targets,
+            registry=face.registry,
+            options=options,
+            engine=engine,
+            progress=face.progress(),
+        )
+    _measured(reports, metrics, plots)
+    show(face, reports, chosen, output)
+    return exit_code(reports)
+
+
+def _releases(
+    face: Face, targets: tuple[str, ...], options: CheckOptions, base: str | None
+) -> Report:
+    """`check --registry`, which has no use for what is about shards."""
+    from tfrecreg.errors import UsageError
+    from tfrecreg.operations.check import check_registry
+
+    given = {
+        "--only": options.only,
+        "--skip": options.skip,
+        "--raw": options.raw,
+        "--schema": options.schema,
+        "--cached": options.cached,
+    }
+    for option, value in given.items():
+        if value:
+            raise UsageError(
+                f"`{option}` is about shards, and `--registry` reads none",
+                hint=f"leave out `{option}`, or `--registry`",
+            )
+    return check_registry(face.open(), targets, base=base, fail_on=options.fail_on)
 
 
 def _names(text: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
 
 
-def _show(face: Face, reports: list[Report], output: str | None) -> None:
-    text = ""
-    if face.as_json:
-        document = _document(reports)
-        if output is None:
-            face.print_json(document)
-            return
-        import json
+def _measured(reports: list[Report], numbers: str | None, tables: str | None) -> None:
+    """Write what DVC shows of a report, which has to be one: files have one meaning."""
+    if numbers is None and tables is None:
+        return
+    import json
 
-        document = {"format_version": 1, **document}
-        text = json.dumps(document, indent=2, ensure_ascii=True) + "\n"
-    else:
-        from tfrecreg.report.check import print_report
-
-        console = face.out
-        if output is None:
-            for report in reports:
-                print_report(console, report)
-            return
-        with console.capture() as capture:
-            for report in reports:
-                print_report(console, report)
-        text = capture.get()
     from tfrecreg.errors import UsageError
-    from tfrecreg.text import safe
+    from tfrecreg.operations.check.metrics import metrics, plots
 
-    try:
-        Path(output).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"`{safe(output)}` cannot be written: {error.strerror}") from None
-
-
-def _document(reports: list[Report]) -> dict[str, Any]:
-    if len(reports) == 1:
-        return reports[0].to_json()
-    status = max((report.status for report in reports), key=["pass", "fail", "error"].index)
-    return {"status": status, "reports": [report.to_json() for report in reports]}
+    if len(reports) != 1:
+        option = "--metrics" if numbers is not None else "--plots"
+        raise UsageError(
+            f"`{option}` is for one target, found {len(reports)}", hint="name one target"
+        )
+    if numbers is not None:
+        write_text(numbers, json.dumps(metrics(reports[0]), indent=2) + "\n")
+    if tables is not None:
+        for name, text in plots(reports[0]).items():
+            write_text(f"{tables}/{name}.csv", text, in_new_folder=True)

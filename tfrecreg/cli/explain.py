@@ -36,7 +36,9 @@ def command(face: Face, code: str | None) -> None:
             f"no code `{safe(code)}`{close}", hint="`tfrecreg explain` lists all codes"
         )
     if face.as_json:
-        face.print_json(_row(found) | {"hint": found.hint, "page": found.page})
+        outcomes = [outcome.value for outcome in found.tensorflow]
+        more = {"hint": found.hint, "page": found.page, "tensorflow": outcomes}
+        face.print_json(_row(found) | more)
         return
     from tfrecreg.report.codes import print_code
 

@@ -15,30 +15,50 @@ if TYPE_CHECKING:
 
 @click.command(name="export")
 @click.argument("reference", metavar="REF")
-@click.option("--to", required=True, metavar="FORMAT", help="tfds: for TensorFlow Datasets.")
+@click.option(
+    "--to",
+    required=True,
+    metavar="FORMAT",
+    help="tfds: for TensorFlow Datasets. index: for readers that jump to records, as DALI's.",
+)
+@click.option(
+    "--suffix",
+    default=".idx",
+    metavar="SUFFIX",
+    help="Of the indexes of `--to index`: .idx, .tfindex or .index. Default: .idx.",
+)
 @click.argument("folder", metavar="DIR")
 @jobs_option
 @json_option
 @click.pass_obj
-def command(face: Face, reference: str, to: str, folder: str, engine: Engine) -> None:
+def command(face: Face, reference: str, to: str, suffix: str, folder: str, engine: Engine) -> None:
     """Export a build or a release for other tools.
 
     REF goes to the new folder DIR. `--to tfds` makes what `tfds.builder_from_directory(DIR)`
-    reads. Shards are hard links where that is possible: never edit them in place. What DIR holds
-    is never overwritten.
+    reads, `--to index` the shards with an index of records beside each, as `tfrecord2idx` of DALI
+    and of the package tfrecord writes it. Shards are hard links where that is possible: never edit
+    them in place. What DIR holds is never overwritten.
     """
     from tfrecreg.operations.export import export
 
-    result = export(face.open(), reference, folder, to=to, engine=engine, progress=face.progress())
+    result = export(
+        face.open(),
+        reference,
+        folder,
+        to=to,
+        suffix=suffix,
+        engine=engine,
+        progress=face.progress(),
+    )
     if face.as_json:
         from dataclasses import asdict
 
         face.print_json(asdict(result))
         return
-    _print(face, result)
+    _print(face, result, suffix)
 
 
-def _print(face: Face, result: ExportResult) -> None:
+def _print(face: Face, result: ExportResult, suffix: str) -> None:
     from tfrecreg.text import safe, si_bytes
 
     folder = safe(result.folder, limit=1000)
@@ -49,5 +69,8 @@ def _print(face: Face, result: ExportResult) -> None:
     face.out.print(f"  {records:,} records in {shards} shards ({ways}), {size}")
     for note in result.notes:
         face.out.print(f"  note: {note}")
+    if result.to == "index":
+        face.out.print(f"read it: each shard has its index beside it, named like it with {suffix}")
+        return
     # A Python literal, so that it can be pasted whatever the path holds.
     face.out.print(f"read it: tfds.builder_from_directory({result.folder!a})")

@@ -27,4 +27,6 @@ def command(face: Face, reference: str) -> None:
         return
     from tfrecreg.report.catalog import print_manifest
 
-    print_manifest(face.out, resolved.name, resolved.folder, resolved.manifest)
+    print_manifest(
+        face.out, resolved.name, resolved.folder, resolved.manifest, yanks=resolved.yanks
+    )

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from tfrecreg.findings import Code, Severity
 
-__all__ = ["SCH001", "SCH002", "SCH003", "SCH004", "SCH005", "SCH006", "SCH007"]
+__all__ = [
+    "SCH001",
+    "SCH002",
+    "SCH003",
+    "SCH004",
+    "SCH005",
+    "SCH006",
+    "SCH007",
+    "SCH008",
+    "SCH009",
+    "SCH010",
+    "SCH020",
+    "SCH021",
+]
 
 SCH001 = Code(
     "SCH001",
@@ -109,8 +122,9 @@ a renamed or misspelt key, which is then also missing under its old name (SCH002
 a column that somebody added without a review: it costs bytes in every record, and it may be one
 that must not leave the house or that gives the label away.
 
-Add it with `tfrecreg schema infer`, which drafts the lines, or by hand. If it may be there and no
-one should rely on it, declare it with `lifecycle_stage: ALPHA`: nothing about it is checked then.
+Add it with `tfrecreg schema accept`, which drafts the lines and shows them, or by hand. If it may
+be there and no one should rely on it, declare it with `lifecycle_stage: ALPHA`: nothing about it is
+checked then.
 
 Only the first hundred names of a shard are reported one by one.
 """,
@@ -158,5 +172,112 @@ became infinite on its way into the example.
 
 To find where it comes from, look up the record's key in the raw data. A missing value is better
 written as an empty list or left out; the schema can say so, a NaN cannot.
+""",
+)
+
+SCH008 = Code(
+    "SCH008",
+    "distinct-values",
+    Severity.ERROR,
+    "A feature has more or fewer different values in a split than the schema allows",
+    "look at what was added or lost; mend the data, or correct `unique_constraints`",
+    """\
+The schema says how many different values a feature has over all the examples of a split:
+`unique_constraints { min: 10 max: 10 }`. It is meant for features that stand for things in the
+world: classes, sensors, users. One value more is often a misspelling (`cat`, `Cat`), one less a
+class that the split never got.
+
+Values are told apart by their bytes, or as whole numbers. Up to 100,000 of them are counted: that
+is as far as memory that does not grow with the data goes. Bounds above that are not judged where
+there are more; the report then says so, beside the number of records.
+
+No record is to blame alone, so the location names the split. To see the values, look at the split
+with `tfrecreg head`, or give the feature a `string_domain` or an `int_domain`, which names each
+record that leaves it.
+""",
+)
+
+SCH009 = Code(
+    "SCH009",
+    "parts-disagree",
+    Severity.ERROR,
+    "The features that make a sparse or weighted feature do not fit together",
+    "look at the records named; make the source write all the parts, in equal lengths",
+    """\
+A `sparse_feature` of the schema is one tensor kept in several features: for each value its index in
+every dimension. A `weighted_feature` has a weight for each value. The parts only mean something
+together. In these records one of them is missing, their lengths differ, an index is negative or
+beyond `dense_shape`, or indices do not rise although the schema says `is_sorted`.
+
+`tf.io.parse_example` with a `SparseFeature` fails where the lengths differ (`Dimensions 2 and 1 are
+not compatible`), and takes an index out of range as it is: that surfaces later, in whichever
+operation makes the tensor dense. Weights of another length shift silently: each value is then taken
+with the weight of another one.
+
+Each part has rules of its own as well, and findings of its own where it breaks them.
+""",
+)
+
+SCH010 = Code(
+    "SCH010",
+    "number-of-examples",
+    Severity.ERROR,
+    "There are more or fewer examples than the schema allows",
+    "find out what is missing or came twice; or correct `dataset_constraints`",
+    """\
+The schema bounds the number of examples: `dataset_constraints { min_examples_count: 60000 }`. All
+splits count together, and of each shard the records that are examples and whose checksums hold.
+
+Too few are the sign of an export that stopped early, a filter that matched nothing, or a split that
+was never written. Each record that is there is fine, so nothing else notices. Too many come from a
+source that lists an item twice, or from two exports in one folder.
+
+Compare with the ledger of the build (`tfrecreg show`), which says what became of every item. If the
+dataset has grown or shrunk for a reason, put its new size into the schema.
+""",
+)
+
+OF_RECORDS = (SCH001, SCH002, SCH003, SCH004, SCH005, SCH006, SCH007, SCH008, SCH009, SCH010)
+"""The codes of the validator `schema`; those from SCH020 on are about schemas alone."""
+
+SCH020 = Code(
+    "SCH020",
+    "breaks-reader",
+    Severity.ERROR,
+    "A reader made from one version of the schema fails on records of another version",
+    "keep the old feature as it was and add a new one beside it, or release a new MAJOR version",
+    """\
+A training job that was written against one release parses its records with a feature specification
+that follows from the schema (`tfrecreg schema show --format tf`). Here a record that the one schema
+allows makes the reader of the other one fail in `tf.io.parse_example`, and a single such record
+takes its whole batch and the job down.
+
+There are three ways to fail. The reader wants the feature in every example, and the records may
+lack it. The reader wants another type, or the records may have any. Or the reader wants a fixed
+number of values, and the records may have another. `tfrecreg schema check --mode backward` holds
+today's reader against yesterday's records, `--mode forward` yesterday's reader against today's, and
+`full` both.
+
+Records have to be possible, not there: it is the schemas that are compared, and what a schema
+allows will be written one day. A feature that leaves is best kept for a while with
+`lifecycle_stage: DEPRECATED`, after its readers have stopped asking for it.
+""",
+)
+
+SCH021 = Code(
+    "SCH021",
+    "changes-meaning",
+    Severity.WARNING,
+    "A reader made from one version of the schema misreads records of another version",
+    "tell who reads it; if the values mean something else now, give them a new name",
+    """\
+Parsing works, and what comes out is not what the reader was made for. It asks for a feature that
+the records no longer have, and gets an empty tensor. Or the records may hold values that its own
+schema does not allow: a class beyond those that its last layer has, a string that its vocabulary
+does not know, a box that is not from 0 to 1, a NaN. Or there are as many values as before in
+another shape, so that rows become columns.
+
+TensorFlow says nothing in any of these cases, and the model is trained or served with what it
+gets. That is why this is a warning, which `--fail-on warning` turns into a failure.
 """,
 )

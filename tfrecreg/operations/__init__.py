@@ -1,10 +1,19 @@
 """What can be done: the library behind every face. Nothing here prints or parses arguments.
 
 - `init`, `builds`, `release`, `check`: the main job
-- `catalog`, `head`: looking
+- `gate`: judging what a check measured; `pipeline`: the stages in which DVC runs all of these
+- `diff`: two builds or releases, example by example, and the number that asks for
+- `tag`, with `tag_commit`: a release's tags in git, and withdrawing it; `people`: who, and when
+- `adopt`: a build of TFRecords that another tool wrote
+- `catalog`, `head` with `head_values`, `head_save` and `describe_payload`: looking
+- `stats`: the statistics of features, made or remembered
 - `schemas`: inferring and showing schemas
 - `load`, `export`: handing the data to others
 - `demo`: the main job on data that it draws itself
+- `salvage`: what is left of damaged shards; `repair`: what was lost of a build, to the byte
+- `remote`: releases to DVC's remotes and back, and what may go
+- `precious`: what a new build may not replace
+- `place`: a new folder of the user's, which appears whole or not at all
 - `progress`: how long work tells somebody how far it is
 """
 

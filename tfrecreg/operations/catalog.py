@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from tfrecreg.errors import TfrecregError
-from tfrecreg.manifest import Manifest
+from tfrecreg.manifest import ChangeCounts, Manifest
 from tfrecreg.reference import Version
 from tfrecreg.registry import Registry, Resolved, expect_dataset
+from tfrecreg.registry.yanks import Yank, held, read_yanks
 
 __all__ = ["Listed", "LogEntry", "list_datasets", "log", "manifest_json"]
 
@@ -20,7 +21,7 @@ class Listed:
     name: str
     state: Literal["configured", "built", "released", "broken"]
     latest: str
-    """The newest release; empty where there is none."""
+    """The newest release that was not withdrawn; empty where there is none."""
     releases: int
     records: int | None
     """Of the newest release, else of the build; None where there is neither."""
@@ -37,17 +38,21 @@ def list_datasets(registry: Registry) -> list[Listed]:
 
 def _listed(registry: Registry, name: str) -> Listed:
     versions: list[Version] = []
+    latest = ""
     try:
         versions = registry.versions(name)
+        latest = str(versions[-1]) if versions else ""
         if versions:
-            manifest: Manifest | None = registry.release_manifest(name, versions[-1])
+            kept = held(registry, name)
+            latest = str(kept[-1]) if kept else ""
+            manifest: Manifest | None = registry.release_manifest(name, (kept or versions)[-1])
         else:
             manifest = registry.build_manifest(name)
     except TfrecregError as error:
         return Listed(
             name=name,
             state="broken",
-            latest=str(versions[-1]) if versions else "",
+            latest=latest,
             releases=len(versions),
             records=None,
             bytes=None,
@@ -60,7 +65,7 @@ def _listed(registry: Registry, name: str) -> Listed:
     return Listed(
         name=name,
         state=state,
-        latest=str(versions[-1]) if versions else "",
+        latest=latest,
         releases=len(versions),
         records=sum(split.records for split in manifest.splits) if manifest else None,
         bytes=sum(shard.bytes for shard in manifest.shards) if manifest else None,
@@ -79,6 +84,10 @@ class LogEntry:
     records: int
     bytes: int
     note: str
+    counts: ChangeCounts | None = None
+    """What changed in numbers; None for a first release, and where nobody could tell."""
+    yanks: tuple[Yank, ...] = ()
+    """How it was withdrawn; empty where it was not."""
 
 
 def log(registry: Registry, name: str) -> list[LogEntry]:
@@ -105,14 +114,23 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
                 records=sum(split.records for split in manifest.splits),
                 bytes=sum(shard.bytes for shard in manifest.shards),
                 note=provenance.note if provenance else "",
+                counts=release.change.counts if release else None,
+                yanks=read_yanks(registry, name, version),
             )
         )
     return entries
 
 
 def manifest_json(resolved: Resolved) -> dict[str, Any]:
-    """The manifest as JSON-able data, with the reference and where the bytes are."""
+    """The manifest as JSON-able data, with the reference, where the bytes are, and how the release
+    was withdrawn.
+    """
     import msgspec
 
     plain: dict[str, Any] = msgspec.to_builtins(resolved.manifest)
-    return {"reference": resolved.name, "folder": resolved.folder, "manifest": plain}
+    return {
+        "reference": resolved.name,
+        "folder": resolved.folder,
+        "manifest": plain,
+        "yanks": [asdict(yank) for yank in resolved.yanks],
+    }

@@ -1,26 +1,23 @@
-"""The first records of a target, as people want to see them."""
+"""The first records of a target, or any one of them, as people want to see them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from tfrecreg.errors import TfrecregError, UsageError
-from tfrecreg.example import Example, Feature, Kind
+from tfrecreg.errors import DamagedRecordError, TfrecregError, UsageError
+from tfrecreg.example import Example, decode_or_none
+from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.index import Index, read_index
-from tfrecreg.pictures import sniff
-from tfrecreg.records import Fault, RecordBatch, scan
+from tfrecreg.operations.describe_payload import ShownPart, describe_payload
+from tfrecreg.operations.head_values import ShownPicture, hex_start, pictures_in, words
+from tfrecreg.records import HOLD_LIMIT, Fault, RecordBatch, Records, scan
 from tfrecreg.scan import Shard, Target
+from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe, si_bytes
 
 __all__ = ["ShownFeature", "ShownRecord", "head"]
-
-_VALUES = 8
-"""So many values of a feature are shown."""
-_TEXT = 100
-"""So many characters of a text are shown."""
-
-_PICTURES = {"bmp": "BMP", "gif": "GIF", "jpeg": "JPEG", "png": "PNG", "webp": "WebP"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,31 +46,99 @@ class ShownRecord:
     """None where the payload is no `tf.train.Example`, or too large to be held."""
     start: str = ""
     """Then its first bytes in hex, or how large it is."""
+    payload: str | None = None
+    """What the payload is: the value of a `PayloadKind`; None where it is too large to tell."""
+    parts: tuple[ShownPart, ...] = ()
+    """Of a payload that is no Example."""
+    pictures: tuple[ShownPicture, ...] = field(default=(), repr=False)
+    """The encoded pictures among the values of an Example."""
+    saved: tuple[str, ...] = ()
+    """Where these were written, if they were: absolute paths, not escaped."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as ``head --json`` has it: all but the bytes of pictures."""
+        return {
+            "shard": self.shard,
+            "record": self.record,
+            "offset": self.offset,
+            "length": self.length,
+            "key": self.key,
+            "features": self.features and [asdict(each) for each in self.features],
+            "start": self.start,
+            "payload": self.payload,
+            "parts": [asdict(each) for each in self.parts],
+            "pictures": [each.to_json() for each in self.pictures],
+            "saved": [safe(path, limit=1 << 16) for path in self.saved],
+        }
 
 
-def head(target: Target, count: int = 5) -> Iterator[ShownRecord]:
-    """The first `count` records of a target, over its shards in order.
+def head(
+    target: Target, count: int = 5, *, at: int | None = None, shard: str | None = None
+) -> Iterator[ShownRecord]:
+    """The first `count` records of a target, over its shards in order; or from any record on.
 
-    Damaged records are passed over: `check` names them.
+    Damaged records are passed over: `check` names them. But the one that `at` asks for has to be
+    sound.
+
+    Args:
+        target: what to look at.
+        count: how many records, at most.
+        at: number of the record to begin with, in its shard, from 0 as findings have it; negative
+            ones count from the end. Only that shard is looked at.
+        shard: only this shard: its name as findings have it, or its file name.
 
     Raises:
-        UsageError: `count` is negative, or the target has no shards.
+        UsageError: `count` is negative, the target has no shards or none of that name, or `at`
+            is given and it has several.
+        NoSuchRecordError: the shard has no record `at`.
+        DamagedRecordError: that record's checksums do not hold.
         StorageError: a shard cannot be read.
     """
     if count < 0:
-        raise UsageError(f"expected a number of records of at least 0, found {count}")
+        raise UsageError(
+            f"expected a number of records of at least 0, found {count}", hint="`-n 5` shows five"
+        )
     if not target.shards:
-        raise UsageError(f"`{target.name}` has no shards to show")
+        raise UsageError(
+            f"`{target.name}` has no shards to show", hint=f"tfrecreg check {target.name}"
+        )
+    shards = target.shards if shard is None else [_named(target, shard)]
+    if at is not None:
+        if len(shards) > 1:
+            raise UsageError(
+                f"`{target.name}` has {len(shards)} shards, and records are numbered in each",
+                hint=f"name one of them: --shard {safe(shards[0].name, limit=1000)}",
+            )
+        yield from _from(shards[0], at, count)
+        return
     left = count
-    for shard in target.shards:
+    for each in shards:
         if left <= 0:
             return
-        for record in _records(shard, left):
+        for record in _records(each, left):
             yield record
             left -= 1
 
 
+def _named(target: Target, name: str) -> Shard:
+    found = [each for each in target.shards if each.name == name]
+    found = found or [each for each in target.shards if each.name.rpartition("/")[2] == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(
+            f"`{target.name}` has {len(found)} shards `{safe(name)}`",
+            hint=f"name one with its folder: --shard {safe(found[0].name, limit=1000)}",
+        )
+    names = [each.name.rpartition("/")[2] for each in target.shards]
+    raise UsageError(
+        f"`{target.name}` has no shard `{safe(name)}`{did_you_mean(name, names)}",
+        hint=f"there is {listed(names)}",
+    )
+
+
 def _records(shard: Shard, most: int) -> Iterator[ShownRecord]:
+    """The first ones, as the scanner delivers them."""
     index = _index(shard)
     seen = 0
     for event in scan(shard.storage, shard.path, declared=shard.declared):
@@ -88,7 +153,29 @@ def _records(shard: Shard, most: int) -> Iterator[ShownRecord]:
             if seen == most:
                 return
             seen += 1
-            yield _shown(shard, index, event, position)
+            place = event.first + position, event.offsets[position], event.lengths[position]
+            payload = event.payload(position) if event.whole else None
+            yield _shown(shard, index, place, payload)
+
+
+def _from(shard: Shard, at: int, count: int) -> Iterator[ShownRecord]:
+    """Those from number `at` on, found without reading what lies before them."""
+    index = _index(shard)
+    with Records(shard.path, storage=shard.storage, name=shard.name) as records:
+        first = records.number(at)
+        shown = 0
+        for number in range(first, len(records)):
+            if shown == count:
+                return
+            length = int(records.lengths[number])
+            try:
+                payload = records[number] if length <= HOLD_LIMIT else None
+            except DamagedRecordError:
+                if number == first:
+                    raise
+                continue
+            shown += 1
+            yield _shown(shard, index, (number, int(records.offsets[number]), length), payload)
 
 
 def _index(shard: Shard) -> Index | None:
@@ -101,22 +188,37 @@ def _index(shard: Shard) -> Index | None:
         return None
 
 
-def _shown(shard: Shard, index: Index | None, batch: RecordBatch, position: int) -> ShownRecord:
-    number = batch.first + position
-    example = batch.examples[position]
+def _shown(
+    shard: Shard, index: Index | None, place: tuple[int, int, int], payload: bytes | None
+) -> ShownRecord:
+    """One record.
+
+    Args:
+        shard: that it is in.
+        index: of that, if there is one.
+        place: its number, offset and length.
+        payload: None where it is too large to be held.
+    """
+    number, offset, length = place
+    found = decode_or_none(payload) if payload is not None else None
+    kind = kind_of(payload, 0, length, found) if payload is not None else None
+    example = found if kind is PayloadKind.EXAMPLE else None
     start = ""
-    if not batch.whole:
-        start = f"{si_bytes(batch.lengths[position])}, too large to be shown"
+    if payload is None:
+        start = f"{si_bytes(length)}, too large to be shown"
     elif example is None:
-        start = _text(batch.payload(position))
+        start = hex_start(payload)
     return ShownRecord(
         shard=safe(shard.name),
         record=number,
-        offset=batch.offsets[position],
-        length=batch.lengths[position],
+        offset=offset,
+        length=length,
         key=safe(index.key(number)) if index is not None and number < len(index) else None,
         features=_features(example) if example is not None else None,
         start=start,
+        payload=kind.value if kind is not None else None,
+        parts=describe_payload(payload, kind, words) if payload is not None else (),
+        pictures=tuple(pictures_in(example)) if example is not None else (),
     )
 
 
@@ -126,33 +228,7 @@ def _features(example: Example) -> tuple[ShownFeature, ...]:
             name=safe(name),
             kind=feature.kind.name.lower(),
             count=feature.count,
-            shown=_values(feature),
+            shown=words(feature),
         )
         for name, feature in sorted(example.items())
     )
-
-
-def _values(feature: Feature) -> str:
-    shown = [_value(feature.kind, value) for value in feature.values[:_VALUES]]
-    more = [f"… {feature.count - _VALUES} more"] if feature.count > _VALUES else []
-    return ", ".join(shown + more)
-
-
-def _value(kind: Kind, value: bytes | float | int) -> str:
-    if not isinstance(value, bytes):
-        return f"{value:.6g}" if kind is Kind.FLOAT else str(value)
-    picture = sniff(value)
-    if picture is not None:
-        return f"{_PICTURES[picture]} picture, {si_bytes(len(value))}"
-    try:
-        text = value.decode("utf-8")
-    except UnicodeDecodeError:
-        return f"{si_bytes(len(value))}: {_text(value)}"
-    printable = sum(character.isprintable() for character in text[:_TEXT])
-    if printable * 10 < len(text[:_TEXT]) * 9:
-        return f"{si_bytes(len(value))}: {_text(value)}"
-    return f'"{safe(text, limit=_TEXT)}"'
-
-
-def _text(data: bytes) -> str:
-    return data[:16].hex(" ") + (" …" if len(data) > 16 else "")

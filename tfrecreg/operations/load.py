@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
+from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.registry import Resolved, open_registry, resolve
 from tfrecreg.schema import parse_schema, tf_feature_spec
 from tfrecreg.storage import Storage
@@ -42,7 +44,8 @@ def load(
     Returns:
         A dataset of dictionaries, feature name to tensor, one element an example, in the order
         of the shards. A required feature of fixed shape is a dense tensor of that shape,
-        everything else a sparse one.
+        everything else a sparse one. The elements of a build that was adopted and holds no
+        Examples are the payloads, as scalar strings.
 
     Raises:
         UsageError: no such dataset, release or split, or its bytes are not on this machine.
@@ -53,6 +56,8 @@ def load(
     resolved = resolve(open_registry(registry), reference)
     storage = resolved.storage()
     chosen = _split(resolved, split)
+    if adopted_kind(resolved.manifest) is not PayloadKind.EXAMPLE:
+        return _payloads(resolved, storage, chosen)
     text = resolved.schema
     if text is None:
         raise UsageError(
@@ -60,14 +65,10 @@ def load(
             hint=f"tfrecreg schema infer {resolved.name}",
         )
     schema = parse_schema(text, resolved.schema_path)
-    files = _files(resolved, storage, chosen)
+    payloads = _payloads(resolved, storage, chosen)
     tf = _tensorflow()
     spec = tf_feature_spec(schema)
-    dataset = tf.data.TFRecordDataset(
-        tf.constant(files, tf.string, [len(files)]),
-        compression_type="GZIP" if resolved.manifest.compression == "gzip" else "",
-    )
-    dataset = dataset.batch(_BATCH).map(
+    dataset = payloads.batch(_BATCH).map(
         lambda records: tf.io.parse_example(records, spec), num_parallel_calls=tf.data.AUTOTUNE
     )
     dataset = dataset.unbatch()
@@ -77,6 +78,16 @@ def load(
             lambda example: _decoded(example, pictures), num_parallel_calls=tf.data.AUTOTUNE
         )
     return dataset
+
+
+def _payloads(resolved: Resolved, storage: Storage, split: str) -> tf.data.Dataset:
+    """The payloads of a split, in the order of the shards."""
+    files = _files(resolved, storage, split)
+    tf = _tensorflow()
+    return tf.data.TFRecordDataset(
+        tf.constant(files, tf.string, [len(files)]),
+        compression_type="GZIP" if resolved.manifest.compression == "gzip" else "",
+    )
 
 
 def _tensorflow() -> Any:

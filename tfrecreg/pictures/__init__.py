@@ -1,13 +1,14 @@
-"""Pictures as bytes: which format they have and what their headers say. No pixel is decoded.
+"""Pictures as bytes: which format they have and what their headers say.
 
 For sources, which pass pictures through as they are, and for whatever looks at records. It needs
-neither Pillow nor TensorFlow, never reads more than is there, and for whatever bytes it is given
-answers or raises :class:`PictureError`.
+neither Pillow nor TensorFlow, decodes no pixel, never reads more than is there, and for whatever
+bytes it is given answers or raises :class:`PictureError`.
 
 - `model`: :class:`PictureHeader`, what a header says; :class:`PictureError`, why there is none
 - `sniff`: the format by the first bytes, and what other known things begin like
 - `read`: :func:`read_header` and :func:`is_truncated`, over the five formats
 - `jpeg`, `png`, `gif`, `webp`, `bmp`: one format each
+- `decoder`: for those who need pixels: Pillow, in a process with limits, which `decoder_child` is
 """
 
 from __future__ import annotations

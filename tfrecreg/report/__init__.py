@@ -2,10 +2,15 @@
 
 - `console`: stdout for results, stderr for messages and progress
 - `layout`: lines, tables and facts, for a terminal or a pipe
-- `check`: the report of a check
-- `catalog`: lists, manifests and histories
+- `check`: the report of a check; `places`: where a finding was seen; `formats`: reports as
+  documents for other programs
+- `pipeline`: what became of a pipeline's stages
+- `catalog`: lists, manifests and histories; `diff`: what differs between two of them
 - `preview`: what a build would do
-- `records`: what `head` shows
+- `records`: what `head` shows; `inline`: pictures, in terminals that show them
+- `schemas`: schemas compared, and changes proposed to them
+- `adopt`, `salvage`, `repair`, `remote`: what those operations did
+- `stats`: tables of statistics
 - `codes`: what `explain` shows
 """
 

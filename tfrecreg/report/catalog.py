@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 
-from tfrecreg.manifest import Manifest
+from tfrecreg.manifest import ChangeCounts, Manifest
 from tfrecreg.operations.catalog import Listed, LogEntry
+from tfrecreg.registry.yanks import Yank
 from tfrecreg.report.layout import PlainTable, count, line, new_table, print_facts
 from tfrecreg.text import safe, si_bytes
 
@@ -69,14 +70,39 @@ def print_log(console: Console, name: str, entries: Sequence[LogEntry]) -> None:
         size = f"{count(each.records, 'record')}, {si_bytes(each.bytes)}"
         about = f"  {each.level}: {size}; {each.created} by {safe(each.by)}"
         console.print(line((f"{name}@{each.version}", "bold"), about))
+        for yank in each.yanks:
+            console.print(line(("  withdrawn: ", "bold red"), _withdrawal(yank)))
         for reason in each.reasons:
             console.print(line(f"  {safe(reason)}"))
+        if each.counts is not None:
+            console.print(line(f"  {_change_counts(each.counts)}"))
         if each.note:
             console.print(line(f"  “{safe(each.note, limit=1000)}”"))
 
 
+def _withdrawal(yank: Yank) -> str:
+    return f"{safe(yank.reason, limit=1000)} ({safe(yank.created)} by {safe(yank.by)})"
+
+
+def _change_counts(counts: ChangeCounts) -> str:
+    """``examples: 50 added; shards: 4 kept, 1 new``."""
+    parts = [
+        f"{number:,} {kind}"
+        for kind in ("added", "removed", "changed", "moved", "renamed")
+        if (number := getattr(counts, kind))
+    ]
+    examples = ", ".join(parts) or "the same"
+    return f"examples: {examples}; shards: {counts.shards_kept:,} kept, {counts.shards_new:,} new"
+
+
 def print_manifest(
-    console: Console, title: str, folder: str | None, manifest: Manifest, *, brief: bool = False
+    console: Console,
+    title: str,
+    folder: str | None,
+    manifest: Manifest,
+    *,
+    brief: bool = False,
+    yanks: Sequence[Yank] = (),
 ) -> None:
     """One build or release: what it holds, where it came from, how large it is.
 
@@ -86,9 +112,11 @@ def print_manifest(
         folder: where the bytes are; None where they are not on this machine.
         manifest: what to show.
         brief: leave out what `show` says of it at any later time.
+        yanks: how it was withdrawn.
     """
     console.print(line((title, "bold")))
-    facts = list(_brief(manifest) if brief else _all(manifest, folder))
+    facts = [("withdrawn", _withdrawal(yank)) for yank in yanks]
+    facts += _brief(manifest) if brief else _all(manifest, folder)
     print_facts(console, facts)
     right = ("records", "shards", "payload")
     splits = new_table("split", "records", "shards", "payload", right=right, indent=2)

@@ -10,8 +10,9 @@ from rich.console import Console
 from tfrecreg.findings import Finding, Location, Measure, Severity
 from tfrecreg.operations.check import Report
 from tfrecreg.report.catalog import feature_sizes
-from tfrecreg.report.codes import SEVERITY_STYLE
+from tfrecreg.report.codes import OUTCOME_STYLE, SEVERITY_STYLE
 from tfrecreg.report.layout import Line, count, line
+from tfrecreg.report.places import place, plain, subject
 from tfrecreg.text import safe, si_bytes
 
 __all__ = ["print_findings", "print_report"]
@@ -19,23 +20,41 @@ __all__ = ["print_findings", "print_report"]
 _LOCATIONS = 5
 """So many places are shown for each finding; the JSON has up to 20."""
 
+_MEASURES = {
+    "drift.drift": "against the other version",
+    "drift.skew": "against the other split",
+    "manifest.kinds": "payloads",
+    "manifest.unnamed": "beside them, not named",
+    "registry.history": "git's history",
+    "source.compared": "raw files",
+}
+"""Measures that have a line of their own, by the first two words of their name."""
+
 
 def print_report(console: Console, report: Report) -> None:
     """The whole report: what was read, how large it is, what was found, and the verdict."""
     shards, records = count(report.shards, "shard"), count(report.records, "record")
-    console.print(line((report.target, "bold"), f": {shards}, {records}, {si_bytes(report.bytes)}"))
+    size = f"{shards}, {records}, {si_bytes(report.bytes)}"
+    if report.releases is not None:
+        size = count(report.releases, "release")
+    console.print(line((report.target, "bold"), f": {size}"))
+    if report.cached is not None:
+        verb = "was" if report.cached == 1 else "were"
+        unread = f"{report.cached:,} of {shards} {verb} not read again"
+        console.print(line(("cached: ", "bold"), unread))
     for text in _size_lines(report.measures):
         console.print(text)
     for measure in report.measures:
-        if measure.name == "source.compared":
-            console.print(line(("raw files: ", "bold"), measure.text))
+        family = ".".join(measure.name.split(".")[:2])
+        if family in _MEASURES:
+            console.print(line((f"{_MEASURES[family]}: ", "bold"), measure.text))
     for skipped in report.skipped:
-        console.print(line(("not run: ", "dim"), f"{skipped.name} ({skipped.reason})"))
+        console.print(line(("not run: ", "dim"), f"{skipped.name} ({plain(skipped.reason)})"))
     print_findings(console, report.findings)
     for finding in report.waived:
         console.print(line(("waived: ", "dim"), f"{finding.code} {safe(finding.fingerprint)}"))
     for error in report.errors:
-        console.print(line(("incomplete: ", "bold red"), error))
+        console.print(line(("incomplete: ", "bold red"), plain(error)))
     console.print(_verdict(report))
 
 
@@ -43,39 +62,23 @@ def print_findings(console: Console, findings: Sequence[Finding]) -> None:
     """Each finding with its first places and its hint."""
     for finding in findings:
         head = (f"{finding.severity.value} {finding.code} ", SEVERITY_STYLE[finding.severity])
-        console.print(line(head, f"{finding.rule}: {finding.message}{_subject(finding)}"))
+        about = subject(finding)
+        about = f" ({about})" if about else ""
+        console.print(line(head, f"{finding.rule}: {plain(finding.message)}{about}"))
         for location in finding.locations[:_LOCATIONS]:
             console.print(line("    ", *_place(location)))
         more = finding.count - min(len(finding.locations), _LOCATIONS)
         if finding.locations and more > 0:
             console.print(line(f"    … and {more:,} more"))
-        console.print(line(("    hint: ", "cyan"), finding.hint))
-
-
-def _subject(finding: Finding) -> str:
-    if finding.locations:
-        return ""
-    subject = finding.fingerprint.rsplit(":", 1)[-1]
-    return f" ({safe(subject)})" if subject else ""
+        console.print(line(("    hint: ", "cyan"), plain(finding.hint)))
 
 
 def _place(location: Location) -> Iterator[str | tuple[str, str]]:
-    pieces = []
-    if location.shard is not None:
-        pieces.append(safe(location.shard))
-    elif location.split is not None:
-        pieces.append(f"split {safe(location.split)}")
-    if location.record is not None:
-        pieces.append(f"record {location.record}")
-    if location.offset is not None:
-        pieces.append(f"offset {location.offset}")
-    if location.key is not None:
-        pieces.append(f"key {safe(location.key)}")
-    if location.feature is not None and location.shard is None:
-        pieces.append(safe(location.feature))
-    yield ", ".join(pieces), "bold"
+    yield place(location), "bold"
     if location.detail:
         yield f": {safe(location.detail, limit=300)}"
+    if location.tensorflow is not None:
+        yield f" (TensorFlow {location.tensorflow.value})", OUTCOME_STYLE[location.tensorflow]
 
 
 def _size_lines(measures: Sequence[Measure]) -> Iterator[Line]:
@@ -87,6 +90,8 @@ def _size_lines(measures: Sequence[Measure]) -> Iterator[Line]:
             raw = values.get(f"inflation.raw_{base}")
             if isinstance(raw, int) and raw:
                 text += f", {size / raw:.3f} of the raw data {base} ({si_bytes(raw)})"
+        if "inflation.raw_stored" not in values:
+            text += "; the size of the raw data is not known: name the folder with `--raw`"
         yield line(("size: ", "bold"), text)
     features = values.get("inflation.features")
     if isinstance(features, Mapping) and features:

@@ -6,15 +6,21 @@ from collections.abc import Iterable
 
 from rich.console import Console
 
-from tfrecreg.findings import Code, Severity
+from tfrecreg.findings import Code, Severity, TensorflowOutcome
 from tfrecreg.report.layout import line, new_table
 
-__all__ = ["SEVERITY_STYLE", "print_code", "print_codes"]
+__all__ = ["OUTCOME_STYLE", "SEVERITY_STYLE", "print_code", "print_codes"]
 
 SEVERITY_STYLE = {
     Severity.ERROR: "bold red",
     Severity.WARNING: "bold yellow",
     Severity.INFO: "bold cyan",
+}
+# The worst is the one that nobody is told of.
+OUTCOME_STYLE = {
+    TensorflowOutcome.READS: "yellow",
+    TensorflowOutcome.STOPS: "dim",
+    TensorflowOutcome.CRASHES: "red",
 }
 
 
@@ -31,6 +37,9 @@ def print_code(console: Console, code: Code) -> None:
         else:
             console.print(paragraph)
         console.print("")
+    if code.tensorflow:
+        outcomes = " or ".join(outcome.value for outcome in code.tensorflow)
+        console.print(line(("TensorFlow: ", "cyan"), outcomes))
     console.print(line(("hint: ", "cyan"), code.hint))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
@@ -20,7 +21,15 @@ from rich.text import Text
 from tfrecreg.report.layout import line, new_table
 from tfrecreg.text import safe, si_bytes
 
-__all__ = ["ConsoleProgress", "line", "new_table", "print_json", "stderr", "stdout"]
+__all__ = [
+    "ConsoleProgress",
+    "line",
+    "new_table",
+    "print_json",
+    "print_json_list",
+    "stderr",
+    "stdout",
+]
 
 
 def stdout() -> Console:
@@ -36,6 +45,23 @@ def stderr() -> Console:
 def print_json(document: object) -> None:
     """One JSON document on stdout, ASCII only, so that no name in it can mislead a terminal."""
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=True) + "\n")
+
+
+def print_json_list(document: dict[str, Any], name: str, items: Iterable[object]) -> None:
+    """One JSON document on stdout whose last field is a list that is made while it is printed.
+
+    Args:
+        document: the other fields.
+        name: of the list.
+        items: what is in it, each a line.
+    """
+    head = json.dumps(document, indent=2, ensure_ascii=True).removesuffix("\n}")
+    sys.stdout.write(f"{head},\n  {json.dumps(name)}: [")
+    separator = "\n    "
+    for item in items:
+        sys.stdout.write(f"{separator}{json.dumps(item, ensure_ascii=True)}")
+        separator = ",\n    "
+    sys.stdout.write("\n  ]\n}\n")
 
 
 class ConsoleProgress:

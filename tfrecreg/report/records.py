@@ -2,34 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 
+from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.operations.describe_payload import ShownPart
 from tfrecreg.operations.head import ShownRecord
-from tfrecreg.report.layout import line
+from tfrecreg.report.inline import Way, inline
+from tfrecreg.report.layout import count, line
+from tfrecreg.text import safe
 
 __all__ = ["print_records"]
 
+_NAMES = {
+    PayloadKind.SEQUENCE_EXAMPLE.value: "a tf.train.SequenceExample",
+    PayloadKind.EVENT.value: "a TensorBoard event",
+}
+"""How a payload that is no Example is introduced, where it is known what it is."""
 
-def print_records(console: Console, records: Iterable[ShownRecord]) -> None:
-    """Each record with its place, and a line a feature."""
+
+_PICTURES = 4
+"""So many pictures of a record are shown as pictures."""
+
+
+def print_records(
+    console: Console, records: Iterable[ShownRecord], *, way: Way | None = None
+) -> None:
+    """Each record with its place, and a line a feature; then its pictures.
+
+    Args:
+        console: where to.
+        records: taken one by one.
+        way: how the terminal shows pictures; None for not at all.
+    """
     for each in records:
-        key = f", key {each.key}" if each.key is not None else ""
-        place = f", record {each.record}, offset {each.offset}, {each.length:,} bytes{key}"
-        console.print(line((each.shard, "bold"), place))
-        if each.features is None:
+        _print_record(console, each)
+        if way is not None:
+            for picture in each.pictures[:_PICTURES]:
+                # Not by rich, which would take the terminal's own protocol for text.
+                console.file.write(inline(picture, way))
+        for path in each.saved:
+            console.print(line(("  saved: ", "green"), safe(path, limit=1 << 16)))
+
+
+def _print_record(console: Console, each: ShownRecord) -> None:
+    key = f", key {each.key}" if each.key is not None else ""
+    place = f", record {each.record}, offset {each.offset}, {each.length:,} bytes{key}"
+    console.print(line((each.shard, "bold"), place))
+    if each.features is None:
+        named = _NAMES.get(each.payload or "")
+        if each.payload is None:
+            console.print(line(("  ", ""), (each.start, "yellow")))
+        elif named is not None:
+            console.print(line((f"  {named}", "yellow")))
+        else:
             console.print(line(("  not a tf.train.Example: ", "yellow"), each.start))
-            continue
-        rows = [
-            (feature.name, _kind(feature.kind, feature.count), feature.shown)
-            for feature in each.features
-        ]
-        names = max((len(name) for name, _, _ in rows), default=0)
-        kinds = max((len(kind) for _, kind, _ in rows), default=0)
-        for name, kind, shown in rows:
-            head = (f"  {name:<{names}}  ", "cyan")
-            console.print(line(head, f"{kind:<{kinds}}  {shown}", hang=names + kinds + 6))
+        _print_rows(console, [_part(part) for part in each.parts])
+        return
+    rows = [
+        (feature.name, _kind(feature.kind, feature.count), feature.shown)
+        for feature in each.features
+    ]
+    _print_rows(console, rows)
+
+
+def _print_rows(console: Console, rows: Sequence[tuple[str, str, str]]) -> None:
+    names = max((len(name) for name, _, _ in rows), default=0)
+    kinds = max((len(kind) for _, kind, _ in rows), default=0)
+    for name, kind, shown in rows:
+        head = (f"  {name:<{names}}  ", "cyan")
+        console.print(line(head, f"{kind:<{kinds}}  {shown}", hang=names + kinds + 6))
+
+
+def _part(part: ShownPart) -> tuple[str, str, str]:
+    """A row: where it is and its name, what it is, the content."""
+    name = f"{part.part} {part.name}" if part.name else part.part
+    if part.part == "context":
+        return name, _kind(part.kind, part.count), part.shown
+    if part.part == "list":
+        steps = count(part.count, "step")
+        return name, f"{steps} of {part.kind}" if part.kind else steps, part.shown
+    return name, part.kind, part.shown
 
 
 def _kind(kind: str, count: int) -> str:

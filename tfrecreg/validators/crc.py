@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tfrecreg.codes import CORE_CODES, crc
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.scan.codec import JsonCodec
 from tfrecreg.scan.interface import Need, Shard, Target
 from tfrecreg.scan.tally import Tally
+from tfrecreg.validators.names import shard_sets
 
 __all__ = ["CrcValidator"]
 
 CODES = tuple(getattr(crc, name) for name in crc.__all__)
 
 
+class SeenShard(NamedTuple):
+    """What a visitor hands back of one shard."""
+
+    faults: Tally
+    compression: str | None
+    """As the bytes say; None where no record says so."""
+
+
 class CrcValidator:
-    """Turns the scanner's faults into findings, one a shard and code."""
+    """Turns the scanner's faults into findings, one a shard and code.
+
+    Bare files declare no compression, but those of one set are read together: there it is that of
+    most of them.
+    """
 
     name = "crc"
     codes: Sequence[Code] = CODES
     needs = Need.FRAMES
+    part_codec = JsonCodec(SeenShard, CODES)
 
     def applies(self, target: Target) -> str | None:  # noqa: ARG002 - it looks at everything
         return None
@@ -29,12 +45,20 @@ class CrcValidator:
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], CrcVisitor]:  # noqa: ARG002 - it has no options
         return CrcVisitor
 
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:  # noqa: ARG002 - bytes are all it sees
+        return ""
+
     def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, Tally]]
+        self, target: Target, parts: Iterable[tuple[Shard, SeenShard]]
     ) -> Iterator[Finding | Measure]:
         total = Tally()
-        for _, part in parts:
-            total.merge(part)
+        compressed: list[tuple[Shard, str]] = []
+        for shard, part in parts:
+            total.merge(part.faults)
+            if part.compression is not None:
+                compressed.append((shard, part.compression))
+        if target.manifest is None:
+            _compare(total, compressed)
         yield from total.findings(target.dataset)
 
 
@@ -49,21 +73,36 @@ class CrcVisitor:
         """Records whose checksums hold are no news."""
 
     def fault(self, fault: Fault) -> None:
-        code = CORE_CODES[fault.code]
-        self._tally.add(
-            code,
-            code.summary,
-            Location(
-                split=self._shard.split or None,
-                shard=self._shard.name,
-                record=fault.record,
-                offset=fault.offset,
-                length=fault.length,
-                detail=fault.detail,
-            ),
-            split=self._shard.split,
-            subject=self._shard.name,
-        )
+        _add(self._tally, self._shard, fault)
 
-    def close(self, end: StreamEnd) -> Tally:  # noqa: ARG002 - faults have said it all
-        return self._tally
+    def close(self, end: StreamEnd) -> SeenShard:
+        return SeenShard(self._tally, end.compression if end.records else None)
+
+
+def _compare(tally: Tally, compressed: Sequence[tuple[Shard, str]]) -> None:
+    """CRC006: a file that is compressed, or is not, unlike most of its set."""
+    compressions = {shard.name: found for shard, found in compressed}
+    for _, members in shard_sets(shard for shard, _ in compressed):
+        files = [(shard, compressions[shard.name]) for shard, _ in members]
+        ((most, count), *_) = Counter(found for _, found in files).most_common()
+        for shard, found in files:
+            if found != most:
+                detail = (
+                    f"compression should be `{most}`, which {count} of the {len(files)} shards of "
+                    f"its set are, found `{found}`"
+                )
+                _add(tally, shard, Fault("CRC006", 0, None, None, detail))
+
+
+def _add(tally: Tally, shard: Shard, fault: Fault) -> None:
+    code = CORE_CODES[fault.code]
+    location = Location(
+        split=shard.split or None,
+        shard=shard.name,
+        record=fault.record,
+        offset=fault.offset,
+        length=fault.length,
+        detail=fault.detail,
+        tensorflow=fault.tensorflow,
+    )
+    tally.add(code, code.summary, location, split=shard.split, subject=shard.name)

@@ -6,51 +6,85 @@ what their own names say: a set of `-of-00005` has five members.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from tfrecreg.codes import shd
 from tfrecreg.errors import TfrecregError
-from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.manifest import MANIFEST_NAME, FileEntry, Manifest, ShardEntry, parse_manifest
+from tfrecreg.findings import Code, Finding, Location, Measure, TensorflowOutcome
+from tfrecreg.manifest import (
+    MANIFEST_NAME,
+    FileEntry,
+    Manifest,
+    SalvageMark,
+    ShardEntry,
+    parse_manifest,
+    read_mark,
+)
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.hashing import hash_file
+from tfrecreg.scan.codec import JsonCodec, key_from
 from tfrecreg.scan.interface import Need, Shard, Target
 from tfrecreg.scan.tally import Tally
 from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
+from tfrecreg.validators.bare import bare_measures, check_payloads
+from tfrecreg.validators.hosts import Load, check_hosts, host_option, listed_loads, seen_loads
+from tfrecreg.validators.names import check_counts, check_sets
+from tfrecreg.validators.payloads import Payloads, SeenPayloads
 
 __all__ = ["ManifestValidator"]
-
-
-_PATH = 1000
-"""Characters of a path in a message: what tells two sets apart is often at its end."""
 
 
 class SeenShard(NamedTuple):
     """What a visitor hands back of one shard."""
 
     end: StreamEnd
-    damaged: bool
-    """Whether the scanner saw a fault: then fewer records than expected are no news."""
+    tensorflow: TensorflowOutcome | None
+    """What TensorFlow does at the first fault in it, which it does not get past; None if sound."""
+    payloads: SeenPayloads
+    """What its payloads are; nothing was counted where a manifest lists the shard."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether the scanner saw no fault: if it did, fewer records than expected are no news."""
+        return self.tensorflow is None
 
 
 class ManifestValidator:
-    """Holds the files against the manifest, or against their names."""
+    """Holds the files against the manifest, or against their names.
+
+    Its one option is `hosts`: the number of training hosts that share the shards. Of bare files it
+    also counts what the payloads are, and where no schema is given it finds those that are no
+    Examples in a set that is (SCH001, which the `schema` validator announces).
+    """
 
     name = "manifest"
     codes: Sequence[Code] = tuple(getattr(shd, name) for name in shd.__all__)
     needs = Need.FRAMES | Need.DIGESTS
+    part_codec = JsonCodec(SeenShard)
+
+    def __init__(self) -> None:
+        self._hosts: int | None = None
 
     def applies(self, target: Target) -> str | None:
         if target.manifest is None and not target.shards:
             return "there are no files"
         return None
 
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Watcher]:  # noqa: ARG002 - it has no options
-        return Watcher
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Watcher]:
+        """A maker of visitors, which look into the payloads of bare files.
+
+        Raises:
+            ConfigError: an option that there is not, or no number of hosts.
+        """
+        self._hosts = host_option(options)
+        return partial(Watcher, look=target.manifest is None)
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:  # noqa: ARG002 - for the end
+        return key_from("with payloads" if target.manifest is None else None)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, SeenShard]]
@@ -58,33 +92,59 @@ class ManifestValidator:
         tally = Tally()
         seen = list(parts)
         for shard, part in seen:
-            if part.end.records == 0 and not part.damaged:
+            if part.end.records == 0 and part.sound:
                 _add(tally, shd.SHD007, "the shard has no records", shard)
         if target.manifest is None:
-            _check_names(tally, target.shards, seen)
+            # A file that could not be read is there all the same: the sets are those of all files.
+            unnamed = check_sets(tally, target.shards)
+            check_counts(tally, [(shard, part.end.records) for shard, part in seen if part.sound])
+            _check_marks(tally, seen)
+            payloads = [(shard, part.payloads) for shard, part in seen]
+            yield from bare_measures(payloads, unnamed)
+            if target.schema is None:
+                check_payloads(tally, payloads)
         else:
+            if target.manifest.salvaged is not None:
+                tally.add(shd.SHD009, "it was adopted from a salvaged set", None)
             _check_shards(tally, target.manifest, seen)
             if target.storage is not None:
                 _check_files(tally, target, target.manifest, target.storage)
+        if self._hosts is not None:
+            check_hosts(tally, _loads(target, seen), self._hosts)
         yield from tally.findings(target.dataset)
 
 
 class Watcher:
-    """Waits for the end of a shard; the scanner does the hashing."""
+    """Waits for the end of a shard; the scanner does the hashing.
 
-    def __init__(self, shard: Shard) -> None:
-        del shard  # the part is handed back beside it
-        self._damaged = False
+    Args:
+        shard: the shard.
+        look: whether to look into the payloads, too.
+    """
+
+    def __init__(self, shard: Shard, *, look: bool = False) -> None:
+        self._payloads = Payloads(shard)
+        self._look = look
+        self._tensorflow: TensorflowOutcome | None = None
 
     def batch(self, batch: RecordBatch) -> None:
         """Records are counted by the scanner."""
+        if self._look:
+            self._payloads.add(batch)
 
     def fault(self, fault: Fault) -> None:
-        del fault
-        self._damaged = True
+        self._tensorflow = self._tensorflow or fault.tensorflow
 
     def close(self, end: StreamEnd) -> SeenShard:
-        return SeenShard(end, self._damaged)
+        return SeenShard(end, self._tensorflow, self._payloads.seen())
+
+
+def _loads(target: Target, seen: Sequence[tuple[Shard, SeenShard]]) -> Iterator[Load]:
+    """What training hosts would share."""
+    if target.manifest is not None:
+        return listed_loads(target.manifest.shards)
+    sizes = {shard.path: (part.end.records, part.end.payload_bytes) for shard, part in seen}
+    return seen_loads(sizes, target.shards)
 
 
 def _check_shards(
@@ -106,28 +166,43 @@ def _check_shards(
                 f"its bytes are those of `{safe(twin.path)}`",
                 entry,
                 f"expected blake3 {entry.blake3[:16]}…, found {twin.blake3[:16]}…",
+                part.tensorflow,
             )
         else:
-            _shard_differs(tally, entry, part.end, damaged=part.damaged)
+            _shard_differs(tally, entry, part)
 
 
-def _shard_differs(tally: Tally, entry: ShardEntry, end: StreamEnd, *, damaged: bool) -> None:
+def _shard_differs(tally: Tally, entry: ShardEntry, part: SeenShard) -> None:
+    end = part.end
     # What a damaged shard still delivers is no count: the `CRC` findings say what is lost.
-    if end.records != entry.records and not damaged:
+    if end.records != entry.records and part.sound:
         _differs(
             tally,
             shd.SHD003,
             f"expected {entry.records} records, found {end.records}",
             entry,
             f"expected {entry.bytes} bytes, found {end.file_bytes}",
+            part.tensorflow,
         )
     size = f"{entry.bytes} bytes, blake3 {entry.blake3[:16]}…"
     found = f"{end.file_bytes} bytes, blake3 {(end.blake3 or '')[:16]}…"
-    _differs(tally, shd.SHD002, f"expected {size}, found {found}", entry, None)
+    _differs(tally, shd.SHD002, f"expected {size}, found {found}", entry, None, part.tensorflow)
 
 
-def _differs(tally: Tally, code: Code, message: str, entry: ShardEntry, detail: str | None) -> None:
-    location = Location(split=entry.split, shard=entry.path, detail=detail)
+def _differs(
+    tally: Tally,
+    code: Code,
+    message: str,
+    entry: ShardEntry,
+    detail: str | None,
+    tensorflow: TensorflowOutcome | None,
+) -> None:
+    location = Location(
+        split=entry.split,
+        shard=entry.path,
+        detail=detail,
+        tensorflow=tensorflow or TensorflowOutcome.READS,
+    )
     tally.add(code, message, location, split=entry.split, subject=entry.path)
 
 
@@ -137,16 +212,23 @@ def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Stor
     shards = {entry.path for entry in manifest.shards}
     listed = shards | {entry.path for entry in manifest.files} | {MANIFEST_NAME}
     for path in sorted(listed - set(present)):
-        where = Location(shard=path)
+        # A glob matches what is there.
+        where = Location(shard=path, tensorflow=_reads(path in shards))
         tally.add(shd.SHD001, "the manifest lists it, and it is not there", where, subject=path)
     for path in sorted(set(present) - listed):
-        where = Location(shard=path)
+        named = "/" not in path and parse_shard_name(path) is not None
+        where = Location(shard=path, tensorflow=_reads(named))
         tally.add(shd.SHD005, "the manifest does not list it", where, subject=path)
     for file in manifest.files:
         if file.path in present:
             _check_file(tally, storage, file)
     if target.kind == "release" and MANIFEST_NAME in present:
         _check_own_manifest(tally, storage, manifest)
+
+
+def _reads(shard: bool) -> TensorflowOutcome | None:
+    """That a set with a shard too few or too many is read; of other files that is no question."""
+    return TensorflowOutcome.READS if shard else None
 
 
 def _check_file(tally: Tally, storage: Storage, entry: FileEntry) -> None:
@@ -172,54 +254,27 @@ def _check_own_manifest(tally: Tally, storage: Storage, manifest: Manifest) -> N
         tally.add(shd.SHD002, message, where, subject=MANIFEST_NAME)
 
 
-def _check_names(
-    tally: Tally, shards: Sequence[Shard], seen: list[tuple[Shard, SeenShard]]
-) -> None:
-    """Bare files: what their names promise of the set and of the count."""
+def _check_marks(tally: Tally, seen: Iterable[tuple[Shard, SeenShard]]) -> None:
+    """Bare files: those that are what was left of damaged ones."""
+    marks: dict[tuple[str, str], SalvageMark | None] = {}
     for shard, part in seen:
-        name = parse_shard_name(shard.path.rpartition("/")[2])
-        promised = name.records if name is not None else None
-        if promised is not None and promised != part.end.records and not part.damaged:
-            message = f"its name says {promised} records, found {part.end.records}"
-            _add(tally, shd.SHD003, message, shard)
-    # A file that could not be read is there all the same, so the sets are those of all files.
-    sets: dict[tuple[str, str], Counter[tuple[int, int]]] = defaultdict(Counter)
-    for shard in shards:
-        name = parse_shard_name(shard.path.rpartition("/")[2])
-        if name is not None and name.of is not None:
-            folder = "".join(shard.name.rpartition("/")[:2])
-            sets[folder, name.stem][name.number, name.of] += 1
-    for (folder, stem), members in sorted(sets.items()):
-        _check_set(tally, folder + stem, members)
-
-
-def _check_set(tally: Tally, subject: str, members: Counter[tuple[int, int]]) -> None:
-    counts = sorted({of for _, of in members})
-    shown = safe(subject, limit=_PATH)
-    if len(counts) > 1:
-        said = ", ".join(str(count) for count in counts)
-        message = f"files of the set `{shown}` disagree about its size: {said}"
-        tally.add(shd.SHD006, message, None, subject=subject)
-        return
-    numbers = {number for number, _ in members}
-    of = counts[0]
-    wrong = sorted(number for number in numbers if number >= of)
-    if wrong:
-        message = f"the set `{shown}` has {of} shards, and there is one of number {wrong[0]}"
-        tally.add(shd.SHD006, message, None, subject=subject, count=len(wrong))
-    twice = sorted(number for (number, _), files in members.items() if files > 1)
-    if twice:
-        message = f"the set `{shown}` has more than one shard of number {twice[0]}"
-        tally.add(shd.SHD006, message, None, subject=subject, count=len(twice))
-    missing = of - len(numbers) + len(wrong)
-    if missing > 0:
-        first = next(number for number in range(of) if number not in numbers)
-        message = f"{of - missing} of {of} shards of `{shown}` are present"
-        detail = f"the first that is missing is number {first}"
-        where = Location(shard=subject, detail=detail)
-        tally.add(shd.SHD001, message, where, subject=subject, count=missing)
+        folder, _, name = shard.path.rpartition("/")
+        place = shard.storage.root, folder
+        if place not in marks:
+            marks[place] = read_mark(shard.storage, folder)
+        mark = marks[place]
+        if mark is None or not mark.covers(name, part.end.blake3):
+            continue
+        if mark.broken:
+            why = safe(mark.broken)
+            message = f"its folder is marked as salvaged, by a report that says no more: {why}"
+        else:
+            message = f"it was cut out of a damaged shard: {mark.lost.get(name, 'renamed since')}"
+        _add(tally, shd.SHD009, message, shard)
 
 
 def _add(tally: Tally, code: Code, message: str, shard: Shard) -> None:
-    where = Location(split=shard.split or None, shard=shard.name)
+    where = Location(
+        split=shard.split or None, shard=shard.name, tensorflow=TensorflowOutcome.READS
+    )
     tally.add(code, message, where, split=shard.split, subject=shard.name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tfrecreg.codes import crc, inf, sch, shd, src
+from tfrecreg.codes import ann, crc, drf, dup, img, inf, reg, sch, shd, src
+from tfrecreg.codes.anomalies import ANOMALIES
 from tfrecreg.plugins import hookimpl
 from tfrecreg.scan.interface import Validator, ValidatorRecord
 
@@ -16,12 +17,26 @@ def tfrecreg_validators() -> Iterator[ValidatorRecord]:
     yield ValidatorRecord("crc", "framing, checksums and compression", crc_codes, _crc)
     shd_codes = [getattr(shd, name) for name in shd.__all__]
     yield ValidatorRecord("manifest", "the set of files, byte by byte", shd_codes, _manifest)
-    sch_codes = [getattr(sch, name) for name in sch.__all__]
-    yield ValidatorRecord("schema", "every record against the schema", sch_codes, _schema)
+    yield ValidatorRecord("schema", "every record against the schema", sch.OF_RECORDS, _schema)
     inf_codes = [getattr(inf, name) for name in inf.__all__]
     yield ValidatorRecord("inflation", "size against the raw data", inf_codes, _inflation)
     src_codes = [src.SRC016, src.SRC017, src.SRC018, src.SRC019]
     yield ValidatorRecord("source", "pictures against their origin", src_codes, _source)
+    dup_codes = [getattr(dup, name) for name in dup.__all__]
+    told = "the same content again, in one split or two"
+    yield ValidatorRecord("duplicates", told, dup_codes, _duplicates)
+    img_codes = [getattr(img, name) for name in img.__all__]
+    yield ValidatorRecord("images", "encoded pictures", img_codes, _images)
+    ann_codes = [getattr(ann, name) for name in ann.__all__]
+    yield ValidatorRecord("annotations", "labels, boxes, classes", ann_codes, _annotations)
+    reg_codes = [getattr(reg, name) for name in reg.__all__]
+    anomalies = list(ANOMALIES.values())
+    told = "whole splits against the schema, by TFDV"
+    yield ValidatorRecord("statistics", told, anomalies, _statistics, on_request=True)
+    drf_codes = [getattr(drf, name) for name in drf.__all__]
+    told = "versions and splits against each other, by TFDV"
+    yield ValidatorRecord("drift", told, drf_codes, _drift, on_request=True)
+    yield ValidatorRecord("registry", "releases, their numbers and history", reg_codes, _registry)
 
 
 def _crc() -> type[Validator]:
@@ -52,3 +67,39 @@ def _source() -> type[Validator]:
     from tfrecreg.validators.source import SourceValidator
 
     return SourceValidator
+
+
+def _duplicates() -> type[Validator]:
+    from tfrecreg.validators.duplicates import DuplicatesValidator
+
+    return DuplicatesValidator
+
+
+def _images() -> type[Validator]:
+    from tfrecreg.validators.images import ImagesValidator
+
+    return ImagesValidator
+
+
+def _annotations() -> type[Validator]:
+    from tfrecreg.validators.annotations import AnnotationsValidator
+
+    return AnnotationsValidator
+
+
+def _registry() -> type[Validator]:
+    from tfrecreg.validators.registry import RegistryValidator
+
+    return RegistryValidator
+
+
+def _statistics() -> type[Validator]:
+    from tfrecreg.validators.statistics import StatisticsValidator
+
+    return StatisticsValidator
+
+
+def _drift() -> type[Validator]:
+    from tfrecreg.validators.drift import DriftValidator
+
+    return DriftValidator

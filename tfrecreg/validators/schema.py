@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from tfrecreg.codes import sch
-from tfrecreg.codes.sch import SCH001, SCH002, SCH003, SCH005, SCH006
-from tfrecreg.errors import ConfigError
+from tfrecreg.codes.sch import OF_RECORDS, SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010
+from tfrecreg.example import Example, decode_or_none
+from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.scan.codec import JsonCodec, key_from
 from tfrecreg.scan.interface import Need, Shard, Target
 from tfrecreg.scan.tally import Tally
 from tfrecreg.schema import (
@@ -20,15 +21,17 @@ from tfrecreg.schema import (
     FeatureRule,
     Problem,
     Schema,
-    compile_contract,
     parse_schema,
 )
-from tfrecreg.schema.wording import counted, presence_text, rule_text
-from tfrecreg.text import safe
+from tfrecreg.schema.contract import SparseRule
+from tfrecreg.schema.distinct import MAX_DISTINCT, Distinct
+from tfrecreg.schema.environments import Contracts, compile_contracts
+from tfrecreg.schema.swift import Swift
+from tfrecreg.schema.wording import bounds_text, counted, presence_text, rule_text
+from tfrecreg.suggest import listed
+from tfrecreg.validators.payloads import NOT_AN_EXAMPLE, no_schema_fits, stranger
 
 __all__ = ["SchemaPart", "SchemaValidator", "SchemaVisitor"]
-
-CODES = tuple(getattr(sch, name) for name in sch.__all__)
 
 _MAX_UNEXPECTED = 100
 """Unexpected features of a shard that become findings of their own: names come from the data."""
@@ -49,6 +52,8 @@ class SchemaPart:
     """Values in all, and values outside the domain, by feature."""
     kinds: dict[str, set[str]] = field(default_factory=dict)
     """The wrong types that were found, by feature."""
+    distinct: dict[str, Distinct] = field(default_factory=dict)
+    """The different values, by feature, of those whose number matters."""
 
     def merge(self, other: SchemaPart) -> None:
         """Take in the next shard."""
@@ -62,20 +67,30 @@ class SchemaPart:
             self.masses[name] = (before[0] + total, before[1] + outside)
         for name, kinds in other.kinds.items():
             self.kinds.setdefault(name, set()).update(kinds)
+        for name, distinct in other.distinct.items():
+            if name in self.distinct:
+                self.distinct[name].merge(distinct)
+            else:
+                self.distinct[name] = distinct
 
 
 class SchemaValidator:
     """Checks the records of a target that has a schema.
 
-    Its one option is `environment`: the one of the schema's environments that the data are of.
+    Its options: `environment` is the one of the schema's environments that the data are of, and
+    `environments` that of single splits, by name.
     """
 
     name = "schema"
-    codes: Sequence[Code] = CODES
+    codes: Sequence[Code] = OF_RECORDS
     needs = Need.FRAMES | Need.EXAMPLES
+    part_codec = JsonCodec(SchemaPart, OF_RECORDS)
+    _visitor: type[SchemaVisitor]
 
     def __init__(self) -> None:
-        self._contract = Contract(features=())
+        self._contracts = Contracts(Contract(features=()))
+        self.splits: dict[str, SchemaPart] = {}
+        """What was found in each split, when it is finished."""
 
     def applies(self, target: Target) -> str | None:
         """None where the target has a schema of Examples.
@@ -84,7 +99,9 @@ class SchemaValidator:
             SchemaError: the schema does not parse.
         """
         if target.schema is None:
-            return "no schema: name one with --schema"
+            return no_schema_fits(target) or "no schema: name one with --schema"
+        if reason := no_schema_fits(target):
+            return reason
         if _schema(target).describes_sequences():
             return "the schema describes SequenceExamples, which are not checked record by record"
         return None
@@ -96,25 +113,31 @@ class SchemaValidator:
             SchemaError: the schema does not parse, or has no such environment.
             ConfigError: an option that there is not, or of the wrong type.
         """
-        self._contract = compile_contract(_schema(target), _environment(options))
-        return partial(SchemaVisitor, self._contract)
+        self._contracts = compile_contracts(_schema(target), options)
+        return partial(_visitor, self._visitor, self._contracts)
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
+        return key_from(target.schema, options=options)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, SchemaPart]]
     ) -> Iterator[Finding | Measure]:
-        splits: dict[str, SchemaPart] = {}
+        splits = self.splits
         for shard, part in parts:
             splits.setdefault(shard.split, SchemaPart()).merge(part)
         total = SchemaPart()
         for split, part in splits.items():
             self._judge_presence(split, part)
+            self._judge_distinct(split, part)
             total.merge(part)
-        rules = {rule.name: rule for rule in self._contract.features}
+        self._judge_examples(total)
         for finding in total.tally.findings(target.dataset):
-            first = finding.locations[0]
+            first = finding.locations[0] if finding.locations else Location()
             split, feature = first.split or "", first.feature or ""
-            if finding.code == SCH006.code and _is_within_mass(rules[feature], splits[split]):
-                continue
+            if finding.code == SCH006.code:
+                rule = self._contracts.rule(split, feature)
+                if _is_within_mass(rule, splits[split]):
+                    continue
             if finding.code == SCH003.code:
                 found = " and ".join(sorted(splits[split].kinds[feature]))
                 finding = replace(finding, message=f"{finding.message}, found {found}")
@@ -124,12 +147,18 @@ class SchemaValidator:
         if total.unexamined:
             left = f"{counted(total.unexamined, 'record')} too large to be checked"
             yield Measure("schema.unexamined", total.unexamined, left)
+        if uncounted := sorted(self._uncounted(splits)):
+            many = f"more than {MAX_DISTINCT:,} different values"
+            text = f"{many} in {listed(uncounted)}: `unique_constraints` not judged"
+            yield Measure("schema.uncounted", len(uncounted), text)
 
     def _judge_presence(self, split: str, part: SchemaPart) -> None:
         """What the contract asks of all the examples of a split together."""
         if not part.examples:
             return
-        for rule in self._contract.features:
+        contract = self._contracts.of(split)
+        rules: tuple[FeatureRule | SparseRule, ...] = (*contract.features, *contract.sparse)
+        for rule in rules:
             absent = part.absent.get(rule.name, 0)
             if rule.required and absent:
                 continue  # each record that lacks it has said so
@@ -140,6 +169,42 @@ class SchemaValidator:
             location = Location(split=split or None, feature=rule.name, detail=found)
             message = rule_text(rule, presence_text(rule))
             part.tally.add(SCH002, message, location, split=split, feature=rule.name)
+
+    def _judge_distinct(self, split: str, part: SchemaPart) -> None:
+        """How many different values the features of a split have."""
+        for name, distinct in part.distinct.items():
+            rule = self._contracts.rule(split, name)
+            bounds = rule.distinct
+            if bounds is None or distinct.verdict(bounds) is not False:
+                continue
+            found = f"found {'at least ' if distinct.is_full else ''}{distinct.count}"
+            location = Location(split=split or None, feature=name, detail=found)
+            asks = f"have {bounds_text(bounds, 'different value')} in a split"
+            part.tally.add(SCH008, rule_text(rule, asks), location, split=split, feature=name)
+
+    def _uncounted(self, splits: Mapping[str, SchemaPart]) -> set[str]:
+        """Features with too many different values to be judged."""
+        return {
+            name
+            for split, part in splits.items()
+            for name, distinct in part.distinct.items()
+            if (bounds := self._contracts.rule(split, name).distinct) is not None
+            and distinct.verdict(bounds) is None
+        }
+
+    def _judge_examples(self, total: SchemaPart) -> None:
+        """How many examples there are in all."""
+        bounds = self._contracts.default.examples
+        if bounds is None:
+            return
+        low, high = bounds.min or 0, bounds.max
+        if total.examples < low or (high is not None and total.examples > high):
+            message = f"there should be {bounds_text(bounds, 'example')}, found {total.examples}"
+            total.tally.add(SCH010, message, None)
+
+
+def _visitor(kind: type[SchemaVisitor], contracts: Contracts, shard: Shard) -> SchemaVisitor:
+    return kind(contracts.of(shard.split), shard)
 
 
 class SchemaVisitor:
@@ -153,6 +218,7 @@ class SchemaVisitor:
     def __init__(self, contract: Contract, shard: Shard) -> None:
         self._shard = shard
         self._checker = Checker(contract)
+        self._swift = Swift(contract, self._checker)
         self._part = SchemaPart()
         self._unexpected: set[str] = set()
 
@@ -162,14 +228,24 @@ class SchemaVisitor:
             part.unexamined += len(batch)
             return
         check = self._checker
-        for position, example in enumerate(batch.examples):
-            if example is None or not (example or _is_empty(batch.payload(position))):
-                self._not_an_example(batch, position)
+        # Where others have decoded the records, or none is seen to be in order, use that.
+        rest = self._swift.rest(
+            batch.memory, batch.starts, batch.lengths, lambda position: _example(batch, position)
+        )
+        part.examples += len(batch) - len(rest)
+        examples = batch.examples if len(rest) == len(batch) else None
+        for position in rest:
+            example = _example(batch, position) if examples is None else examples[position]
+            start, length = batch.starts[position], batch.lengths[position]
+            kind = kind_of(batch.memory, start, length, example)
+            if example is None or kind is not PayloadKind.EXAMPLE:
+                where = stranger(self._shard, batch, position, kind)
+                part.tally.add(SCH001, NOT_AN_EXAMPLE, where, split=self._shard.split)
                 continue
             part.examples += 1
             if problems := check(example):
                 for problem in problems:
-                    self._add(batch, position, problem)
+                    self.problem(batch, position, example, problem)
 
     def fault(self, fault: Fault) -> None:
         """What is damaged is no record to check."""
@@ -179,20 +255,16 @@ class SchemaVisitor:
         self._part.masses = {
             name: (mass.total, mass.outside) for name, mass in self._checker.masses.items()
         }
+        self._part.distinct = self._checker.distinct
         return self._part
 
-    def _not_an_example(self, batch: RecordBatch, position: int) -> None:
-        start, length = batch.starts[position], batch.lengths[position]
-        head = batch.memory[start : start + min(length, 8)].hex(" ")
-        found = f"found {counted(length, 'byte')}: {head}{' …' if length > 8 else ''}"
-        self._part.tally.add(
-            SCH001,
-            "the payload should be a tf.train.Example",
-            self._location(batch, position, None, found if length else "found no bytes"),
-            split=self._shard.split,
-        )
-
-    def _add(self, batch: RecordBatch, position: int, problem: Problem) -> None:
+    def problem(
+        self, batch: RecordBatch, position: int, example: Example, problem: Problem
+    ) -> None:
+        """One thing that is wrong with one record. Those who want more of it than a finding
+        override this.
+        """
+        del example
         name, message, feature = problem.feature, problem.message, problem.feature
         if problem.code is SCH003 and problem.detail:
             self._part.kinds.setdefault(name, set()).add(problem.detail.removeprefix("found "))
@@ -223,33 +295,15 @@ class SchemaVisitor:
         )
 
 
-def _is_empty(payload: bytes) -> bool:
-    """Whether a payload without features is an Example that has none, and not another message.
-
-    Many messages parse as an Example whose fields are all unknown.
-    """
-    return not payload.replace(b"\n\x00", b"")
+SchemaValidator._visitor = SchemaVisitor
 
 
 def _schema(target: Target) -> Schema:
     return parse_schema(target.schema or "", target.schema_path or "schema")
 
 
-def _environment(options: Mapping[str, Any]) -> str | None:
-    unknown = sorted(set(options) - {"environment"})
-    if unknown:
-        raise ConfigError(
-            f"the validator `schema` has no option `{safe(unknown[0])}`",
-            hint="its option is `environment`, the name of one of the schema's environments",
-        )
-    environment = options.get("environment")
-    if environment is not None and not isinstance(environment, str):
-        raise ConfigError(
-            f"`environment` of the validator `schema` is {safe(repr(environment))}, "
-            "expected a string",
-            hint="it is the name of one of the schema's environments",
-        )
-    return environment
+def _example(batch: RecordBatch, position: int) -> Example | None:
+    return decode_or_none(batch.payload(position))
 
 
 def _is_within_mass(rule: FeatureRule, part: SchemaPart) -> bool:

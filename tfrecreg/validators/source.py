@@ -23,8 +23,10 @@ from tfrecreg.example import Example, Kind
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import Index, read_index
 from tfrecreg.manifest import Ledger, Manifest
+from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.plugins import plugins
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.scan.codec import JsonCodec, key_from
 from tfrecreg.scan.interface import Need, Shard, Target
 from tfrecreg.scan.tally import Tally
 from tfrecreg.sources import parse_options
@@ -65,6 +67,7 @@ class SourceValidator:
     name = "source"
     codes: Sequence[Code] = (src.SRC016, src.SRC017, src.SRC018, src.SRC019)
     needs = Need.EXAMPLES
+    part_codec = JsonCodec(Part, codes)
 
     def __init__(self) -> None:
         self._not_compared = ""
@@ -83,6 +86,12 @@ class SourceValidator:
             source, self._not_compared = _locating_source(manifest, raw)
         look = manifest is None or DIGEST in manifest.features or source is not None
         return partial(Comparer, look=look, source=source, raw=raw if source is not None else None)
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - it has none
+        if target.raw_folder is not None:
+            return None  # raw files may change while the shards do not
+        manifest = target.manifest
+        return key_from("look" if manifest is None or DIGEST in manifest.features else None)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, Part]]
@@ -113,6 +122,8 @@ def _locating_source(manifest: Manifest, raw: Storage) -> tuple[_Locates | None,
     name = manifest.source.name
     if not name:
         return None, "not compared: the manifest names no source"
+    if is_adopted(manifest):
+        return None, "not compared: the shards were adopted, nothing tells what they were made from"
     try:
         kind = plugins().load_source(name)
         source: Any = kind(raw, parse_options(kind.Options, manifest.source.options, of=name))

@@ -15,7 +15,10 @@ from tfrecreg.cli.common import Face, json_option
 def command(face: Face) -> None:
     """List sources and validators, and plugins that are broken or clash."""
     from tfrecreg.plugins import plugins
+    from tfrecreg.records.scanner import scanner
+    from tfrecreg.text import safe
 
+    reading = scanner()
     found = plugins()
     rows = [("source", each) for each in found.sources()]
     rows_v = [("validator", each) for each in found.validators()]
@@ -40,10 +43,12 @@ def command(face: Face) -> None:
                     {"kind": each.kind, "name": each.name, "between": _between(each)}
                     for each in found.clashes
                 ],
+                "scanner": {"kind": reading.kind, "detail": reading.detail},
             }
         )
         return
     _print(face, rows, rows_v)
+    face.out.print(f"scanner: {reading.kind} ({safe(reading.detail, limit=400)})")
     _print_problems(face, found)
 
 

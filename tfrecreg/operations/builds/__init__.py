@@ -7,6 +7,7 @@
 - `shard`: one shard, or a segment of one, made in a worker
 - `make`: all shards through an engine
 - `journal`: what a killed build had finished already
+- `names`: what the files beside the shards are called
 - `assemble`: the manifest, the ledger and the labels, from what the shards became
 - `remember`: what this machine notes of a build, and the raw data's state
 - `run`: the operation: plan, make, read back, swap in

@@ -21,6 +21,7 @@ from tfrecreg.index import Index, read_index
 from tfrecreg.manifest import FileEntry, Manifest, ShardEntry
 from tfrecreg.operations.builds.names import LEDGER_NAME
 from tfrecreg.registry import Registry, layout, resolve
+from tfrecreg.registry.yanks import held
 from tfrecreg.sources import Item
 from tfrecreg.storage import Storage
 
@@ -99,7 +100,7 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
     Raises:
         UsageError: there is no such release, or its indexes are not on this machine.
     """
-    if wanted == "none" or (wanted is None and not registry.versions(dataset)):
+    if wanted == "none" or (wanted is None and not held(registry, dataset)):
         return None
     text = wanted if wanted is not None and "@" in wanted else f"{dataset}@{wanted or 'latest'}"
     resolved = resolve(registry, text)

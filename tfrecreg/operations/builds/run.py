@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tfrecreg.config import CONFIG_NAME, remember_dataset
 from tfrecreg.engines import Engine, LocalEngine
-from tfrecreg.errors import RawDataError, RefusedError
+from tfrecreg.errors import ManifestError, NewerFormatError, RawDataError, RefusedError
 from tfrecreg.gate import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers
@@ -19,6 +19,7 @@ from tfrecreg.operations.builds.remember import BuildRecord, raw_files, raw_stat
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.check import CheckOptions, Report, build_target, check_target
+from tfrecreg.operations.precious import expect_kept, expect_no_strangers
 from tfrecreg.operations.progress import SILENT, Progress
 from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.lock import locked
@@ -157,6 +158,7 @@ def build(
 
 def _begin(registry: Registry, request: BuildRequest) -> _Begun:
     prepared = prepare(registry, request)
+    _expect_replaceable(registry, request.name)
     schema = registry.schema_text(request.name)
     text = prepared.source.schema() if schema is None else schema
     parse_schema(text, registry.schema_path(request.name))
@@ -175,6 +177,16 @@ def _begin(registry: Registry, request: BuildRequest) -> _Begun:
         schema=text,
         schema_is_new=schema is None,
     )
+
+
+def _expect_replaceable(registry: Registry, name: str) -> None:
+    """Refuse before any work what :func:`_swap_in` would cost."""
+    expect_no_strangers(registry, name)
+    try:
+        before = registry.build_manifest(name)
+    except (ManifestError, NewerFormatError):
+        return  # a build that is damaged is what building again is for
+    expect_kept(registry, before, "")
 
 
 def _accept_skipped(begun: _Begun, made: Sequence[MadeShard]) -> None:

@@ -35,6 +35,7 @@ __all__ = [
     "join_segments",
     "keep_shard",
     "make_part",
+    "make_payload",
     "make_segment",
     "make_shard",
 ]
@@ -272,6 +273,11 @@ def _source(plan: str, pickled: bytes) -> Source:
 def close_source() -> None:
     """Let go of what this process has opened for a source."""
     _source.cache_clear()
+
+
+def make_payload(source: Source, item: Item) -> bytes | Skipped:
+    """One item's record; raises as :func:`make_shard` does."""
+    return _example(source, item, _Notes())
 
 
 def _example(source: Source, item: Item, notes: _Notes) -> bytes | Skipped:

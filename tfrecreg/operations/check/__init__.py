@@ -4,14 +4,23 @@
 - `targets`: from that to what is scanned
 - `choose`: which validators look at it
 - `report`: what a check says, as data
+- `baseline`: what a target is compared with
+- `places`: the records behind what is found of whole splits
 - `raw`: how large the raw data are, on both bases
 - `keys`: the keys of records that findings name
+- `remember`: where checks remember what they found
+- `verdict`: what a gate makes of the findings
+- `basis`: what a report is about, and what was asked
+- `saved`: reading a report again; `metrics`: what DVC shows of one
 - `run`: the operation
+- `releases`: checking the releases of a registry without their bytes
 """
 
 from __future__ import annotations
 
 from tfrecreg.operations.check.find import find_target
+from tfrecreg.operations.check.releases import check_registry
+from tfrecreg.operations.check.remember import scan_cache
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import CheckOptions, check, check_target
 from tfrecreg.operations.check.targets import build_target, files_target, reference_target
@@ -21,8 +30,10 @@ __all__ = [
     "Report",
     "build_target",
     "check",
+    "check_registry",
     "check_target",
     "files_target",
     "find_target",
     "reference_target",
+    "scan_cache",
 ]

@@ -21,7 +21,10 @@ from tfrecreg.scan import UNRULY, Target, Validator, ValidatorRecord, reason_of
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-__all__ = ["Choice", "choose"]
+__all__ = ["DRIFT", "Choice", "choose"]
+
+DRIFT = "drift"
+"""The validator that compares a target with another: naming that other is asking for it."""
 
 
 @dataclass(slots=True)
@@ -56,7 +59,7 @@ def choose(target: Target, gate: GateConfig, only: Sequence[str], skip: Sequence
     """
     known = plugins()
     _know_limits(gate, known)
-    chosen = known.validators()
+    chosen = [each for each in known.validators() if not each.record.on_request]
     named = True
     if only:
         chosen = _named(known, only)
@@ -64,6 +67,8 @@ def choose(target: Target, gate: GateConfig, only: Sequence[str], skip: Sequence
         chosen = _named(known, gate.validators, CONFIG_NAME)
     else:
         named = False
+    if target.baseline is not None and not only:
+        chosen = list({each.qualified: each for each in (*chosen, known.validator(DRIFT))}.values())
     left_out = {each.qualified for each in _named(known, skip)}
     choice = Choice()
     for announced in chosen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,16 +19,22 @@ from tfrecreg.errors import (
     UsageError,
 )
 from tfrecreg.findings import Finding
-from tfrecreg.gate import FailOn, Verdict, judge
+from tfrecreg.gate import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
+from tfrecreg.operations.check.baseline import with_baseline
+from tfrecreg.operations.check.basis import Basis, folder_of, limits_of, schema_digest
 from tfrecreg.operations.check.choose import choose
 from tfrecreg.operations.check.find import find
 from tfrecreg.operations.check.keys import with_keys
+from tfrecreg.operations.check.places import with_places
+from tfrecreg.operations.check.remember import scan_cache
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.targets import files_target, reference_target
+from tfrecreg.operations.check.verdict import verdict_of
 from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.records import StreamEnd
 from tfrecreg.registry import Registry, Resolved, find_registry, open_registry, resolve
-from tfrecreg.scan import ScanResult, Target, run_scan
+from tfrecreg.scan import ScanCache, ScanResult, Shard, Target, run_scan
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
@@ -46,9 +53,16 @@ class CheckOptions:
     schema: str | None = None
     """Path of a schema to use instead of the target's own."""
     fail_on: FailOn | None = None
-    """None for what the gate says, or ``error``."""
+    """None for what the gate says, or ``error``. ``never`` measures and does not judge: findings
+    have the severities of their codes and waivers cover nothing, so that the day does not matter.
+    """
+    against: str | None = None
+    """A reference or files to compare with: the validator `drift` then runs."""
     gate: str | None = None
     """Name of a gate that there is; None for the dataset's own, else the default one."""
+    cached: bool = False
+    """Whether shards that did not change since an earlier check with this option, by their size,
+    time and inode, are not read again."""
 
 
 def check(
@@ -83,25 +97,32 @@ def check(
     if not targets:
         return _check_all(open_registry(registry), options, engine, progress)
     found = [find(each, registry) for each in dict.fromkeys(targets)]
-    todo = [
-        (reference_target(each, schema=options.schema, raw=options.raw), each.registry.config)
+    todo: list[tuple[Target, Registry | None]] = [
+        (reference_target(each, schema=options.schema, raw=options.raw), each.registry)
         for each in found
         if isinstance(each, Resolved)
     ]
     files = [each for each in found if isinstance(each, str)]
     if files:
         target = files_target(files, schema=options.schema, raw=options.raw)
-        todo.append((target, _config_here(registry)))
+        todo.append((target, _registry_here(registry)))
     return [
-        check_target(target, config, options, engine=engine, progress=progress)
-        for target, config in todo
+        check_target(
+            with_baseline(target, options.against, registry, engine, progress),
+            home.config if home is not None else Config(),
+            options,
+            engine=engine,
+            progress=progress,
+            cache=scan_cache(home, reuse=options.cached),
+        )
+        for target, home in todo
     ]
 
 
-def _config_here(registry: str | os.PathLike[str] | None) -> Config:
-    """The configuration of the registry that was named or is found: bare files need none."""
+def _registry_here(registry: str | os.PathLike[str] | None) -> Registry | None:
+    """The registry that was named or is found: bare files need none."""
     root = registry if registry is not None else find_registry()
-    return open_registry(root).config if root is not None else Config()
+    return open_registry(root) if root is not None else None
 
 
 def _check_all(
@@ -112,7 +133,14 @@ def _check_all(
         try:
             resolved = resolve(opened, name)
             target = reference_target(resolved, schema=options.schema, raw=options.raw)
-            report = check_target(target, opened.config, options, engine=engine, progress=progress)
+            report = check_target(
+                with_baseline(target, options.against, opened.storage.root, engine, progress),
+                opened.config,
+                options,
+                engine=engine,
+                progress=progress,
+                cache=scan_cache(opened, reuse=options.cached),
+            )
         except (ManifestError, NewerFormatError, SchemaError) as error:
             if isinstance(error, SchemaError) and options.schema is not None:
                 raise  # the user's own file, whatever is checked against it
@@ -140,6 +168,7 @@ def check_target(
     engine: Engine,
     progress: Progress = SILENT,
     today: datetime.date | None = None,
+    cache: ScanCache | None = None,
 ) -> Report:
     """Check one target under the gate that `options` name.
 
@@ -150,6 +179,7 @@ def check_target(
         engine: where to scan.
         progress: told how far it is, and of waivers that have expired.
         today: the day to hold waivers against; None for the current one, in UTC.
+        cache: what earlier checks found; None for nothing.
 
     Raises:
         UsageError: an unknown validator or gate, a schema that does not parse, bad limits.
@@ -159,27 +189,44 @@ def check_target(
     choice = choose(target, gate, options.only, options.skip)
     before = _digest_beside(target)
     known = sum(entry.records for entry in target.manifest.shards) if target.manifest else 0
+    limits = {
+        each.name: limits_of(config, gate, target.dataset, each.name) for each in choice.running
+    }
+    splits: Counter[str] = Counter()
+
+    def tell(shard: Shard, end: StreamEnd | None) -> None:
+        if end is not None:
+            splits[shard.split] += end.records
+        progress.advance(*((end.records, end.file_bytes) if end is not None else (0, 0)))
+
     progress.start(f"checking {target.name}", known)
     try:
         result = run_scan(
             target,
             choice.running,
             engine,
-            options={each.name: gate.limits.of(each.name) for each in choice.running},
-            progress=lambda _, end: progress.advance(
-                end.records if end is not None else 0, end.file_bytes if end is not None else 0
-            ),
+            options=limits,
+            progress=tell,
+            cache=cache,
         )
     finally:
         progress.stop()
-    verdict = judge(
-        with_keys(_without_echoes(result.findings), target.shards),
-        options.fail_on or gate.fail_on,
-        severity=gate.severity,
-        waivers=config.waivers,
-        today=today or datetime.datetime.now(datetime.timezone.utc).date(),
+    judged = options.fail_on is not FailOn.NEVER
+    verdict = verdict_of(
+        with_keys(with_places(_without_echoes(result.findings)), target.shards),
+        gate if judged else GateConfig(),
+        config.waivers if judged else (),
+        dataset=target.dataset,
+        fail_on=options.fail_on,
+        today=today,
     )
-    _tell_expired(verdict, progress)
+    for note in verdict.notes:
+        progress.note(note)
+    if options.cached and result.uncacheable:
+        names = listed(result.uncacheable)
+        progress.note(f"every shard was read: what the validator {names} finds cannot be kept")
+    if cache is not None and cache.problem:
+        progress.note(f"what was found could not be remembered: {cache.problem}")
     errors = (*choice.problems, *_errors(result), *_replaced(target, before))
     return Report(
         target=target.name,
@@ -188,12 +235,27 @@ def check_target(
         records=result.records,
         bytes=result.file_bytes,
         payload_bytes=result.payload_bytes,
-        findings=tuple(sorted(verdict.findings, key=_order)),
-        waived=tuple(finding for finding, _ in verdict.waived),
+        cached=result.cached if options.cached else None,
+        splits={name: splits[name] for name in sorted(splits)},
+        judged=judged,
+        fail_on=verdict.fail_on,
+        findings=verdict.findings,
+        waived=verdict.waived,
+        waivers=verdict.waivers,
         measures=tuple(result.measures),
         validators=tuple(validator.name for validator in choice.running),
         skipped=tuple(choice.skipped),
         errors=errors,
+        folder=folder_of(target),
+        basis=Basis(
+            manifest=target.manifest.digest if target.manifest is not None else None,
+            schema=schema_digest(target.schema),
+            raw=options.raw,
+            against=options.against,
+            only=options.only,
+            skip=options.skip,
+            limits={name: given for name, given in limits.items() if given},
+        ),
     )
 
 
@@ -205,11 +267,6 @@ def _gate(config: Config, options: CheckOptions, target: Target) -> GateConfig:
             hint=f"there is {listed(sorted(config.gates))}",
         )
     return config.gate(name or target.dataset)
-
-
-def _order(finding: Finding) -> tuple[int, str]:
-    """The worst first, by the severities that the gate gave."""
-    return -finding.severity.rank, finding.fingerprint
 
 
 def _without_echoes(findings: Sequence[Finding]) -> list[Finding]:
@@ -230,16 +287,6 @@ def _without_echoes(findings: Sequence[Finding]) -> list[Finding]:
         or not finding.locations
         or not all(location.shard in damaged for location in finding.locations)
     ]
-
-
-def _tell_expired(verdict: Verdict, progress: Progress) -> None:
-    for waiver in verdict.expired:
-        if any(waiver.covers(finding) for finding in verdict.findings):
-            what = waiver.fingerprint if waiver.code == "*" else waiver.code
-            progress.note(
-                f"the waiver of `{safe(what)}` by {safe(waiver.owner)} expired on "
-                f"{waiver.expires.isoformat()}: what it covered counts again"
-            )
 
 
 def _digest_beside(target: Target) -> str | None:

@@ -48,6 +48,7 @@ def reference_target(resolved: Resolved, *, schema: str | None, raw: str | None)
         schema_path=path,
         raw=measure_raw(raw) if raw is not None else None,
         raw_folder=raw,
+        home=resolved.registry.storage,
     )
 
 
@@ -61,6 +62,7 @@ def build_target(
     schema_path: str | None,
     raw: RawSize | None = None,
     raw_folder: str | None = None,
+    home: Storage | None = None,
 ) -> Target:
     """A folder that a manifest describes; `storage` is rooted at it."""
     shards: list[Shard] = []
@@ -95,6 +97,7 @@ def build_target(
         schema_path=schema_path,
         raw=raw,
         raw_folder=raw_folder,
+        home=home,
     )
 
 
@@ -164,7 +167,7 @@ def _expand(pattern: str) -> list[str]:
     if os.path.isdir(pattern):  # noqa: PTH112 - False, not an error, where it may not be looked at
         found = list(_shards_below(pattern))
         missing = f"no TFRecord file lies below the folder `{safe(pattern)}`"
-    elif os.path.lexists(pattern):
+    elif _may_exist(pattern):
         return [pattern]
     else:
         found = glob.glob(pattern, recursive=True) or list(_sharded_spec(pattern))
@@ -173,6 +176,17 @@ def _expand(pattern: str) -> list[str]:
     if not found:
         raise UsageError(missing, hint="quote globs; `tfrecreg list` shows what has a name here")
     return found
+
+
+def _may_exist(path: str) -> bool:
+    """Whether there is something, or nobody may say: then reading it will tell."""
+    try:
+        os.lstat(path)
+    except PermissionError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _shards_below(folder: str) -> Iterator[str]:

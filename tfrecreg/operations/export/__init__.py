@@ -1,8 +1,8 @@
 """Handing a build or a release to other tools, as a folder of its own.
 
 - `run`: the operation: what is exported, and as what
-- `place`: the folder: it is free, and appears whole or not at all
 - `shards`: bringing a shard's records there, verified on the way
+- `index`: shards with an index of records beside each, for DALI and others
 - `tfds`: the files that make the folder a dataset of TensorFlow Datasets
 - `connectors`: a schema as TFDS's features
 - `pictures`: what the headers of encoded pictures say

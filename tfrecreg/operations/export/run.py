@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from blake3 import blake3
 
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import UsageError
+from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest import Manifest, ShardEntry
+from tfrecreg.manifest.adopted import adopted_kind, remake_command
 from tfrecreg.operations.export.connectors import make_connectors, require_expressible
+from tfrecreg.operations.export.index import IndexedShards, index_notes, require_suffix
 from tfrecreg.operations.export.pictures import PicturesSeen
-from tfrecreg.operations.export.place import free_folder, new_folder
 from tfrecreg.operations.export.shards import BroughtShard, ShardTask, bring_shard, numbered
 from tfrecreg.operations.export.tfds import (
     BUILD_VERSION,
@@ -23,6 +26,7 @@ from tfrecreg.operations.export.tfds import (
     require_split_names,
     write_files,
 )
+from tfrecreg.operations.place import free_folder, new_folder
 from tfrecreg.operations.progress import SILENT, Progress
 from tfrecreg.registry import Registry, Resolved, resolve
 from tfrecreg.schema import Schema, parse_schema
@@ -33,7 +37,7 @@ from tfrecreg.text import safe
 
 __all__ = ["FORMATS", "ExportResult", "export"]
 
-FORMATS = ("tfds",)
+FORMATS = ("index", "tfds")
 """What `--to` takes."""
 
 
@@ -68,16 +72,21 @@ def export(
     folder: str | os.PathLike[str],
     *,
     to: str = "tfds",
+    suffix: str = ".idx",
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> ExportResult:
-    """Make `folder` what `tfds.builder_from_directory` reads.
+    """Make `folder` what another tool reads.
+
+    ``tfds``: what `tfds.builder_from_directory` takes. ``index``: the shards, each with an index
+    beside it, as NVIDIA DALI and the package `tfrecord` take them.
 
     Args:
         registry: where the dataset is.
         reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build.
         folder: does not exist, or is empty. It appears when all is there.
         to: one of :data:`FORMATS`.
+        suffix: of the indexes, with `to` ``index``: ``.idx``, ``.tfindex`` or ``.index``.
         engine: where to work.
         progress: who watches.
 
@@ -94,17 +103,39 @@ def export(
         )
     resolved = resolve(registry, reference)
     path = free_folder(folder, registry)
+    engine = engine or LocalEngine(1)
+    if to == "index":
+        return _export_index(resolved, path, suffix, engine, progress)
     schema = _schema(resolved)
     require_expressible(schema)
     require_split_names(resolved.manifest)
     resolved.storage()  # refuses here, before anything is made, where the bytes are elsewhere
     with new_folder(path) as stage:
-        brought = _bring_all(resolved, schema, stage, engine or LocalEngine(1), progress)
+        brought = _bring_all(resolved, schema.pictures(), stage, engine, progress, bring_shard)
         return _describe(resolved, schema, stage, brought, str(path), to)
+
+
+def _export_index(
+    resolved: Resolved, path: Path, suffix: str, engine: Engine, progress: Progress
+) -> ExportResult:
+    require_suffix(suffix)
+    resolved.storage()
+    manifest = resolved.manifest
+    with new_folder(path) as stage:
+        brought = _bring_all(resolved, (), stage, engine, progress, IndexedShards(suffix))
+        version = manifest.release.version if manifest.release is not None else BUILD_VERSION
+        notes = tuple(index_notes(manifest))
+        return _result(resolved, stage, brought, str(path), "index", version, notes)
 
 
 def _schema(resolved: Resolved) -> Schema:
     text, name = resolved.schema, resolved.name
+    kind = adopted_kind(resolved.manifest)
+    if kind is not PayloadKind.EXAMPLE:
+        raise UsageError(
+            f"`{name}` holds {kind.plural}, and TFDS reads Examples only",
+            hint="its shards are plain TFRecord files: `tf.data.TFRecordDataset` reads them",
+        )
     if text is None:
         raise UsageError(
             f"`{name}` has no schema to tell its features from",
@@ -113,13 +144,18 @@ def _schema(resolved: Resolved) -> Schema:
     if blake3(text.encode("utf-8")).hexdigest() != resolved.manifest.schema.blake3:
         raise UsageError(
             f"`{resolved.schema_path}` is not the schema that `{name}` was built with",
-            hint=f"tfrecreg build {resolved.dataset}",
+            hint=remake_command(resolved.manifest),
         )
     return parse_schema(text, resolved.schema_path)
 
 
 def _bring_all(
-    resolved: Resolved, schema: Schema, stage: LocalStorage, engine: Engine, progress: Progress
+    resolved: Resolved,
+    pictures: tuple[str, ...],
+    stage: LocalStorage,
+    engine: Engine,
+    progress: Progress,
+    bring: Callable[[ShardTask], BroughtShard],
 ) -> list[BroughtShard]:
     manifest = resolved.manifest
     tasks = (
@@ -130,7 +166,7 @@ def _bring_all(
             compression=manifest.compression,
             stage=stage,
             name=shard_name(manifest.dataset, shard.split, number, of),
-            pictures=schema.pictures(),
+            pictures=pictures,
         )
         for shard, number, of in numbered(manifest.shards)
     )
@@ -138,7 +174,7 @@ def _bring_all(
     progress.start(f"exporting {resolved.name}", sum(each.records for each in manifest.shards))
     try:
         # Closed before the stage is removed: no worker writes into it any more.
-        with closing(engine.run(bring_shard, tasks)) as results:
+        with closing(engine.run(bring, tasks)) as results:
             for each in results:
                 brought.append(each)
                 progress.advance(each.entry.records, each.entry.bytes)
@@ -172,7 +208,21 @@ def _describe(
         }
     }
     write_files(stage, connectors, info, metadata, config.licence)
+    notes = (*_notes(manifest), *connectors.notes)
+    return _result(resolved, stage, brought, folder, to, info["version"], notes)
+
+
+def _result(
+    resolved: Resolved,
+    stage: LocalStorage,
+    brought: list[BroughtShard],
+    folder: str,
+    to: str,
+    version: str,
+    notes: tuple[str, ...],
+) -> ExportResult:
     files = list(stage.list())
+    shards = {each.name for each in brought}
     ways: dict[Literal["linked", "copied", "decompressed"], int] = {}
     for each in brought:
         ways[each.how] = ways.get(each.how, 0) + 1
@@ -181,12 +231,12 @@ def _describe(
         to=to,
         folder=folder,
         dataset=resolved.dataset,
-        version=info["version"],
-        splits={split.name: split.records for split in manifest.splits},
+        version=version,
+        splits={split.name: split.records for split in resolved.manifest.splits},
         files=tuple(entry.path for entry in files),
-        bytes=sum(entry.size for entry in files if ".tfrecord-" in entry.path),
+        bytes=sum(entry.size for entry in files if entry.path in shards),
         shards=ways,
-        notes=(*_notes(manifest), *connectors.notes),
+        notes=notes,
     )
 
 

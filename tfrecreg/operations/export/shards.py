@@ -47,6 +47,8 @@ class BroughtShard:
 
     how: Literal["linked", "copied", "decompressed"]
     entry: ShardEntry
+    name: str
+    """Of the shard's file there."""
     pictures: dict[str, PicturesSeen] = field(default_factory=dict)
     """By feature."""
 
@@ -65,7 +67,7 @@ def bring_shard(task: ShardTask) -> BroughtShard:
     if found is None or found.kind != "file":
         raise _refused(task, "it is missing")
     how = _decompress(task) if task.compression == "gzip" else _link(task)
-    return BroughtShard(how=how, entry=task.entry, pictures=_read_back(task))
+    return BroughtShard(how=how, entry=task.entry, name=task.name, pictures=_read_back(task))
 
 
 def _link(task: ShardTask) -> Literal["linked", "copied"]:

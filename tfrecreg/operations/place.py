@@ -1,4 +1,4 @@
-"""The folder of an export: it has to be free, and it appears whole or not at all."""
+"""A new folder of the user's: its name has to be free, and it appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -19,11 +19,18 @@ __all__ = ["free_folder", "new_folder"]
 _OURS = (layout.BUILDS, layout.RELEASES, layout.VERSIONS, layout.STATE)
 """Folders of a registry whose files manifests and DVC vouch for."""
 
-_HINT = "name a folder that does not exist yet, or an empty one: an export never overwrites"
+_HINT = "name a folder that does not exist yet, or an empty one: {} never overwrites"
 
 
-def free_folder(folder: str | os.PathLike[str], registry: Registry) -> Path:
+def free_folder(
+    folder: str | os.PathLike[str], registry: Registry | None, what: str = "an export"
+) -> Path:
     """The absolute path of `folder`, which is empty or does not exist.
+
+    Args:
+        folder: as the user named it.
+        registry: the one at hand, whose own folders are closed; None where there is none.
+        what: is to be written there, for messages.
 
     Raises:
         UsageError: it is anything else, cannot be put in place by a rename, or lies where only
@@ -37,20 +44,24 @@ def free_folder(folder: str | os.PathLike[str], registry: Registry) -> Path:
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"`{shown}` names no folder: {safe(str(error))}") from None
     if not text:
-        raise UsageError("`` names no folder", hint=_HINT)
-    root = Path(registry.storage.root).resolve()
+        raise UsageError("`` names no folder", hint=_HINT.format(what))
+    if registry is not None:
+        _require_strange(path, Path(registry.storage.root).resolve(), shown)
+    _require_free(path, shown, _HINT.format(what))
+    return path
+
+
+def _require_strange(path: Path, root: Path, shown: str) -> None:
     if path.is_relative_to(root) and path.relative_to(root).parts[:1] in {(p,) for p in _OURS}:
         raise UsageError(
             f"`{shown}` lies in `{path.relative_to(root).parts[0]}/` of the registry, which holds "
             "nothing but builds and releases",
             hint=f"name a folder elsewhere: {safe(str(root.parent / path.name))}",
         )
-    _require_free(path, shown)
-    return path
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[LocalStorage]:
+def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
     """A folder in the making beside `path`, which takes that name when the block is left well.
 
     Left by an exception, it is removed without a trace, with the folders above it that were made
@@ -58,17 +69,18 @@ def new_folder(path: Path) -> Iterator[LocalStorage]:
 
     Args:
         path: from :func:`free_folder`.
+        what: part of the hidden name: ``.tfrecreg-export.….tmp``.
 
     Raises:
         UsageError: somebody else took the name meanwhile.
         StorageError: the file system refused.
     """
     missing = [each for each in path.parents if not each.exists()]
-    name = f".tfrecreg-export.{secrets.token_hex(8)}.tmp"
+    name = f".tfrecreg-{what}.{secrets.token_hex(8)}.tmp"
     beside = LocalStorage(path.parent)
     try:
         yield LocalStorage(path.parent / name)
-        _put_in_place(beside, name, path)
+        _put_in_place(beside, name, path, _HINT.format(f"this {what}"))
     except BaseException:
         # What is told is why it failed, not that the cleaning failed too.
         with suppress(StorageError):
@@ -79,14 +91,14 @@ def new_folder(path: Path) -> Iterator[LocalStorage]:
         raise
 
 
-def _require_free(path: Path, shown: str) -> None:
+def _require_free(path: Path, shown: str, hint: str) -> None:
     entry = LocalStorage(path.parent).stat(path.name) if path.name else None
     if path.name and entry is None:
         return
     if entry is not None and entry.kind != "dir":
-        raise UsageError(f"`{shown}` is no folder", hint=_HINT)
+        raise UsageError(f"`{shown}` is no folder", hint=hint)
     if next(LocalStorage(path).list(recursive=False), None) is not None:
-        raise UsageError(f"`{shown}` is not empty", hint=_HINT)
+        raise UsageError(f"`{shown}` is not empty", hint=hint)
     # An empty folder gives way to the new one, which these cannot.
     if path.is_mount():
         raise UsageError(f"`{shown}` is a mount point", hint="name a new folder in it")
@@ -94,7 +106,7 @@ def _require_free(path: Path, shown: str) -> None:
         raise UsageError(f"`{shown}` is the current folder", hint="name a new folder in it")
 
 
-def _put_in_place(beside: LocalStorage, name: str, path: Path) -> None:
+def _put_in_place(beside: LocalStorage, name: str, path: Path, hint: str) -> None:
     shown = safe(str(path), limit=1000)
     try:
         # rmdir(2) takes empty folders only, whatever came into it meanwhile.
@@ -103,7 +115,7 @@ def _put_in_place(beside: LocalStorage, name: str, path: Path) -> None:
         pass
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-            raise UsageError(f"`{shown}` was written to meanwhile", hint=_HINT) from None
-        raise StorageError(f"`{shown}` cannot be replaced: {error.strerror}", hint=_HINT) from error
+            raise UsageError(f"`{shown}` was written to meanwhile", hint=hint) from None
+        raise StorageError(f"`{shown}` cannot be replaced: {error.strerror}", hint=hint) from error
     if not beside.rename_dir(name, path.name):
-        raise UsageError(f"`{shown}` was made by somebody else meanwhile", hint=_HINT)
+        raise UsageError(f"`{shown}` was made by somebody else meanwhile", hint=hint)

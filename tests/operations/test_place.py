@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.operations.export.place import free_folder, new_folder
 from tfrecreg.operations.init import init
+from tfrecreg.operations.place import free_folder, new_folder
 from tfrecreg.registry import Registry, open_registry
 from tfrecreg.storage import LocalStorage
 

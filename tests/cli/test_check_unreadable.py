@@ -1,0 +1,188 @@
+"""Shards that cannot be read: the check is incomplete, says which and why, and never passes."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from check_support import framed
+from tests_support import flip
+
+from tfrecreg.config import Config
+from tfrecreg.engines import LocalEngine
+from tfrecreg.errors import StorageError
+from tfrecreg.operations.check import CheckOptions, check_target, files_target
+from tfrecreg.operations.check.report import Report
+from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.paths import refusal
+from tfrecreg.storage.reader import LocalReader
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> list[Path]:
+    """A whole set of three shards."""
+    paths = [tmp_path / f"set/x-{number:05d}-of-00003.tfrecord" for number in range(3)]
+    paths[0].parent.mkdir()
+    for number, path in enumerate(paths):
+        path.write_bytes(framed(*(b"%d" % (100 * number + n) * 100 for n in range(50))))
+    return paths
+
+
+def incomplete(report: dict[str, object], path: Path, reason: str) -> None:
+    """The report says that this shard was not read, and why; and nothing else of it."""
+    assert report["status"] == "error"
+    (error,) = report["errors"]  # type: ignore[misc]  # JSON
+    assert error.startswith(f"`{path}` was not read: ")
+    assert reason in error
+
+
+@pytest.mark.parametrize("what", ["fifo", "link"])
+@pytest.mark.parametrize("named", ["folder", "glob", "path"])
+def test_a_fifo_or_a_dangling_link_in_a_shards_place(
+    cli, shards: list[Path], what: str, named: str
+) -> None:
+    shards[1].unlink()
+    if what == "fifo":
+        os.mkfifo(shards[1])
+    else:
+        shards[1].symlink_to("gone")
+    folder = shards[0].parent
+    target = {"folder": [folder], "glob": [f"{folder}/x-*"], "path": shards}[named]
+    done = cli("check", *target, "--json")
+    assert done.code == 3
+    reason = "expected a regular file, found a FIFO" if what == "fifo" else "does not exist"
+    incomplete(done.json, shards[1], reason)
+    assert done.json["findings"] == []
+    assert done.json["summary"]["records"] == 100
+    text = cli("check", *target)
+    assert text.code == 3
+    assert f"incomplete: `{shards[1]}` was not read" in text.out
+    assert text.out.rstrip().splitlines()[-1].startswith("incomplete: 0 errors")
+
+
+def test_what_is_found_elsewhere_is_told_and_the_exit_code_is_3(cli, shards: list[Path]) -> None:
+    flip(shards[2], 50)
+    shards[1].unlink()
+    os.mkfifo(shards[1])
+    for form in ((), ("--fail-on", "never"), ("--fail-on", "warning")):
+        done = cli("check", shards[0].parent, "--json", *form)
+        assert done.code == 3
+        assert [each["code"] for each in done.json["findings"]] == ["CRC002"]
+
+
+def test_a_folder_in_a_shards_place_is_a_missing_shard(cli, shards: list[Path]) -> None:
+    """A folder is no file that cannot be read: others write shards into folders called so."""
+    shards[1].unlink()
+    shards[1].mkdir()
+    done = cli("check", shards[0].parent, "--json")
+    assert done.code == 1
+    (finding,) = done.json["findings"]
+    assert finding["code"] == "SHD001"
+    assert finding["locations"][0]["shard"] == str(shards[1])
+
+
+def mortal() -> None:
+    """Root may read everything: take that away from what runs next."""
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="how root is kept out is Linux's")
+@pytest.mark.parametrize("locked", ["file", "folder"])
+def test_a_shard_that_may_not_be_read(shards: list[Path], locked: str) -> None:
+    folder = shards[0].parent
+    (shards[1] if locked == "file" else folder).chmod(0o000)
+    probe = [sys.executable, "-c", f"open({str(shards[1])!r}).close()"]
+    program = [sys.executable, "-m", "tfrecreg", "check", *map(str, shards), "--json"]
+    try:
+        probed = subprocess.run(probe, preexec_fn=mortal, capture_output=True, timeout=60)
+        done = subprocess.run(
+            program,
+            preexec_fn=mortal,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, "TFRECREG_JOBS": "1"},
+        )
+    finally:
+        folder.chmod(0o755)
+    if probed.returncode == 0:
+        pytest.skip("this user may read everything, whatever is done")
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 3, done.stderr
+    if locked == "file":
+        incomplete(json.loads(done.stdout), shards[1], "Permission denied")
+    else:
+        # Not even whether there is anything can be told, and that is no reason to pass.
+        errors = json.loads(done.stdout)["errors"]
+        assert len(errors) == 3
+        assert all("Permission denied" in error for error in errors)
+
+
+class FailingReader(LocalReader):
+    """A file on a disk that breaks at some byte."""
+
+    def __init__(self, path: str, at: int) -> None:
+        super().__init__(path)
+        self._broken = path
+        self._at = at
+
+    def read_at(self, start: int, length: int) -> bytes:
+        if start + length > self._at:
+            error = OSError(errno.EIO, os.strerror(errno.EIO))
+            raise refusal("read", self._broken, error)
+        return super().read_at(start, length)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class FailingStorage(LocalStorage):
+    """Files on a disk that breaks in one of them."""
+
+    broken: str
+    at: int
+
+    def __init__(self, root: str, broken: str, at: int) -> None:
+        LocalStorage.__init__(self, root)
+        object.__setattr__(self, "broken", broken)
+        object.__setattr__(self, "at", at)
+
+    def open(self, path: str) -> LocalReader:
+        if path == self.broken:
+            return FailingReader(f"{self.root}/{path}", self.at)
+        return LocalStorage.open(self, path)
+
+
+def check_with(storage: FailingStorage, shards: list[Path], jobs: int) -> Report:
+    target = files_target([str(path) for path in shards], schema=None, raw=None)
+    on_it = tuple(replace(shard, storage=storage) for shard in target.shards)
+    target = replace(target, shards=on_it)
+    options = CheckOptions(only=("crc", "manifest"))
+    return check_target(target, Config(), options, engine=LocalEngine(jobs))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("at", [0, 12, 5_000])
+def test_a_disk_that_fails_on_the_way(shards: list[Path], at: int, jobs: int) -> None:
+    """Neither what was read before nor what lies behind is a verdict on that shard."""
+    flip(shards[1], 13)
+    flip(shards[2], 13)
+    storage = FailingStorage("/", str(shards[1])[1:], at)
+    with (
+        storage.open(storage.broken) as reader,
+        pytest.raises(StorageError, match="Input/output error"),
+    ):
+        reader.read_at(0, 10_000)
+    report = check_with(storage, shards, jobs)
+    incomplete(report.to_json(), shards[1], "Input/output error")
+    assert report.exit_code == 3
+    assert [(each.code, each.locations[0].shard) for each in report.findings] == [
+        ("CRC002", str(shards[2]))
+    ]
+    assert report.records == 50 + 49

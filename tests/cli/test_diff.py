@@ -1,0 +1,179 @@
+"""`tfrecreg diff`, as people and programs see it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from diff_support import SCHEMA, example, put_build, put_release
+
+from tfrecreg.example import bytes_feature, int64_feature
+
+BEFORE = {
+    "test": [{"t0": example(50), "t1": example(51)}],
+    "train": [{f"k{n}": example(n) for n in range(6)}],
+}
+AFTER = {
+    "test": [{"t0": example(50), "k5": example(5)}],
+    "train": [
+        {
+            "k0": example(0),
+            "k1": example(1, label=int64_feature(2)),
+            "k2": example(2, width=int64_feature(28)),
+            "k3b": example(3),
+            "new": example(70),
+        }
+    ],
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    names = {"label": ["cat", "dog", "cow"]}
+    put_build(root, BEFORE, labels=names)
+    put_release(root, "1.0.0")
+    put_build(root, AFTER, labels=names, schema=SCHEMA + 'feature { name: "width" type: INT }\n')
+    return root
+
+
+def test_it_is_told_in_words(cli, root: Path) -> None:
+    done = cli("-C", root, "diff", "d@1.0.0", "d")
+    assert (done.code, done.err) == (0, "")
+    lines = [line.rstrip() for line in done.out.splitlines()]
+    assert lines[0] == "d@1.0.0 → d"
+    assert "  examples  8 → 7 (-1)" in lines
+    assert any(line.startswith("  shards    0 kept (0 B), 2 new or rewritten (") for line in lines)
+    table = [line.split() for line in lines if line.startswith(("  train ", "  test "))]
+    assert table[:2] == [
+        ["train", "6", "5", "-1", "+1", "2", "1", "1"],
+        ["test", "2", "2", "-1", "1"],
+    ]
+    text = "\n".join(lines)
+    expected = """\
+removed: 2 examples
+  test t1
+  train k4
+
+added: 1 example
+  train new
+
+changed: 2 examples
+  train k1: label 1 (dog) → 2 (cow)
+  train k2: +width
+
+moved: 1 example
+  train k5 → test k5
+
+renamed: 1 example
+  train k3 → train k3b
+
+features: of 2 examples that were compared
+  label: changed in 1
+  width: added to 1
+
+labels: 1 change
+  label 1 (dog) → 2 (cow): 1 example
+schema: 1 difference
+  feature width
+    expected nothing, found type: INT
+
+smallest legal number: 2.0.0 (major)
+  1 example moved from the split `train` to `test`
+  1 example of the split `test` is gone
+  1 example of the split `train` is gone
+  2 examples of the split `train` were changed in `label`
+  the schema's text was changed"""
+    assert expected in text
+
+
+def test_the_document_has_all_of_it(cli, root: Path) -> None:
+    done = cli("-C", root, "diff", "d@1.0.0", "d", "--json")
+    found = done.json
+    assert (done.code, found["format_version"], found["same"]) == (0, 1, False)
+    assert found["totals"] == {"removed": 2, "added": 1, "changed": 2, "moved": 1, "renamed": 1}
+    assert found["change"]["version"] == "2.0.0"
+    assert found["change"]["counts"]["moved"] == 1
+    assert "records" not in found
+
+
+def test_every_example_can_be_listed(cli, root: Path) -> None:
+    many = {"train": [{f"n{n:03d}": example(n + 100) for n in range(45)}]}
+    put_build(root, many)
+    done = cli("-C", root, "diff", "d@1.0.0", "d")
+    assert "  train n019\n  … and 25 more\n" in done.out
+    done = cli("-C", root, "diff", "d@1.0.0", "d", "--records")
+    assert "  train n044\n" in done.out
+    assert "more\n" not in done.out
+    found = cli("-C", root, "diff", "d@1.0.0", "d", "--records", "--json").json
+    assert len(found["records"]) == 45 + 8
+    assert [each["key"] for each in found["records"] if each["kind"] == "added"][-1] == "n044"
+    nothing = cli("-C", root, "diff", "d", "d", "--records", "--json").json
+    assert nothing["records"] == []
+
+
+def test_the_exit_code_is_0_unless_it_is_asked_for(cli, root: Path) -> None:
+    assert cli("-C", root, "diff", "d@1.0.0", "d").code == 0
+    assert cli("-C", root, "diff", "d@1.0.0", "d", "--exit-code").code == 1
+    same = cli("-C", root, "diff", "d", "d", "--exit-code")
+    assert same.code == 0
+    assert same.out.splitlines()[-1] == "no difference"
+
+
+def test_names_of_the_data_are_escaped(cli, root: Path) -> None:
+    odd = {"\x1b[31mred": bytes_feature(b"x")}
+    put_build(root, {**BEFORE, "train": [{"k\u202e0\n": example(80, **odd), "k1": example(1)}]})
+    done = cli("-C", root, "diff", "d@1.0.0", "d")
+    assert "  train k\\u202e0\\x0a" in done.out
+    assert "\x1b" not in done.out
+    assert "\u202e" not in done.out
+    put_build(root, {**BEFORE, "train": [{f"k{n}": example(n, **odd) for n in range(6)}]})
+    done = cli("-C", root, "diff", "d@1.0.0", "d")
+    assert "the feature `\\x1b[31mred` was added to 6 examples" in done.out
+    assert "\x1b" not in done.out
+
+
+def test_what_cannot_be_compared_is_said(cli, root: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    put_build(other, BEFORE)
+    put_release(other, "1.0.0", keep_bytes=False)
+    changed = {**BEFORE["train"][0], "k1": example(1, label=int64_feature(9))}
+    put_build(other, {**BEFORE, "train": [changed]})
+    done = cli("-C", other, "diff", "d@1.0.0", "d")
+    assert done.code == 0
+    assert "  1 example not compared: the bytes of `d@1.0.0` are not on this machine\n" in done.out
+    assert "smallest legal number: 2.0.0 (major)" in done.out
+    assert done.out.endswith(
+        "  hint: DVC did not keep them: bring `versions/d/1.0.0` back from another machine or a "
+        "backup\n"
+    )
+
+
+def test_splits_whose_indexes_are_gone_are_marked(cli, root: Path) -> None:
+    for path in (root / "versions/d/1.0.0/index").iterdir():
+        path.unlink()
+    shutil.rmtree(root / ".tfrecreg")
+    done = cli("-C", root, "diff", "d@1.0.0", "d")
+    row = next(line.split() for line in done.out.splitlines() if "train " in line)
+    assert row == ["train", "6", "5", *"??????"]
+    assert "  hint: DVC did not keep them" in done.out
+    assert "the indexes of the split `train` are not here to show that nothing was lost" in done.out
+    found = json.loads(cli("-C", root, "diff", "d@1.0.0", "d", "--json").out)
+    assert found["change"]["counts"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("d@1.0.0", "e"), "no dataset `e`"),
+        (("d@9.0.0", "d"), "no release `d@9.0.0`"),
+        (("d@1.0.0",), "Missing argument 'B'"),
+    ],
+)
+def test_what_is_not_there_is_refused(cli, root: Path, arguments, message) -> None:
+    done = cli("-C", root, "diff", *arguments)
+    assert done.code == 2
+    assert message in done.err
+    assert "hint: " in done.err

@@ -1,0 +1,104 @@
+"""`tfrecreg head`: what it shows, which record, and the pictures as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from picture_support import png
+from scan_support import framed
+from tests_support import flip
+
+from tfrecreg.example import bytes_feature, encode, int64_feature
+
+
+@pytest.fixture
+def shard(tmp_path: Path) -> Path:
+    """Ten records, each with a number and a picture."""
+    path = tmp_path / "a.tfrecord"
+    examples = (
+        {"n": int64_feature(number), "p": bytes_feature(png(28, 28, seed=number))}
+        for number in range(10)
+    )
+    path.write_bytes(b"".join(framed(encode(each)) for each in examples))
+    return path
+
+
+def test_the_first_five_are_shown(cli, shard) -> None:
+    done = cli("head", shard)
+    assert done.code == 0, done.err
+    assert done.out.count(", record ") == 5
+    first = png(28, 28)
+    size = f"{len(first)} B" if len(first) < 1000 else f"{len(first) / 1000:.1f} kB"
+    lines = [line.split() for line in done.out.splitlines()[:3]]
+    assert lines[1] == ["n", "int64", "0"]
+    assert lines[2] == ["p", "bytes", "PNG", "picture,", "28x28,", *size.split()]
+    assert "\x1b" not in done.out
+
+
+def test_the_record_that_a_finding_names(cli, shard) -> None:
+    done = cli("head", shard, "--at", "7")
+    assert done.code == 0, done.err
+    assert f"{shard}, record 7, offset " in done.out
+    assert done.out.count(", record ") == 1
+    assert cli("head", shard, "--at", "-2", "-n", "9").out.count(", record ") == 2
+
+
+def test_a_record_that_is_not_there_or_damaged_is_refused(cli, shard) -> None:
+    done = cli("head", shard, "--at", "10")
+    assert done.code == 2
+    assert f"there is no record 10 in `{shard}`, which has 10" in done.err
+    flip(shard, 20)
+    done = cli("head", shard, "--at", "0")
+    assert done.code == 1
+    assert f"record 0 of `{shard}`, at byte 0, is damaged: CRC002" in done.err
+    assert f"hint: tfrecreg check {shard}" in done.err
+
+
+def test_one_shard_of_a_build(cli, raw, registry) -> None:
+    done = cli("build", "digits", "--source", "mnist", "--raw", raw, "--shards", "2")
+    assert done.code == 0, done.err
+    name = "digits-train.tfrecord-00001-of-00002"
+    done = cli("head", "digits", "--shard", name, "--at", "3", "--json")
+    (record,) = done.json["records"]
+    assert (record["shard"], record["record"]) == (name, 3)
+    assert record["key"] is not None
+    done = cli("head", "digits", "--at", "3")
+    assert done.code == 2
+    assert "`digits` has 4 shards, and records are numbered in each" in done.err
+    assert "--shard digits-test.tfrecord-00000-of-00002" in done.err
+
+
+def test_pictures_are_saved_and_where_is_told(cli, shard, tmp_path) -> None:
+    out = tmp_path / "out"
+    done = cli("head", shard, "-n", "2", "--save", out)
+    assert done.code == 0, done.err
+    names = [f"{out}/a.tfrecord-{number}-p.png" for number in range(2)]
+    assert [line for line in done.out.splitlines() if line.startswith("  saved: ")] == [
+        f"  saved: {name}" for name in names
+    ]
+    assert Path(names[1]).read_bytes() == png(28, 28, seed=1)
+    again = cli("head", shard, "-n", "2", "--save", out)
+    assert again.code == 2
+    assert "exists already, and nothing is overwritten" in again.err
+    document = cli("head", shard, "-n", "1", "--save", tmp_path / "other", "--json").json
+    assert document["records"][0]["saved"] == [f"{tmp_path}/other/a.tfrecord-0-p.png"]
+
+
+def test_where_there_are_none_that_is_said(cli, tmp_path) -> None:
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(framed(encode({"x": int64_feature(1)})))
+    done = cli("head", path, "--save", tmp_path / "out")
+    assert done.code == 0
+    assert "these records have no pictures: nothing was saved" in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_pictures_reach_a_pipe_only_if_asked_for(cli, shard, monkeypatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-kitty")
+    for name in ("TMUX", "TERM_PROGRAM", "LC_TERMINAL", "KONSOLE_VERSION"):
+        monkeypatch.delenv(name, raising=False)
+    assert "\x1b" not in cli("head", shard).out
+    assert cli("head", shard, "--pictures", "always").out.count("\x1b_Ga=T,f=100") == 5
+    assert "\x1b" not in cli("head", shard, "--pictures", "never").out
+    assert cli("head", shard, "--pictures", "always", "--json").json["records"]

@@ -1,0 +1,166 @@
+"""`tfrecreg pipeline`: what it writes, says and refuses. What DVC makes of it is acceptance's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests_support import tree
+
+pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
+
+TABLE = '[datasets.digits]\nsource = "mnist"\nraw = "../raw"\n'
+
+
+@pytest.fixture
+def configured(registry, raw) -> Path:
+    with Path("tfrecreg.toml").open("a", encoding="utf-8") as file:
+        file.write(TABLE)
+    return registry
+
+
+def test_stages_are_written_and_then_up_to_date(cli, configured) -> None:
+    done = cli("pipeline", "--check")
+    assert done.code == 1
+    assert "to be added: policy-digits, build-digits, check-digits, gate-digits" in done.out
+    assert "missing: registry/digits/.gitkeep, schemas/digits.pbtxt" in done.out
+    assert not Path("dvc.yaml").exists()
+    done = cli("pipeline")
+    assert done.code == 0
+    assert "this is no DVC repository yet" in done.err
+    assert Path("schemas/digits.pbtxt").read_text("utf-8")
+    assert (
+        Path("dvc.yaml")
+        .read_text("utf-8")
+        .startswith(
+            "stages:\n"
+            "  policy-digits:\n"
+            "    cmd: tfrecreg pipeline digits --policy reports/digits/policy.json\n"
+            "    deps:\n"
+            "    - tfrecreg.toml\n"
+            "    outs:\n"
+            "    - reports/digits/policy.json:\n"
+            "        cache: false\n"
+            "    meta:\n"
+            "      tfrecreg: digits\n"
+            "\n"
+            "  build-digits:\n"
+            "    cmd: tfrecreg build digits\n"
+            "    deps:\n"
+            '    - "../raw"\n'
+            "    - schemas/digits.pbtxt\n"
+            "    - registry/digits\n"
+            "    params:\n"
+            "    - reports/digits/policy.json:\n"
+            "      - build\n"
+            "    outs:\n"
+            "    - data/digits:\n"
+            "        persist: true\n"
+        )
+    )
+    before = tree(configured)
+    for arguments in ((), ("--check",), ("digits",)):
+        done = cli("pipeline", *arguments)
+        assert (done.code, done.out) == (0, "dvc.yaml is up to date, with 1 dataset\n")
+    assert tree(configured) == before
+
+
+def test_the_policy_is_what_a_stage_depends_on(cli, configured) -> None:
+    done = cli("pipeline", "digits", "--policy", "reports/digits/policy.json")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    written = json.loads(Path("reports/digits/policy.json").read_text())
+    assert written["build"]["raw"] == "../raw"
+    done = cli("pipeline", "digits", "--policy", "p.json", "--until", "2021-01-31", "--json")
+    assert done.json["gate"]["next_expiry"] == "2021-01-31"
+    assert "dvc.yaml has another expiry of a waiver: tfrecreg pipeline digits" in done.err
+
+
+def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured) -> None:
+    Path("tfrecreg.toml").write_text("[datasets.digits]\nowner = 'ada'\n")
+    done = cli("pipeline")
+    assert done.code == 2
+    assert "`digits` has neither a schema `schemas/digits.pbtxt` nor a source" in done.err
+    Path("schemas").mkdir()
+    Path("schemas/digits.pbtxt").write_text("")
+    done = cli("pipeline", "--json")
+    assert done.json["added"] == ["policy-digits", "check-digits", "gate-digits"]
+    assert done.json["current"] is False
+    assert done.json["made"] == ["registry/digits/.gitkeep"]
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "complaint", "hint"),
+    [
+        ({}, ("digit",), "no dataset `digit`; did you mean `digits`?", "there is `digits`"),
+        ({}, ("--policy", "p.json"), "`--policy` is for one dataset, found 0", "tfrecreg pipeline"),
+        ({}, ("digits", "--until", "tomorrow", "--policy", "p"), "Invalid value for '--until'", ""),
+        (
+            {"tfrecreg.toml": ""},
+            (),
+            "`tfrecreg.toml` has no dataset yet",
+            "tfrecreg build NAME --source SOURCE --raw PATH adds one",
+        ),
+        (
+            {"data/digits.dvc": "outs: []\n"},
+            (),
+            "`data/digits.dvc` has DVC track `data/digits` already, which the stage",
+            "dvc remove data/digits.dvc, which keeps the data, then tfrecreg pipeline digits",
+        ),
+        (
+            {"dvc.yaml": "stages:\n  build-digits:\n    cmd: make\n"},
+            (),
+            "`dvc.yaml` has a stage `build-digits` that tfrecreg did not write",
+            "rename that stage, and what depends on it",
+        ),
+        (
+            {"dvc.yaml": "stages: {a: {cmd: a}}\n"},
+            (),
+            "`dvc.yaml` cannot be changed without changing more",
+            "write `stages:` and each stage below it as a block of its own lines",
+        ),
+        (
+            {"dvc.yaml": "stages: [\n"},
+            (),
+            "`dvc.yaml` is no YAML in line 2",
+            "`dvc status` says what is wrong with it",
+        ),
+        (
+            {"dvc.yaml": "\udcff"},
+            (),
+            "`dvc.yaml` is no YAML",
+            "`dvc status` says what is wrong with it",
+        ),
+    ],
+)
+def test_misuse_is_exit_2_and_changes_nothing(
+    files, arguments, complaint, hint, cli, configured
+) -> None:
+    for name, text in files.items():
+        Path(name).write_bytes(text.encode("utf-8", "surrogateescape"))
+    before = tree(configured)
+    done = cli("pipeline", *arguments)
+    assert done.code == 2
+    assert complaint in done.err
+    assert hint in done.err
+    assert tree(configured) == before
+
+
+def test_a_dataset_that_is_only_built_has_to_be_configured(cli, configured) -> None:
+    assert cli("build", "digits").code == 0
+    Path("tfrecreg.toml").write_text("")
+    done = cli("pipeline", "digits")
+    assert done.code == 2
+    assert "`tfrecreg.toml` says nothing of `digits`, so no stage can make it again" in done.err
+    assert "hint: add `[datasets.digits]` with `source` and `raw`" in done.err
+
+
+def test_raw_data_outside_and_odd_paths_are_written_as_yaml(cli, configured) -> None:
+    Path("tfrecreg.toml").write_text(TABLE.replace("../raw", "a: ${b} #c"))
+    done = cli("pipeline")
+    assert done.code == 0, done.err
+    from ruamel.yaml import YAML
+
+    stages = YAML(typ="safe", pure=True).load(Path("dvc.yaml").read_text())["stages"]
+    assert stages["build-digits"]["deps"][0] == "a: \\${b} #c"
+    assert cli("pipeline", "--check").code == 0

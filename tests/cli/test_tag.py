@@ -1,0 +1,154 @@
+"""`tag`, and what `log`, `show`, `list` and `check --registry` say of releases."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from git_support import commit, git, start
+from release_support import put_next
+from tests_support import tree
+
+
+@pytest.fixture
+def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A registry with `digits` 1.0.0, outside git, and the current folder."""
+    monkeypatch.chdir(digits_registry)
+    return digits_registry
+
+
+def test_a_withdrawal_is_told_by_everything(cli, here: Path) -> None:
+    done = cli("tag", "digits@1.0.0", "--yank", "labels \x1b[31mare wrong")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "withdrew digits@1.0.0: labels \\x1b[31mare wrong\n"
+    again = cli("tag", "digits@1.0.0", "--yank", "labels \x1b[31mare wrong")
+    assert again.out.startswith("withdrawn before: digits@1.0.0: ")
+    shown = cli("show", "digits@1.0.0")
+    assert shown.code == 0
+    assert "  withdrawn  labels \\x1b[31mare wrong (2" in shown.out
+    assert "  withdrawn: labels \\x1b[31mare wrong (2" in cli("log", "digits").out
+    (listed,) = cli("list", "--json").json["datasets"]
+    assert (listed["latest"], listed["releases"], listed["records"]) == ("", 1, 260)
+    refused = cli("show", "digits@latest")
+    assert refused.code == 2
+    assert "error: every release `digits@latest` was withdrawn, 1.0.0 because: " in refused.err
+    checked = cli("check", "digits@1.0.0")
+    assert checked.code == 0
+    assert "warning REG007 withdrawn-release: withdrawn on 2" in checked.out
+    assert cli("check", "digits@1.0.0", "--fail-on", "warning").code == 1
+    for done in (shown, refused, checked):
+        assert "\x1b" not in done.out + done.err
+
+
+def test_a_withdrawal_as_json(cli, here: Path) -> None:
+    found = cli("tag", "digits@1.0.0", "--yank", "wrong", "--json").json
+    assert found["format_version"] == 1
+    assert (found["reference"], found["yanked_now"]) == ("digits@1.0.0", True)
+    assert found["yank"]["reason"] == "wrong"
+    assert (found["made"], found["there"], found["commit"]) == ([], [], "")
+    (yank,) = cli("show", "digits@1.0.0", "--json").json["yanks"]
+    assert yank == found["yank"]
+    assert cli("log", "digits", "--json").json["releases"][0]["yanks"] == [yank]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("digits",), 2, "error: `digits` is a build, which changes: only releases are tagged"),
+        (("digits@1.0.0",), 2, "error: the registry lies in no git work tree"),
+        (("digits@2.0.0",), 2, "error: no release `digits@2.0.0`"),
+        (("digits@1.0.0", "--yank", ""), 2, "error: `digits@1.0.0` cannot be withdrawn without"),
+        (("digits@1.0.0", "--stage", "a b"), 2, "error: `a b` is no name of a stage"),
+        (("digits@1.0.0", "--stage", "a", "--yank", "b"), 2, "`--stage` and `--yank` exclude"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_changes_nothing(
+    cli, here: Path, arguments, code, message
+) -> None:
+    before = tree(here, ignore=(".tfrecreg",))
+    done = cli("tag", *arguments)
+    assert done.code == code
+    assert message in done.err
+    assert "hint: " in done.err
+    assert tree(here, ignore=(".tfrecreg",)) == before
+
+
+def test_the_log_says_what_changed_in_numbers(cli, here: Path) -> None:
+    for name in ("labels-idx1", "images-idx3"):
+        path = here / f"raw/train-{name}-ubyte.gz"
+        os.utime(path, (1, 1))
+    assert cli("build", "digits", "--shards", "3", "--base", "none").code == 0
+    assert cli("release", "digits").code == 0
+    log = cli("log", "digits").out
+    assert "digits@1.0.1" in log
+    assert "  examples: the same; shards: 0 kept, 6 new\n" in log
+    newest, first = cli("log", "digits", "--json").json["releases"]
+    assert newest["counts"]["added"] == 0
+    assert newest["counts"]["shards_new"] == 6
+    assert first["counts"] is None
+    assert cli("check", "digits@1.0.1").code == 0
+
+
+class TestRegistry:
+    @pytest.fixture
+    def root(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        root = start(tmp_path / "root")
+        (root / "tfrecreg.toml").write_text("")
+        first = put_next(root, "1.0.0")
+        commit(root, "1.0.0")
+        git(root, "switch", "--quiet", "--create", "work")
+        put_next(root, "1.2.0", first)
+        commit(root, "1.2.0")
+        git(root, "switch", "--quiet", "main")
+        put_next(root, "1.1.0", first)
+        commit(root, "1.1.0")
+        git(root, "switch", "--quiet", "work")
+        monkeypatch.chdir(root)
+        return root
+
+    def test_sound_releases_pass(self, cli, root: Path) -> None:
+        done = cli("check", "--registry")
+        assert (done.code, done.err) == (0, "")
+        assert done.out == "the releases: 2 releases\npass: 0 errors, 0 warnings (registry)\n"
+
+    def test_a_fork_with_the_base_fails(self, cli, root: Path) -> None:
+        done = cli("check", "--registry", "--base", "main")
+        assert done.code == 1
+        assert done.out == (
+            "the releases, with those of main: 2 releases\n"
+            "error REG005 forked-releases: 1.2.0 was made after 1.0.0, and 1.1.0 comes between "
+            "them; 1.1.0 is on main\n"
+            "    registry/m/1.2.0/manifest.json\n"
+            "    hint: make one of them again after the other, under the next number, and withdraw "
+            "the wrong one\n"
+            "fail: 1 error, 0 warnings (registry)\n"
+        )
+        found = cli("check", "--registry", "--base", "main", "--json").json
+        assert (found["status"], found["summary"]["releases"]) == ("fail", 2)
+        assert [each["code"] for each in found["findings"]] == ["REG005"]
+        assert cli("check", "--registry", "--base", "main", "--fail-on", "never").code == 0
+
+    def test_datasets_may_be_named(self, cli, root: Path) -> None:
+        assert cli("check", "--registry", "m").code == 0
+        done = cli("check", "--registry", "n")
+        assert done.code == 2
+        assert "error: no dataset `n`" in done.err
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("--base", "main"), "`--base` goes with `--registry`"),
+            (("--registry", "--base", "none"), "`none` names no commit here"),
+            (("--registry", "--only", "crc"), "`--only` is about shards, and `--registry` reads"),
+            (("--registry", "--skip", "crc"), "`--skip` is about shards"),
+            (("--registry", "--raw", "x"), "`--raw` is about shards"),
+            (("--registry", "--schema", "x"), "`--schema` is about shards"),
+            (("--registry", "--cached"), "`--cached` is about shards"),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(self, cli, root: Path, arguments, message) -> None:
+        done = cli("check", *arguments)
+        assert done.code == 2
+        assert f"error: {message}" in done.err
+        assert "hint: " in done.err

@@ -1,0 +1,74 @@
+"""A build replaces builds, and nothing that nobody could make again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests_support import tree
+
+from tfrecreg.errors import UsageError
+from tfrecreg.operations.adopt import AdoptRequest, adopt
+from tfrecreg.operations.builds import BuildRequest, build, preview
+from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.init import init
+from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.records import ShardWriter
+from tfrecreg.registry import Registry, open_registry
+from tfrecreg.storage import LocalStorage
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    write_digits(LocalStorage(tmp_path / "raw"), train=5, test=5, seed=1)
+    init(tmp_path / "registry", with_dvc=False)
+    return open_registry(tmp_path / "registry")
+
+
+def request(registry: Registry) -> BuildRequest:
+    raw = str(Path(registry.storage.root).with_name("raw"))
+    return BuildRequest(name="digits", source="mnist", raw=raw)
+
+
+@pytest.mark.parametrize("work", [build, preview])
+def test_files_that_are_no_build_are_not_replaced(registry: Registry, work) -> None:
+    data = Path(registry.storage.root, "data/digits")
+    data.mkdir(parents=True)
+    (data / "thesis.txt").write_text("mine")
+    before = tree(Path(registry.storage.root))
+    with pytest.raises(UsageError) as caught:
+        work(registry, request(registry))
+    assert str(caught.value) == (
+        "`data/digits` holds files that are no build, and would be replaced"
+    )
+    assert caught.value.hint.startswith("move them away")
+    after = tree(Path(registry.storage.root))
+    assert {name: after[name] for name in before} == before
+
+
+def test_an_empty_folder_is_in_nobodys_way(registry: Registry) -> None:
+    Path(registry.storage.root, "data/digits").mkdir(parents=True)
+    assert build(registry, request(registry)).manifest.splits
+
+
+def test_what_was_adopted_is_replaced_only_after_it_was_released(registry: Registry) -> None:
+    root = Path(registry.storage.root)
+    folder = root / "data/digits"
+    with ShardWriter(LocalStorage(folder), "train.tfrecord") as writer:
+        writer.write(b"", digest=bytes(16), key="a")
+    adopt(registry, AdoptRequest(name="digits", paths=(), how="in-place"))
+    before = tree(folder)
+    with pytest.raises(UsageError, match="was adopted, holds other records and was never released"):
+        build(registry, request(registry))
+    assert tree(folder) == before
+    release(registry, ReleaseRequest(name="digits"))
+    (root / "schemas/digits.pbtxt").unlink()
+    assert build(registry, request(registry)).manifest.source.name == "mnist"
+
+
+def test_a_build_whose_manifest_is_damaged_is_built_again(registry: Registry) -> None:
+    build(registry, request(registry))
+    manifest = Path(registry.storage.root, "data/digits/manifest.json")
+    manifest.write_text("{")
+    build(registry, request(registry))
+    assert manifest.stat().st_size > 100

@@ -1,0 +1,256 @@
+"""`check --cached`: what was found before is found again, and nobody is told that all was read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from check_support import framed
+from tests_support import flip, tree
+
+from tfrecreg.engines import LocalEngine
+from tfrecreg.errors import RefusedError
+from tfrecreg.example import bytes_feature, encode, int64_feature
+from tfrecreg.operations.check import CheckOptions, Report, check
+from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.registry import open_registry
+
+CHECKS = ".tfrecreg/cache/checks"
+
+
+@pytest.fixture
+def root(digits_registry: Path) -> Path:
+    """Shards that are older than two seconds."""
+    for path in (digits_registry / "data/digits").rglob("*"):
+        age(path)
+    return digits_registry
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This user's caches."""
+    folder = tmp_path / "user-cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    return folder
+
+
+def age(path: Path) -> None:
+    os.utime(path, (1e9, 1e9))
+
+
+def checked(target: str, root: Path | None = None, **options: Any) -> Report:
+    (report,) = check([target], registry=root, options=CheckOptions(cached=True, **options))
+    return report
+
+
+def document(report: Report) -> dict[str, Any]:
+    found = report.to_json()
+    found["summary"].pop("cached", None)
+    return found
+
+
+def shard(root: Path) -> Path:
+    return root / "data/digits/digits-train.tfrecord-00000-of-00002"
+
+
+def test_the_second_check_of_a_build_reads_no_shard_and_says_the_same(root: Path) -> None:
+    (plain,) = check(["digits"], registry=root)
+    first, second = checked("digits", root), checked("digits", root)
+    assert (plain.cached, first.cached, second.cached) == (None, 0, 4)
+    assert document(first) == document(second) == document(plain)
+    assert second.to_json()["summary"]["cached"] == 4
+    assert "cached" not in plain.to_json()["summary"]
+    assert {"crc", "inflation", "manifest", "schema", "source"} <= set(second.validators)
+
+
+def test_findings_of_every_validator_come_back(root: Path) -> None:
+    schema = root / "schemas/digits.pbtxt"
+    text = schema.read_text().replace("max: 255", "max: 3")
+    assert text != schema.read_text()
+    (root / "strict.pbtxt").write_text(text)
+    flip(shard(root), 300)
+    age(shard(root))
+    strict = {"schema": str(root / "strict.pbtxt")}
+    first, second = checked("digits", root, **strict), checked("digits", root, **strict)
+    assert (first.cached, second.cached) == (0, 4)
+    assert document(first) == document(second)
+    assert {finding.code for finding in second.findings} >= {"CRC002", "SCH006"}
+    assert second.exit_code == 1
+
+
+def test_another_schema_is_another_check(root: Path) -> None:
+    checked("digits", root)
+    schema = root / "schemas/digits.pbtxt"
+    (root / "other.pbtxt").write_text(schema.read_text() + "# a remark\n")
+    assert checked("digits", root, schema=str(root / "other.pbtxt")).cached == 0
+    assert checked("digits", root, only=("crc", "manifest")).cached == 4
+
+
+def test_files_beside_the_shards_are_looked_at_every_time(root: Path) -> None:
+    assert checked("digits", root).status == "pass"
+    (root / "data/digits/ledger.jsonl").write_bytes(b"{}\n")
+    (root / "data/digits/new").write_bytes(b"x")
+    report = checked("digits", root)
+    assert report.cached == 4
+    assert {finding.code for finding in report.findings} >= {"SHD002", "SHD005"}
+
+
+def test_an_index_that_changed_makes_its_shard_read_again(root: Path) -> None:
+    checked("digits", root)
+    flip(root / f"data/digits/index/{shard(root).name}.index", 20)
+    report = checked("digits", root)
+    assert report.cached == 3
+    assert [finding.code for finding in report.findings] == ["SHD002"]
+
+
+def test_a_shard_that_is_gone_is_missed(root: Path) -> None:
+    checked("digits", root)
+    shard(root).unlink()
+    report = checked("digits", root)
+    assert report.cached == 3
+    assert "SHD001" in {finding.code for finding in report.findings}
+
+
+def test_a_release_whose_bytes_are_the_build_shares_what_is_known(root: Path) -> None:
+    """Where they are a folder of their own, they are other files."""
+    checked("digits@1.0.0", root)
+    assert checked("digits@1.0.0", root).cached == 4
+    assert checked("digits", root).cached in (0, 4)
+
+
+def test_with_raw_data_every_shard_is_read_and_that_is_said(root: Path) -> None:
+    notes: list[str] = []
+
+    class Noting:
+        def start(self, what: str, total: int) -> None: ...
+        def advance(self, records: int, size: int) -> None: ...
+        def stop(self) -> None: ...
+        def note(self, message: str) -> None:
+            notes.append(message)
+
+    options = CheckOptions(cached=True, raw=str(root / "raw"))
+    for _ in range(2):
+        (report,) = check(["digits"], registry=root, options=options, progress=Noting())
+        assert report.cached == 0
+    assert notes == ["every shard was read: what the validator `source` finds cannot be kept"] * 2
+
+
+def test_a_check_without_the_option_writes_nothing(root: Path, home: Path) -> None:
+    check(["digits"], registry=root)
+    check([str(root / "data")])
+    assert not (root / CHECKS).exists()
+    assert not home.exists()
+
+
+def test_a_check_without_the_option_corrects_what_is_remembered(root: Path) -> None:
+    assert checked("digits", root).status == "pass"
+    rot(shard(root))
+    assert checked("digits", root).status == "pass"
+    (plain,) = check(["digits"], registry=root)
+    assert plain.status == "fail"
+    again = checked("digits", root)
+    assert (again.status, again.cached) == ("fail", 4)
+
+
+def test_a_release_reads_all_and_corrects_what_is_remembered(root: Path) -> None:
+    checked("digits", root)
+    rot(shard(root))
+    with pytest.raises(RefusedError, match="the gate does not pass"):
+        release(open_registry(root), ReleaseRequest(name="digits", version="1.0.1"))
+    assert checked("digits", root).status == "fail"
+
+
+def rot(path: Path) -> None:
+    """A bit flips on the disk: neither time nor inode tell."""
+    data = bytearray(path.read_bytes())
+    data[40] ^= 1
+    with path.open("r+b") as file:
+        file.write(data)
+    age(path)
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    for number in range(3):
+        path = folder / f"x-{number:05d}-of-00003.tfrecord"
+        path.write_bytes(framed(*(encode({"n": int64_feature(n)}) for n in range(number + 1))))
+        age(path)
+    return folder
+
+
+def test_bare_files_are_remembered_for_this_user(
+    bare: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(bare.parent)
+    first, second = checked(str(bare)), checked(str(bare))
+    assert (first.cached, second.cached) == (0, 3)
+    assert document(first) == document(second)
+    assert len(tree(home / "tfrecreg/checks")) == 3
+    assert tree(bare).keys() == {path.name for path in bare.iterdir()}
+
+
+def test_in_a_registry_bare_files_are_remembered_there(bare: Path, root: Path, home: Path) -> None:
+    checked(str(bare), root)
+    assert checked(str(bare), root).cached == 3
+    assert len(tree(root / CHECKS)) == 3
+    assert not home.exists()
+
+
+def test_payloads_that_are_no_examples_are_remembered(
+    bare: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(bare.parent)
+    path = next(bare.iterdir())
+    good = [encode({"b": bytes_feature(b"x")})] * 5
+    path.write_bytes(framed(*good, b"\xffno example"))
+    age(path)
+    first, second = checked(str(path)), checked(str(path))
+    assert second.cached == 1
+    assert document(first) == document(second)
+
+
+@pytest.mark.parametrize("setting", ["relative/path", ""])
+def test_without_a_setting_it_is_in_the_home_folder(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    monkeypatch.chdir(bare.parent)
+    monkeypatch.setenv("XDG_CACHE_HOME", setting)
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    checked(str(bare))
+    assert len(tree(tmp_path / "me/.cache/tfrecreg/checks")) == 3
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing_but_a_note(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(bare.parent)
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    notes: list[str] = []
+
+    class Noting:
+        def start(self, what: str, total: int) -> None: ...
+        def advance(self, records: int, size: int) -> None: ...
+        def stop(self) -> None: ...
+        def note(self, message: str) -> None:
+            notes.append(message)
+
+    options = CheckOptions(cached=True)
+    (report,) = check([str(bare)], options=options, progress=Noting())
+    assert (report.status, report.cached) == ("pass", 0)
+    (note,) = notes
+    assert note.startswith("what was found could not be remembered: ")
+
+
+def test_jobs_make_no_difference(root: Path) -> None:
+    options = CheckOptions(cached=True)
+    reports = [
+        check(["digits"], registry=root, options=options, engine=LocalEngine(jobs))[0]
+        for jobs in (2, 1, 2)
+    ]
+    assert [report.cached for report in reports] == [0, 4, 4]
+    assert len({str(document(report)) for report in reports}) == 1

@@ -1,0 +1,190 @@
+"""`check --registry`: releases of one branch, and of two together."""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+from pathlib import Path
+
+import pytest
+from git_support import commit, git, start
+from registry_support import empty_registry, put_build, write
+from release_support import put_next
+
+from tfrecreg.errors import UsageError
+from tfrecreg.gate import FailOn
+from tfrecreg.operations.check import Report, check_registry
+from tfrecreg.registry import open_registry
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A registry in git with `m` 1.0.0, which the branch `work` begins at, and is on."""
+    root = start(Path(empty_registry(tmp_path / "root").storage.root))
+    put_next(root, "1.0.0")
+    commit(root, "the first release")
+    git(root, "switch", "--quiet", "--create", "work")
+    return root
+
+
+def look(root: Path, *names: str, **options) -> Report:
+    return check_registry(open_registry(root), names, **options)
+
+
+def said(report: Report) -> list[tuple[str, str]]:
+    return [(each.code, each.message) for each in report.findings]
+
+
+def first(root: Path):
+    registry = open_registry(root)
+    return registry.release_manifest("m", registry.versions("m")[0])
+
+
+def on_main(root: Path, version: str, **more) -> None:
+    """A release on `main` that `work` has not."""
+    git(root, "switch", "--quiet", "main")
+    put_next(root, version, first(root), **more)
+    commit(root, f"{version} on main")
+    git(root, "switch", "--quiet", "work")
+
+
+def test_sound_releases_pass(root: Path) -> None:
+    report = look(root)
+    assert (report.status, report.exit_code, report.releases) == ("pass", 0, 1)
+    assert report.findings == ()
+    assert report.target == "the releases"
+    assert report.to_json()["summary"]["releases"] == 1
+    assert report.validators == ("registry",)
+
+
+def test_a_rewritten_release_fails(root: Path) -> None:
+    put_next(root, "1.0.0", content="ab" * 32)
+    report = look(root)
+    assert (report.status, report.exit_code) == ("fail", 1)
+    ((code, message),) = said(report)
+    assert code == "REG004"
+    assert "no commit changed it since" in message
+    (finding,) = report.findings
+    assert finding.fingerprint == "REG004:m:::registry/m/1.0.0/manifest.json"
+    assert finding.locations[0].shard == "registry/m/1.0.0/manifest.json"
+
+
+def test_a_dataset_whose_releases_are_all_gone_is_looked_at(root: Path) -> None:
+    shutil.rmtree(root / "registry/m")
+    shutil.rmtree(root / "data/m")
+    commit(root, "cleaning up")
+    assert {code for code, _ in said(look(root))} == {"REG002"}
+
+
+def test_only_what_is_named_is_looked_at(root: Path) -> None:
+    put_next(root, "1.0.0", name="other")
+    put_next(root, "1.0.0", content="ab" * 32)
+    assert look(root, "other").status == "pass"
+    assert look(root, "m", "other").releases == 2
+    with pytest.raises(UsageError, match="no dataset `mnits`"):
+        look(root, "mnits")
+
+
+def test_the_gate_of_each_dataset_decides(root: Path) -> None:
+    put_next(root, "1.0.0", content="ab" * 32)
+    config = root / "tfrecreg.toml"
+    config.write_text('[gates.m]\nseverity = { "REG004" = "warning" }\n')
+    assert look(root).status == "pass"
+    assert look(root, fail_on=FailOn.WARNING).status == "fail"
+    config.write_text(
+        '[[waivers]]\nfingerprint = "REG004:m:*"\nowner = "ada"\nreason = "moved"\n'
+        "expires = 2030-01-01\n"
+    )
+    report = look(root, today=datetime.date(2029, 12, 31))
+    assert (report.status, len(report.waived), report.findings) == ("pass", 1, ())
+    assert look(root, today=datetime.date(2030, 1, 2)).status == "fail"
+
+
+class TestBase:
+    def test_a_release_that_the_base_has_not_is_fine(self, root: Path) -> None:
+        put_next(root, "1.1.0", first(root))
+        commit(root)
+        report = look(root, base="main")
+        assert report.findings == ()
+        assert report.target == "the releases, with those of main"
+
+    def test_a_base_that_went_on_is_fine(self, root: Path) -> None:
+        on_main(root, "1.1.0")
+        assert look(root, base="main").findings == ()
+
+    def test_one_number_for_two_releases_is_found(self, root: Path) -> None:
+        on_main(root, "1.1.0")
+        mine = put_next(root, "1.1.0", first(root), content="ab" * 32)
+        commit(root)
+        ((code, message),) = said(look(root, base="main"))
+        assert code == "REG006"
+        assert message.startswith("`m@1.1.0` is another release on main: expected digest ")
+        assert message.endswith(f"…, found {mine.digest[:16]}…")
+        assert look(root).findings == ()
+
+    def test_the_same_release_on_both_is_fine(self, root: Path) -> None:
+        """Who and when differ, the release does not."""
+        on_main(root, "1.1.0")
+        put_next(root, "1.1.0", first(root))
+        commit(root)
+        assert look(root, base="main").findings == ()
+
+    def test_two_numbers_after_one_parent_are_a_fork(self, root: Path) -> None:
+        on_main(root, "1.1.0")
+        put_next(root, "1.2.0", first(root))
+        commit(root)
+        assert said(look(root, base="main")) == [
+            (
+                "REG005",
+                "1.2.0 was made after 1.0.0, and 1.1.0 comes between them; 1.1.0 is on main",
+            )
+        ]
+
+    def test_a_fork_is_found_from_the_other_side_too(self, root: Path) -> None:
+        on_main(root, "1.2.0")
+        put_next(root, "1.1.0", first(root))
+        commit(root)
+        ((code, message),) = said(look(root, base="main"))
+        assert code == "REG005"
+        assert message.endswith("1.1.0 comes between them; 1.2.0 is on main")
+
+    def test_a_major_release_beside_a_minor_one_is_no_fork(self, root: Path) -> None:
+        on_main(root, "1.1.0")
+        put_next(root, "2.0.0", first(root), "major")
+        commit(root)
+        assert look(root, base="main").findings == ()
+
+    def test_a_release_that_the_branch_removes_is_found(self, root: Path) -> None:
+        shutil.rmtree(root / "registry/m/1.0.0")
+        commit(root)
+        found = said(look(root, base="main"))
+        assert ("REG002", "it is gone here, and main has it") in found
+
+    def test_a_dataset_of_the_base_alone_is_fine(self, root: Path) -> None:
+        git(root, "switch", "--quiet", "main")
+        put_next(root, "1.0.0", name="other")
+        commit(root, "another dataset")
+        git(root, "switch", "--quiet", "work")
+        assert look(root, base="main").findings == ()
+
+    def test_a_damaged_manifest_of_the_base_is_its_own_affair(self, root: Path) -> None:
+        git(root, "switch", "--quiet", "main")
+        write(root / "registry/m/1.1.0/manifest.json", "{")
+        commit(root, "damaged")
+        git(root, "switch", "--quiet", "work")
+        put_next(root, "1.1.0", first(root))
+        commit(root)
+        assert look(root, base="main").findings == ()
+
+    def test_a_revision_that_is_none_is_refused(self, root: Path) -> None:
+        with pytest.raises(UsageError, match="`origin/main` names no commit here") as caught:
+            look(root, base="origin/main")
+        assert "git fetch" in caught.value.hint
+
+    def test_outside_git_there_is_no_base(self, tmp_path: Path) -> None:
+        root = tmp_path / "elsewhere"
+        put_build(root, "m")
+        empty_registry(root)
+        with pytest.raises(UsageError, match="the registry lies in no git work tree"):
+            look(root, base="main")
+        assert look(root).releases == 0

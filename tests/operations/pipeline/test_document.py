@@ -1,0 +1,218 @@
+"""Stages in a `dvc.yaml` of others: every line that is not ours stays, whatever the layout."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
+
+from hypothesis import given
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from tfrecreg.errors import UsageError
+from tfrecreg.operations.pipeline.document import Edited, edited
+from tfrecreg.operations.pipeline.stages import render
+
+
+def ours(name: str, cmd: str = "tfrecreg build a", kind: str = "build") -> dict[str, Any]:
+    stage = {"cmd": cmd, "deps": ["raw"], "outs": [{"data/a": {"persist": True}}]}
+    return {f"{kind}-{name}": {**stage, "meta": {"tfrecreg": name}}}
+
+
+def load(text: str) -> Any:
+    return YAML(typ="safe", pure=True).load(text)
+
+
+def put(text: str | None, wanted: dict[str, Any], *, prune: bool = True) -> Edited:
+    return edited(text, wanted, prune=prune)
+
+
+STRANGERS = """\
+# At the top
+vars:
+  - params.yaml
+
+stages:
+
+  # about train
+  train:   # its name
+    cmd: >-
+      python train.py
+      --epochs ${epochs}
+    deps: [data/a, train.py]
+    outs: {model: {cache: false}}
+
+  'eval':
+    foreach: [a, b]
+    do:
+        cmd: |
+          # no comment
+          echo ${item}
+  # the end of the stages
+
+metrics:
+- m.json
+# the end
+"""
+
+
+def test_a_new_file_holds_our_stages_alone() -> None:
+    made = put(None, ours("a"))
+    assert made.added == ("build-a",)
+    assert made.text == (
+        "stages:\n"
+        "  build-a:\n"
+        "    cmd: tfrecreg build a\n"
+        "    deps:\n"
+        "    - raw\n"
+        "    outs:\n"
+        "    - data/a:\n"
+        "        persist: true\n"
+        "    meta:\n"
+        "      tfrecreg: a\n"
+    )
+    assert put(made.text, ours("a")) == Edited(text=made.text)
+
+
+def test_stages_are_added_below_those_of_others() -> None:
+    made = put(STRANGERS, ours("a"))
+    assert made.added == ("build-a",)
+    block = render("build-a", ours("a")["build-a"], 2)
+    at = STRANGERS.index("  # the end of the stages")
+    assert made.text == f"{STRANGERS[:at]}\n{block}{STRANGERS[at:]}"
+    assert load(made.text)["stages"] == {**load(STRANGERS)["stages"], **ours("a")}
+
+
+def test_an_update_changes_the_lines_of_that_stage_only() -> None:
+    both = {**ours("a"), **ours("b")}
+    before = put(STRANGERS, both).text
+    after = put(before, {**ours("a", "tfrecreg build a --jobs 1"), **ours("b")})
+    assert (after.added, after.updated, after.removed) == ((), ("build-a",), ())
+    assert after.text == before.replace("tfrecreg build a\n", "tfrecreg build a --jobs 1\n", 1)
+    assert put(after.text, both).text == before
+
+
+def test_stages_of_datasets_that_are_gone_go_and_nothing_else() -> None:
+    before = put(STRANGERS, {**ours("a"), **ours("b")}).text
+    after = put(before, ours("a"))
+    assert after.removed == ("build-b",)
+    assert load(after.text) == load(put(STRANGERS, ours("a")).text)
+    assert put(before, ours("a"), prune=False) == Edited(text=before)
+
+
+def test_a_comment_in_a_stage_that_is_right_stays() -> None:
+    text = put(STRANGERS, ours("a")).text.replace("    - raw\n", "    - raw  # the download\n")
+    assert put(text, ours("a")) == Edited(text=text)
+
+
+def test_a_stage_of_a_stranger_under_our_name_is_not_touched() -> None:
+    text = "stages:\n  build-a:\n    cmd: make a\n"
+    with pytest.raises(UsageError, match="a stage `build-a` that tfrecreg did not write") as caught:
+        put(text, ours("a"))
+    assert caught.value.hint == "rename that stage, and what depends on it"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# a comment\n",
+        "stages:\n",
+        "stages: # none yet\n# more\n",
+        "stages: ~\n",
+        "metrics:\n- a.json\n",
+        "metrics:\n- a.json",
+        "stages:\n      deep:\n        cmd: a",
+        "stages:\n  a:\n    cmd: a\nmetrics: [a]\n",
+        "stages:\r\n  a:\r\n    cmd: a\r\n\r\n# end\r\n",
+        'stages:\n  "a":\n    cmd: |\n      # x\n\n      y\n\n',
+        "---\nstages:\n  a:\n    cmd: &x a\n  b:\n    cmd: *x\n",
+        "stages:\n  a: {cmd: a}\n",
+    ],
+)
+def test_layouts_that_can_be_edited(text: str) -> None:
+    wanted = {**ours("a"), **ours("b")}
+    if text == "stages: ~\n":
+        with pytest.raises(UsageError):
+            put(text, wanted)
+        return
+    made = put(text, wanted)
+    assert made.added == ("build-a", "build-b")
+    before, after = load(text) or {}, load(made.text)
+    assert after == {**before, "stages": {**(before.get("stages") or {}), **wanted}}
+    left = [line.strip() for line in made.text.splitlines()]
+    assert all(line.strip() in left for line in text.splitlines())
+    assert "\r\n" not in text or made.text.count("\n") == made.text.count("\r\n")
+    assert put(made.text, wanted) == Edited(text=made.text)
+    fewer = put(made.text, ours("b"))
+    assert fewer.removed == ("build-a",)
+    assert load(fewer.text) == load(put(text, ours("b")).text)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("stages: {a: {cmd: a}}\n", "cannot be changed without changing more"),
+        ("{stages: {a: {cmd: a}}}\n", "cannot be changed without changing more"),
+        ("- a\n", "cannot be changed without changing more"),
+        ("stages: 1\n", "cannot be changed without changing more"),
+        ("stages: [a]\n", "cannot be changed without changing more"),
+        ("stages:\n  a: [\n", "is no YAML in line"),
+        ("a: 1\na: 2\n", "is no YAML in line"),
+        ("a: \x00\n", "is no YAML"),
+        ("stages: {}\n---\nstages: {}\n", "is no YAML"),
+    ],
+)
+def test_what_cannot_be_edited_is_refused_whole(text: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint) as caught:
+        put(text, ours("a"))
+    assert caught.value.hint
+
+
+@given(
+    st.lists(
+        st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=20),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_any_text_is_written_so_that_yaml_reads_it(texts: list[str]) -> None:
+    stage = {"cmd": texts[0], "deps": texts, "outs": [{text: {"x": text}} for text in texts]}
+    text = f"stages:\n{render('build-a', stage, 2)}"
+    try:
+        found = load(text)
+    except Exception:
+        # YAML 1.2 has no way to write some of what is no character.
+        assert not all(each.isprintable() for each in texts)
+        return
+    assert found == {"stages": {"build-a": stage}}
+
+
+def test_without_what_reads_yaml_a_new_file_is_written_and_another_one_is_not(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['ruamel'] = sys.modules['ruamel.yaml'] = None  # as if it were not there\n"
+        "from tfrecreg.errors import MissingExtraError\n"
+        "from tfrecreg.operations.pipeline.document import edited\n"
+        "text = edited(None, {'a': {'cmd': 'a'}}, prune=True).text\n"
+        "try:\n"
+        "    edited(text, {}, prune=True)\n"
+        "except MissingExtraError as error:\n"
+        "    sys.exit(f'{error.message} | {error.hint}')\n"
+    )
+    root = str(Path(__file__).parents[3])
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd=root
+    )
+    assert done.stderr.strip() == (
+        "changing a `dvc.yaml` that is there needs the extra `dvc`, which is not installed | "
+        "pip install 'tfrecreg[dvc]'"
+    )

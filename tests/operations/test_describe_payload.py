@@ -1,0 +1,126 @@
+"""What is shown of payloads that are no Examples: readable, bounded, and nothing that misleads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from foreign_support import event, field, put, sequence, summary
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfrecreg.example import Feature, bytes_feature, float_feature, int64_feature
+from tfrecreg.example.kinds import PayloadKind, payload_kind
+from tfrecreg.operations.check import find_target
+from tfrecreg.operations.describe_payload import ShownPart, describe_payload
+from tfrecreg.operations.head import head
+
+SEQUENCE = sequence(
+    {"n": int64_feature([1, 2]), "b\x1b": bytes_feature(b"\x1b[31mred")},
+    {"s": [bytes_feature(b"a"), int64_feature([])], "long": [int64_feature(n) for n in range(30)]},
+)
+
+
+def values(feature: Feature) -> str:
+    return "; ".join(repr(value) for value in feature.values)
+
+
+def parts(payload: bytes) -> list[ShownPart]:
+    return list(describe_payload(payload, payload_kind(payload), values))
+
+
+def rows(payload: bytes) -> list[tuple[str, str, str, str]]:
+    return [(each.part, each.name, each.kind, each.shown) for each in parts(payload)]
+
+
+def test_a_sequence_is_shown_by_context_and_lists() -> None:
+    assert rows(SEQUENCE) == [
+        ("context", "b\\x1b", "bytes", "b'\\x1b[31mred'"),
+        ("context", "n", "int64", "1; 2"),
+        ("list", "long", "int64", "[0] [1] [2] [3] … 26 more steps"),
+        ("list", "s", "bytes and int64", "[b'a'] []"),
+    ]
+    assert [each.count for each in parts(SEQUENCE)] == [1, 2, 30, 2]
+
+
+def test_an_event_is_shown_by_what_happened() -> None:
+    assert rows(event(1.5e9)) == [
+        ("event", "wall_time", "", "2017-07-14T02:40:00Z"),
+        ("event", "file_version", "", "brain.Event:2"),
+    ]
+    assert rows(event(1.5e9, summary(loss=0.25, acc=1.0), step=7))[1:] == [
+        ("event", "step", "", "7"),
+        ("summary", "loss", "simple_value", "0.25"),
+        ("summary", "acc", "simple_value", "1"),
+    ]
+    assert rows(event(1.5e9, field(4, bytes(2000))))[1:] == [("event", "graph_def", "", "2.0 kB")]
+
+
+def test_a_value_that_is_no_number_says_what_it_is() -> None:
+    histogram = field(5, field(1, field(1, b"w") + field(5, bytes(100))))
+    assert rows(event(1.0, histogram))[1:] == [("summary", "w", "histo", "100 B")]
+
+
+def test_many_values_of_a_summary_are_cut() -> None:
+    found = rows(event(1.0, summary(**{f"v{number}": 0.0 for number in range(20)})))
+    assert len(found) == 1 + 8 + 1
+    assert found[-1] == ("summary", "", "", "… 12 more values")
+
+
+def test_a_summary_that_is_damaged_is_shown_by_its_size() -> None:
+    assert rows(event(1.0, field(5, b"\xff\xff")))[1:] == [("event", "summary", "", "2 B")]
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e300, -1e300])
+def test_a_time_that_is_none_is_shown_as_a_number(seconds: float) -> None:
+    assert rows(event(seconds))[0][:2] == ("event", "wall_time")
+    assert "T" not in rows(event(seconds))[0][3]
+
+
+def test_a_text_is_shown_as_a_text() -> None:
+    assert rows(b'{"a": 1}\n') == [("text", "", "text", repr(b'{"a": 1}\n'))]
+
+
+def test_another_message_is_shown_field_by_field() -> None:
+    payload = field(3, b"chr1") + b"\x10" + b"\xff" * 9 + b"\x01"
+    assert rows(payload + b"\x25\0\0\0\x3f" + b"\x29\0\0\0\0\0\0\xe0\x3f") == [
+        ("field", "3", "bytes", "b'chr1'"),
+        ("field", "2", "varint", "-1"),
+        ("field", "4", "fixed32", "0.5 as a float"),
+        ("field", "5", "fixed64", "0.5 as a double"),
+    ]
+    assert len(rows(field(9, b"\0") * 100)) == 8
+
+
+@pytest.mark.parametrize("payload", [b"\xff\xfe", b"\x89PNG\r\n\x1a\n" + bytes(20), b""])
+def test_what_is_nothing_known_has_no_parts(payload: bytes) -> None:
+    assert describe_payload(payload, PayloadKind.OTHER, values) == ()
+
+
+def test_an_example_and_what_is_not_held_have_no_parts() -> None:
+    assert describe_payload(SEQUENCE, PayloadKind.EXAMPLE, values) == ()
+    assert describe_payload(b"", None, values) == ()
+
+
+@given(st.binary(max_size=100))
+@settings(max_examples=200)
+def test_any_bytes_can_be_described(payload: bytes) -> None:
+    for each in parts(payload):
+        assert each.name.isprintable()
+
+
+def test_head_shows_each_by_its_kind(tmp_path: Path) -> None:
+    path = put(tmp_path / "x", SEQUENCE, event(1.0), b"\xff", sequence({"n": float_feature(1)}, {}))
+    found = list(head(find_target(str(path))))
+    assert [each.payload for each in found] == [
+        "sequence_example",
+        "event",
+        "other",
+        "sequence_example",
+    ]
+    assert [each.features for each in found] == [None] * 4
+    assert [len(each.parts) for each in found] == [4, 2, 0, 1]
+    assert found[2].start == "ff"
+    for record in found:
+        for part in record.parts:
+            assert (part.name + part.shown).isprintable()

@@ -1,0 +1,278 @@
+"""Judging a saved report: only one about the target as it is, that looked at all it should."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests_support import flip
+
+from tfrecreg.errors import NewerFormatError, UsageError
+from tfrecreg.gate import FailOn
+from tfrecreg.operations.check import CheckOptions, Report, check
+from tfrecreg.operations.gate import gate
+from tfrecreg.registry import open_registry
+
+TODAY = date(2026, 5, 1)
+NEVER = CheckOptions(fail_on=FailOn.NEVER)
+
+WAIVER = """
+[[waivers]]
+code = "CRC*"
+owner = "ada"
+reason = "known"
+expires = {}
+"""
+
+
+def save(root: Path, target: str = "digits", options: CheckOptions = NEVER) -> Path:
+    (report,) = check([target], registry=str(root), options=options)
+    path = root / "report.json"
+    path.write_text(json.dumps({**report.to_json()}), "utf-8")
+    return path
+
+
+def judge(root: Path, path: Path, target: str = "digits") -> Report:
+    return gate(open_registry(root), target, path, today=TODAY)
+
+
+def damage(root: Path) -> None:
+    shard = root / "data/digits/digits-train.tfrecord-00001-of-00002"
+    flip(shard, 30)
+
+
+def configure(root: Path, text: str) -> None:
+    file = root / "tfrecreg.toml"
+    file.write_text(f"{file.read_text('utf-8')}\n{text}\n", "utf-8")
+
+
+@pytest.mark.parametrize("target", ["digits", "digits@1.0.0", "digits@latest"])
+def test_a_sound_target_passes(target: str, digits_registry: Path) -> None:
+    path = save(digits_registry, target)
+    judged = judge(digits_registry, path, target)
+    assert (judged.status, judged.exit_code, judged.judged) == ("pass", 0, True)
+    assert judged.fail_on is FailOn.ERROR
+    assert (judged.records, judged.shards, judged.splits) == (260, 4, {"test": 60, "train": 200})
+
+
+def test_damage_fails_with_the_findings_as_they_were_measured(digits_registry: Path) -> None:
+    damage(digits_registry)
+    path = save(digits_registry)
+    measured = json.loads(path.read_text())
+    assert (measured["status"], measured["judged"]) == ("pass", False)
+    judged = judge(digits_registry, path)
+    assert (judged.status, judged.exit_code) == ("fail", 1)
+    assert json.loads(json.dumps(judged.to_json()))["findings"] == measured["findings"]
+    assert [finding.code for finding in judged.failing] == ["CRC002"]
+
+
+def test_severities_and_waivers_are_todays(digits_registry: Path) -> None:
+    damage(digits_registry)
+    path = save(digits_registry)
+    configure(digits_registry, '[gates.default]\nseverity = { "CRC*" = "warning" }')
+    judged = judge(digits_registry, path)
+    assert (judged.status, judged.findings[0].severity.value) == ("pass", "warning")
+    configure(digits_registry, 'fail_on = "warning"')
+    assert judge(digits_registry, path).status == "fail"
+    configure(digits_registry, WAIVER.format("2026-05-01"))
+    judged = judge(digits_registry, path)
+    assert (judged.status, judged.findings) == ("pass", ())
+    assert [finding.code for finding in judged.waived] == ["CRC002"]
+    assert judged.to_json()["waived"][0]["waiver"] == {
+        "owner": "ada",
+        "reason": "known",
+        "expires": "2026-05-01",
+    }
+
+
+@pytest.mark.parametrize("severity", ["error", "warning", "info"])
+def test_an_expired_waiver_fails_whatever_it_covered(severity: str, digits_registry: Path) -> None:
+    damage(digits_registry)
+    path = save(digits_registry)
+    configure(digits_registry, f'[gates.default]\nseverity = {{ "CRC*" = "{severity}" }}')
+    configure(digits_registry, WAIVER.format("2026-04-30"))
+    judged = judge(digits_registry, path)
+    assert judged.exit_code == 1
+    found = {finding.code: finding for finding in judged.findings}
+    assert set(found) == {"REG009", "CRC002"}
+    assert found["CRC002"].message.endswith(" (waived by ada until 2026-04-30)")
+    assert found["CRC002"].severity.value == severity
+    assert found["REG009"].message == (
+        "The waiver of `CRC*` by ada expired on 2026-04-30, and what it covered is still there; "
+        "its reason was: known"
+    )
+    assert (found["REG009"].fingerprint, found["REG009"].count) == ("REG009:digits:::CRC*", 1)
+    assert "REG009" in [finding.code for finding in judged.failing]
+
+
+def test_a_gate_that_never_fails_lets_an_expired_waiver_pass(digits_registry: Path) -> None:
+    damage(digits_registry)
+    path = save(digits_registry)
+    configure(digits_registry, '[gates.default]\nfail_on = "never"')
+    configure(digits_registry, WAIVER.format("2026-04-30"))
+    judged = judge(digits_registry, path)
+    assert (judged.status, judged.judged) == ("pass", True)
+    assert {finding.code for finding in judged.findings} == {"REG009", "CRC002"}
+
+
+def test_an_expired_waiver_of_nothing_fails_nothing(digits_registry: Path) -> None:
+    configure(digits_registry, WAIVER.format("2026-04-30"))
+    judged = judge(digits_registry, save(digits_registry))
+    assert (judged.status, judged.findings) == ("pass", ())
+
+
+def test_an_incomplete_check_stays_incomplete(digits_registry: Path) -> None:
+    shard = digits_registry / "data/digits/digits-train.tfrecord-00001-of-00002"
+    shard.unlink()
+    shard.symlink_to("nowhere")
+    path = save(digits_registry)
+    document = json.loads(path.read_text())
+    document |= {"status": "error", "errors": ["`x` was not read"]}
+    path.write_text(json.dumps(document))
+    assert judge(digits_registry, path).exit_code == 3
+
+
+def refused(root: Path, path: Path, complaint: str, target: str = "digits") -> None:
+    with pytest.raises(UsageError, match=complaint) as caught:
+        judge(root, path, target)
+    assert caught.value.exit_code == 2
+    assert "tfrecreg check" in caught.value.hint
+
+
+def test_a_report_about_another_build_is_refused(digits_registry: Path) -> None:
+    from tfrecreg.operations.builds import BuildRequest, build
+    from tfrecreg.operations.demo import write_digits
+    from tfrecreg.storage import LocalStorage
+
+    path = save(digits_registry)
+    raw = digits_registry / "raw-now"
+    write_digits(LocalStorage(raw), train=210, test=60, seed=1)
+    build(open_registry(digits_registry), BuildRequest(name="digits", raw=str(raw)))
+    refused(digits_registry, path, "is about another state of `digits`: expected digest")
+    refused(digits_registry, path, "is about `digits`, not about `digits@1.0.0`", "digits@1.0.0")
+
+
+def test_a_report_under_another_schema_is_refused(digits_registry: Path) -> None:
+    path = save(digits_registry)
+    schema = digits_registry / "schemas/digits.pbtxt"
+    schema.write_text(f"{schema.read_text()}\n# changed\n")
+    refused(digits_registry, path, "is about another state of the schema")
+
+
+def test_a_report_that_was_judged_is_refused(digits_registry: Path) -> None:
+    path = save(digits_registry, options=CheckOptions())
+    refused(digits_registry, path, "was judged already")
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (CheckOptions(only=("crc",), fail_on=FailOn.NEVER), "says nothing of .*`manifest`"),
+        (CheckOptions(skip=("crc",), fail_on=FailOn.NEVER), "says nothing of `crc`, which the"),
+    ],
+)
+def test_a_report_that_left_something_out_is_refused(
+    options: CheckOptions, complaint: str, digits_registry: Path
+) -> None:
+    path = save(digits_registry, options=options)
+    refused(digits_registry, path, complaint)
+    configure(digits_registry, '[gates.default]\nvalidators = ["crc"]')
+    if "crc" in options.only:
+        assert judge(digits_registry, path).status == "pass"
+    else:
+        refused(digits_registry, path, "says nothing of `crc`")
+
+
+def test_a_report_under_other_limits_is_refused(digits_registry: Path) -> None:
+    path = save(digits_registry)
+    configure(digits_registry, "[gates.digits.limits.inflation]\nratio = 1.2")
+    refused(digits_registry, path, "measured under other limits of `inflation`: expected")
+    assert judge(digits_registry, save(digits_registry)).status == "pass"
+
+
+Change = Callable[[dict[str, Any]], object]
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (b"", "is no report of a check"),
+        (b"\xff", "is no report of a check"),
+        (b"[" * 100_000, "is no report of a check"),
+        (b"[]", "is no report of a check"),
+        (b"{}", "is no report of a check"),
+        (b'{"format_version": 1}', "is about none, not about `digits`"),
+        (b'{"format_version": 1, "reports": [1, {"target": 2}]}', "is about none"),
+        (b'{"format_version": 1, "target": "digits"}', "is no report of a check: .*status"),
+    ],
+)
+def test_what_is_no_report_is_refused(
+    data: bytes, complaint: str, digits_original: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "report.json"
+    path.write_bytes(data)
+    refused(digits_original, path, complaint)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda report: report.update(status="fine"),
+        lambda report: report.update(findings=[{"code": "CRC002"}]),
+        lambda report: report.update(findings=[{**report["findings"][0], "severity": "x"}]),
+        lambda report: report["summary"].update(records="many"),
+        lambda report: report.update(basis=[]),
+        lambda report: report.pop("judged"),
+    ],
+)
+def test_what_is_almost_a_report_is_refused(change: Change, digits_registry: Path) -> None:
+    damage(digits_registry)
+    path = save(digits_registry)
+    report = json.loads(path.read_text())
+    change(report)
+    path.write_text(json.dumps(report))
+    refused(digits_registry, path, "is no report of a check: ")
+
+
+def test_a_report_of_several_targets_has_ours(digits_registry: Path) -> None:
+    path = save(digits_registry)
+    one = json.loads(path.read_text())
+    other = {**one, "target": "other"}
+    path.write_text(json.dumps({"format_version": 1, "status": "pass", "reports": [other, one]}))
+    assert judge(digits_registry, path).status == "pass"
+
+
+def test_a_report_that_is_not_there_or_newer_is_told(digits_registry: Path) -> None:
+    refused(digits_registry, digits_registry / "none.json", "cannot be read: No such file")
+    path = save(digits_registry)
+    path.write_text(re.sub(r'"format_version": 1', '"format_version": 2', path.read_text()))
+    with pytest.raises(NewerFormatError, match="has format 2, this tfrecreg reads up to 1"):
+        judge(digits_registry, path)
+
+
+def test_a_report_is_read_as_it_was_written(digits_registry: Path) -> None:
+    damage(digits_registry)
+    (report,) = check(["digits"], registry=str(digits_registry), options=NEVER)
+    from tfrecreg.operations.check.saved import parse_report
+
+    document = json.loads(json.dumps(report.to_json()))
+    again = parse_report(json.dumps(document).encode(), "report.json", "digits")
+    assert json.loads(json.dumps(again.to_json())) == document
+
+
+@pytest.mark.parametrize("name", ["\udcff", "\ud800a", "\0", "::error::", "x" * 10_000])
+def test_a_report_with_any_name_is_read_as_it_was_written(name: str) -> None:
+    from hostile_support import hostile_report
+
+    from tfrecreg.operations.check.saved import parse_report
+
+    document = hostile_report(name).to_json()
+    document["waived"] = [dict(each) for each in document["waived"]]
+    again = parse_report(json.dumps(document).encode("ascii"), "report.json", "digits")
+    assert again.findings == hostile_report(name).findings
+    assert again.waived == hostile_report(name).waived

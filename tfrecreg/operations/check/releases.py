@@ -1,0 +1,207 @@
+"""Checking the releases of a registry, without their bytes: for pull requests.
+
+What one branch did wrong shows in its own files. That two branches made a release of the same
+number, or two after the same parent, shows only where both are looked at: `base` names the other.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tfrecreg.codes import reg
+from tfrecreg.errors import FailureError, ManifestError, UsageError
+from tfrecreg.findings import Finding, Measure
+from tfrecreg.gate import FailOn, Waiver
+from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
+from tfrecreg.operations.check.report import Report
+from tfrecreg.operations.check.verdict import order, verdict_of
+from tfrecreg.reference import Version
+from tfrecreg.registry import Registry, expect_dataset, layout
+from tfrecreg.registry.audit import Audit, Issue, audit, fork_issue
+from tfrecreg.registry.chain import Link, forks, link_of
+from tfrecreg.registry.history import ever_released, version_in
+from tfrecreg.scan import Tally
+from tfrecreg.text import safe
+from tfrecreg.tracking import git
+from tfrecreg.validators.registry import HISTORY, add_issue
+
+__all__ = ["check_registry"]
+
+VALIDATOR = "registry"
+"""By whose name the report goes: it is what `check` of one release says, for all of them."""
+
+
+def check_registry(
+    registry: Registry,
+    names: Sequence[str] = (),
+    *,
+    base: str | None = None,
+    fail_on: FailOn | None = None,
+    today: datetime.date | None = None,
+) -> Report:
+    """Check manifests, schemas, numbers and history of releases.
+
+    Args:
+        registry: the registry.
+        names: of the datasets; empty for all.
+        base: a git revision whose releases are looked at as if they were here, too: the branch to
+            merge into.
+        fail_on: from which severity on the report fails; None for what each dataset's gate says.
+        today: the day to hold waivers against; None for the current one, in UTC.
+
+    Raises:
+        UsageError: there is no such dataset or revision, or the registry lies outside git.
+        NewerFormatError: a newer tfrecreg wrote a release.
+        FailureError: git refused, or is not there.
+    """
+    for name in names:
+        expect_dataset(registry, name)
+    other = _Base.of(registry, base) if base is not None else None
+    findings: list[Finding] = []
+    waived: list[Finding] = []
+    waivers: list[Waiver] = []
+    failed, releases, unseen = False, 0, ""
+    for name in sorted(set(names) or _all_datasets(registry, other)):
+        found = audit(registry, name)
+        releases += len(registry.versions(name))
+        unseen = unseen or found.unseen
+        issues = [*found.issues, *(other.issues(registry, name, found) if other else ())]
+        verdict = verdict_of(
+            _findings(name, issues),
+            registry.config.gate(name),
+            registry.config.waivers,
+            dataset=name,
+            fail_on=fail_on,
+            today=today,
+        )
+        failed = failed or verdict.status == "fail"
+        findings.extend(verdict.findings)
+        waived.extend(verdict.waived)
+        waivers.extend(verdict.waivers)
+    against = f", with those of {safe(base)}" if base is not None else ""
+    return Report(
+        target=f"the releases{against}",
+        status="fail" if failed else "pass",
+        shards=0,
+        records=0,
+        bytes=0,
+        payload_bytes=0,
+        releases=releases,
+        findings=tuple(sorted(findings, key=order)),
+        waived=tuple(waived),
+        waivers=tuple(waivers),
+        measures=(Measure(HISTORY, unseen, unseen),) if unseen else (),
+        validators=(VALIDATOR,),
+    )
+
+
+def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
+    """Those of the registry, and those whose releases are gone or on the other branch only."""
+    found = {*registry.datasets(), *(other.datasets() if other is not None else ())}
+    try:
+        found |= ever_released(registry)
+    except FailureError:
+        return found  # why git does not answer, the audit of each dataset tells
+    return found
+
+
+def _findings(name: str, issues: Iterable[Issue]) -> Iterator[Finding]:
+    tally = Tally()
+    for issue in issues:
+        add_issue(tally, issue)
+    return tally.findings(name)
+
+
+@dataclass(frozen=True)
+class _Base:
+    """The releases of another branch."""
+
+    root: str
+    revision: str
+    """As the user named it."""
+    commit: str
+    manifests: frozenset[str]
+    """Paths of the manifests of its releases."""
+    common: frozenset[str]
+    """Paths of manifests of the last commit that both have."""
+
+    @classmethod
+    def of(cls, registry: Registry, revision: str) -> _Base:
+        """Find it.
+
+        Raises:
+            UsageError: there is no such revision, or no git.
+            FailureError: git refused.
+        """
+        root = registry.storage.root
+        if git.work_tree(root) is None:
+            raise UsageError(
+                f"`--base {safe(revision)}`: the registry lies in no git work tree",
+                hint="leave out `--base`",
+            )
+        commit = git.find_commit(root, revision)
+        head = git.head_commit(root)
+        meeting = git.merge_base(root, head, commit) if head else ""
+        common = _manifests(root, meeting) if meeting else frozenset[str]()
+        return cls(root, revision, commit, _manifests(root, commit), common)
+
+    def datasets(self) -> list[str]:
+        """Those that have releases there."""
+        return sorted({path.split("/")[1] for path in self.manifests})
+
+    def issues(self, registry: Registry, name: str, here: Audit) -> Iterator[Issue]:
+        """What is wrong with the releases of both branches together."""
+        shown = safe(self.revision)
+        versions = registry.versions(name)
+        links: dict[Version, Link] = dict(here.links)
+        mine = set(links)
+        for path in sorted(self.manifests):
+            version = version_in(path)
+            if version is None or path.split("/")[1] != name:
+                continue
+            if version in versions:
+                there = self._link(path)
+                ours = here.links.get(version)
+                if ours is not None and there is not None and there.digest != ours.digest:
+                    message = (
+                        f"`{name}@{version}` is another release on {shown}: expected digest "
+                        f"{there.digest[:16]}…, found {ours.digest[:16]}…"
+                    )
+                    yield Issue(
+                        code=reg.REG006,
+                        versions=frozenset({version}),
+                        path=path,
+                        message=message,
+                    )
+            elif path in self.common:
+                message = f"it is gone here, and {shown} has it"
+                yield Issue(
+                    code=reg.REG002, versions=frozenset({version}), path=path, message=message
+                )
+            elif (link := self._link(path)) is not None:
+                links[version] = link
+        known = set(forks(here.links))
+        for pair in forks(links):
+            if pair not in known:
+                theirs = [str(each.version) for each in pair if each.version not in mine]
+                yield fork_issue(name, *pair, where=f"; {' and '.join(theirs)} is on {shown}")
+
+    def _link(self, path: str) -> Link | None:
+        """None where it is damaged there: what is wrong on that branch, its own check tells."""
+        data = git.read_blob(self.root, self.commit, path)
+        if data is None:
+            return None
+        try:
+            return link_of(parse_manifest(data, f"{self.revision}:{path}"))
+        except (ManifestError, UsageError, ValueError):
+            return None
+
+
+def _manifests(root: str, commit: str) -> frozenset[str]:
+    return frozenset(
+        path
+        for path in git.list_blobs(root, commit, layout.RELEASES)
+        if path.endswith(f"/{MANIFEST_NAME}") and version_in(path) is not None
+    )

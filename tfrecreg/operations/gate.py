@@ -1,0 +1,138 @@
+"""The operation `gate`: judging what a check measured, under today's gate and waivers.
+
+A check is a function of the data and may be cached; a verdict depends on the day, too. So a
+pipeline measures in one stage and judges in the next. A report counts only where it is about the
+target as it now is, and looked at all that the gate now asks for.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from dataclasses import replace
+
+import msgspec
+
+from tfrecreg.config import Config, GateConfig
+from tfrecreg.errors import UsageError
+from tfrecreg.operations.check import Report
+from tfrecreg.operations.check.basis import Basis, limits_of, schema_digest
+from tfrecreg.operations.check.saved import read_report
+from tfrecreg.operations.check.verdict import verdict_of
+from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.plugins import plugins
+from tfrecreg.registry import Registry, Resolved, resolve
+from tfrecreg.suggest import listed
+from tfrecreg.text import safe
+
+__all__ = ["gate", "wanted_validators"]
+
+
+def gate(
+    registry: Registry,
+    reference: str,
+    report: str | os.PathLike[str],
+    *,
+    today: datetime.date | None = None,
+    progress: Progress = SILENT,
+) -> Report:
+    """Hold a report against the gate of its dataset.
+
+    Args:
+        registry: whose `tfrecreg.toml` has the gate.
+        reference: a build or a release.
+        report: path of the JSON that ``check --fail-on never --format json`` wrote.
+        today: the day to hold waivers against; None for the current one, in UTC.
+        progress: told of waivers that have expired.
+
+    Returns:
+        the report with the verdict; its status is ``error`` where the check was incomplete.
+
+    Raises:
+        UsageError: there is no such target or report; the report is about another state of the
+            target, was judged already, or did not look at all that the gate asks for.
+        NewerFormatError: a newer tfrecreg wrote the report.
+    """
+    resolved = resolve(registry, reference)
+    path = os.fspath(report)
+    found = read_report(path, resolved.name)
+    policy = registry.config.gate(resolved.dataset)
+    _is_of_today(found, resolved, path)
+    _looked_at_all(found, registry.config, policy, resolved, path)
+    verdict = verdict_of(
+        found.findings, policy, registry.config.waivers, dataset=resolved.dataset, today=today
+    )
+    for note in verdict.notes:
+        progress.note(note)
+    return replace(
+        found,
+        status="error" if found.status == "error" else verdict.status,
+        judged=True,
+        fail_on=verdict.fail_on,
+        findings=verdict.findings,
+        waived=verdict.waived,
+        waivers=verdict.waivers,
+    )
+
+
+def wanted_validators(policy: GateConfig) -> list[str]:
+    """The names of the validators that a gate wants to have looked."""
+    if policy.validators is not None:
+        return sorted(set(policy.validators))
+    return sorted({each.name for each in plugins().validators() if not each.record.on_request})
+
+
+def _is_of_today(found: Report, resolved: Resolved, path: str) -> None:
+    """Refuse a report about something else, or one that says less than was found."""
+    if found.judged:
+        raise UsageError(
+            f"the report `{safe(path)}` was judged already: what a waiver covered then is not "
+            "among its findings now",
+            hint=_again(resolved, path),
+        )
+    basis = found.basis or Basis()
+    for what, then, now in (
+        (f"`{resolved.name}`", basis.manifest, resolved.manifest.digest),
+        ("the schema", basis.schema, schema_digest(resolved.schema)),
+    ):
+        if then != now:
+            raise UsageError(
+                f"the report `{safe(path)}` is about another state of {what}: expected digest "
+                f"{_short(now)}, found {_short(then)}",
+                hint=_again(resolved, path),
+            )
+
+
+def _looked_at_all(
+    found: Report, config: Config, policy: GateConfig, resolved: Resolved, path: str
+) -> None:
+    """Refuse a report that leaves out what the gate asks for."""
+    basis = found.basis or Basis()
+    looked = {*found.validators, *(each.name for each in found.skipped)}
+    missing = [name for name in wanted_validators(policy) if name not in looked]
+    if missing and found.status != "error":
+        raise UsageError(
+            f"the report `{safe(path)}` says nothing of {listed(missing)}, which the gate of "
+            f"`{resolved.dataset}` asks for",
+            hint=_again(resolved, path),
+        )
+    for name in found.validators:
+        now = limits_of(config, policy, resolved.dataset, name)
+        then = dict(basis.limits.get(name, {}))
+        if then != msgspec.to_builtins(now):
+            raise UsageError(
+                f"the report `{safe(path)}` was measured under other limits of `{safe(name)}`: "
+                f"expected {safe(str(now))}, found {safe(str(then))}",
+                hint=_again(resolved, path),
+            )
+
+
+def _again(resolved: Resolved, path: str) -> str:
+    return (
+        f"tfrecreg check {resolved.name} --fail-on never --format json --output {safe(path)}; in a "
+        "pipeline: tfrecreg pipeline, then dvc repro"
+    )
+
+
+def _short(digest: str | None) -> str:
+    return f"{safe(digest)[:16]}…" if digest is not None else "none"

@@ -1,0 +1,79 @@
+"""The pictures of shown records as files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from tfrecreg.errors import UsageError
+from tfrecreg.operations.head import ShownRecord
+from tfrecreg.operations.head_values import ShownPicture
+from tfrecreg.storage import LocalStorage
+from tfrecreg.text import safe
+
+__all__ = ["save_pictures"]
+
+_SUFFIXES = {"bmp": ".bmp", "gif": ".gif", "jpeg": ".jpg", "png": ".png", "webp": ".webp"}
+_STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
+_PART = 80
+"""Characters of a shard's or a feature's name in a file's."""
+
+
+def save_pictures(
+    records: Iterable[ShownRecord], folder: str | os.PathLike[str]
+) -> Iterator[ShownRecord]:
+    """Write the pictures of each record into `folder`, and hand the record on.
+
+    The bytes are written as they are, under ``<shard>-<record>-<feature>.<suffix>``. The suffix
+    is that of the format that the bytes have; what other characters than letters, digits, `.`,
+    `_` and `-` there are in the names of shard and feature becomes `_`.
+
+    Args:
+        records: from :func:`tfrecreg.operations.head.head`; taken one by one.
+        folder: is made if it does not exist. What it holds is never overwritten.
+
+    Yields:
+        Each record, `saved` holding a path for each of its pictures.
+
+    Raises:
+        UsageError: a file of that name is there already. Those of records before it stay.
+        StorageError: the file system refused.
+    """
+    storage = LocalStorage(folder)
+    used: set[str] = set()
+    for record in records:
+        saved = []
+        for picture in record.pictures:
+            name = _free(_name(record, picture), _SUFFIXES[picture.format], used)
+            path = f"{storage.root}/{name}"
+            if not storage.put_if_absent(name, picture.data):
+                raise UsageError(
+                    f"`{safe(path, limit=1000)}` exists already, and nothing is overwritten",
+                    hint="name a folder that is new or empty with `--save`",
+                )
+            saved.append(path)
+        yield replace(record, saved=tuple(saved))
+
+
+def _name(record: ShownRecord, picture: ShownPicture) -> str:
+    shard = _plain(record.shard.rpartition("/")[2])
+    value = f"-{picture.value}" if picture.value else ""
+    return f"{shard}-{record.record}-{_plain(picture.feature)}{value}"
+
+
+def _plain(name: str) -> str:
+    """Nothing that a shell, a file system or a path could take for something else."""
+    return _STRANGE.sub("_", name)[:_PART].lstrip(".-") or "_"
+
+
+def _free(stem: str, suffix: str, used: set[str]) -> str:
+    """A name that this call has not used: other names may have become the same."""
+    name, number = stem + suffix, 1
+    # Some file systems do not tell cases apart.
+    while name.lower() in used:
+        number += 1
+        name = f"{stem}~{number}{suffix}"
+    used.add(name.lower())
+    return name

@@ -1,0 +1,161 @@
+"""The operation: `dvc.yaml` as it should be, and what its stages need to be there."""
+
+from __future__ import annotations
+
+import datetime
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tfrecreg.config import CONFIG_NAME
+from tfrecreg.errors import UsageError
+from tfrecreg.operations.pipeline.document import PIPELINE_NAME, edited
+from tfrecreg.operations.pipeline.stages import Stage, stages_of
+from tfrecreg.plugins import plugins
+from tfrecreg.registry import Registry, expect_dataset, layout
+from tfrecreg.sources import parse_options
+from tfrecreg.storage import LocalStorage
+from tfrecreg.tracking import dvc, git
+
+__all__ = ["PipelineResult", "pipeline"]
+
+_KEEP = ".gitkeep"
+"""A file that keeps a folder in git which has nothing in it yet: DVC wants it to be there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineResult:
+    """What was to be done, and was done unless it was only looked at."""
+
+    datasets: tuple[str, ...]
+    added: tuple[str, ...]
+    """Names of stages."""
+    updated: tuple[str, ...]
+    removed: tuple[str, ...]
+    """Of datasets that the configuration no longer has."""
+    made: tuple[str, ...]
+    """Files that were missing, which stages depend on."""
+    is_dvc: bool
+    """Whether the registry lies in a DVC repository."""
+    commands: tuple[str, ...]
+    """What to run next so that git has it; empty outside git, and where nothing was done."""
+
+    @property
+    def current(self) -> bool:
+        """Whether there was nothing to do."""
+        return not (self.added or self.updated or self.removed or self.made)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``pipeline --json``."""
+        return {
+            "current": self.current,
+            "datasets": list(self.datasets),
+            "added": list(self.added),
+            "updated": list(self.updated),
+            "removed": list(self.removed),
+            "made": list(self.made),
+        }
+
+
+def pipeline(
+    registry: Registry,
+    names: Sequence[str] = (),
+    *,
+    look: bool = False,
+    today: datetime.date | None = None,
+) -> PipelineResult:
+    """Write the stages of datasets into `dvc.yaml`, or see whether they are there.
+
+    Args:
+        registry: the registry.
+        names: of the datasets; empty for all that the configuration has, and then the stages of
+            datasets that it no longer has are taken out. Stages of strangers are never touched.
+        look: whether to write nothing.
+        today: the day to find the next expiry of a waiver from; None for the current one, in UTC.
+
+    Raises:
+        UsageError: no such dataset, none at all, one that DVC tracks outside a pipeline, or a
+            `dvc.yaml` that cannot be edited.
+        MissingExtraError: there is a `dvc.yaml`, and nothing that reads YAML.
+        PluginError: the source of a dataset without a schema does not load.
+    """
+    chosen = _chosen(registry, names)
+    wanted: dict[str, Stage] = {}
+    for each in chosen:
+        wanted |= stages_of(registry, each, today=today)
+    storage = registry.storage
+    there = storage.stat(PIPELINE_NAME) is not None
+    text = storage.read(PIPELINE_NAME).decode("utf-8", "surrogateescape") if there else None
+    result = edited(text, wanted, prune=not names)
+    missing = {path: data for each in chosen for path, data in _missing(registry, each).items()}
+    if not look:
+        for path, data in missing.items():
+            storage.put_if_absent(path, data)
+        if result.text != text:
+            with storage.create(PIPELINE_NAME) as writer:
+                writer.write(result.text.encode("utf-8", "surrogateescape"))
+    changed = result.text != text
+    return PipelineResult(
+        datasets=chosen,
+        added=result.added,
+        updated=result.updated,
+        removed=result.removed,
+        made=tuple(missing),
+        is_dvc=dvc.initialised(storage.root),
+        commands=() if look else _commands(registry, changed, tuple(missing)),
+    )
+
+
+def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
+    configured = registry.config.datasets
+    for name in names:
+        expect_dataset(registry, name)
+        if name not in configured:
+            raise UsageError(
+                f"`{CONFIG_NAME}` says nothing of `{name}`, so no stage can make it again",
+                hint=f"add `[datasets.{name}]` with `source` and `raw` to `{CONFIG_NAME}`",
+            )
+    chosen = tuple(dict.fromkeys(names)) or tuple(sorted(configured))
+    if not chosen:
+        raise UsageError(
+            f"`{CONFIG_NAME}` has no dataset yet",
+            hint="tfrecreg build NAME --source SOURCE --raw PATH adds one",
+        )
+    for name in chosen:
+        pointer = dvc.pointer(layout.build_folder(name))
+        table = configured[name]
+        if registry.storage.stat(pointer) is not None and table.source and table.raw:
+            raise UsageError(
+                f"`{pointer}` has DVC track `{layout.build_folder(name)}` already, which the stage "
+                f"`build-{name}` would make",
+                hint=f"dvc remove {pointer}, which keeps the data, then tfrecreg pipeline {name}",
+            )
+    return chosen
+
+
+def _missing(registry: Registry, name: str) -> dict[str, bytes]:
+    """Files that stages depend on and that are not there: what is empty, git would not keep."""
+    found: dict[str, bytes] = {}
+    releases = f"{layout.RELEASES}/{name}"
+    if registry.storage.stat(releases) is None:
+        found[f"{releases}/{_KEEP}"] = b""
+    schema = registry.schema_path(name)
+    if registry.storage.stat(schema) is None:
+        config = registry.dataset_config(name)
+        if config.source is None or config.raw is None:
+            raise UsageError(
+                f"`{name}` has neither a schema `{schema}` nor a source that brings one",
+                hint=f"tfrecreg schema infer {name}",
+            )
+        kind = plugins().load_source(config.source)
+        options = parse_options(kind.Options, config.options, of=config.source)
+        raw = LocalStorage(posixpath.join(registry.storage.root, config.raw))
+        found[schema] = kind(raw, options).schema().encode("utf-8")
+    return found
+
+
+def _commands(registry: Registry, changed: bool, made: tuple[str, ...]) -> tuple[str, ...]:
+    if git.work_tree(registry.storage.root) is None or not (changed or made):
+        return ()
+    return (f"git add {' '.join([PIPELINE_NAME, *made])}", "git commit -m 'Update the pipeline'")

@@ -1,0 +1,262 @@
+"""Decoding in a process of its own, with limits: a bomb or a crash costs one picture, not the job.
+
+One process a worker, started when it is first needed and again after it was lost. `decoder_child`
+is what runs there.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tfrecreg.errors import MissingExtraError
+from tfrecreg.pictures.model import PictureHeader
+from tfrecreg.text import safe
+
+__all__ = ["Conversion", "Decoder", "Undecodable", "require_pillow", "shared_decoder"]
+
+_MEMORY = 2 << 30
+"""Bytes of address space that decoding may take, Python and Pillow included."""
+_PIXELS = 1 << 28
+"""Pixels that a picture may have."""
+_SECONDS = 60
+"""For one picture."""
+_START_SECONDS = 120
+"""For Python and Pillow to start, on a machine with other things to do."""
+_CHILD = Path(__file__).with_name("decoder_child.py")
+_BLOCK = 1 << 16
+
+
+class Conversion(NamedTuple):
+    """How pictures are made anew."""
+
+    shorter: int
+    """Pixels that the shorter side may have at most; 0 for any."""
+    width: int
+    """Pixels; 0 for what comes of the rest."""
+    height: int
+    """Pixels; 0 for what comes of the rest."""
+    format: str
+    """``jpeg`` or ``png``."""
+    quality: int
+    """Of a JPEG, 1 to 100; 0 for PNG."""
+
+
+class Undecodable(Exception):
+    """The picture did not decode.
+
+    Args:
+        code: ``SRC008`` where the picture is at fault, ``SRC009`` where it asks for too much.
+        detail: one line, escaped.
+    """
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(code, detail)
+        self.code = code
+        self.detail = detail
+
+
+class _Lost(Exception):
+    """The process is gone, or was ended."""
+
+
+def require_pillow(what: str) -> None:
+    """Check that pictures can be decoded, without importing anything.
+
+    Raises:
+        MissingExtraError: Pillow is not installed.
+    """
+    if find_spec("PIL") is None:
+        raise MissingExtraError(what, "images")
+
+
+class Decoder:
+    """The process, and how to ask it. For one thread.
+
+    Args:
+        memory: bytes of address space that it may use.
+        pixels: that a picture may have.
+        seconds: that a picture may take.
+    """
+
+    def __init__(
+        self, *, memory: int = _MEMORY, pixels: int = _PIXELS, seconds: int = _SECONDS
+    ) -> None:
+        self._limits = {"memory": memory, "pixels": pixels, "seconds": seconds}
+        self._seconds = seconds
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def verify(self, data: bytes, header: PictureHeader) -> None:
+        """Decode every pixel of every frame.
+
+        Raises:
+            Undecodable: that failed, or came out in another size than the header says.
+        """
+        self._ask(data, header)
+
+    def digest(self, data: bytes, header: PictureHeader) -> bytes:
+        """16 bytes that are the same for the same pixels, whatever the format: of the first frame,
+        as RGBA of 8 bits where that loses nothing, and not turned as EXIF says.
+
+        Raises:
+            Undecodable: the picture does not decode.
+        """
+        return self._ask(data, header, digest=True)
+
+    def convert(self, data: bytes, header: PictureHeader, conversion: Conversion) -> bytes:
+        """The first frame, turned as its EXIF says, resized if asked for, and encoded anew.
+
+        Raises:
+            Undecodable: the picture does not decode.
+        """
+        return self._ask(data, header, conversion=conversion)
+
+    def close(self) -> None:
+        """End the process. It starts again when it is needed."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+
+    def _ask(
+        self,
+        data: bytes,
+        header: PictureHeader,
+        *,
+        conversion: Conversion | None = None,
+        digest: bool = False,
+    ) -> bytes:
+        head = {
+            "format": header.format,
+            "width": header.width,
+            "height": header.height,
+            "conversion": conversion,
+            "digest": digest,
+            "bytes": len(data),
+        }
+        process = self._process or self._start()
+        try:
+            deadline = time.monotonic() + self._seconds
+            answer, made = _exchange(process, _line(head), data, deadline)
+        except _Lost as error:
+            self.close()
+            raise Undecodable("SRC009", str(error)) from None
+        code = answer.get("code")
+        if code:
+            if code == "SRC009":
+                self.close()  # memory that was refused once may be in pieces
+            raise Undecodable(code, safe(answer["detail"]))
+        return made
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        require_pillow("decoding pictures")
+        setup = json.dumps({**self._limits, "path": [each for each in sys.path if each]})
+        process = self._process = subprocess.Popen(
+            [sys.executable, "-I", str(_CHILD), setup],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+        )
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                os.set_blocking(pipe.fileno(), False)
+        try:
+            _exchange(process, b"", b"", time.monotonic() + _START_SECONDS)
+        except _Lost as error:
+            self.close()
+            raise MissingExtraError(
+                f"decoding pictures (its process does not start: {error})", "images"
+            ) from None
+        return process
+
+
+@functools.cache
+def shared_decoder() -> Decoder:
+    """The one of this process; it ends with it."""
+    decoder = Decoder()
+    atexit.register(decoder.close)
+    return decoder
+
+
+def _line(head: Mapping[str, Any]) -> bytes:
+    return json.dumps(head).encode() + b"\n"
+
+
+def _exchange(
+    process: subprocess.Popen[bytes], line: bytes, data: bytes, deadline: float
+) -> tuple[dict[str, Any], bytes]:
+    """Send a request and take its answer, neither waiting for the other nor past the deadline.
+
+    Raises:
+        _Lost: the process ended, or did not answer in time; it has to be ended then.
+    """
+    assert process.stdin is not None
+    assert process.stdout is not None
+    pieces = [memoryview(each) for each in (line, data) if each]
+    taken = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        if pieces:
+            selector.register(process.stdin, selectors.EVENT_WRITE)
+        while (answer := _whole(taken)) is None:
+            left = deadline - time.monotonic()
+            ready = selector.select(left) if left > 0 else []
+            if not ready:
+                raise _Lost("it took too long to decode")
+            for key, _ in ready:
+                if key.fileobj is process.stdout:
+                    block = os.read(key.fd, _BLOCK)
+                    if not block:
+                        raise _Lost(_ending(process))
+                    taken += block
+                elif not _send(key.fd, pieces):
+                    selector.unregister(process.stdin)
+    return answer
+
+
+def _send(handle: int, pieces: list[memoryview]) -> bool:
+    """Write what the pipe takes; whether there is more."""
+    try:
+        written = os.write(handle, pieces[0])
+    except BlockingIOError:
+        return True
+    except BrokenPipeError:
+        return False  # it ended: the other pipe says so
+    pieces[0] = pieces[0][written:]
+    if not pieces[0]:
+        pieces.pop(0)
+    return bool(pieces)
+
+
+def _whole(taken: bytearray) -> tuple[dict[str, Any], bytes] | None:
+    """The answer, once all of it is there."""
+    end = taken.find(b"\n") + 1
+    if not end:
+        return None
+    head = json.loads(taken[:end])
+    if len(taken) < end + head["bytes"]:
+        return None
+    return head, bytes(taken[end:])
+
+
+def _ending(process: subprocess.Popen[bytes]) -> str:
+    code = process.wait()
+    if code < 0:
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        return f"the decoder was ended by {name} over it"
+    return f"the decoder ended over it, with exit code {code}"

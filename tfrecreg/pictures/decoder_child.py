@@ -1,0 +1,179 @@
+"""The process that decodes: it may use so much memory and time, and nothing else is at stake in it.
+
+It is run as a program, by its path. It imports nothing of the project, and of Pillow only what
+the one format needs. It reads requests from stdin and answers on stdout until stdin ends; both are
+a line of JSON, of which the number `bytes` says how many bytes follow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import signal
+import sys
+import warnings
+from typing import Any, BinaryIO
+
+_ANIMATED = ("GIF", "PNG", "WEBP")
+
+
+def main() -> None:
+    """Set the limits, import Pillow, then answer requests. The argument is JSON."""
+    setup = json.loads(sys.argv[1])
+    sys.path[:] = setup["path"]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.simplefilter("ignore")
+    answers = sys.stdout.buffer
+    _limit_memory(setup["memory"])
+    from PIL import Image
+
+    # Pillow raises an error at twice this number.
+    Image.MAX_IMAGE_PIXELS = setup["pixels"] // 2
+    _write(answers, {})
+    while request := _read(sys.stdin.buffer):
+        head, data = request
+        _limit_time(setup["seconds"])
+        try:
+            answer, made = _answer(head, data)
+        except MemoryError:
+            answer, made = {"code": "SRC009", "detail": _memory(setup["memory"])}, b""
+        except Image.DecompressionBombError as error:
+            answer, made = {"code": "SRC009", "detail": f"Pillow: {error}"}, b""
+        except Exception as error:
+            # Decoders raise whatever they like: OSError, SyntaxError, struct.error, KeyError …
+            answer, made = {"code": "SRC008", "detail": _reason(error, head["format"])}, b""
+        _write(answers, answer, made)
+
+
+def _answer(head: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+    from PIL import Image
+
+    kind = head["format"].upper()
+    if kind == "PNG":
+        with Image.open(io.BytesIO(data), formats=[kind]) as picture:
+            picture.verify()  # the checksums of all chunks, which decoding does not look at
+    with Image.open(io.BytesIO(data), formats=[kind]) as picture:
+        picture.load()
+        if head["conversion"] is not None:
+            return {}, _converted(picture, *head["conversion"])
+        if head["digest"]:
+            return {}, _digest(picture)
+        size = list(picture.size)
+        if kind in _ANIMATED:
+            _load_frames(picture)
+    if size != [head["width"], head["height"]]:
+        detail = (
+            f"it decodes to {size[0]} × {size[1]} pixels, and its header says "
+            f"{head['width']} × {head['height']}"
+        )
+        return {"code": "SRC008", "detail": detail}, b""
+    return {}, b""
+
+
+def _load_frames(picture: Any) -> None:
+    """Decode all frames behind the first one."""
+    while True:
+        try:
+            picture.seek(picture.tell() + 1)
+        except EOFError:
+            return
+        picture.load()
+
+
+def _converted(
+    picture: Any, shorter: int, width: int, height: int, kind: str, quality: int
+) -> bytes:
+    from PIL import ImageOps
+
+    picture = _plain(ImageOps.exif_transpose(picture), kind)
+    if shorter and min(picture.size) > shorter:
+        scale = shorter / min(picture.size)
+        width, height = (max(1, round(side * scale)) for side in picture.size)
+    if width and height and picture.size != (width, height):
+        picture = picture.resize((width, height), resample=3)  # bicubic
+    made = io.BytesIO()
+    options = {"quality": quality} if kind == "jpeg" else {}
+    picture.save(made, kind, **options)
+    return made.getvalue()
+
+
+def _digest(picture: Any) -> bytes:
+    """Of the size and the pixels: those of more than 8 bits in their own mode, others as RGBA."""
+    wide = picture.mode[0] in "IF"
+    mode = picture.mode if wide else "RGBA"
+    pixels = picture if picture.mode == mode else picture.convert(mode)
+    hasher = hashlib.blake2b(json.dumps([mode, *picture.size]).encode(), digest_size=16)
+    hasher.update(pixels.tobytes())
+    return hasher.digest()
+
+
+def _plain(picture: Any, kind: str) -> Any:
+    """Grey or RGB; in a PNG with alpha, where there was any. A JPEG has it over white."""
+    from PIL import Image
+
+    if picture.mode.startswith("I"):  # 16 bits, which a conversion would clip
+        return picture.convert("I").point(lambda value: value * (1 / 256)).convert("L")
+    if picture.mode in ("1", "L"):
+        return picture.convert("L")
+    if not picture.has_transparency_data:
+        return picture.convert("RGB")
+    picture = picture.convert("RGBA")
+    if kind == "jpeg":
+        white = Image.new("RGBA", picture.size, "white")
+        picture = Image.alpha_composite(white, picture).convert("RGB")
+    return picture
+
+
+def _limit_memory(most: int) -> None:
+    import resource
+
+    try:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    except (OSError, ValueError):
+        pass  # macOS knows the limit and does not set it: pixels and time are still limited
+
+
+def _limit_time(seconds: int) -> None:
+    """Let the system end this process if the parent, which has a clock, is gone by then."""
+    import resource
+
+    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    try:
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used) + 2 * seconds, hard))
+    except (OSError, ValueError):
+        pass  # a lower limit holds already
+
+
+def _reason(error: Exception, kind: str) -> str:
+    """Why it does not decode, in words that are the same in every run."""
+    from PIL import UnidentifiedImageError
+
+    if isinstance(error, UnidentifiedImageError):
+        return f"Pillow reads no {kind} of this kind"
+    return re.sub(r" at 0x[0-9a-f]+", "", f"{type(error).__name__}: {error}")
+
+
+def _memory(most: int) -> str:
+    return f"it takes more than {most >> 20} MiB of memory to decode"
+
+
+def _read(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
+    line = stream.readline()
+    if not line:
+        return None
+    head = json.loads(line)
+    data = stream.read(head["bytes"])
+    return (head, data) if len(data) == head["bytes"] else None
+
+
+def _write(stream: BinaryIO, head: dict[str, Any], data: bytes = b"") -> None:
+    stream.write(json.dumps({**head, "bytes": len(data)}).encode() + b"\n" + data)
+    stream.flush()
+
+
+if __name__ == "__main__":
+    main()

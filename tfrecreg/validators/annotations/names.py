@@ -1,0 +1,76 @@
+"""Which features are labels and lists of objects, as TensorFlow's object detection calls them.
+
+Source: `tfexample_decoder` and the dataset tools of the TensorFlow models repository
+(``research/object_detection``); `image/class/label` is what its image classification calls labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tfrecreg.validators.annotations.options import AnnotationsOptions
+
+__all__ = [
+    "BOX",
+    "KEYPOINTS",
+    "OBJECT_LABEL",
+    "OF_OBJECTS",
+    "PER_OBJECT",
+    "Labels",
+    "known_features",
+    "labels_of",
+]
+
+BOX = tuple(f"image/object/bbox/{side}" for side in ("xmin", "xmax", "ymin", "ymax"))
+"""Sides of boxes, in parts of the picture's sides."""
+OBJECT_LABEL = "image/object/class/label"
+PICTURE_LABEL = "image/class/label"
+PER_OBJECT = (
+    OBJECT_LABEL,
+    "image/object/class/text",
+    "image/object/is_crowd",
+    "image/object/area",
+    "image/object/difficult",
+    "image/object/truncated",
+    "image/object/view",
+    "image/object/weight",
+    "image/object/group_of",
+    "image/object/keypoint/num",
+)
+"""Lists with one value for each object. One that is empty is one that is not given."""
+KEYPOINTS = tuple(f"image/object/keypoint/{name}" for name in ("x", "y", "visibility"))
+"""Lists with as many values for every object."""
+
+OF_OBJECTS = frozenset((*BOX, *PER_OBJECT, *KEYPOINTS))
+
+
+class Labels(NamedTuple):
+    """A feature of class numbers, and the one of names that belongs to it."""
+
+    label: str
+    text: str
+
+
+def labels_of(options: AnnotationsOptions, mapped: Iterable[str]) -> tuple[Labels, ...]:
+    """The features of class numbers that are looked at, where a record has them.
+
+    Args:
+        options: may name one.
+        mapped: features that a manifest has names for.
+    """
+    if options.label is not None:
+        return (Labels(options.label, options.text or _text_of(options.label)),)
+    names = dict.fromkeys((OBJECT_LABEL, PICTURE_LABEL, *sorted(mapped)))
+    return tuple(Labels(name, _text_of(name)) for name in names)
+
+
+def known_features(labels: Iterable[Labels]) -> set[str]:
+    """All features that are looked at."""
+    return {*OF_OBJECTS, *(each.label for each in labels)}
+
+
+def _text_of(label: str) -> str:
+    """``image/class/text`` for ``image/class/label``."""
+    head, found, tail = label.rpartition("label")
+    return f"{head}text{tail}" if found else f"{label}/text"

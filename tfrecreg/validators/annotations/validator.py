@@ -1,0 +1,176 @@
+"""What only whole splits tell of classes, and the findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tfrecreg.codes import ann
+from tfrecreg.codes.ann import ANN005, ANN006, ANN007
+from tfrecreg.findings import Code, Finding, Location, Measure
+from tfrecreg.scan.codec import JsonCodec, key_from
+from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.tally import Tally
+from tfrecreg.text import safe
+from tfrecreg.validators.annotations.classes import class_name, histogram
+from tfrecreg.validators.annotations.label_map import LabelMap, named_classes, read_label_map
+from tfrecreg.validators.annotations.names import Labels, known_features, labels_of
+from tfrecreg.validators.annotations.options import AnnotationsOptions
+from tfrecreg.validators.annotations.part import AnnotationsPart
+from tfrecreg.validators.annotations.visitor import AnnotationsVisitor
+from tfrecreg.validators.options import read_options
+
+__all__ = ["AnnotationsValidator"]
+
+
+class AnnotationsValidator:
+    """Looks at labels and objects; its options are :class:`AnnotationsOptions`."""
+
+    name = "annotations"
+    codes: Sequence[Code] = tuple(getattr(ann, name) for name in ann.__all__)
+    needs = Need.EXAMPLES
+    part_codec = JsonCodec(AnnotationsPart, codes)
+
+    def __init__(self) -> None:
+        self._options = AnnotationsOptions()
+        self._maps: dict[str, LabelMap] = {}
+
+    def applies(self, target: Target) -> str | None:
+        manifest = target.manifest
+        if manifest is None or manifest.labels:
+            return None
+        if known_features(labels_of(AnnotationsOptions(), ())) & manifest.features.keys():
+            return None
+        return "there is no feature of labels or boxes"
+
+    def begin(
+        self, target: Target, options: Mapping[str, Any]
+    ) -> Callable[[Shard], AnnotationsVisitor]:
+        """A maker of visitors that know the label maps.
+
+        Raises:
+            ConfigError: an option that there is not, or of another type.
+            UsageError: the label map cannot be read.
+        """
+        self._options = read_options(AnnotationsOptions, options, of=self.name)
+        labels, self._maps = _labels(target, self._options)
+        return partial(AnnotationsVisitor, labels, self._maps)
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
+        labels, maps = _labels(target, read_options(AnnotationsOptions, options, of=self.name))
+        return key_from(repr(labels), repr(maps))
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, AnnotationsPart]]
+    ) -> Iterator[Finding | Measure]:
+        splits: dict[str, AnnotationsPart] = {}
+        total = AnnotationsPart()
+        for shard, part in parts:
+            splits.setdefault(shard.split, AnnotationsPart()).merge(part)
+            total.merge(part)
+        records = f"{total.records} records with annotations"
+        yield Measure("annotations.records", total.records, records)
+        yield Measure("annotations.objects", total.objects, f"{total.objects} objects")
+        for feature, counts in sorted(total.classes.items()):
+            names = self._maps.get(feature)
+            if names is None:
+                names = total.names[feature].as_map() if feature in total.names else {}
+                self._judge_names(total, feature)
+            if counts.full:
+                text = f"too many different numbers in `{safe(feature)}` to judge their balance"
+                yield Measure(f"annotations.unjudged.{feature}", len(counts.counts), text)
+                continue
+            yield Measure(
+                f"annotations.classes.{feature}",
+                len(counts.counts),
+                f"{len(counts.counts)} classes in `{safe(feature)}`",
+            )
+            if shares := histogram(counts.proper(), names):
+                told = ", ".join(f"{safe(name)} {times}" for name, times in shares.items())
+                yield Measure(f"annotations.histogram.{feature}", shares, told)
+            in_split = {
+                split: classes
+                for split, part in splits.items()
+                if feature in part.classes and (classes := part.classes[feature].proper())
+            }
+            ratios = {
+                split: max(classes.values()) // min(classes.values())
+                for split, classes in in_split.items()
+            }
+            text = ", ".join(f"{safe(split)} {ratio}" for split, ratio in ratios.items())
+            told = f"times as often the commonest class of `{safe(feature)}` as the rarest: {text}"
+            yield Measure(f"annotations.balance.{feature}", ratios, told)
+            self._judge_missing(total.tally, feature, counts.proper(), in_split, names)
+            self._judge_balance(total.tally, feature, in_split, names)
+        yield from total.tally.findings(target.dataset)
+
+    def _judge_names(self, total: AnnotationsPart, feature: str) -> None:
+        """ANN007 where there is no label map: records that contradict each other."""
+        names = total.names.get(feature)
+        for conflict in names.conflicts() if names is not None else ():
+            message = f"`{safe(feature)}` and its names should agree from record to record"
+            place = Location(feature=feature, detail=conflict)
+            total.tally.add(ANN007, message, place, feature=feature)
+
+    def _judge_missing(
+        self,
+        tally: Tally,
+        feature: str,
+        counts: Mapping[int, int],
+        in_split: Mapping[str, Mapping[int, int]],
+        names: LabelMap,
+    ) -> None:
+        """ANN005: classes that a split has none of."""
+        mapped = self._maps.get(feature, {}).keys()
+        seen = counts.keys() & mapped if mapped else set(counts)  # others are found as such
+        if not seen:
+            return
+
+        def tell(numbers: Sequence[int], has: str, split: str) -> None:
+            which = f"{len(numbers)} of the {len(mapped | seen)} classes of `{safe(feature)}`"
+            for number in numbers:
+                name = class_name(names, number)
+                place = Location(split=split or None, feature=feature, detail=name)
+                tally.add(ANN005, f"{has} {which}", place, split=split, feature=feature)
+
+        tell(sorted(mapped - seen), "no split has any of", "")
+        for split, own in in_split.items():
+            shown = f"`{safe(split)}`" if split else "the split without a name"
+            tell(sorted(seen - own.keys()), f"{shown} has none of", split)
+
+    def _judge_balance(
+        self,
+        tally: Tally,
+        feature: str,
+        in_split: Mapping[str, Mapping[int, int]],
+        names: LabelMap,
+    ) -> None:
+        """ANN006: classes that are too rare beside others."""
+        limit = self._options.imbalance
+        for split, own in in_split.items() if limit is not None else ():
+            ordered = sorted(own.items(), key=lambda item: (-item[1], item[0]))
+            (most, often), (least, seldom) = ordered[0], ordered[-1]
+            if limit is not None and often > limit * seldom:
+                message = (
+                    f"the commonest class of `{safe(feature)}` should be there at most {limit:g} "
+                    f"times as often as the rarest"
+                )
+                detail = (
+                    f"{class_name(names, most)} {often} times, {class_name(names, least)} {seldom}"
+                )
+                place = Location(split=split or None, feature=feature, detail=detail)
+                tally.add(ANN006, message, place, split=split, feature=feature)
+
+
+def _labels(
+    target: Target, options: AnnotationsOptions
+) -> tuple[tuple[Labels, ...], dict[str, LabelMap]]:
+    """The features of class numbers, and what their numbers are called."""
+    mapped = target.manifest.labels if target.manifest is not None else {}
+    labels = labels_of(options, mapped)
+    maps = {feature: named_classes(names) for feature, names in mapped.items()}
+    if options.label_map is not None:
+        known = read_label_map(options.label_map)
+        maps = {each.label: known for each in labels}
+    return labels, {feature: names for feature, names in maps.items() if names}

@@ -1,0 +1,161 @@
+"""What is the same: counted exactly, and the first places of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.findings import MAX_LOCATIONS
+from tfrecreg.validators.duplicates.runs import Rows, Run
+
+__all__ = ["Match", "Matches", "Seen"]
+
+Ints = npt.NDArray[np.int64]
+
+TRAIN = "train"
+
+
+class Match(NamedTuple):
+    """A record, and another one that is the same. Shards are numbers of the target's."""
+
+    shard: int
+    record: int
+    offset: int
+    other_shard: int
+    other_record: int
+
+
+class Seen:
+    """How often something was found, and where first."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._places: Ints = np.empty((0, len(Match._fields)), np.int64)
+
+    def add(self, count: int, places: Ints) -> None:
+        """Count more.
+
+        Args:
+            count: how many.
+            places: shape (places, 5), the fields of :class:`Match`; not more than `count`.
+        """
+        self.count += count
+        places = np.concatenate((self._places, places))
+        order = np.lexsort((places[:, 1], places[:, 0]))
+        self._places = places[order[:MAX_LOCATIONS]]
+
+    @property
+    def matches(self) -> list[Match]:
+        """The first ones, by shard and record."""
+        return [Match(*row) for row in self._places.tolist()]
+
+
+class Matches:
+    """Collects what is the same, one range of fingerprints after the other.
+
+    Args:
+        splits: the split of every shard of the target, by number; equal splits are neighbours.
+    """
+
+    def __init__(self, splits: Sequence[str]) -> None:
+        self._names = list(dict.fromkeys(splits))
+        numbers = {name: number for number, name in enumerate(self._names)}
+        self._split_of = np.array([numbers[split] for split in splits], np.int64)
+        self._within: dict[int, Seen] = {}
+        self._across: dict[tuple[int, int], Seen] = {}
+
+    def within(self) -> list[tuple[str, Seen]]:
+        """By split, what an earlier record of it has as well."""
+        return [(self._names[split], seen) for split, seen in sorted(self._within.items())]
+
+    def across(self) -> list[tuple[str, str, Seen]]:
+        """By two splits, what both have; the places are in the first, which is not ``train``."""
+        found = [
+            (self._names[one], self._names[other], seen)
+            for (one, other), seen in self._across.items()
+        ]
+        return sorted(found, key=lambda each: each[:2])
+
+    def add(self, runs: Sequence[tuple[int, Run]], rows: Iterable[Rows]) -> None:
+        """Take a range: the rows of every run, each with the number of its shard."""
+        parts = [
+            (shard, run.first, each)
+            for (shard, run), each in zip(runs, rows, strict=True)
+            if each.size
+        ]
+        if not parts:
+            return
+        high = np.concatenate([each["high"] for _, _, each in parts])
+        low = np.concatenate([each["low"] for _, _, each in parts])
+        lengths = [len(each) for _, _, each in parts]
+        # Runs come in order of shard and record, and the sort is stable: so do equal rows.
+        order = np.lexsort((low, high))
+        high, low = high[order], low[order]
+        same = (high[1:] == high[:-1]) & (low[1:] == low[:-1])
+        copies = np.concatenate([each["copies"] for _, _, each in parts])[order].astype(np.int64)
+        kept = copies > 1
+        kept[1:] |= same
+        kept[:-1] |= same
+        if not kept.any():
+            return
+        order = order[kept]
+        shard = np.repeat(np.array([shard for shard, _, _ in parts], np.int64), lengths)[order]
+        first = np.repeat(np.array([first for _, first, _ in parts], np.int64), lengths)[order]
+        record = first + np.concatenate([each["record"] for _, _, each in parts])[order]
+        offset = np.concatenate([each["offset"] for _, _, each in parts])[order].astype(np.int64)
+        new = np.ones(len(order), np.bool_)
+        new[1:] = ~((high[kept][1:] == high[kept][:-1]) & (low[kept][1:] == low[kept][:-1]))
+        self._count(new, np.stack((shard, record.astype(np.int64), offset), axis=1), copies[kept])
+
+    def again(self, shard: int, places: Iterable[tuple[int, int, int]]) -> None:
+        """Name places in a run that are the same as an earlier one of it: they are counted already.
+
+        Args:
+            shard: its number.
+            places: number and offset of each record, and number of the earlier one.
+        """
+        rows = [(shard, record, offset, shard, earlier) for record, offset, earlier in places]
+        if rows:
+            seen = self._within.setdefault(int(self._split_of[shard]), Seen())
+            seen.add(0, np.array(rows, np.int64))
+
+    def _count(self, new: npt.NDArray[np.bool_], places: Ints, copies: Ints) -> None:
+        """Count rows in order.
+
+        Args:
+            new: whether a row's fingerprint is another than that of the row before.
+            places: shape (rows, 3): shard, record, offset.
+            copies: records that each row stands for.
+        """
+        split = self._split_of[places[:, 0]]
+        start = new.copy()
+        start[1:] |= split[1:] != split[:-1]
+        starts = np.flatnonzero(start)  # of the records of one fingerprint and split
+        number = np.cumsum(start) - 1
+        extra = np.add.reduceat(copies, starts) - 1
+        later = ~start
+        pairs = np.concatenate((places, places[starts[number]][:, :2]), axis=1)
+        for each in np.unique(split[starts][extra > 0]).tolist():
+            mine = split[starts] == each
+            seen = self._within.setdefault(each, Seen())
+            seen.add(int(extra[mine].sum()), pairs[later & (split == each)])
+        self._pair(np.cumsum(new, dtype=np.int64)[starts], split[starts], places[starts])
+
+    def _pair(self, group: Ints, split: Ints, places: Ints) -> None:
+        """Count what is in two splits: for each fingerprint and split the first record of it."""
+        step = 1
+        while (near := np.flatnonzero(group[step:] == group[:-step])).size:
+            far = near + step
+            codes = split[near] * len(self._names) + split[far]
+            for code in np.unique(codes).tolist():
+                these = codes == code
+                one, other = divmod(code, len(self._names))
+                first, second = near[these], far[these]
+                if self._names[one] == TRAIN:
+                    one, other, first, second = other, one, second, first
+                found = np.concatenate((places[first], places[second][:, :2]), axis=1)
+                self._across.setdefault((one, other), Seen()).add(len(found), found)
+            step += 1

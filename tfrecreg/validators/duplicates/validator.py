@@ -1,0 +1,179 @@
+"""From matches to findings."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tfrecreg.codes.dup import DUP001, DUP002, DUP004
+from tfrecreg.findings import Code, Finding, Location, Measure
+from tfrecreg.pictures.decoder import require_pillow
+from tfrecreg.scan.codec import key_from
+from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.keys import keys_of
+from tfrecreg.scan.tally import Tally
+from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.text import safe
+from tfrecreg.validators.duplicates.fingerprint import group_of
+from tfrecreg.validators.duplicates.matches import Matches, Seen
+from tfrecreg.validators.duplicates.options import DuplicatesOptions
+from tfrecreg.validators.duplicates.part import DuplicatesPart, PartCodec
+from tfrecreg.validators.duplicates.runs import Run, read_in_order
+from tfrecreg.validators.duplicates.visitor import DuplicatesVisitor
+from tfrecreg.validators.options import read_options
+from tfrecreg.validators.values import schema_pictures
+
+__all__ = ["DuplicatesValidator"]
+
+
+class DuplicatesValidator:
+    """Finds what is the same in several records: see :class:`DuplicatesOptions`.
+
+    Holds no record and no set of digests: what it compares is sorted on disk, 32 bytes a record, in
+    the folder for temporary files (`TMPDIR`).
+    """
+
+    name = "duplicates"
+    codes: Sequence[Code] = (DUP001, DUP002, DUP004)
+    needs = Need.EXAMPLES
+
+    def __init__(self) -> None:
+        self.part_codec = PartCodec()
+        self._options = DuplicatesOptions()
+        self._storage: Storage | None = None
+        self._clear: Callable[[], object] = _nothing
+
+    def applies(self, target: Target) -> str | None:
+        return None if target.shards else "there are no shards"
+
+    def begin(
+        self, target: Target, options: Mapping[str, Any]
+    ) -> Callable[[Shard], DuplicatesVisitor]:
+        """A maker of visitors, and the folder that they write runs to.
+
+        Raises:
+            ConfigError: an option that there is not, or of another type.
+            SchemaError: the schema does not parse.
+            MissingExtraError: `pixels` without Pillow.
+        """
+        self._options = read_options(DuplicatesOptions, options, of=self.name)
+        if self._options.pixels:
+            require_pillow("`pixels` of the validator `duplicates`")
+        folder = tempfile.mkdtemp(prefix="tfrecreg-duplicates-")
+        # Also where the scan ends by an exception, or the program.
+        self._clear = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._storage = self.part_codec.storage = LocalStorage(folder)
+        return partial(DuplicatesVisitor, self._options, schema_pictures(target), self._storage)
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
+        return key_from(*schema_pictures(target), options=options)
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, DuplicatesPart]]
+    ) -> Iterator[Finding | Measure]:
+        try:
+            yield from self._finish(target, list(parts))
+        finally:
+            self._clear()
+
+    def _finish(
+        self, target: Target, parts: Sequence[tuple[Shard, DuplicatesPart]]
+    ) -> Iterator[Finding | Measure]:
+        shards = [shard for shard, _ in parts]
+        splits = [shard.split for shard in shards]
+        matches = self._matches(splits, [part.runs for _, part in parts])
+        for number, (_, part) in enumerate(parts):
+            matches.again(number, part.pairs)
+        groups = self._matches(splits, [part.groups for _, part in parts])
+        tally, what = Tally(), self._what([part for _, part in parts])
+        for split, seen in matches.within():
+            message = f"a record{_of(split)} has the {what} of an earlier one"
+            self._add(tally, DUP001, message, split, "", seen, shards, "the same as")
+        for split, other, seen in matches.across():
+            message = f"a record{_of(split)} has the {what} of one{_of(other)}"
+            self._add(tally, DUP002, message, split, other, seen, shards, "the same as")
+        for split, other, seen in groups.across():
+            by = self._options.group or self._options.group_key or ""
+            message = f"a record{_of(split)} is of a group{_of(other)}, by `{safe(by)}`"
+            self._add(tally, DUP004, message, split, other, seen, shards, "in one group with")
+        yield from tally.findings(target.dataset)
+        compared = sum(part.compared for _, part in parts)
+        extra = sum(seen.count for _, seen in matches.within())
+        common = sum(seen.count for _, _, seen in matches.across())
+        yield Measure("duplicates.compared", compared, f"{compared} records compared")
+        yield Measure("duplicates.extra", extra, f"{extra} records more than different ones")
+        yield Measure("duplicates.common", common, f"{common} in two splits")
+        if unheld := sum(part.unheld for _, part in parts):
+            yield Measure("duplicates.unheld", unheld, f"{unheld} records too large to compare")
+        if self._options.group or self._options.group_key:
+            left = sum(part.ungrouped for _, part in parts)
+            yield Measure("duplicates.ungrouped", left, f"{left} records of no group")
+
+    def _matches(self, splits: Sequence[str], runs: Sequence[Sequence[Run]]) -> Matches:
+        matches = Matches(splits)
+        flat = [(number, run) for number, each in enumerate(runs) for run in each]
+        if flat and self._storage is not None:
+            for rows in read_in_order(self._storage, [run for _, run in flat]):
+                matches.add(flat, rows)
+        return matches
+
+    def _what(self, parts: Sequence[DuplicatesPart]) -> str:
+        """What was compared, in a word."""
+        options = self._options
+        if options.feature is not None:
+            return f"`{safe(options.feature)}`"
+        if not all(part.pictured == part.compared for part in parts):
+            return "content"
+        return "pixels" if options.pixels else "picture"
+
+    def _add(
+        self,
+        tally: Tally,
+        code: Code,
+        message: str,
+        split: str,
+        other: str,
+        seen: Seen,
+        shards: Sequence[Shard],
+        relation: str,
+    ) -> None:
+        """One finding, with the keys of its first pairs."""
+        matches = seen.matches
+        wanted: dict[str, set[int]] = {}
+        for each in matches:
+            wanted.setdefault(shards[each.shard].name, set()).add(each.record)
+            wanted.setdefault(shards[each.other_shard].name, set()).add(each.other_record)
+        keys = keys_of(shards, wanted)
+        for number, each in enumerate(matches):
+            shard, partner = shards[each.shard], shards[each.other_shard]
+            key = keys.get((shard.name, each.record))
+            known = keys.get((partner.name, each.other_record))
+            detail = f"{relation} record {each.other_record} of {safe(partner.name)}"
+            if known is not None:
+                detail += f", key {safe(known)}"
+            if code is DUP004 and key is not None and self._options.group_key is not None:
+                group = group_of(re.compile(self._options.group_key), key)
+                detail = f"`{safe(group or '')}`: {detail}"
+            place = Location(
+                split=split or None,
+                shard=shard.name,
+                record=each.record,
+                offset=each.offset,
+                key=key,
+                detail=detail,
+            )
+            count = seen.count - len(matches) + 1 if number == 0 else 1
+            tally.add(code, message, place, split=split, subject=other, count=count)
+
+
+def _of(split: str) -> str:
+    return f" of `{safe(split)}`" if split else ""
+
+
+def _nothing() -> None:
+    """There is nothing to clear."""

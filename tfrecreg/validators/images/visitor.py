@@ -1,0 +1,172 @@
+"""Looks at the pictures of one shard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tfrecreg.codes.img import IMG004, IMG005, IMG006
+from tfrecreg.example import Example
+from tfrecreg.findings import Code
+from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header
+from tfrecreg.pictures.decoder import Undecodable, shared_decoder
+from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.scan.interface import Shard
+from tfrecreg.scan.tally import Tally
+from tfrecreg.text import safe
+from tfrecreg.validators.images.declared import declared_columns, differences
+from tfrecreg.validators.images.options import ImagesOptions
+from tfrecreg.validators.places import place_of
+from tfrecreg.validators.tables import Table, Tables, tables_of
+from tfrecreg.validators.values import PictureFeatures
+
+__all__ = ["ImagesPart", "ImagesVisitor"]
+
+_TOO_COSTLY = "SRC009"
+"""How the decoder calls a picture that took too much memory or time."""
+
+
+@dataclass(slots=True)
+class ImagesPart:
+    """What was found in one shard, and then in all of them."""
+
+    tally: Tally = field(default_factory=Tally)
+    formats: dict[str, int] = field(default_factory=dict)
+    """Pictures of each format."""
+    unreadable: int = 0
+    """Pictures without a header that can be read."""
+    decoded: int = 0
+    """Pictures that were decoded, and did."""
+
+    def merge(self, other: ImagesPart) -> None:
+        """Take in the next shard."""
+        self.tally.merge(other.tally)
+        for name, count in other.formats.items():
+            self.formats[name] = self.formats.get(name, 0) + count
+        self.unreadable += other.unreadable
+        self.decoded += other.decoded
+
+
+class ImagesVisitor:
+    """Looks at the pictures of one shard.
+
+    Args:
+        options: what is looked at.
+        pictures: features that hold pictures, as the schema or the user has them.
+        shard: the shard.
+    """
+
+    def __init__(self, options: ImagesOptions, pictures: Sequence[str], shard: Shard) -> None:
+        self._options = options
+        self._pictures = PictureFeatures(tuple(pictures))
+        self._shard = shard
+        self._part = ImagesPart()
+
+    def batch(self, batch: RecordBatch) -> None:
+        if not batch.whole:
+            return
+        tables = tables_of(batch)
+        for table in tables.tables:
+            names = self._pictures.of(table.sample)
+            if len(names) == 1 and not self._options.decode:
+                positions = self._look_at_table(tables, table, names[0])
+            else:
+                positions = table.positions.tolist() if names else []
+            for position in positions:
+                self._look_at(batch, position, tables.example(position))
+        for position, example in tables.examples():
+            self._look_at(batch, position, example)
+
+    def _look_at_table(self, tables: Tables, table: Table, name: str) -> Iterator[int]:
+        """Look at the pictures of records of one layout; those with findings are handed back."""
+        says = declared_columns(tables, table, name)
+        rows = zip(table.positions.tolist(), tables.values(table, name), says, strict=True)
+        formats, most = self._part.formats, self._options.max_pixels
+        for position, data, declared in rows:
+            try:
+                header = read_header(data)
+            except PictureError:
+                yield position
+                continue
+            if (
+                is_truncated(data)
+                or header.height * header.width > most
+                or not declared.fits(header)
+            ):
+                yield position
+            else:
+                formats[header.format] = formats.get(header.format, 0) + 1
+
+    def _look_at(self, batch: RecordBatch, position: int, example: Example | None) -> None:
+        """Look at the pictures of one record."""
+        if example is None:
+            return
+        for name in self._pictures.of(example):
+            values = example[name].values
+            for data in values:
+                self._look(batch, position, example, name, data, alone=len(values) == 1)
+
+    def fault(self, fault: Fault) -> None:
+        """What is damaged is no record to look at."""
+
+    def close(self, end: StreamEnd) -> ImagesPart:
+        del end
+        return self._part
+
+    def _look(
+        self,
+        batch: RecordBatch,
+        position: int,
+        example: Example,
+        name: str,
+        data: bytes,
+        *,
+        alone: bool,
+    ) -> None:
+        part, shown = self._part, f"`{safe(name)}`"
+        try:
+            header = read_header(data)
+        except PictureError as error:
+            part.unreadable += 1
+            message = f"{shown} should be a picture with a header that can be read"
+            self._add(batch, position, IMG004, name, message, error.detail)
+            return
+        part.formats[header.format] = part.formats.get(header.format, 0) + 1
+        for each in differences(example, name, data, header) if alone else ():
+            self._add(batch, position, each.code, each.feature, each.message, each.detail)
+        if is_truncated(data):
+            message = f"{shown} should be a whole picture"
+            detail = f"a {header.format.upper()} of {len(data)} bytes that ends before its end"
+            self._add(batch, position, IMG004, name, message, detail)
+        pixels = header.height * header.width
+        if pixels > self._options.max_pixels:
+            message = f"{shown} should have at most {self._options.max_pixels} pixels"
+            detail = f"{len(data)} bytes that decode to {header.width} × {header.height} pixels"
+            self._add(batch, position, IMG006, name, message, detail)
+        elif self._options.decode:
+            self._decode(batch, position, name, data, header)
+
+    def _decode(
+        self, batch: RecordBatch, position: int, name: str, data: bytes, header: PictureHeader
+    ) -> None:
+        try:
+            shared_decoder().verify(data, header)
+        except Undecodable as error:
+            costly = error.code == _TOO_COSTLY
+            limits = "within the limits of memory and time" if costly else "to its last pixel"
+            message = f"`{safe(name)}` should decode {limits}"
+            self._add(batch, position, IMG006 if costly else IMG005, name, message, error.detail)
+        else:
+            self._part.decoded += 1
+
+    def _add(
+        self,
+        batch: RecordBatch,
+        position: int,
+        code: Code,
+        feature: str,
+        message: str,
+        detail: str,
+    ) -> None:
+        place = place_of(self._shard, batch, position, feature=feature, detail=detail)
+        self._part.tally.add(code, message, place, split=self._shard.split, feature=feature)

@@ -1,0 +1,183 @@
+"""What the names of bare files promise: the members of a set, and counts of records."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from tfrecreg.codes import shd
+from tfrecreg.findings import MAX_LOCATIONS, Code, Location, TensorflowOutcome
+from tfrecreg.scan.interface import Shard
+from tfrecreg.scan.tally import Tally
+from tfrecreg.shards import ShardName, parse_shard_name
+from tfrecreg.text import safe
+from tfrecreg.validators.siblings import Siblings
+
+__all__ = ["Unnamed", "check_counts", "check_sets", "shard_sets"]
+
+_PATH = 1000
+"""Characters of a path in a message: what tells two sets apart is often at its end."""
+_NUMBER = re.compile(
+    r"(\d+)(?=[-_]of[-_]\d+(?:(?![-_]of[-_]\d)[^/])*$)", re.IGNORECASE | re.ASCII | re.DOTALL
+)
+"""The number in a path of a shard of a set, which `split` takes out of it."""
+
+_Member = tuple[Shard, ShardName]
+
+
+def shard_sets(shards: Iterable[Shard]) -> Iterator[tuple[str, list[_Member]]]:
+    """The files by the set that their names put them into, in order; those of no set are left out.
+
+    Yields:
+        What all names of a set have in common, with their folder, and the members.
+    """
+    sets: dict[tuple[str, str], list[_Member]] = defaultdict(list)
+    for shard in shards:
+        name = _named(shard)
+        if name is not None:
+            folder = "".join(shard.name.rpartition("/")[:2])
+            sets[folder, name.stem].append((shard, name))
+    for (folder, stem), members in sorted(sets.items()):
+        yield folder + stem, members
+
+
+def check_counts(tally: Tally, counts: Iterable[tuple[Shard, int]]) -> None:
+    """SHD003: a name that says how many records there are, and other records.
+
+    Args:
+        tally: what is found goes there.
+        counts: shards without damage, and how many records they have.
+    """
+    for shard, records in counts:
+        name = _named(shard)
+        if name is not None and name.records not in (None, records):
+            message = f"its name says {name.records} records, found {records}"
+            _add(tally, shd.SHD003, message, [(shard, None)], shard.name, split=shard.split)
+
+
+class Unnamed(NamedTuple):
+    """Shards that lie beside others of their set, and were not named: they are not missing."""
+
+    subject: str
+    """What the names of the set have in common."""
+    unnamed: int
+    of: int
+    """How many shards the set has."""
+
+
+def check_sets(tally: Tally, shards: Iterable[Shard]) -> list[Unnamed]:
+    """SHD001 and SHD006: sets that are not whole, or contradict themselves.
+
+    Args:
+        tally: what is found goes there.
+        shards: all that were named, readable or not.
+
+    Returns:
+        The sets of which only some shards were named.
+    """
+    siblings = Siblings()
+    found = []
+    for subject, members in shard_sets(shards):
+        counted = [each for each in members if each[1].of is not None]
+        unnamed = _check_set(tally, subject, counted, siblings) if counted else 0
+        if unnamed:
+            found.append(Unnamed(subject, unnamed, counted[0][1].of or 0))
+    return found
+
+
+def _check_set(tally: Tally, subject: str, members: Sequence[_Member], siblings: Siblings) -> int:
+    shown = safe(subject, limit=_PATH)
+    counts = sorted({name.of or 0 for _, name in members})
+    if len(counts) > 1:
+        said = ", ".join(str(count) for count in counts)
+        message = f"files of the set `{shown}` disagree about its size: {said}"
+        files = [(shard, f"its name says {name.of} shards") for shard, name in members]
+        _add(tally, shd.SHD006, message, files, subject)
+        return 0
+    of = counts[0]
+    wrong = sorted({name.number for _, name in members if name.number >= of})
+    if wrong:
+        message = f"the set `{shown}` has {of} shards, and there is one of number {wrong[0]}"
+        last = f"the last number of the set is {of - 1}"
+        files = [(shard, last) for shard, name in members if name.number >= of]
+        _add(tally, shd.SHD006, message, files, subject)
+    numbers = Counter(name.number for _, name in members)
+    twice = sorted(number for number, files in numbers.items() if files > 1)
+    if twice:
+        message = f"the set `{shown}` has more than one shard of number {twice[0]}"
+        _add(tally, shd.SHD006, message, _later(members), subject)
+    missing = of - len(numbers) + len(wrong)
+    if missing <= 0:
+        return 0
+    unnamed = {n for n in siblings.numbers(*members[0]) if n < of} - numbers.keys()
+    numbers.update(unnamed)
+    missing -= len(unnamed)
+    if missing:
+        message = f"{of - missing} of {of} shards of `{shown}` are present"
+        _add_missing(tally, message, subject, members, numbers, missing, of)
+    return len(unnamed)
+
+
+def _later(members: Sequence[_Member]) -> list[tuple[Shard, str]]:
+    """The files whose number another file has before them."""
+    first: dict[int, Shard] = {}
+    later = []
+    for shard, name in members:
+        before = first.setdefault(name.number, shard)
+        if before is not shard:
+            other = before.name.rpartition("/")[2]
+            later.append((shard, f"`{safe(other)}` has the same number {name.number}"))
+    return later
+
+
+def _add_missing(
+    tally: Tally,
+    message: str,
+    subject: str,
+    members: Sequence[_Member],
+    numbers: Counter[int],
+    missing: int,
+    of: int,
+) -> None:
+    """A location for each of the first shards that are not there, under the name it would have."""
+    head, digits, end = _NUMBER.split(members[0][0].name, maxsplit=1)
+    absent = (number for number in range(of) if number not in numbers)
+    named = list(islice(absent, MAX_LOCATIONS))
+    for place, number in enumerate(named):
+        tally.add(
+            shd.SHD001,
+            message,
+            Location(
+                shard=f"{head}{number:0{len(digits)}d}{end}",
+                detail=f"number {number} of {of} is not there",
+                tensorflow=TensorflowOutcome.READS,
+            ),
+            subject=subject,
+            count=1 + (missing - len(named) if place == len(named) - 1 else 0),
+        )
+
+
+def _named(shard: Shard) -> ShardName | None:
+    return parse_shard_name(shard.path.rpartition("/")[2])
+
+
+def _add(
+    tally: Tally,
+    code: Code,
+    message: str,
+    files: Iterable[tuple[Shard, str | None]],
+    subject: str,
+    *,
+    split: str = "",
+) -> None:
+    for shard, detail in files:
+        where = Location(
+            split=shard.split or None,
+            shard=shard.name,
+            detail=detail,
+            tensorflow=TensorflowOutcome.READS,
+        )
+        tally.add(code, message, where, split=split, subject=subject)

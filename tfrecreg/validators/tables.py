@@ -1,0 +1,135 @@
+"""The records of a batch by their layouts, without reading each of them.
+
+Records of one source mostly have the same features in the same order. What validators want of them
+are single columns, and these are found with a few array operations for hundreds of records: see
+:mod:`tfrecreg.example.layout`. Whoever looks at a batch first makes the tables, and all others take
+the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from blake3 import blake3
+
+from tfrecreg.digests import DIGEST_BYTES
+from tfrecreg.example import Example, Kind, decode_or_none
+from tfrecreg.example.layout import Column, Slot, layout_of, read_columns
+from tfrecreg.records.batch import RecordBatch
+
+__all__ = ["Table", "Tables", "holds_bytes", "holds_integers", "tables_of"]
+
+Ints = npt.NDArray[np.int64]
+
+_TRIES = 6
+"""Records of a batch whose layout is tried on the others."""
+_WORTH_IT = 32
+"""Records from which on arrays are quicker than reading each."""
+
+
+class Table(NamedTuple):
+    """Records of a batch that have one layout: each of its features has a single value, but lists
+    of floats may have more, the same number in each record.
+    """
+
+    positions: Ints
+    """In the batch, rising."""
+    sample: Example
+    """One of them, read."""
+    columns: Mapping[str, tuple[Slot, Column]]
+    """By feature; a row a record."""
+
+
+class Tables:
+    """The records of a batch: tables, and the rest, which is read record by record.
+
+    Args:
+        batch: whose records are held.
+    """
+
+    def __init__(self, batch: RecordBatch) -> None:
+        self._batch = batch
+        self._read: dict[int, Example | None] = {}
+        self._digests: dict[tuple[int, str], list[bytes]] = {}
+        self.tables: list[Table] = []
+        self.rest: Sequence[int] = range(len(batch))
+        """Positions of the records that are in no table."""
+        self._divide()
+
+    def example(self, position: int) -> Example | None:
+        """The record at a position of the batch; None where it is no Example."""
+        if "examples" in self._batch.__dict__:
+            return self._batch.examples[position]  # somebody has read all of them
+        if position not in self._read:
+            self._read[position] = decode_or_none(self._batch.payload(position))
+        return self._read[position]
+
+    def examples(self) -> Iterator[tuple[int, Example | None]]:
+        """Position and record of those that are in no table."""
+        if len(self.rest) == len(self._batch):
+            yield from enumerate(self._batch.examples)
+            return
+        for position in self.rest:
+            yield position, self.example(position)
+
+    def values(self, table: Table, name: str) -> Iterator[bytes]:
+        """The values of a feature of bytes in a table, row by row."""
+        memory = self._batch.memory
+        _, column = table.columns[name]
+        for start, stop in zip(column.start.tolist(), column.stop.tolist(), strict=True):
+            yield memory[start:stop]
+
+    def digests(self, table: Table, name: str) -> list[bytes]:
+        """16 bytes of blake3 of each of these values, made once for all who ask."""
+        key = id(table), name
+        if key not in self._digests:
+            self._digests[key] = [
+                blake3(value).digest(DIGEST_BYTES) for value in self.values(table, name)
+            ]
+        return self._digests[key]
+
+    def _divide(self) -> None:
+        batch = self._batch
+        rows = np.arange(len(batch))
+        starts, lengths = np.asarray(batch.starts, np.int64), np.asarray(batch.lengths, np.int64)
+        apart: list[int] = []
+        for _ in range(_TRIES):
+            if len(rows) < _WORTH_IT:
+                break
+            sample = self.example(int(rows[0]))
+            layout = None if sample is None else layout_of(sample)
+            if sample is None or layout is None:
+                apart.append(int(rows[0]))
+                rows = rows[1:]
+                continue
+            found, columns = read_columns(layout, batch.memory, starts[rows], lengths[rows])
+            if not found.size:
+                break
+            named = {
+                slot.name: (slot, column) for slot, column in zip(layout, columns, strict=True)
+            }
+            self.tables.append(Table(rows[found], sample, named))
+            rows = np.delete(rows, found)
+        if self.tables:
+            self.rest = sorted((*apart, *rows.tolist()))
+
+
+def tables_of(batch: RecordBatch) -> Tables:
+    """The tables of a batch whose records are held; the same object whoever asks."""
+    known: Tables | None = batch.shared.get(tables_of)
+    if known is None:
+        known = batch.shared[tables_of] = Tables(batch)
+    return known
+
+
+def holds_bytes(table: Table, name: str) -> bool:
+    """Whether a table has a feature of that name, of bytes."""
+    return name in table.columns and table.columns[name][0].kind is Kind.BYTES
+
+
+def holds_integers(table: Table, name: str) -> bool:
+    """Whether a table has a feature of that name, of integers."""
+    return name in table.columns and table.columns[name][0].kind is Kind.INT64
