@@ -67,7 +67,11 @@ def codes_page() -> str:
         parts.append(f"## {family}: {_about(family)}")
         for code in codes:
             parts += [f"### {code.code} {code.rule}", f"{code.summary}. ({code.severity.value})"]
-            parts += [code.page.strip(), f"What to do: {code.hint}."]
+            parts.append(code.page.strip())
+            if code.tensorflow:
+                outcomes = " or ".join(outcome.value for outcome in code.tensorflow)
+                parts.append(f"TensorFlow: {outcomes}.")
+            parts.append(f"What to do: {code.hint}.")
     return "\n\n".join(parts) + "\n"
 
 

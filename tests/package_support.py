@@ -16,6 +16,8 @@ from pathlib import Path
 
 __all__ = [
     "CHECKOUT",
+    "COMPILERS",
+    "LIBRARY",
     "NEEDS",
     "Archives",
     "Done",
@@ -23,6 +25,7 @@ __all__ = [
     "NoNetworkError",
     "find_python",
     "fresh_environment",
+    "has_compiler",
     "imports_of",
     "make_archives",
     "make_wheel",
@@ -30,9 +33,16 @@ __all__ = [
     "plant_needy_plugin",
     "source_modules",
     "wheel_files",
+    "without_compiler",
 ]
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+
+COMPILERS = ("cc", "gcc", "clang")
+"""What the build hook looks for."""
+
+LIBRARY = "tfrecreg/records/libwalk.so.1"
+"""The compiled scanner."""
 
 _KEPT = ("PATH", "TMPDIR", "LANG", "TFRECREG_JOBS", "TF_CPP_MIN_LOG_LEVEL")
 
@@ -133,6 +143,23 @@ def wheel_files(wheel: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
+def has_compiler() -> bool:
+    """Whether wheels that are built here hold the compiled scanner."""
+    return any(shutil.which(each) for each in COMPILERS)
+
+
+def without_compiler(folder: Path) -> dict[str, str]:
+    """This process's environment where `PATH` is a new `folder` with everything but compilers."""
+    folder.mkdir()
+    for place in os.get_exec_path():
+        for tool in Path(place).glob("*"):
+            link = folder / tool.name
+            if tool.name not in COMPILERS and not link.is_symlink():
+                link.symlink_to(tool)
+    kept = {name: value for name, value in os.environ.items() if name not in ("CC", "CFLAGS")}
+    return {**kept, "PATH": str(folder)}
+
+
 def make_archives(folder: Path) -> Archives:
     """Build the sdist of the checkout, and the wheel from the sdist."""
     _build(folder)
@@ -141,18 +168,23 @@ def make_archives(folder: Path) -> Archives:
     return Archives(sdist, wheel)
 
 
-def make_wheel(folder: Path) -> Path:
-    """Build a wheel right from the checkout."""
-    _build(folder, "--wheel")
+def make_wheel(folder: Path, env: Mapping[str, str] | None = None) -> Path:
+    """Build a wheel right from the checkout.
+
+    Args:
+        folder: where to.
+        env: the environment to build in; None for that of this process.
+    """
+    _build(folder, "--wheel", env=env)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
 
-def _build(folder: Path, *options: str) -> None:
+def _build(folder: Path, *options: str, env: Mapping[str, str] | None = None) -> None:
     # Without isolation, which would fetch hatchling: the development environment has it.
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), *options]
     done = subprocess.run(
-        [*command, str(CHECKOUT)], cwd=folder, capture_output=True, text=True, check=False
+        [*command, str(CHECKOUT)], cwd=folder, env=env, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -190,9 +222,20 @@ class NoNetworkError(Exception):
 
 
 def fresh_environment(
-    folder: Path, python: str, *wanted: str, options: Sequence[str] = ()
+    folder: Path,
+    python: str,
+    *wanted: str,
+    options: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
 ) -> Interpreter:
     """A new virtual environment with `wanted` in it and nothing else.
+
+    Args:
+        folder: where it is made.
+        python: the interpreter to make it of.
+        wanted: requirements.
+        options: of the installer.
+        env: the environment to install in; None for that of this process.
 
     Raises:
         NoNetworkError: there is no `uv`, or the package index cannot be reached.
@@ -206,7 +249,7 @@ def fresh_environment(
     for command in ([uv, "venv", "--quiet", "--python", python, str(folder)], install):
         # HOME stays: what was downloaded once is in uv's cache.
         done = subprocess.run(
-            command, cwd=folder.parent, capture_output=True, text=True, check=False
+            command, cwd=folder.parent, env=env, capture_output=True, text=True, check=False
         )
         if "Failed to fetch" in done.stderr or "network was disabled" in done.stderr:
             raise NoNetworkError(done.stderr.strip().splitlines()[0])

@@ -3,11 +3,12 @@ from __future__ import annotations
 import tfrecreg.api
 
 NAMES = """
-Code Example Fault Feature Finding Item Kind Location Measure MissingExtraError Need Part
-PictureError PictureHeader RawDataError RawFile RecordBatch Remark Severity Shard Skipped Source
-SourceRecord Storage StreamEnd Tally Target UsageError Validator ValidatorRecord Visitor Written
-bundled_schema bytes_feature float_feature hookimpl int64_feature is_truncated normal_splits
-read_header safe sniff unset_feature
+Cacheable Code Conversion Decoder Example Fault Feature Finding Item JsonCodec Kind Location
+Measure MissingExtraError Need Part PictureError PictureHeader RawDataError RawFile RecordBatch
+Remark Severity Shard Skipped Source SourceRecord Storage StreamEnd Tally Target
+TensorflowOutcome Undecodable UsageError Validator ValidatorRecord Visitor Written
+bundled_schema bytes_feature float_feature hookimpl int64_feature is_truncated key_from
+normal_splits read_header require_pillow safe shared_decoder sniff unset_feature
 """
 
 

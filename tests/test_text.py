@@ -52,6 +52,9 @@ class TestSafe:
             ("\u3164\u115f\uffa0\u2800", "\\u3164\\u115f\\uffa0\\u2800"),
             ("a\ufe0f\u034f\U000e0100", "a\\ufe0f\\u034f\\U000e0100"),
             ("[/red] :skull: %0A", "[/red] :skull: %0A"),
+            ("::error::a", "\\x3a:error::a"),
+            ("  ::add-mask::a", "  \\x3a:add-mask::a"),
+            ("a::b ###[error]", "a::b #\\x23#[error]"),
         ],
     )
     def test_what_misleads_is_escaped_and_all_else_kept(self, text: str, shown: str) -> None:

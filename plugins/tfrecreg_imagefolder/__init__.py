@@ -12,7 +12,6 @@ nothing of the project but `tfrecreg.api`.
 - `listing`: all items of folders of classes, with their splits and labels
 - `flat`: the same for a flat folder
 - `shares`: splits by fractions, the same ones tomorrow and on any machine
-- `decoder`: decoding in a process with limits; `decoder_child` is that process
 
 The schema is `imagefolder.pbtxt` (in the repository it lies in `schemas/`).
 """

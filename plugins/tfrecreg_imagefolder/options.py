@@ -4,30 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from tfrecreg.api import UsageError, safe
+from tfrecreg.api import Conversion, UsageError, safe
 from tfrecreg_imagefolder.shares import Shares
 
-__all__ = ["Conversion", "ImageFolderOptions"]
+__all__ = ["ImageFolderOptions"]
 
 _RESIZE = re.compile(r"([1-9][0-9]{0,4})(?:x([1-9][0-9]{0,4}))?")
 _REENCODE = re.compile(r"png|jpeg:([1-9][0-9]?|100)")
-
-
-class Conversion(NamedTuple):
-    """How pictures are made anew."""
-
-    shorter: int
-    """Pixels that the shorter side may have at most; 0 for any."""
-    width: int
-    """Pixels; 0 for what comes of the rest."""
-    height: int
-    """Pixels; 0 for what comes of the rest."""
-    format: str
-    """``jpeg`` or ``png``."""
-    quality: int
-    """Of a JPEG, 1 to 100; 0 for PNG."""
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,18 @@ from tfrecreg.api import (
     Remark,
     Skipped,
     Storage,
+    Undecodable,
     Written,
     bundled_schema,
     bytes_feature,
     int64_feature,
     is_truncated,
     read_header,
+    require_pillow,
     safe,
+    shared_decoder,
     sniff,
 )
-from tfrecreg_imagefolder.decoder import Undecodable, require_pillow, shared_decoder
 from tfrecreg_imagefolder.flat import list_flat
 from tfrecreg_imagefolder.layout import few, find_folders
 from tfrecreg_imagefolder.listing import Listing, Place, list_folders

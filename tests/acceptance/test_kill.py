@@ -6,17 +6,14 @@ n-th call of a method of the storage, so nothing gets a chance to clean up.
 
 from __future__ import annotations
 
-import functools
-import os
 import random
 import shutil
-import signal
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kill_support import calls_of, in_child
 from tests_support import tree
 
 from tfrecreg.engines import Engine, LocalEngine
@@ -29,72 +26,6 @@ from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.registry import open_registry
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.storage import LocalStorage
-from tfrecreg.storage.writer import LocalWriter
-
-WATCHED = {
-    LocalStorage: (
-        *("stat", "list", "open", "read", "create", "put_if_absent", "rename_dir"),
-        *("replace_dir", "sync_dir", "link", "remove"),
-    ),
-    LocalWriter: ("write", "close"),
-}
-
-
-@contextmanager
-def killing(at: int) -> Iterator[Callable[[], int]]:
-    """Die at the call number `at` of the storage; half of the trials before it, half behind it."""
-    calls = 0
-    originals: list[tuple[type, str, Any]] = []
-
-    def watched(original: Any) -> Any:
-        @functools.wraps(original)
-        def call(*arguments: Any, **named: Any) -> Any:
-            nonlocal calls
-            calls += 1
-            mine = calls
-            if mine == at and at % 2:
-                os.kill(os.getpid(), signal.SIGKILL)
-            result = original(*arguments, **named)
-            if mine == at:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
-
-        return call
-
-    for kind, names in WATCHED.items():
-        for name in names:
-            originals.append((kind, name, kind.__dict__[name]))
-            setattr(kind, name, watched(kind.__dict__[name]))
-    try:
-        yield lambda: calls
-    finally:
-        for kind, name, original in originals:
-            setattr(kind, name, original)
-
-
-def in_child(work: Callable[[], object], at: int) -> bool:
-    """Run `work` in a forked child that dies at its call `at`; whether it lived to the end."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            with killing(at):
-                work()
-            code = 0
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(pid, 0)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL
-        return False
-    assert os.WEXITSTATUS(status) == 0
-    return True
-
-
-def calls_of(work: Callable[[], object]) -> int:
-    with killing(0) as count:
-        work()
-        return count()
 
 
 class Segmenting(LocalEngine):

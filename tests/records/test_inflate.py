@@ -6,12 +6,14 @@ import random
 import struct
 import tracemalloc
 import zlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tfrecreg.records.file import HashedFile
 from tfrecreg.records.inflate import GzipStream
+from tfrecreg.storage import LocalStorage
 
 TEXT = random.Random(3).randbytes(400) * 60
 

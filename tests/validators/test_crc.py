@@ -5,15 +5,18 @@ from __future__ import annotations
 import gzip
 import random
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from check_support import Digits, Document, document, framed, places
 from tests_support import flip
 
+from tfrecreg.codes import CORE_CODES
 from tfrecreg.findings import MAX_LOCATIONS
 from tfrecreg.records import frame_header
 
+READS = "reads without an error"
 PAYLOADS = [bytes([number]) * (20 + number) for number in range(30)]
 
 
@@ -239,6 +242,35 @@ class TestCRC006:
         found = crc(sound, packed)
         assert (found["status"], found["summary"]["records"]) == ("pass", 60)
 
+    def test_bare_files_of_one_set_are_to_be_compressed_alike(self, tmp_path: Path) -> None:
+        stream = framed(b"one", b"two")
+        for number in range(5):
+            data = stream if number == 3 else gzip.compress(stream)
+            (tmp_path / f"x-{number:05d}-of-00005.tfrecord").write_bytes(data)
+        found = crc(tmp_path)
+        finding = only_finding(found)
+        assert finding["code"] == "CRC006"
+        assert finding["at"]["shard"] == f"{tmp_path}/x-00003-of-00005.tfrecord"
+        assert finding["at"]["offset"] == 0
+        assert finding["at"]["tensorflow"] == "stops here"
+        assert finding["at"]["detail"] == (
+            "compression should be `gzip`, which 4 of the 5 shards of its set are, found `none`"
+        )
+        assert found["summary"]["records"] == 10
+
+    def test_other_sets_and_files_without_records_do_not_count(self, tmp_path: Path) -> None:
+        stream = framed(b"one", b"two")
+        files = {
+            "train-00000-of-00002": gzip.compress(stream),
+            "train-00001-of-00002": b"",
+            "test-00000-of-00001": stream,
+            "a.tfrecord": stream,
+            "b.tfrecord": gzip.compress(stream),
+        }
+        for name, data in files.items():
+            (tmp_path / name).write_bytes(data)
+        assert crc(tmp_path)["findings"] == []
+
 
 def build_gzip(digits: Digits) -> Path:
     """The same raw data as a second dataset, in gzip; its folder."""
@@ -276,6 +308,42 @@ class TestCRC007:
         sound.write_bytes(gzip.compress(data[:100]) + gzip.compress(data[100:]))
         found = crc(sound)
         assert (found["status"], found["summary"]["records"]) == ("pass", 30)
+
+    @pytest.mark.parametrize("zeros", [1, 512])
+    def test_zeros_behind_the_last_member(self, sound: Path, zeros: int) -> None:
+        """`gzip` passes over them; TensorFlow does not, as soon as there are two."""
+        sound.write_bytes(gzip.compress(sound.read_bytes()) + bytes(zeros))
+        found = crc(sound)
+        finding = only_finding(found)
+        assert finding["code"] == "CRC007"
+        assert "only zeros up to the end" in finding["at"]["detail"]
+        assert finding["at"]["tensorflow"] == ("stops here" if zeros > 1 else READS)
+        assert found["summary"]["records"] == 30
+
+
+class TestCRC009:
+    def test_an_empty_member_with_others_behind_it(self, sound: Path) -> None:
+        data = sound.read_bytes()
+        cut = places(data)[10][0]
+        begin = gzip.compress(data[:cut])
+        sound.write_bytes(begin + gzip.compress(b"") + gzip.compress(data[cut:]))
+        found = crc(sound)
+        finding = only_finding(found)
+        assert (finding["code"], finding["rule"]) == ("CRC009", "gzip-misread")
+        at = finding["at"]
+        assert (at["offset"], at["tensorflow"]) == (cut, READS)
+        size = sound.stat().st_size
+        end = len(begin) + 20
+        assert at["detail"] == (
+            f"gzip member at byte {len(begin)} of the file: it ends at byte {end}, and TensorFlow "
+            f"reads none of the {size - end} behind it"
+        )
+        assert found["summary"]["records"] == 30
+
+    def test_an_empty_member_at_the_end_is_sound(self, sound: Path) -> None:
+        """As `bgzip` ends every file."""
+        sound.write_bytes(gzip.compress(sound.read_bytes()) + gzip.compress(b""))
+        assert (crc(sound)["status"], crc(sound)["findings"]) == ("pass", [])
 
 
 class TestCRC008:
@@ -331,6 +399,31 @@ def test_any_damaged_byte_is_found_in_its_record_and_costs_no_other(digits: Digi
         assert finding["code"] == ("CRC001" if in_header else "CRC002"), at
         assert (finding["at"]["record"], finding["at"]["offset"]) == (number, spots[number][0])
         assert found["summary"]["records"] == len(spots) - 1
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "outcome"),
+    [
+        (lambda data: b"\x01" + data[1:], "CRC001", "stops here"),
+        (lambda data: data[:20] + b"?" + data[21:], "CRC002", "stops here"),
+        (lambda data: data[:-1], "CRC003", "stops here"),
+        (lambda data: data + bytes(11), "CRC004", "reads without an error"),
+        (lambda data: data + bytes(12), "CRC004", "stops here"),
+        (lambda data: data + frame_header(2**40) + b"data", "CRC005", "crashes"),
+        (lambda data: data + frame_header(2**32) + b"data", "CRC005", "stops here"),
+        (lambda data: gzip.compress(data)[:-1], "CRC007", "reads without an error"),
+        (lambda data: gzip.compress(data)[:-9] + bytes(9), "CRC007", "stops here"),
+        (lambda data: b"text text", "CRC008", "reads without an error"),
+        (lambda data: b"a longer text", "CRC008", "stops here"),
+    ],
+)
+def test_what_tensorflow_does_is_said_of_each_place(
+    sound: Path, change: Callable[[bytes], bytes], code: str, outcome: str
+) -> None:
+    sound.write_bytes(change(sound.read_bytes()))
+    finding = only_finding(crc(sound))
+    assert (finding["code"], finding["at"]["tensorflow"]) == (code, outcome)
+    assert outcome in [each.value for each in CORE_CODES[code].tensorflow]
 
 
 def test_checksums_are_those_of_the_format() -> None:

@@ -26,6 +26,9 @@ def one(found: Document, code: str) -> Document:
     return finding
 
 
+READS = "reads without an error"
+
+
 def shown(finding: Document) -> list[str]:
     return [each["shard"] for each in finding["locations"]]
 
@@ -60,6 +63,7 @@ class TestSHD001:
         assert finding["message"] == "the manifest lists it, and it is not there"
         assert finding["fingerprint"] == f"SHD001:digits:::{shard.name}"
         assert shown(finding) == [shard.name]
+        assert finding["locations"][0]["tensorflow"] == READS
         assert found["summary"]["shards"] == 3
 
     @pytest.mark.parametrize("name", ["labels.json", "ledger.jsonl"])
@@ -105,7 +109,23 @@ class TestSHD001:
         assert finding["message"] == f"3 of 6 shards of `{tmp_path}/x.tfrecord` are present"
         assert finding["fingerprint"] == f"SHD001::::{tmp_path}/x.tfrecord"
         assert finding["count"] == 3
-        assert finding["locations"][0]["detail"] == "the first that is missing is number 1"
+        assert finding["locations"] == [
+            {
+                "shard": f"{tmp_path}/x-{number:05d}-of-00006.tfrecord",
+                "detail": f"number {number} of 6 is not there",
+                "tensorflow": READS,
+            }
+            for number in (1, 2, 5)
+        ]
+
+    def test_of_many_missing_the_first_are_named(self, tmp_path: Path) -> None:
+        (tmp_path / "y-1-of-2-00001-of-900000000").write_bytes(framed(b"a"))
+        found = document([tmp_path], only=("manifest",))
+        finding = one(found, "SHD001")
+        assert finding["count"] == 899_999_999
+        assert shown(finding) == [
+            f"{tmp_path}/y-1-of-2-{number:05d}-of-900000000" for number in (0, *range(2, 21))
+        ]
 
     def test_the_last_of_a_bare_set_is_missing(self, digits: Digits) -> None:
         digits.path("test", 1).unlink()
@@ -139,7 +159,18 @@ class TestSHD002:
         assert f"expected {len(before)} bytes, blake3 " in finding["message"]
         assert f"found {len(before)} bytes, blake3 " in finding["message"]
         assert finding["fingerprint"] == f"SHD002:digits:train::{shard.name}"
-        assert finding["locations"] == [{"split": "train", "shard": shard.name}]
+        place = {"split": "train", "shard": shard.name, "tensorflow": READS}
+        assert finding["locations"] == [place]
+
+    def test_alone_it_says_what_tensorflow_does_at_the_first_damage(self, digits: Digits) -> None:
+        flip(digits.path("train", 0), 30)
+        shard = digits.path("train", 1)
+        shard.write_bytes(shard.read_bytes() + b"rest")
+        found = digits.check("manifest")
+        assert [each["locations"][0]["tensorflow"] for each in found["findings"]] == [
+            "stops here",
+            READS,
+        ]
 
     def test_a_shard_that_was_packed_again(self, digits: Digits) -> None:
         """The compression is a CRC finding, which says it better."""
@@ -237,7 +268,8 @@ class TestSHD003:
         assert codes(found) == ["SHD002", "SHD003", "SHD007"]
         empty = one(found, "SHD007")
         assert empty["fingerprint"] == f"SHD007:digits:test::{digits.path('test', 0).name}"
-        assert empty["locations"] == [{"split": "test", "shard": digits.path("test", 0).name}]
+        place = {"split": "test", "shard": digits.path("test", 0).name, "tensorflow": READS}
+        assert empty["locations"] == [place]
         assert one(found, "SHD003")["message"] == "expected 30 records, found 0"
 
     def test_records_that_were_appended(self, digits: Digits) -> None:
@@ -256,7 +288,7 @@ class TestSHD003:
         assert finding["message"] == "its name says 5 records, found 2"
         path = str(tmp_path / "train01-5.tfrec")
         assert finding["fingerprint"] == f"SHD003::train::{path}"
-        assert finding["locations"] == [{"split": "train", "shard": path}]
+        assert finding["locations"] == [{"split": "train", "shard": path, "tensorflow": READS}]
 
     def test_a_damaged_record_is_not_a_missing_one(self, tmp_path: Path) -> None:
         path = tmp_path / "train00-3.tfrec"
@@ -325,6 +357,9 @@ class TestSHD005:
         assert finding["rule"] == "unlisted-file"
         assert finding["fingerprint"] == f"SHD005:digits:::{name}"
         assert shown(finding) == [name]
+        # Only a shard beside the others is read with them.
+        outcome = finding["locations"][0].get("tensorflow")
+        assert outcome == (READS if name.startswith("digits-") else None)
 
     def test_an_empty_folder_is_no_file(self, digits: Digits) -> None:
         (digits.folder / "empty").mkdir()
@@ -369,6 +404,12 @@ class TestSHD006:
         message = f"files of the set `{tmp_path}/x.tfrecord` disagree about its size: 2, 3"
         assert finding["message"] == message
         assert finding["fingerprint"] == f"SHD006::::{tmp_path}/x.tfrecord"
+        assert finding["count"] == 2
+        assert [(each["shard"], each["detail"]) for each in finding["locations"]] == [
+            (f"{tmp_path}/x-00000-of-00002.tfrecord", "its name says 2 shards"),
+            (f"{tmp_path}/x-00001-of-00003.tfrecord", "its name says 3 shards"),
+        ]
+        assert {each["tensorflow"] for each in finding["locations"]} == {READS}
 
     def test_a_number_that_is_not_below_the_count(self, tmp_path: Path) -> None:
         names = [f"x-{number:05d}-of-00002" for number in (0, 1, 2)]
@@ -377,6 +418,9 @@ class TestSHD006:
         finding = one(found, "SHD006")
         message = f"the set `{tmp_path}/x` has 2 shards, and there is one of number 2"
         assert (finding["message"], finding["count"]) == (message, 1)
+        (at,) = finding["locations"]
+        assert at["shard"] == f"{tmp_path}/x-00002-of-00002"
+        assert at["detail"] == "the last number of the set is 1"
         assert finding["fingerprint"] == f"SHD006::::{tmp_path}/x"
 
     def test_what_is_missing_is_counted_beside_what_is_too_many(self, tmp_path: Path) -> None:
@@ -393,6 +437,9 @@ class TestSHD006:
         finding = one(found, "SHD006")
         message = f"the set `{tmp_path}/x` has more than one shard of number 1"
         assert (finding["message"], finding["count"]) == (message, 1)
+        (at,) = finding["locations"]
+        assert at["shard"] == f"{tmp_path}/x-1-of-2"
+        assert at["detail"] == "`x-00001-of-00002` has the same number 1"
         assert finding["fingerprint"] == f"SHD006::::{tmp_path}/x"
 
     def test_sets_of_different_names_do_not_contradict(self, tmp_path: Path) -> None:
@@ -422,7 +469,7 @@ class TestSHD007:
         finding = one(found, "SHD007")
         assert finding["severity"] == "warning"
         assert finding["fingerprint"] == f"SHD007::::{path}"
-        assert finding["locations"] == [{"shard": str(path)}]
+        assert finding["locations"] == [{"shard": str(path), "tensorflow": READS}]
         assert document([path], fail_on=FailOn.WARNING)["status"] == "fail"
 
     def test_an_empty_stream_in_gzip_has_no_records(self, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ GOOD = example()
 def test_the_validator_announces_itself() -> None:
     assert SchemaValidator.name == "schema"
     assert SchemaValidator.needs == Need.FRAMES | Need.EXAMPLES
-    assert [code.code for code in SchemaValidator.codes] == [f"SCH00{n}" for n in range(1, 8)]
+    assert [code.code for code in SchemaValidator.codes] == [f"SCH{n:03}" for n in range(1, 11)]
 
 
 def test_every_code_is_explained() -> None:
@@ -419,3 +419,100 @@ def test_an_option_of_the_wrong_type_is_an_error() -> None:
 def test_features_out_of_validation_may_be_anything() -> None:
     schema = 'feature { name: "x" type: INT lifecycle_stage: ALPHA presence { min_fraction: 1 } }'
     assert run([b"", {"x": bytes_feature(b"a")}], schema=schema)[0] == []
+
+
+def test_splits_may_be_of_environments_of_their_own() -> None:
+    shards = {shard("test"): [example(label=None)], shard("train"): [GOOD]}
+    options = {"environments": {"test": "SERVING"}}
+    assert run(shards, options=options)[0] == []
+    (finding,) = run(shards)[0]
+    assert finding.fingerprint == "SCH002:d:test:label:"
+    shards = {shard("test"): [GOOD], shard("train"): [example(label=None)]}
+    found = run(shards, options={"environment": "TRAINING", **options})[0]
+    assert [(each.fingerprint, each.message) for each in found] == [
+        ("SCH002:d:train:label:", "`label` should be in every example"),
+        (
+            "SCH005:d:test:label:",
+            "`label` is not in the environment `SERVING` of the schema",
+        ),
+    ]
+
+
+@pytest.mark.parametrize("given", [3, {"test": 3}, ["SERVING"]])
+def test_environments_of_splits_are_a_table_of_names(given: object) -> None:
+    with pytest.raises(ConfigError, match="expected a table of strings") as caught:
+        SchemaValidator().begin(target(), {"environments": given})
+    assert caught.value.hint
+
+
+def test_an_environment_of_a_split_has_to_exist() -> None:
+    with pytest.raises(SchemaError, match="has no environment `PROD`"):
+        SchemaValidator().begin(target(), {"environments": {"test": "PROD"}})
+
+
+DISTINCT = 'feature { name: "x" type: INT unique_constraints { min: 2 max: 3 } }'
+
+
+def ids(*values: int) -> list[Payload]:
+    return [{"x": int64_feature(value)} for value in values]
+
+
+def test_different_values_are_counted_over_a_split() -> None:
+    shards = {
+        shard("test"): ids(1, 1, 1),
+        shard("train", 0): ids(1, 2, 2),
+        shard("train", 1): ids(2, 3),
+    }
+    (finding,), _ = run(shards, schema=DISTINCT)
+    assert finding.code == "SCH008"
+    assert finding.message == "`x` should have from 2 to 3 different values in a split"
+    assert finding.fingerprint == "SCH008:d:test:x:"
+    assert finding.locations == (Location(split="test", feature="x", detail="found 1"),)
+    (finding,), _ = run({shard(number=0): ids(1, 2), shard(number=1): ids(3, 4)}, schema=DISTINCT)
+    assert finding.locations[0].detail == "found 4"
+
+
+def test_values_that_are_too_many_to_be_counted_are_said_to_be() -> None:
+    schema = DISTINCT.replace("min: 2 max: 3", "max: 1000000")
+    findings, measures = run([{"x": int64_feature(range(100_001))}], schema=schema)
+    assert findings == []
+    assert measures["schema.uncounted"].text == (
+        "more than 100,000 different values in `x`: `unique_constraints` not judged"
+    )
+    assert "schema.uncounted" not in run(ids(1, 2), schema=schema)[1]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "asks"),
+    [
+        ("min_examples_count: 5", "at least 5 examples"),
+        ("max_examples_count: 3", "at most 3 examples"),
+        ("min_examples_count: 1 max_examples_count: 2", "from 1 to 2 examples"),
+        ("min_examples_count: 7 max_examples_count: 7", "exactly 7 examples"),
+    ],
+)
+def test_examples_are_counted_over_all_splits(bounds: str, asks: str) -> None:
+    schema = f"dataset_constraints {{ {bounds} }}"
+    (finding,), _ = run({shard("test"): [b""], shard("train"): [b""] * 3}, schema=schema)
+    assert finding.code == "SCH010"
+    assert finding.message == f"there should be {asks}, found 4"
+    assert finding.fingerprint == "SCH010:d:::"
+    assert (finding.count, finding.locations) == (1, ())
+
+
+def test_sparse_features_have_findings_at_their_records_and_splits() -> None:
+    schema = """
+    feature { name: "i" type: INT } feature { name: "v" type: INT }
+    sparse_feature { name: "s" index_feature { name: "i" } value_feature { name: "v" }
+                     presence { min_count: 2 } }
+    """
+    whole: Payload = {"i": int64_feature(0), "v": int64_feature(5)}
+    findings, _ = run([whole, {"i": int64_feature(1)}, b"", b""], schema=schema)
+    assert [(each.code, each.message) for each in findings] == [
+        ("SCH009", "`s` should have `v` and `i` together")
+    ]
+    assert findings[0].locations[0].record == 1
+    findings, _ = run([whole, b""], schema=schema)
+    assert [(each.code, each.message) for each in findings] == [
+        ("SCH002", "`s` should be in at least 2 of the examples of a split")
+    ]

@@ -73,6 +73,13 @@ SAME: list[tuple[str, list[Example]]] = [
     ("type: FLOAT bool_domain {}", [{"x": F(0.5)}, {"x": F(1)}, {"x": F(0)}]),
     ("type: BYTES image_domain { max_image_byte_size: 4 }", [{"x": B(b"1234")}]),
     ("type: BYTES image_domain { max_image_byte_size: 3 }", [{"x": B(b"1234")}]),
+    ("type: BYTES unique_constraints { min: 2 max: 3 }", [{"x": B(b"a")}, {"x": B(b"b")}]),
+    ("type: BYTES unique_constraints { min: 2 max: 3 }", [{"x": B(b"a")}, {"x": B(b"a")}]),
+    ("type: BYTES unique_constraints { min: 1 max: 2 }", [{"x": B(list("abcb"))}]),
+    (
+        "type: INT int_domain { is_categorical: true } unique_constraints { min: 1 max: 1 }",
+        [{"x": N([1, 2])}],
+    ),
     (
         "type: BYTES string_domain { value: 'a' } distribution_constraints { min_domain_mass: .5 }",
         [{"x": B(b"a")}, {"x": B(b"b")}],
@@ -83,10 +90,30 @@ SAME: list[tuple[str, list[Example]]] = [
     ),
 ]
 
+SPARSE = """
+feature { name: "i" type: INT } feature { name: "v" type: FLOAT }
+sparse_feature { name: "s" index_feature { name: "i" } value_feature { name: "v" } %s }
+"""
+
+WHOLE: list[tuple[str, list[Example]]] = [
+    (SPARSE % "", [{"i": N([0, 1]), "v": F([1, 2])}]),
+    (SPARSE % "", [{"i": N([0, 1]), "v": F([1])}, {"i": N(0), "v": F(1)}]),
+    (SPARSE % "", [{"i": N([0, 1])}, {"i": N(0), "v": F(1)}]),
+    (SPARSE % "", [{"v": F([0, 1])}, {"i": N(0), "v": F(1)}]),
+    ('feature { name: "x" type: INT } dataset_constraints { min_examples_count: 2 }',
+     [{"x": N(1)}, {"x": N(1)}]),
+    ('feature { name: "x" type: INT } dataset_constraints { min_examples_count: 3 }',
+     [{"x": N(1)}, {"x": N(1)}]),
+]  # fmt: skip
+"""Whole schemas."""
+
 STRICTER: list[tuple[str, list[Example]]] = [
     # TFDV takes whole numbers with a bool domain for categories and does not look at their range.
     ("type: INT bool_domain {}", [{"x": N(2)}]),
 ]
+
+WHOLE_STRICTER = 'feature { name: "x" type: INT } dataset_constraints { max_examples_count: 1 }'
+"""TFDV has the field and does not look at it."""
 
 MILDER: list[tuple[str, list[Example]]] = [
     # To TFDV a shape says as well that the feature is in every example.
@@ -124,7 +151,8 @@ def theirs(tfdv: Any, schema: str, examples: list[Example]) -> bool:
     payloads = [encode(example) for example in examples]
     batch = coder.ExamplesToRecordBatchDecoder().DecodeBatch(payloads)
     seen = stats.generate_statistics_in_memory(batch, tfdv.StatsOptions(schema=message))
-    return bool(tfdv.validate_statistics(seen, message).anomaly_info)
+    anomalies = tfdv.validate_statistics(seen, message)
+    return bool(anomalies.anomaly_info) or anomalies.HasField("dataset_anomaly_info")
 
 
 def declared(body: str) -> str:
@@ -142,10 +170,22 @@ def test_both_object_or_neither_does(tfdv: Any) -> None:
     assert verdicts == {True, False}
 
 
+def test_both_object_to_what_is_said_of_more_than_a_feature(tfdv: Any) -> None:
+    differ = [
+        (schema, examples)
+        for schema, examples in WHOLE
+        if ours(schema, examples) != theirs(tfdv, schema, examples)
+    ]
+    assert differ == []
+
+
 def test_where_we_are_stricter_is_known(tfdv: Any) -> None:
     for body, examples in STRICTER:
         assert ours(declared(body), examples)
         assert not theirs(tfdv, declared(body), examples)
+    two: list[Example] = [{"x": N(1)}, {"x": N(1)}]
+    assert ours(WHOLE_STRICTER, two)
+    assert not theirs(tfdv, WHOLE_STRICTER, two)
 
 
 def test_where_we_are_milder_is_known(tfdv: Any) -> None:

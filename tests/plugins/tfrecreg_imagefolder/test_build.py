@@ -162,7 +162,7 @@ def test_what_cannot_be_read_so_is_exit_2_in_one_line(build, raw, options, said)
 def test_without_pillow_decoding_is_exit_3_with_the_command_that_helps(
     build, raw, monkeypatch
 ) -> None:
-    from tfrecreg_imagefolder import decoder
+    from tfrecreg.pictures import decoder
 
     raw.puts("cat/1.png")
     monkeypatch.setattr(decoder, "find_spec", lambda name: None)

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from tfrecreg.errors import UsageError
+from tfrecreg.pictures.decoder import Conversion
 from tfrecreg.sources import options_as_text, parse_options
-from tfrecreg_imagefolder.options import Conversion, ImageFolderOptions
+from tfrecreg_imagefolder.options import ImageFolderOptions
 
 
 def parse(*options: str) -> ImageFolderOptions:

@@ -11,8 +11,9 @@ import pytest
 from picture_support import bmp, gif, jpeg, png, webp
 
 from tfrecreg.errors import MissingExtraError, MissingFileError, RawDataError
+from tfrecreg.pictures import decoder
 from tfrecreg.sources import Item, Skipped
-from tfrecreg_imagefolder import decoder, source
+from tfrecreg_imagefolder import source
 
 MADE = {
     "jpeg": jpeg(30, 20),

@@ -11,6 +11,7 @@ from check_support import Digits, Document, document, framed
 from tests_support import flip
 
 from tfrecreg.errors import ConfigError, UsageError
+from tfrecreg.example import bytes_feature, encode
 from tfrecreg.gate import FailOn
 
 RECORDS = 260
@@ -218,14 +219,17 @@ class TestRaw:
         assert f"found {size}: {size / 100:.2f} of raw" in message(found)
         assert found["findings"][0]["fingerprint"] == "INF001::::"
 
-    def test_without_raw_data_it_says_why_it_did_not_look(self, tmp_path: Path) -> None:
+    def test_without_raw_data_it_says_where_the_bytes_are_and_judges_no_limit(
+        self, tmp_path: Path
+    ) -> None:
         shard = tmp_path / "x.tfrecord"
-        shard.write_bytes(framed(b"a"))
+        shard.write_bytes(framed(encode({"a": bytes_feature(bytes(10_000))})))
         found = document([shard], only=("inflation",))
-        assert (found["validators"], found["findings"], found["measures"]) == ([], [], {})
-        (skipped,) = found["skipped"]
-        assert skipped["validator"] == "inflation"
-        assert "--raw" in skipped["reason"]
+        assert (found["validators"], found["findings"]) == (["inflation"], [])
+        assert found["measures"] == {
+            "inflation.bytes": shard.stat().st_size,
+            "inflation.features": {"a": 10_006},
+        }
 
     def test_raw_data_that_decode_to_nothing_are_no_base(self, digits: Digits) -> None:
         folder = digits.root / "other"

@@ -15,10 +15,9 @@ import pytest
 from picture_support import chunk, jpeg, png
 
 from tfrecreg.errors import MissingExtraError
+from tfrecreg.pictures import decoder as module
 from tfrecreg.pictures import read_header
-from tfrecreg_imagefolder import decoder as module
-from tfrecreg_imagefolder.decoder import Decoder, Undecodable, shared_decoder
-from tfrecreg_imagefolder.options import Conversion
+from tfrecreg.pictures.decoder import Conversion, Decoder, Undecodable, shared_decoder
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
@@ -176,7 +175,7 @@ def test_it_ends_when_its_parent_does(tmp_path) -> None:
         "import os, sys; sys.path[:] = eval(sys.argv[1])\n"
         "from picture_support import png\n"
         "from tfrecreg.pictures import read_header\n"
-        "from tfrecreg_imagefolder.decoder import Decoder\n"
+        "from tfrecreg.pictures.decoder import Decoder\n"
         "decoder = Decoder(); decoder.verify(png(), read_header(png()))\n"
         "print(decoder._process.pid, flush=True); os._exit(0)"
     )

@@ -1,0 +1,285 @@
+"""The pipeline as people run it: git, DVC and the command line, from raw data to a release.
+
+One story a test, for each call of DVC takes a second or two.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import fromstring
+
+import pytest
+from tests_support import flip, tree
+
+from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.pipeline import pipeline
+from tfrecreg.registry import open_registry
+from tfrecreg.storage import LocalStorage
+
+pytestmark = pytest.mark.skipif(find_spec("dvc") is None, reason="the extra `dvc` is missing")
+
+CONFIG = """
+[datasets.mnist]
+source = "mnist"
+raw = "raw/mnist"
+shards = 2
+
+[datasets.more]
+source = "mnist"
+raw = "raw/more"
+
+[gates.default]
+limits.inflation = { ratio = 1.10, allowance = 512, base = "decoded" }
+"""
+
+ALL = [
+    f"{kind}-{name}" for name in ("mnist", "more") for kind in ("policy", "build", "check", "gate")
+]
+
+
+@dataclass
+class Shell:
+    """Somebody at a terminal in the registry, whose PATH has what is under test."""
+
+    root: Path
+    environment: dict[str, str]
+
+    def __call__(self, command: str, *, expect: int = 0) -> str:
+        done = subprocess.run(
+            shlex.split(command),
+            cwd=self.root,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == expect, f"{command}: {done.returncode}\n{done.stdout}"
+        return done.stdout
+
+    def repro(self, arguments: str = "", *, expect: int = 0) -> list[str]:
+        """The stages that `dvc repro` ran."""
+        said = self(f"dvc repro {arguments}", expect=expect)
+        return re.findall(r"^Running stage '([^']*)'", said, re.MULTILINE)
+
+    def document(self, command: str) -> Any:
+        return json.loads(self(command))
+
+    def edit(self, path: str, change: Callable[[str], str]) -> None:
+        file = self.root / path
+        file.write_text(change(file.read_text("utf-8")), "utf-8")
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    root, home, bin_ = tmp_path / "registry-root", tmp_path / "home", tmp_path / "bin"
+    for folder in (root, home, bin_):
+        folder.mkdir()
+    for module in ("tfrecreg", "dvc"):
+        program = bin_ / module
+        program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m {module} "$@"\n')
+        program.chmod(0o755)
+    checkout = Path(__file__).parents[2]
+    people = {
+        f"GIT_{who}_{what}": value
+        for who in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", "ada"), ("EMAIL", "ada@example.org"))
+    }
+    environment = {
+        "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": f"{checkout}{os.pathsep}{checkout / 'plugins'}",
+        "HOME": str(home),
+        "NO_COLOR": "1",
+        "TFRECREG_JOBS": "1",
+        "DVC_NO_ANALYTICS": "1",
+        "DVC_SITE_CACHE_DIR": str(tmp_path / "site"),
+        **people,
+    }
+    shell = Shell(root, environment)
+    shell("git init --quiet")
+    shell("tfrecreg init")
+    write_digits(LocalStorage(root / "raw/mnist"), train=60, test=20, seed=1)
+    write_digits(LocalStorage(root / "raw/more"), train=30, test=10, seed=2)
+    (root / ".gitignore").write_text("/raw/\n")
+    shell.edit("tfrecreg.toml", lambda text: text + CONFIG)
+    return shell
+
+
+def test_only_what_depends_on_a_change_runs_again(shell: Shell) -> None:
+    root = shell.root
+    strangers = "# ours\nstages:\n  train:\n    cmd: echo trained\n    deps:\n    - data/mnist\n"
+    (root / "dvc.yaml").write_text(strangers)
+    assert "dvc.yaml is out of date" in shell("tfrecreg pipeline --check", expect=1)
+    assert (root / "dvc.yaml").read_text() == strangers
+    said = shell("tfrecreg pipeline")
+    assert "added: policy-mnist, build-mnist, check-mnist, gate-mnist, policy-more" in said
+    assert (root / "dvc.yaml").read_text().startswith(strangers)
+    shell("tfrecreg pipeline --check")
+    assert sorted(shell.repro()) == sorted([*ALL, "train"])
+    assert shell.repro() == []
+    before = tree(root / "data/mnist")
+    shell("git add .")
+    shell("git commit --quiet -m built")
+
+    # One raw file.
+    write_digits(LocalStorage(root / "raw/more"), train=31, test=10, seed=2)
+    assert shell.repro() == ["build-more", "check-more", "gate-more"]
+    found = shell.document("dvc metrics diff --json")["reports/more/metrics.json"]
+    assert found["records"]["diff"] == found["splits.train"]["diff"] == 1
+    assert found["records"]["new"] == 41
+
+    # The schema.
+    shell.edit("schemas/mnist.pbtxt", lambda text: text + "# reviewed\n")
+    assert shell.repro() == ["build-mnist", "train", "check-mnist", "gate-mnist"]
+
+    # A gate that was not there before, and then a comment.
+    shell.edit("tfrecreg.toml", lambda text: text + '\n[gates.more]\nseverity.ANN005 = "info"\n')
+    assert shell.repro() == ["policy-mnist", "policy-more", "gate-more"]
+    shell.edit("tfrecreg.toml", lambda text: text + "limits.inflation.ratio = 1.2\n")
+    assert shell.repro() == ["policy-mnist", "policy-more", "check-more", "gate-more"]
+    shell.edit("tfrecreg.toml", lambda text: text + "# a comment\n")
+    assert shell.repro() == ["policy-mnist", "policy-more"]
+
+    # A release takes the hash that the stage noted; the next build makes the same bytes.
+    assert "Release mnist@1.0.0" in shell("tfrecreg release mnist --version 1.0.0")
+    assert not (root / "data/mnist.dvc").exists()
+    lock = (root / "dvc.lock").read_text()
+    manifest = json.loads((root / "registry/mnist/1.0.0/manifest.json").read_text())
+    assert f"md5: {manifest['release']['dvc']}" in lock
+    built = tree(root / "data/mnist")
+    assert shell.repro() == ["build-mnist", "check-mnist"]
+    assert tree(root / "data/mnist") == built != before
+    shell("git add .")
+    shell("git commit --quiet -m 'Release mnist@1.0.0'")
+    assert shell.repro() == []
+
+    # What DVC shows.
+    shown = shell.document("dvc metrics show --json")[""]["data"]
+    numbers = shown["reports/mnist/metrics.json"]["data"]
+    assert numbers["records"] == 80
+    assert numbers["findings"] == {"error": 0, "warning": 0, "info": 0}
+    assert numbers["inflation"]["ratio_decoded"] > 0
+    plots = shell.document("dvc plots show --json")
+    splits = plots["data"]["reports/mnist/plots/splits.csv"][0]["content"]["data"]["values"]
+    assert [(each["split"], each["records"]) for each in splits] == [
+        ("test", "20"),
+        ("train", "60"),
+    ]
+    assert not plots.get("errors")
+
+    # A dataset that is gone takes its stages with it.
+    table = CONFIG[CONFIG.index("[datasets.more]") : CONFIG.index("[gates.default]")]
+    shell.edit("tfrecreg.toml", lambda text: text.replace(table, ""))
+    assert "removed: policy-more, build-more, check-more, gate-more" in shell("tfrecreg pipeline")
+    assert sorted(shell.repro()) == ["policy-mnist"]
+
+
+def test_damage_stops_it_and_every_format_names_it(shell: Shell) -> None:
+    root = shell.root
+    shell("tfrecreg pipeline mnist")
+    shell.repro()
+    name = "mnist-train.tfrecord-00001-of-00002"
+    shard = root / "data/mnist" / name
+    shard.chmod(0o644)
+    flip(shard, shard.stat().st_size // 2)
+
+    # What is released is what the stage made: not this.
+    said = shell("tfrecreg release mnist --version 1.0.0", expect=1)
+    assert "the gate does not pass, nothing was released" in said
+
+    said = shell("dvc repro --single-item check-mnist gate-mnist", expect=255)
+    assert re.findall(r"Running stage '([^']*)'", said) == ["check-mnist", "gate-mnist"]
+    assert "error CRC002 data-checksum" in said
+    # The stage that measured is done, and what it found is there.
+    report = json.loads((root / "reports/mnist/check.json").read_text())
+    assert (report["status"], report["judged"]) == ("pass", False)
+    (finding,) = report["findings"]
+    place = finding["locations"][0]
+    assert (finding["code"], place["shard"]) == ("CRC002", name)
+    record = f"{name}, record {place['record']}, offset {place['offset']}"
+
+    gate = "tfrecreg gate mnist --report reports/mnist/check.json"
+    assert record in shell(gate, expect=1)
+    judged = json.loads(shell(f"{gate} --json", expect=1))
+    assert judged["findings"] == report["findings"]
+    assert (judged["status"], judged["fail_on"], judged["judged"]) == ("fail", "error", True)
+    (failure,) = fromstring(shell(f"{gate} --format junit", expect=1)).iter("failure")
+    assert failure.get("type") == "CRC002"
+    assert record in (failure.text or "")
+    (result,) = json.loads(shell(f"{gate} --format sarif", expect=1))["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == ("CRC002", "error")
+    where = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert where == f"data/mnist/{name}"
+    shell.environment["GITHUB_STEP_SUMMARY"] = str(root / "summary.md")
+    command = shell(f"{gate} --format github", expect=1).splitlines()[0]
+    assert command.startswith(
+        f"::error file=data/mnist/{name},title=CRC002 data-checksum%3A mnist::"
+    )
+    assert record in command
+    page = shell(f"{gate} --format markdown", expect=1)
+    assert "### `mnist`: fail" in page
+    assert f"`{record}" in page
+    assert (root / "summary.md").read_text() == page
+
+    # The whole pipeline makes it good: the build is not what its stage made.
+    # What is measured then is what the gate has passed before.
+    assert shell.repro() == ["build-mnist", "check-mnist"]
+    said = shell(gate)
+    assert said.splitlines()[-1].startswith("pass: 0 errors")
+
+
+def test_a_verdict_is_of_today_and_of_what_is_there(shell: Shell) -> None:
+    root = shell.root
+    shell("tfrecreg pipeline mnist")
+    shell.edit(
+        "tfrecreg.toml",
+        lambda text: (
+            f'{text}\n[[waivers]]\ncode = "IMG*"\nowner = "ada"\nreason = "known"\n'
+            "expires = 2021-01-31\n"
+        ),
+    )
+    # On a day on which the waiver held; then today.
+    pipeline(open_registry(root), ["mnist"], today=date(2021, 1, 1))
+    assert " --until 2021-01-31\n" in (root / "dvc.yaml").read_text()
+    shell.repro()
+    assert shell.repro() == []
+    assert "to be updated: policy-mnist" in shell("tfrecreg pipeline --check mnist", expect=1)
+    assert "updated: policy-mnist" in shell("tfrecreg pipeline mnist")
+    shell("tfrecreg pipeline --check mnist")
+    assert shell.repro() == ["policy-mnist", "gate-mnist"]
+
+    # A report about another build is not judged.
+    write_digits(LocalStorage(root / "raw/mnist"), train=61, test=20, seed=1)
+    shell("tfrecreg build mnist")
+    said = shell("tfrecreg gate mnist --report reports/mnist/check.json", expect=2)
+    assert "is about another state of `mnist`: expected digest" in said
+    assert "hint: tfrecreg check mnist --fail-on never --format json --output" in said
+    # Nor is a build released that is not what its stage made.
+    said = shell("tfrecreg release mnist --version 1.0.0", expect=2)
+    assert "`data/mnist` is not what `dvc.lock` says that the stage `build-mnist` made" in said
+    assert "hint: dvc repro build-mnist; or, to keep what is there: dvc commit build-mnist" in said
+    shell("dvc commit --force build-mnist")
+    shell("tfrecreg release mnist --version 1.0.0")
+
+
+def test_what_dvc_tracks_without_a_stage_is_not_taken_over(shell: Shell) -> None:
+    shell("tfrecreg build mnist --release 1.0.0")
+    said = shell("tfrecreg pipeline mnist", expect=2)
+    assert "`data/mnist.dvc` has DVC track `data/mnist` already" in said
+    assert not (shell.root / "dvc.yaml").exists()
+    shell("dvc remove data/mnist.dvc")
+    shell("tfrecreg pipeline mnist")
+    before = tree(shell.root / "data/mnist")
+    assert shell.repro() == ["policy-mnist", "build-mnist", "check-mnist", "gate-mnist"]
+    assert tree(shell.root / "data/mnist") == before

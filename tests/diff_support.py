@@ -1,0 +1,194 @@
+"""Builds and releases of a few records each, made by hand, to be compared.
+
+On sys.path by `pythonpath` in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from blake3 import blake3
+from registry_support import write
+
+from tfrecreg.digests import ContentHasher, record_digest
+from tfrecreg.example import Example, bytes_feature, canonical, encode, int64_feature
+from tfrecreg.index import IndexBuilder
+from tfrecreg.manifest import (
+    FORMAT_VERSION,
+    MANIFEST_NAME,
+    Change,
+    FileEntry,
+    Manifest,
+    Parent,
+    RawTotals,
+    Release,
+    SchemaEntry,
+    ShardEntry,
+    SourceEntry,
+    SplitEntry,
+    render_manifest,
+    seal,
+)
+from tfrecreg.operations.diff import Side, side_of
+from tfrecreg.records import frame
+from tfrecreg.registry import layout, open_registry, resolve
+
+SCHEMA = """\
+feature {
+  name: "image/encoded" type: BYTES
+  image_domain {}
+}
+feature { name: "label" type: INT }
+"""
+
+Shard = Mapping[str, "Example | bytes"]
+"""Key to record, in order; bytes are a payload as it is."""
+Splits = Mapping[str, Sequence[Shard]]
+
+
+def example(number: int, **more: Any) -> Example:
+    """A record like no other: a picture of its own, and a label."""
+    features = {
+        "image/encoded": bytes_feature(b"picture %d" % number),
+        "label": int64_feature(number % 3),
+    }
+    return {**features, **more}
+
+
+def put_build(
+    root: Path,
+    splits: Splits,
+    *,
+    name: str = "d",
+    schema: str = SCHEMA,
+    labels: Mapping[str, Sequence[str]] | None = None,
+    compressed: bool = False,
+) -> Manifest:
+    """A build at `data/<name>` in the place of what is there."""
+    folder = root / layout.build_folder(name)
+    shutil.rmtree(folder, ignore_errors=True)
+    write(root / "tfrecreg.toml", "")
+    write(root / layout.schema_path(name), schema)
+    shards: list[ShardEntry] = []
+    files: list[FileEntry] = []
+    entries: list[SplitEntry] = []
+    everything = ContentHasher()
+    features: dict[str, int] = {}
+    for split in sorted(splits):
+        alone = ContentHasher()
+        alone.add(split, b"")
+        records = size = 0
+        for number, shard in enumerate(splits[split]):
+            path = f"{name}-{split}.tfrecord-{number:05d}-of-{len(splits[split]):05d}"
+            payloads = {
+                key: each if isinstance(each, bytes) else encode(each)
+                for key, each in shard.items()
+            }
+            stream = b"".join(
+                head + payload + foot
+                for payload in payloads.values()
+                for head, foot in [frame(payload)]
+            )
+            data = gzip.compress(stream, mtime=0) if compressed else stream
+            index = IndexBuilder()
+            for key, payload in payloads.items():
+                digest = record_digest(canonical(payload))
+                index.add(digest, len(payload), key)
+                alone.add(split, digest)
+                everything.add(split, digest)
+            for each in shard.values():
+                for feature, value in {} if isinstance(each, bytes) else each.items():
+                    features[feature] = features.get(feature, 0) + value.wire_bytes
+            rendered = index.render([(0, 0)] if compressed else [])
+            write(folder / path, data)
+            write(folder / f"index/{path}.index", rendered)
+            files.append(_entry(f"index/{path}.index", rendered))
+            shards.append(
+                ShardEntry(
+                    path=path,
+                    bytes=len(data),
+                    blake3=blake3(data).hexdigest(),
+                    sha256="",
+                    split=split,
+                    records=len(shard),
+                    payload_bytes=sum(map(len, payloads.values())),
+                    stream_blake3=blake3(stream).hexdigest(),
+                    index=f"index/{path}.index",
+                )
+            )
+            records += len(shard)
+            size += shards[-1].payload_bytes
+        entries.append(
+            SplitEntry(name=split, records=records, payload_bytes=size, content=alone.hexdigest())
+        )
+    made = seal(
+        Manifest(
+            format_version=FORMAT_VERSION,
+            dataset=name,
+            content=everything.hexdigest(),
+            splits=entries,
+            shards=shards,
+            files=sorted(files, key=lambda each: each.path),
+            raw=RawTotals(files=0, stored=0, decoded=0),
+            ledger={},
+            features=features,
+            labels={feature: list(names) for feature, names in (labels or {}).items()},
+            source=SourceEntry(name="", distribution="", version=""),
+            schema=SchemaEntry(blake3=blake3(schema.encode()).hexdigest(), bytes=len(schema)),
+            compression="gzip" if compressed else "none",
+            codecs={},
+        )
+    )
+    write(folder / MANIFEST_NAME, render_manifest(made))
+    return made
+
+
+def _entry(path: str, data: bytes) -> FileEntry:
+    return FileEntry(path=path, bytes=len(data), blake3=blake3(data).hexdigest(), sha256="")
+
+
+def put_release(
+    root: Path,
+    version: str,
+    *,
+    name: str = "d",
+    parent: Manifest | None = None,
+    level: str = "major",
+    keep_bytes: bool = True,
+    keep_indexes: bool = True,
+) -> Manifest:
+    """The build as a release; its bytes are in `versions/` too, unless they are to be gone."""
+    folder = root / layout.build_folder(name)
+    registry = open_registry(root)
+    build = registry.build_manifest(name)
+    assert build is not None
+    before = None
+    if parent is not None and parent.release is not None:
+        before = Parent(version=parent.release.version, digest=parent.digest)
+    change = Change(level=level if before is not None else "initial")  # type: ignore[arg-type]
+    made = seal(
+        replace(
+            build,
+            release=Release(version=version, build=build.digest, parent=before, change=change),
+        )
+    )
+    home = root / f"registry/{name}/{version}"
+    write(home / MANIFEST_NAME, render_manifest(made))
+    schema = (root / layout.schema_path(name)).read_bytes()
+    write(home / layout.SCHEMA_NAME, schema)
+    if keep_bytes:
+        shutil.copytree(folder, root / f"versions/{name}/{version}")
+    if keep_indexes:
+        for entry in build.files:
+            write(root / layout.cached_index(entry.blake3), (folder / entry.path).read_bytes())
+    return made
+
+
+def side(root: Path, reference: str) -> Side:
+    """One of two to compare."""
+    return side_of(resolve(open_registry(root), reference))

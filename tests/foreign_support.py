@@ -1,0 +1,93 @@
+"""TFRecords as other tools write them: their names, and payloads that are no Examples.
+
+On sys.path by `pythonpath` in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from check_support import framed
+
+from tfrecreg.example import Example, Feature, bytes_feature, encode, float_feature, int64_feature
+from tfrecreg.example.payload import fields
+from tfrecreg.example.varint import varint
+
+__all__ = ["event", "example", "field", "put", "sequence", "summary", "write_set"]
+
+
+def field(number: int, data: bytes) -> bytes:
+    """A field of a protobuf message that holds bytes."""
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def example(number: int, **more: Feature) -> bytes:
+    """A record such as another tool would make: a name, a label, some numbers."""
+    features: dict[str, Feature] = {
+        "name": bytes_feature(f"item-{number:04d}".encode()),
+        "label": int64_feature(number % 3),
+        "numbers": float_feature([number, number / 2]),
+        **more,
+    }
+    return encode(features)
+
+
+def _message(feature: Feature) -> bytes:
+    """A `Feature`, taken out of an Example that holds nothing else."""
+    payload = encode({"": feature})
+    start, end = 0, len(payload)
+    for number in (1, 1, 2):
+        start, end = next(
+            (first, last)
+            for (found, _), first, last in fields(payload, start, end, 100)
+            if found == number
+        )
+    return payload[start:end]
+
+
+def sequence(context: Example, lists: Mapping[str, Iterable[Feature]]) -> bytes:
+    """A SequenceExample."""
+    entries = b"".join(
+        field(1, field(1, name.encode()) + field(2, b"".join(field(1, _message(s)) for s in steps)))
+        for name, steps in lists.items()
+    )
+    return encode(context) + field(2, entries)
+
+
+def summary(**values: float) -> bytes:
+    """A `Summary` of simple values, as a field of an event."""
+    return field(
+        5,
+        b"".join(
+            field(1, field(1, tag.encode()) + b"\x15" + struct.pack("<f", value))
+            for tag, value in values.items()
+        ),
+    )
+
+
+def event(seconds: float, what: bytes | None = None, step: int = 0) -> bytes:
+    """A TensorBoard event; the first of a log where nothing is said of what happened."""
+    head = b"\x09" + struct.pack("<d", seconds) + (b"\x10" + varint(step) if step else b"")
+    return head + (field(3, b"brain.Event:2") if what is None else what)
+
+
+def put(path: Path, *payloads: bytes, packed: bool = False) -> Path:
+    """A TFRecord file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = framed(*payloads)
+    path.write_bytes(gzip.compress(data, mtime=0) if packed else data)
+    return path
+
+
+def write_set(folder: Path, split: str, count: int, of: int, *, first: int = 0) -> list[Path]:
+    """``train-00000-of-00002.tfrecord`` and so on, with so many Examples in all."""
+    return [
+        put(
+            folder / f"{split}-{number:05d}-of-{of:05d}.tfrecord",
+            *(example(first + each) for each in range(number, count, of)),
+        )
+        for number in range(of)
+    ]

@@ -1,0 +1,89 @@
+"""Files in memory, and a reader's whole account of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from tfrecreg.records import Fault, RecordBatch, StreamEnd, scan
+
+__all__ = ["MemoryReader", "MemoryStorage", "Seen", "see"]
+
+
+class MemoryReader:
+    """The bytes of a file, and the most that anybody asked of it at once."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.size = len(data)
+        self.most = 0
+        self.closed = False
+
+    def read_at(self, start: int, length: int) -> bytes:
+        self.most = max(self.most, length)
+        return self.data[start : start + length]
+
+    def close(self) -> None:
+        self.closed = True
+
+    def __enter__(self) -> MemoryReader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class MemoryStorage:
+    """As much of a storage as reading takes: every path is the same file."""
+
+    def __init__(self, reader: MemoryReader) -> None:
+        self.reader = reader
+
+    def open(self, path: str) -> MemoryReader:
+        return self.reader
+
+
+@dataclass
+class Seen:
+    """What a scan said of a file."""
+
+    records: list[tuple[int, int, bytes | None]]
+    """Number, offset and payload (None where it was too large to be held)."""
+    faults: list[Fault]
+    end: StreamEnd
+    most_read: int
+
+    @property
+    def codes(self) -> list[str]:
+        return [fault.code for fault in self.faults]
+
+
+def see(data: bytes | bytearray | MemoryReader, **options: Any) -> Seen:
+    """Scan bytes and collect everything; exactly one StreamEnd comes, and comes last."""
+    reader = data if isinstance(data, MemoryReader) else MemoryReader(bytes(data))
+    records: list[tuple[int, int, bytes | None]] = []
+    faults: list[Fault] = []
+    end: StreamEnd | None = None
+    for event in scan(MemoryStorage(reader), "x", **options):  # type: ignore[arg-type]
+        assert end is None, "something came behind the end"
+        if isinstance(event, RecordBatch):
+            assert len(event) > 0
+            payloads = list(event.payloads()) if event.whole else [None]
+            lengths = [event.lengths[0] if each is None else len(each) for each in payloads]
+            assert lengths == list(event.lengths)
+            numbers = range(event.first, event.first + len(event))
+            records += zip(numbers, event.offsets, payloads, strict=True)
+        elif isinstance(event, Fault):
+            faults.append(event)
+        else:
+            end = event
+    assert end is not None
+    assert end.records == len(records)
+    assert reader.closed
+    return Seen(records, faults, end, reader.most)

@@ -1,0 +1,22 @@
+"""Examples written as a shard, for tests that say what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from tfrecreg.digests import record_digest
+from tfrecreg.example import Feature, encode
+from tfrecreg.records import ShardWriter
+from tfrecreg.storage import LocalStorage
+
+__all__ = ["write_examples"]
+
+
+def write_examples(path: Path, examples: Iterable[dict[str, Feature]]) -> Path:
+    """Write a plain shard, and return its path."""
+    with ShardWriter(LocalStorage(path.parent), path.name) as writer:
+        for number, example in enumerate(examples):
+            payload = encode(example)
+            writer.write(payload, digest=record_digest(payload), key=str(number))
+    return path

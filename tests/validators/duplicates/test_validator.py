@@ -1,0 +1,457 @@
+"""DUP001, DUP002 and DUP004: planted, counted, and nothing else found."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from check_support import Digits, Document, document, framed
+from picture_support import jpeg, png
+
+from tfrecreg.engines import LocalEngine
+from tfrecreg.errors import ConfigError
+from tfrecreg.example import Feature, bytes_feature, encode, float_feature, int64_feature
+from tfrecreg.operations.check import CheckOptions, check, files_target
+from tfrecreg.operations.init import init
+from tfrecreg.pictures import decoder
+from tfrecreg.records import RecordBatch, frame
+from tfrecreg.scan import run_scan
+from tfrecreg.storage import LocalStorage
+from tfrecreg.validators.duplicates import DuplicatesValidator
+
+
+def picture(number: int) -> bytes:
+    return png(4, 3, seed=number % 200) + number.to_bytes(4, "big")
+
+
+def record(data: bytes, label: int = 0, **more: Feature) -> bytes:
+    features = {"image/encoded": bytes_feature(data), "image/class/label": int64_feature(label)}
+    return encode({**features, **{f"more/{name}": value for name, value in more.items()}})
+
+
+def write(folder: Path, split: str, payloads: Sequence[bytes], shards: int = 1) -> list[Path]:
+    """The records of a split, dealt to its shards."""
+    paths = []
+    for number in range(shards):
+        path = folder / f"x-{split}.tfrecord-{number:05d}-of-{shards:05d}"
+        path.write_bytes(framed(*payloads[number::shards]))
+        paths.append(path)
+    return paths
+
+
+def look(folder: Path, **options: Any) -> Document:
+    """Check all that lies in a folder, under options of the validator."""
+    if options:
+        init(folder / "registry", with_dvc=False)
+        values = ", ".join(
+            f"{name} = {str(value).lower() if isinstance(value, bool) else repr(value)}"
+            for name, value in options.items()
+        )
+        with (folder / "registry/tfrecreg.toml").open("a", encoding="utf-8") as config:
+            config.write(f"\n[gates.default]\nlimits.duplicates = {{ {values} }}\n")
+    paths = sorted(path for path in folder.iterdir() if path.is_file())
+    return document(paths, folder / "registry" if options else None, only=("duplicates",))
+
+
+def codes(found: Document) -> list[tuple[str, str, int]]:
+    """Code, fingerprint's split and subject, and count of each finding."""
+    assert found["errors"] == []
+    return sorted(
+        (each["code"], each["fingerprint"].partition(":")[2].strip(":"), each["count"])
+        for each in found["findings"]
+    )
+
+
+def test_what_was_planted_is_counted_exactly(tmp_path: Path) -> None:
+    """The numbers of Fashion-MNIST: 43 too many in train, 1 in test, 10 in both."""
+    dice = random.Random(7)
+    train = [record(picture(number), number % 10) for number in range(1500)]
+    test = [record(picture(number), number % 10) for number in range(2000, 2400)]
+    # Another label, and so another record: the pictures are what is compared.
+    train += [record(picture(dice.randrange(500)), 11) for _ in range(40)]
+    train += [record(picture(900), 11)] * 3
+    test += [record(picture(2100), 3)]
+    test += [record(picture(number), 12) for number in range(1000, 1010)]
+    dice.shuffle(train)
+    dice.shuffle(test)
+    write(tmp_path, "train", train, shards=3)
+    write(tmp_path, "test", test, shards=2)
+    found = look(tmp_path)
+    assert codes(found) == [
+        ("DUP001", "test", 1),
+        ("DUP001", "train", 43),
+        ("DUP002", "test::train", 10),
+    ]
+    assert found["status"] == "fail"
+    assert found["measures"] == {
+        "duplicates.compared": 1543 + 411,
+        "duplicates.extra": 44,
+        "duplicates.common": 10,
+    }
+    by_code = {each["code"]: each for each in found["findings"]}
+    assert by_code["DUP002"]["message"] == ("a record of `test` has the picture of one of `train`")
+    assert (by_code["DUP001"]["severity"], by_code["DUP002"]["severity"]) == ("warning", "error")
+    assert len(by_code["DUP002"]["locations"]) == 10
+    assert {place["split"] for place in by_code["DUP002"]["locations"]} == {"test"}
+
+
+def test_the_first_20_pairs_are_named_with_place_and_key(digits: Digits) -> None:
+    """A release of digits whose test split was built from some of its train pictures."""
+    from tfrecreg.operations.builds import BuildRequest, build
+    from tfrecreg.registry import open_registry
+
+    raw = digits.root / "pictures"
+    for number in range(60):
+        for split, name in (("train", number), ("test", number + 30)):
+            path = raw / split / "cat" / f"{name:03}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(png(9, 7, seed=name))
+    request = BuildRequest(name="pets", source="imagefolder", raw=str(raw))
+    build(open_registry(digits.root), request)
+    found = digits.check("duplicates", target="pets")
+    assert codes(found) == [("DUP002", "pets:test::train", 30)]
+    (finding,) = found["findings"]
+    assert finding["fingerprint"] == "DUP002:pets:test::train"
+    assert len(finding["locations"]) == 20
+    for place in finding["locations"]:
+        assert place["offset"] >= 0
+        assert place["detail"].startswith("the same as record ")
+        assert place["detail"].endswith(f", key {place['key']}")
+        assert " of pets-train.tfrecord-" in place["detail"]
+
+
+def test_records_without_a_picture_are_compared_whole_whatever_the_order(tmp_path: Path) -> None:
+    one = {"b": int64_feature([1, 2]), "a": float_feature(0.5)}
+    pieces = [encode({name: feature}) for name, feature in one.items()]
+    swapped = b"\n" + bytes([sum(len(each) - 2 for each in pieces)])
+    swapped += b"".join(each[2:] for each in pieces)
+    assert swapped != encode(one)
+    write(tmp_path, "train", [encode(one), swapped, encode({**one, "c": int64_feature(1)})])
+    found = look(tmp_path)
+    assert codes(found) == [("DUP001", "train", 1)]
+    assert found["findings"][0]["message"] == (
+        "a record of `train` has the content of an earlier one"
+    )
+
+
+def test_payloads_that_are_no_examples_are_compared_as_bytes(tmp_path: Path) -> None:
+    write(tmp_path, "", [b"\xff\xff", b"\xff\xfe", b"\xff\xff", b"\xff\xff"])
+    found = look(tmp_path)
+    assert [(each["code"], each["count"]) for each in found["findings"]] == [("DUP001", 2)]
+    assert [place["record"] for place in found["findings"][0]["locations"]] == [2, 3]
+
+
+def test_pictures_are_found_by_what_they_begin_with(tmp_path: Path) -> None:
+    """Features of TFDS: no `image/encoded`, and no schema to say it."""
+
+    def tfds(number: int, label: int) -> bytes:
+        return encode({"image": bytes_feature(picture(number)), "label": int64_feature(label)})
+
+    write(tmp_path, "train", [tfds(1, 0), tfds(2, 0), tfds(1, 5)])
+    found = look(tmp_path)
+    assert codes(found) == [("DUP001", "train", 1)]
+    assert "picture" in found["findings"][0]["message"]
+
+
+def test_several_splits_are_compared_two_by_two(tmp_path: Path) -> None:
+    for split, numbers in {
+        "test": [1, 2, 3],
+        "train": [2, 3, 4],
+        "validation": [3, 5],
+    }.items():
+        write(tmp_path, split, [record(picture(number)) for number in numbers])
+    assert codes(look(tmp_path)) == [
+        ("DUP002", "test::train", 2),
+        ("DUP002", "test::validation", 1),
+        ("DUP002", "validation::train", 1),
+    ]
+
+
+def test_a_set_without_duplicates_is_clean(digits: Digits) -> None:
+    found = digits.check("duplicates")
+    assert (found["status"], found["findings"]) == ("pass", [])
+    assert found["measures"]["duplicates.compared"] == 260
+
+
+class TestOptions:
+    def test_a_feature_that_is_named_is_all_that_is_compared(self, tmp_path: Path) -> None:
+        def row(number: int, value: float) -> bytes:
+            return encode({"id": int64_feature(number), "pixels": float_feature([value] * 9)})
+
+        write(tmp_path, "train", [row(1, 0.5), row(2, 0.5), row(3, 1.5), encode({})])
+        assert codes(look(tmp_path)) == []
+        found = look(tmp_path, feature="pixels")
+        assert codes(found) == [("DUP001", "train", 1)]
+        assert "`pixels`" in found["findings"][0]["message"]
+        assert found["measures"]["duplicates.compared"] == 3
+
+    def test_a_patient_in_two_splits_is_found_by_a_feature(self, tmp_path: Path) -> None:
+        def slices(patients: Iterable[int], first: int) -> list[bytes]:
+            return [
+                record(picture(first + number), patient=bytes_feature(f"p{patient}"))
+                for number, patient in enumerate(patients)
+            ]
+
+        write(tmp_path, "train", slices([1, 1, 2, 3, 3, 3], 0), shards=2)
+        write(tmp_path, "test", [*slices([3, 4, 4, 2], 100), record(picture(300))])
+        assert codes(look(tmp_path)) == []
+        found = look(tmp_path, group="more/patient")
+        assert codes(found) == [("DUP004", "test::train", 2)]
+        (finding,) = found["findings"]
+        assert finding["severity"] == "error"
+        assert finding["message"] == (
+            "a record of `test` is of a group of `train`, by `more/patient`"
+        )
+        assert [place["record"] for place in finding["locations"]] == [0, 3]
+        assert found["measures"]["duplicates.ungrouped"] == 1
+
+    def test_a_patient_in_two_splits_is_found_by_keys(self, digits: Digits) -> None:
+        from tfrecreg.operations.builds import BuildRequest, build
+        from tfrecreg.registry import open_registry
+
+        raw = digits.root / "pictures"
+        for number, (split, name) in enumerate(
+            [("train", "p1_a"), ("train", "p2_a"), ("test", "p2_b"), ("test", "odd")]
+        ):
+            path = raw / split / "cat" / f"{name}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(png(9, 7, seed=number))
+        build(
+            open_registry(digits.root),
+            BuildRequest(name="scans", source="imagefolder", raw=str(raw)),
+        )
+        with (digits.root / "tfrecreg.toml").open("a", encoding="utf-8") as config:
+            config.write("\n[gates.scans.limits.duplicates]\ngroup_key = '(p\\d+)_'\n")
+        found = digits.check("duplicates", target="scans")
+        assert codes(found) == [("DUP004", "scans:test::train", 1)]
+        (place,) = found["findings"][0]["locations"]
+        assert place["key"] == "cat/p2_b.png"
+        assert place["detail"].startswith("`p2`: in one group with record ")
+        assert place["detail"].endswith(", key cat/p2_a.png")
+        assert found["measures"]["duplicates.ungrouped"] == 1
+
+    def test_pixels_are_compared_across_formats(self, tmp_path: Path) -> None:
+        image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+        data = png(8, 6, seed=5)
+        with image.open(io.BytesIO(data)) as opened:
+            made = io.BytesIO()
+            opened.save(made, "BMP")
+        broken = jpeg()
+        write(
+            tmp_path,
+            "train",
+            [record(data), record(made.getvalue()), record(png(8, 6, seed=6)), record(broken)],
+        )
+        write(tmp_path, "test", [record(broken)])
+        assert codes(look(tmp_path)) == [("DUP002", "test::train", 1)]
+        found = look(tmp_path, pixels=True)
+        assert codes(found) == [("DUP001", "train", 1), ("DUP002", "test::train", 1)]
+        messages = {each["message"] for each in found["findings"]}
+        assert "a record of `train` has the pixels of an earlier one" in messages
+        decoder.shared_decoder().close()
+
+    def test_pixels_without_pillow_are_an_incomplete_check(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(tmp_path, "train", [record(picture(1))])
+        monkeypatch.setattr(decoder, "find_spec", lambda name: None)
+        found = look(tmp_path, pixels=True)
+        assert found["status"] == "error"
+        assert found["errors"] == [
+            "the validator `duplicates` failed: `pixels` of the validator `duplicates` needs the "
+            "extra `images`, which is not installed"
+        ]
+
+    @pytest.mark.parametrize(
+        ("options", "complaint"),
+        [
+            (
+                {"pixel": True},
+                "`tfrecreg.toml`: `limits.duplicates.pixel` is not a known key; did you mean "
+                "`pixels`?",
+            ),
+            (
+                {"pixels": 3},
+                "`tfrecreg.toml`: `limits.duplicates.pixels` expected true or false, found `3`",
+            ),
+            (
+                {"group": "a", "group_key": "b"},
+                "`tfrecreg.toml`: `limits.duplicates` expected one of `group` and `group_key`, "
+                "found both",
+            ),
+            (
+                {"group_key": "(a"},
+                "`tfrecreg.toml`: `limits.duplicates` `group_key` is no regular expression: "
+                "missing ), unterminated subpattern at position 0",
+            ),
+        ],
+    )
+    def test_an_option_that_makes_no_sense_is_refused(
+        self, tmp_path: Path, options: dict[str, Any], complaint: str
+    ) -> None:
+        write(tmp_path, "train", [record(picture(1))])
+        with pytest.raises(ConfigError) as caught:
+            look(tmp_path, **options)
+        assert caught.value.message == complaint
+        assert caught.value.exit_code == 2
+
+
+class TestRuns:
+    def test_workers_find_what_one_process_finds_and_leave_nothing_behind(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        payloads = [record(picture(number % 70)) for number in range(100)]
+        write(tmp_path, "train", payloads, shards=3)
+        scratch = tmp_path / "scratch"
+        scratch.mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+        options = CheckOptions(only=("duplicates",))
+        paths = [str(path) for path in tmp_path.iterdir() if path.is_file()]
+        one, two = (check(paths, options=options, engine=LocalEngine(jobs)) for jobs in (1, 2))
+        assert one == two
+        assert [finding.count for finding in one[0].findings] == [30]
+        assert list(scratch.iterdir()) == []
+
+    def test_a_worker_that_shares_no_folder_hands_its_runs_back(self, tmp_path: Path) -> None:
+        payloads = [record(picture(number % 70)) for number in range(100)]
+        target = files_target(
+            [str(path) for path in write(tmp_path, "train", payloads, 2)], schema=None, raw=None
+        )
+        validator = DuplicatesValidator()
+
+        class Elsewhere(LocalEngine):
+            def run(self, function: Any, tasks: Any) -> Any:
+                assert isinstance(validator._storage, LocalStorage)
+                folder = Path(validator._storage.root)
+                for task in tasks:
+                    folder.rename(tmp_path / "away")
+                    made = function(task)
+                    (tmp_path / "away").rename(folder)
+                    yield made
+
+        result = run_scan(target, [validator], Elsewhere(1))
+        assert result.complete
+        assert [finding.count for finding in result.findings] == [30]
+
+    def test_a_check_that_is_cut_short_leaves_nothing_behind(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(tmp_path, "train", [record(picture(1))])
+        scratch = tmp_path / "scratch"
+        scratch.mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+
+        class Breaking(LocalEngine):
+            def run(self, function: Any, tasks: Any) -> Any:
+                for task in tasks:
+                    function(task)
+                    raise KeyboardInterrupt
+                yield
+
+        target = files_target([str(tmp_path)], schema=None, raw=None)
+        validator = DuplicatesValidator()
+        with pytest.raises(KeyboardInterrupt):
+            run_scan(target, [validator], Breaking(1))
+        del validator
+        import gc
+
+        gc.collect()
+        assert list(scratch.iterdir()) == []
+
+    def test_what_was_found_is_kept_for_the_next_check(self, digits: Digits) -> None:
+        for path in sorted(digits.folder.glob("digits-*")):
+            data = path.read_bytes()
+            first = data[: 16 + int.from_bytes(data[:8], "little")]
+            path.unlink()
+            path.write_bytes(data + first)
+            os.utime(path, (1, 1))
+        seen = [digits.check("duplicates", cached=True) for _ in range(2)]
+        assert [each["summary"]["cached"] for each in seen] == [0, 4]
+        assert seen[0]["findings"] == seen[1]["findings"]
+        assert seen[0]["measures"] == seen[1]["measures"]
+        assert codes(seen[1]) == [("DUP001", "digits:test", 2), ("DUP001", "digits:train", 2)]
+
+    def test_a_shard_of_too_many_records_is_read_again(
+        self, digits: Digits, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from tfrecreg.validators.duplicates import part
+
+        monkeypatch.setattr(part, "_MOST_KEPT", 50)
+        for path in digits.folder.rglob("*"):
+            os.utime(path, (1, 1))
+        seen = [digits.check("duplicates", cached=True) for _ in range(2)]
+        # The shards of `train` have 100 records each, those of `test` 30.
+        assert [each["summary"]["cached"] for each in seen] == [0, 2]
+
+    def test_a_record_too_large_to_be_held_is_counted_as_not_compared(self) -> None:
+        from functools import partial
+
+        from scan_support import shard
+
+        from tfrecreg.records import StreamEnd
+        from tfrecreg.validators.duplicates.options import DuplicatesOptions
+        from tfrecreg.validators.duplicates.visitor import DuplicatesVisitor
+
+        make = partial(DuplicatesVisitor, DuplicatesOptions(), (), None)
+        visitor = make(shard(LocalStorage("/nowhere"), "x"))
+        visitor.batch(RecordBatch(0, [0], [1 << 31], [0], b"", whole=False))
+        visitor.batch(RecordBatch(1, [9], [2], [0], b"\xff\xff"))
+        part = visitor.close(StreamEnd("none", 0, 0, 0, 0, None, None))
+        assert (part.unheld, part.compared) == (1, 1)
+
+
+MEASURE = """
+import resource, sys
+from tfrecreg.operations.check import CheckOptions, check
+(report,) = check([sys.argv[1]], options=CheckOptions(only=("duplicates",)))
+print(*(finding.count for finding in report.findings), report.records)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def peak(folder: Path) -> tuple[list[int], float]:
+    """Counts of the findings and number of records; most memory in MB."""
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(folder)], capture_output=True, text=True, check=True
+    )
+    counts, kibibytes = done.stdout.splitlines()
+    return [int(count) for count in counts.split()], int(kibibytes) * 1024 / 1e6
+
+
+def many(folder: Path, records: int, shards: int) -> None:
+    """Tiny records, of which every thousandth is the same."""
+    for shard in range(shards):
+        path = folder / f"x-train.tfrecord-{shard:05d}-of-{shards:05d}"
+        with path.open("wb") as file:
+            for number in range(records // shards):
+                value = shard << 32 | number if number % 1000 else 1 << 63
+                payload = b"\xff" + value.to_bytes(8, "little")
+                head, foot = frame(payload)
+                file.write(head + payload + foot)
+
+
+def test_memory_does_not_grow_with_the_records(tmp_path: Path) -> None:
+    few, lots = tmp_path / "few", tmp_path / "lots"
+    few.mkdir()
+    lots.mkdir()
+    many(few, 1_000, 2)
+    many(lots, 100_000, 2)
+    (_, before), (counts, after) = peak(few), peak(lots)
+    assert counts == [99, 100_000]
+    assert after - before < 40
+
+
+@pytest.mark.slow
+def test_ten_million_records_stay_under_500_mb(tmp_path: Path) -> None:
+    many(tmp_path, 10_000_000, 10)
+    counts, most = peak(tmp_path)
+    assert counts == [9_999, 10_000_000]
+    assert most < 500

@@ -1,0 +1,413 @@
+"""INF002 to INF006: datasets built to have them, what a cure would save, and what it saves."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import random
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from check_support import Document, document, framed
+from picture_support import png
+
+from tfrecreg.example import Feature, bytes_feature, encode, float_feature, int64_feature
+
+SIDE = 64
+
+
+def scene(number: int, channels: int = 3) -> np.ndarray:
+    """Pixels as of a photograph: smooth, with a little noise."""
+    dice = np.random.default_rng(number)
+    y, x = np.mgrid[0:SIDE, 0:SIDE] / SIDE
+    waves = [
+        np.sin((number % 7 + 2) * x + 3 * channel) + np.cos(4 * y + number)
+        for channel in range(channels)
+    ]
+    smooth = 128 + 50 * np.stack(waves, axis=2)
+    return (smooth + dice.normal(0, 2, smooth.shape)).clip(0, 255).astype(np.uint8)
+
+
+def scenes(count: int = 60) -> list[np.ndarray]:
+    return [scene(number) for number in range(count)]
+
+
+def sided(pixels: np.ndarray, feature: Feature) -> bytes:
+    height, width, channels = pixels.shape
+    return encode(
+        {
+            "image/raw": feature,
+            "image/height": int64_feature(height),
+            "image/width": int64_feature(width),
+            "image/channels": int64_feature(channels),
+        }
+    )
+
+
+def look(folder: Path, payloads: Iterable[bytes], *, packed: bool = False, **more: Any) -> Document:
+    stream = framed(*payloads)
+    path = folder / "x-train.tfrecord-00000-of-00001"
+    path.write_bytes(gzip.compress(stream) if packed else stream)
+    return document([path], only=("inflation",), **more)
+
+
+def codes(found: Document) -> list[str]:
+    assert found["errors"] == []
+    return sorted(each["code"] for each in found["findings"])
+
+
+def one(found: Document, code: str) -> dict[str, Any]:
+    (finding,) = (each for each in found["findings"] if each["code"] == code)
+    return finding
+
+
+def raw_folder(folder: Path, files: Sequence[bytes], suffix: str = "jpg") -> str:
+    raw = folder / "raw"
+    raw.mkdir()
+    for number, data in enumerate(files):
+        (raw / f"{number:03}.{suffix}").write_bytes(data)
+    return str(raw)
+
+
+def encoded(pixels: np.ndarray, kind: str, **options: Any) -> bytes:
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    data = io.BytesIO()
+    image.fromarray(pixels).save(data, kind, **options)
+    return data.getvalue()
+
+
+STORED: dict[str, Callable[[np.ndarray], Feature]] = {
+    "bytes": lambda pixels: bytes_feature(pixels.tobytes()),
+    "base64": lambda pixels: bytes_feature(urlsafe_b64encode(pixels.tobytes())),
+    "float": lambda pixels: float_feature((pixels / np.float32(127.5) - 1).astype("<f4").tobytes()),
+    "int64": lambda pixels: int64_feature(pixels.ravel().tolist()),
+    "bytes of float32": lambda pixels: bytes_feature((pixels / np.float32(255)).tobytes()),
+    "bytes of int32": lambda pixels: bytes_feature(pixels.astype("<i4").tobytes()),
+    "bytes of int64": lambda pixels: bytes_feature(pixels.astype("<i8").tobytes()),
+}
+
+
+class TestINF002:
+    """Decoded pixels."""
+
+    @pytest.mark.parametrize("form", STORED)
+    def test_pixels_are_told_however_they_are_stored(self, tmp_path: Path, form: str) -> None:
+        payloads = [sided(pixels, STORED[form](pixels)) for pixels in scenes()]
+        found = look(tmp_path, payloads)
+        finding = one(found, "INF002")
+        assert (finding["severity"], finding["count"]) == ("warning", 1)
+        assert finding["fingerprint"] == "INF002:::image/raw:"
+        said = "decoded pixels, " if form == "bytes" else f"decoded pixels as {form}, "
+        assert finding["message"].startswith(f"`image/raw` holds {said}")
+        (place,) = finding["locations"]
+        assert (place["record"], place["offset"], place["feature"]) == (0, 0, "image/raw")
+
+    def test_the_size_after_the_cure_is_that_of_the_cured_dataset(self, tmp_path: Path) -> None:
+        payloads = [sided(pixels, bytes_feature(pixels.tobytes())) for pixels in scenes(200)]
+        found = look(tmp_path, payloads)
+        predicted = found["measures"]["inflation.cures"]["INF002 image/raw"]
+        cured = [sided(pixels, bytes_feature(encoded(pixels, "PNG"))) for pixels in scenes(200)]
+        size = len(framed(*cured))
+        assert abs(predicted - size) < 0.1 * size
+        assert size < 0.7 * found["measures"]["inflation.bytes"]
+        assert codes(look(tmp_path, cured)) == []
+
+    def test_with_the_raw_data_the_cure_is_their_size(self, tmp_path: Path) -> None:
+        files = [encoded(pixels, "JPEG", quality=90) for pixels in scenes()]
+        payloads = [sided(pixels, bytes_feature(pixels.tobytes())) for pixels in scenes()]
+        found = look(tmp_path, payloads, raw=raw_folder(tmp_path, files))
+        assert codes(found) == ["INF001", "INF002"]
+        predicted = found["measures"]["inflation.cures"]["INF002 image/raw"]
+        cured = [
+            sided(pixels, bytes_feature(data)) for pixels, data in zip(scenes(), files, strict=True)
+        ]
+        assert abs(predicted - len(framed(*cured))) < 500
+        assert " times the raw data; as they lie there " in one(found, "INF002")["message"]
+
+    def test_pixels_of_raw_data_that_have_them_decoded_are_as_they_should_be(
+        self, tmp_path: Path
+    ) -> None:
+        payloads = [sided(pixels, bytes_feature(pixels.tobytes())) for pixels in scenes()]
+        raw = raw_folder(tmp_path, [pixels.tobytes() for pixels in scenes()], "bin")
+        assert codes(look(tmp_path, payloads, raw=raw)) == []
+
+    def test_noise_that_no_png_makes_smaller_is_no_finding(self, tmp_path: Path) -> None:
+        noise = [np.random.default_rng(n).integers(0, 256, (SIDE, SIDE, 3)) for n in range(40)]
+        payloads = [sided(each, bytes_feature(each.astype(np.uint8).tobytes())) for each in noise]
+        assert codes(look(tmp_path, payloads)) == []
+
+    def test_pixels_in_gzip_are_told_by_what_is_in_it(self, tmp_path: Path) -> None:
+        payloads = [sided(pixels, bytes_feature(pixels.tobytes())) for pixels in scenes()]
+        found = look(tmp_path, payloads, packed=True)
+        assert one(found, "INF002")["message"].endswith(" before gzip")
+        assert found["measures"]["inflation.stream_bytes"] == len(framed(*payloads))
+
+    @pytest.mark.parametrize(("name", "told"), [("image_raw", True), ("x", False), ("text", False)])
+    def test_a_square_that_nobody_declares_is_told_by_the_name(
+        self, tmp_path: Path, name: str, told: bool
+    ) -> None:
+        payloads = [encode({name: bytes_feature(each.tobytes())}) for each in scenes()]
+        assert codes(look(tmp_path, payloads)) == (["INF002"] if told else [])
+
+    def test_text_as_long_as_a_picture_is_none(self, tmp_path: Path) -> None:
+        texts = [(b"%d dark and stormy nights; " % number * 1000) for number in range(40)]
+        payloads = [
+            encode({"image/caption": bytes_feature(text[: SIDE * SIDE * 3])}) for text in texts
+        ]
+        assert codes(look(tmp_path, payloads)) == []
+
+    def test_encoded_pictures_are_fine(self, tmp_path: Path) -> None:
+        payloads = [
+            encode({"image": bytes_feature(png(SIDE, SIDE, seed=n) + os.urandom(2000))})
+            for n in range(100)
+        ]
+        assert codes(look(tmp_path, payloads)) == []
+
+    def test_a_dataset_that_is_small_anyway_is_left_alone(self, tmp_path: Path) -> None:
+        payloads = [sided(pixels, bytes_feature(pixels.tobytes())) for pixels in scenes(4)]
+        assert codes(look(tmp_path, payloads)) == []
+
+
+class TestINF003:
+    """Float32 pixels, wide integers."""
+
+    def test_float_pixels_would_be_a_byte_each(self, tmp_path: Path) -> None:
+        noise = [np.random.default_rng(n).integers(0, 256, 784) for n in range(300)]
+        floats = [(each / np.float32(255) - np.float32(0.5)).astype("<f4") for each in noise]
+        payloads = [encode({"values": float_feature(each.tobytes())}) for each in floats]
+        found = look(tmp_path, payloads)
+        assert codes(found) == ["INF003"]
+        assert one(found, "INF003")["message"].startswith(
+            "`values` holds numbers of at most 256 levels as float, 942.6 kB; as bytes of uint8 "
+            "about 236.4 kB, and all records "
+        )
+        cured = [encode({"values": bytes_feature(bytes(each.tolist()))}) for each in noise]
+        predicted = found["measures"]["inflation.cures"]["INF003 values"]
+        assert abs(predicted - len(framed(*cured))) < 0.01 * predicted
+
+    @pytest.mark.parametrize(
+        ("low", "high", "dtype"),
+        [(0, 255, "uint8"), (-100, 100, "int8"), (-30_000, 30_000, "int16")],
+    )
+    def test_integers_would_fit_in_a_narrow_type(
+        self, tmp_path: Path, low: int, high: int, dtype: str
+    ) -> None:
+        dice = random.Random(1)
+        rows = [[low, high, *(dice.randint(low, high) for _ in range(300))] for _ in range(600)]
+        found = look(tmp_path, [encode({"codes": int64_feature(row)}) for row in rows])
+        finding = one(found, "INF003")
+        assert f"whole numbers from {low} to {high} as int64" in finding["message"]
+        assert f"as bytes of {dtype} about" in finding["message"]
+        cured = [
+            encode({"codes": bytes_feature(np.array(row).astype(dtype).tobytes())}) for row in rows
+        ]
+        predicted = found["measures"]["inflation.cures"]["INF003 codes"]
+        assert abs(predicted - len(framed(*cured))) < 0.02 * predicted
+
+    def test_whole_numbers_as_floats_are_told(self, tmp_path: Path) -> None:
+        dice = random.Random(1)
+        rows = [[0, 1000, *(dice.randrange(1000) for _ in range(300))] for _ in range(200)]
+        found = look(tmp_path, [encode({"counts": float_feature(row)}) for row in rows])
+        assert "whole numbers from 0 to 1000 as float" in one(found, "INF003")["message"]
+        assert "as bytes of uint16" in one(found, "INF003")["message"]
+
+    def test_real_numbers_and_small_integers_are_fine(self, tmp_path: Path) -> None:
+        dice = np.random.default_rng(1)
+        payloads = [
+            encode(
+                {
+                    "embedding": float_feature(dice.normal(size=256).astype("<f4").tobytes()),
+                    "tokens": int64_feature(dice.integers(0, 128, 200).tolist()),
+                }
+            )
+            for _ in range(300)
+        ]
+        assert codes(look(tmp_path, payloads)) == []
+
+    def test_one_number_outside_is_enough_to_leave_it_alone(self, tmp_path: Path) -> None:
+        rows = [[1, 2, 3] * 100 for _ in range(300)]
+        rows[5][7] = 0.5
+        payloads = [encode({"counts": float_feature(row)}) for row in rows]
+        found = look(tmp_path, payloads)
+        # Halves are levels as well; a third is none.
+        assert codes(found) == ["INF003"]
+        rows[5][8] = 1e9
+        payloads = [encode({"counts": float_feature(row)}) for row in rows]
+        assert codes(look(tmp_path, payloads)) == []
+
+
+class TestINF004:
+    """A record for each annotation."""
+
+    @staticmethod
+    def annotations(pictures: int, times: int) -> list[bytes]:
+        data = [os.urandom(4000) for _ in range(pictures)]
+        payloads = [
+            encode(
+                {
+                    "image/encoded": bytes_feature(b"\xff\xd8\xff" + each),
+                    "box": float_feature([number / 10, 0.1, 0.2, 0.3]),
+                }
+            )
+            for each in data
+            for number in range(times)
+        ]
+        random.Random(1).shuffle(payloads)
+        return payloads
+
+    def test_pictures_that_are_there_again_are_told(self, tmp_path: Path) -> None:
+        payloads = self.annotations(50, 7)
+        found = look(tmp_path, payloads)
+        assert codes(found) == ["INF004"]
+        assert one(found, "INF004")["message"].startswith(
+            "`image/encoded` holds each value 7.0 times on average, 1.4 MB; "
+            "once each about 200.4 kB"
+        )
+        predicted = found["measures"]["inflation.cures"]["INF004 image/encoded"]
+        assert abs(predicted - (len(framed(*payloads)) - 300 * 4010)) < 5000
+
+    def test_shards_are_counted_together(self, tmp_path: Path) -> None:
+        payloads = self.annotations(40, 4)
+        for shard in range(4):
+            path = tmp_path / f"x-train.tfrecord-{shard:05d}-of-00004"
+            path.write_bytes(framed(*payloads[shard::4]))
+        found = document([tmp_path], only=("inflation",))
+        assert "holds each value 4.0 times on average" in one(found, "INF004")["message"]
+
+    def test_with_more_different_values_than_are_counted_it_is_an_estimate(
+        self, tmp_path: Path
+    ) -> None:
+        payloads = [
+            encode({"data": bytes_feature((number // 3).to_bytes(4, "big") * 300)})
+            for number in range(6000)
+        ]
+        found = look(tmp_path, payloads)
+        cured = found["measures"]["inflation.cures"]["INF004 data"]
+        size = found["measures"]["inflation.bytes"]
+        assert abs(cured / size - 1 / 3) < 0.05
+
+    def test_a_record_a_picture_is_fine(self, tmp_path: Path) -> None:
+        assert codes(look(tmp_path, self.annotations(200, 1))) == []
+
+
+class TestINF005:
+    """PNG made of JPEG."""
+
+    def test_pictures_larger_than_the_files_they_were_made_of_are_told(
+        self, tmp_path: Path
+    ) -> None:
+        files = [encoded(pixels, "JPEG", quality=80) for pixels in scenes()]
+        payloads = [
+            encode({"image/encoded": bytes_feature(encoded(pixels, "PNG"))}) for pixels in scenes()
+        ]
+        found = look(tmp_path, payloads, raw=raw_folder(tmp_path, files))
+        assert codes(found) == ["INF001", "INF005"]
+        message = one(found, "INF005")["message"]
+        assert message.startswith("`image/encoded` holds pictures as PNG, ")
+        assert " times the raw data of JPEG; as they lie there " in message
+        cured = [encode({"image/encoded": bytes_feature(data)}) for data in files]
+        predicted = found["measures"]["inflation.cures"]["INF005 image/encoded"]
+        assert abs(predicted - len(framed(*cured))) < 500
+
+    def test_a_build_knows_its_raw_data_without_them(self, tmp_path: Path) -> None:
+        from tfrecreg.operations.builds import BuildRequest, build
+        from tfrecreg.operations.init import init
+        from tfrecreg.registry import open_registry
+
+        raw = tmp_path / "raw" / "cat"
+        raw.mkdir(parents=True)
+        for number, pixels in enumerate(scenes(40)):
+            (raw / f"{number}.jpg").write_bytes(encoded(pixels, "JPEG", quality=80))
+        root = tmp_path / "registry"
+        init(root, with_dvc=False)
+        for name, options in {"kept": {}, "made": {"reencode": "png"}}.items():
+            request = BuildRequest(
+                name=name, source="imagefolder", raw=str(tmp_path / "raw"), options=options
+            )
+            build(open_registry(root), request)
+        assert codes(document(["kept"], root, only=("inflation",))) == []
+        found = document(["made"], root, only=("inflation",))
+        assert "INF005" in codes(found)
+        assert " times the raw data; as they" in one(found, "INF005")["message"]
+
+    def test_files_that_went_in_as_they_are_are_fine(self, tmp_path: Path) -> None:
+        files = [encoded(pixels, "JPEG", quality=80) for pixels in scenes()]
+        payloads = [encode({"image/encoded": bytes_feature(data)}) for data in files]
+        found = look(tmp_path, payloads, raw=raw_folder(tmp_path, files))
+        assert codes(found) == []
+
+
+class TestINF006:
+    """Tiny records."""
+
+    def test_what_is_around_a_few_bytes_is_told(self, tmp_path: Path) -> None:
+        payloads = [
+            encode({"trip/seconds": int64_feature(n % 99), "trip/miles": float_feature(n / 7)})
+            for n in range(4000)
+        ]
+        found = look(tmp_path, payloads)
+        assert codes(found) == ["INF006"]
+        finding = one(found, "INF006")
+        assert (finding["severity"], found["status"]) == ("info", "pass")
+        assert finding["message"].startswith(
+            "names, lengths and framing are 92 % of records of 65 bytes on average; with 64 "
+            "examples in a record they hardly count, and all records "
+        )
+        assert finding["fingerprint"] == "INF006::::"
+        together = [
+            encode(
+                {
+                    "trip/seconds": int64_feature([each % 99 for each in range(n, n + 64)]),
+                    "trip/miles": float_feature([each / 7 for each in range(n, n + 64)]),
+                }
+            )
+            for n in range(0, 4000 - 32, 64)
+        ]
+        predicted = found["measures"]["inflation.cures"]["INF006"]
+        assert abs(predicted - len(framed(*together))) < 0.2 * predicted
+
+    def test_records_with_something_in_them_are_fine(self, tmp_path: Path) -> None:
+        payloads = [encode({"text": bytes_feature(os.urandom(200))}) for _ in range(1000)]
+        assert codes(look(tmp_path, payloads)) == []
+
+
+@pytest.mark.realdata
+class TestRealData:
+    def test_mnist_as_floats_is_four_times_its_raw_size(
+        self, realdata: Path, tmp_path: Path
+    ) -> None:
+        path = realdata / "tfrecord/tfx/examples/mnist/data/mnist.tfrecord"
+        found = document([path], only=("inflation",))
+        assert codes(found) == ["INF002", "INF003"]
+        cures = found["measures"]["inflation.cures"]
+        # A byte a pixel and what is around it; as PNG what TFDS's MNIST takes.
+        assert 0.8e6 < cures["INF003 image_floats"] < 0.9e6
+        assert 0.2e6 < cures["INF002 image_floats"] < 0.4e6
+        raw = tmp_path / "raw"
+        raw.mkdir()
+        (raw / "idx").write_bytes(bytes(1000 * 785))
+        found = document([path], only=("inflation",), raw=str(raw))
+        assert codes(found) == ["INF001", "INF003"]
+        assert found["measures"]["inflation.ratio_decoded"] == 4.0803
+
+    def test_base64_of_pixels_is_24_times_the_pictures(self, realdata: Path) -> None:
+        folder = realdata / "imagefolder/tfrecorder"
+        path = folder / "sample_tfrecords/test-00000-of-00001.tfrecord.gz"
+        found = document([path], only=("inflation",))
+        assert codes(found) == ["INF002"]
+        assert "as base64, 3.0 MB; as PNG about" in one(found, "INF002")["message"]
+        found = document([path], only=("inflation",), raw=str(folder / "images/TEST"))
+        assert codes(found) == ["INF001", "INF002"]
+        assert one(found, "INF002")["message"].startswith(
+            "`image` holds decoded pixels as base64, 3.0 MB, 23.7 times the raw data; as they lie "
+            "there 127.4 kB, and all records 127.7 kB instead of 3.0 MB before gzip"
+        )
+
+    def test_pictures_that_went_in_as_they_are_have_nothing_to_save(self, realdata: Path) -> None:
+        path = realdata / "tfrecord/raccoon/data/test.record"
+        assert codes(document([path], only=("inflation",))) == []

@@ -1,0 +1,234 @@
+"""Levels, ranges, sides, PNG sizes and repeats, each against a plain way to get them."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfrecreg.example import bytes_feature, encode, float_feature, int64_feature
+from tfrecreg.example.varint import varint_size
+from tfrecreg.validators.inflation import repeats
+from tfrecreg.validators.inflation.numbers import Range, byte_levels, message_bytes, varint_bytes
+from tfrecreg.validators.inflation.png import png_bytes
+from tfrecreg.validators.inflation.repeats import Repeats
+from tfrecreg.validators.inflation.sampling import sampled
+from tfrecreg.validators.inflation.shape import Sides, declared_sides, fitting
+
+
+class TestLevels:
+    @settings(max_examples=60)
+    @given(
+        levels=st.lists(st.integers(0, 255), min_size=1, max_size=300),
+        scale=st.sampled_from([1 / 255, 1 / 127.5, 2 / 255, 1 / 256, 1.0, 0.017]),
+        offset=st.sampled_from([0.0, -0.5, -1.0, 3.25, -0.485]),
+    )
+    def test_bytes_that_were_scaled_as_float32_are_told(
+        self, levels: list[int], scale: float, offset: float
+    ) -> None:
+        # Neighbours that differ by one show how wide a step is.
+        numbers = np.array([*levels, 100, 101])
+        values = (numbers * np.float32(scale) + np.float32(offset)).astype("<f4")
+        found = byte_levels(values)
+        assert found is not None
+        assert (found.astype(int) - found.min() == numbers - numbers.min()).all()
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            np.random.default_rng(1).normal(size=300),
+            np.arange(257.0),
+            np.array([0.0, 1.0, 256.0]),
+            np.array([0.0, 1.0, 2.4]),
+            np.array([0.0, np.nan]),
+            np.array([0.0, np.inf]),
+        ],
+        ids=["real", "257", "far", "uneven", "nan", "inf"],
+    )
+    def test_other_numbers_are_none(self, values: np.ndarray) -> None:
+        assert byte_levels(values) is None
+
+    def test_a_single_value_is_one_level(self) -> None:
+        found = byte_levels(np.full((3, 2), 0.5))
+        assert found is not None
+        assert found.tolist() == [[0, 0], [0, 0], [0, 0]]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
+def test_bytes_of_varints_are_those_of_the_encoder(values: list[int]) -> None:
+    expected = sum(varint_size(value & (2**64 - 1)) for value in values)
+    assert varint_bytes(np.array(values, np.int64)) == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "dtype"),
+    [
+        (0, 0, "uint8"),
+        (0, 255, "uint8"),
+        (-1, 127, "int8"),
+        (0, 256, "uint16"),
+        (-129, 0, "int16"),
+        (0, 65_536, "uint32"),
+        (-40_000, 1, "int32"),
+        (0, 2**32, "int64"),
+    ],
+)
+def test_the_narrowest_type_holds_the_range(low: int, high: int, dtype: str) -> None:
+    seen = Range()
+    seen.add(high, high, 3)
+    seen.add(0, 0, 0)
+    seen.add(low, high, 2)
+    assert (seen.dtype, seen.count) == (dtype, 5)
+    assert Range.of_plain(seen.plain()).dtype == dtype
+
+
+class TestSides:
+    @pytest.mark.parametrize(
+        "names",
+        [
+            ("image/height", "image/width", "image/channels"),
+            ("image_height", "image_width", "image_depth"),
+            ("height", "width", "channel"),
+            ("Rows", "Cols", "Channels"),
+        ],
+    )
+    def test_what_features_declare_is_found_by_their_names(self, names: tuple[str, ...]) -> None:
+        example = {name: int64_feature(each) for name, each in zip(names, (5, 7, 3), strict=True)}
+        assert declared_sides(example) == [Sides(5, 7, 3)]
+        assert list(fitting(105, "x", [Sides(5, 7, 3)])) == [Sides(5, 7, 3)]
+        assert list(fitting(106, "x", [Sides(5, 7, 3)])) == []
+
+    def test_sides_of_two_pictures_are_kept_apart(self) -> None:
+        example = {
+            "left/height": int64_feature(1),
+            "left/width": int64_feature(2),
+            "right/height": int64_feature(3),
+            "right/width": int64_feature(4),
+            "right/depth": int64_feature(1),
+            "odd/height": int64_feature([5, 6]),
+            "odd/width": bytes_feature(b"7"),
+        }
+        assert declared_sides(example) == [Sides(1, 2, 0), Sides(3, 4, 1)]
+
+    def test_without_declared_channels_the_usual_ones_are_thought_of(self) -> None:
+        assert list(fitting(5 * 7 * 4, "x", [Sides(5, 7, 0)])) == [Sides(5, 7, 4)]
+        assert list(fitting(5 * 7 * 2, "x", [Sides(5, 7, 0)])) == []
+
+    def test_a_square_needs_a_name_that_sounds_like_a_picture(self) -> None:
+        assert list(fitting(784, "image_floats", [])) == [Sides(28, 28, 1)]
+        assert list(fitting(3072, "pixels", [])) == [Sides(32, 32, 3)]
+        assert list(fitting(784, "embedding", [])) == []
+        assert list(fitting(49, "image", [])) == []
+
+
+@settings(max_examples=30)
+@given(
+    height=st.integers(1, 20),
+    width=st.integers(1, 20),
+    channels=st.sampled_from([1, 3, 4]),
+    seed=st.integers(0, 99),
+)
+def test_a_png_is_about_as_large_as_pillow_makes_it(
+    height: int, width: int, channels: int, seed: int
+) -> None:
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    dice = np.random.default_rng(seed)
+    steps = dice.integers(-3, 4, (height, width, channels)).cumsum(axis=0).cumsum(axis=1)
+    pixels = steps.astype(np.uint8)
+    data = io.BytesIO()
+    image.fromarray(pixels[:, :, 0] if channels == 1 else pixels).save(data, "PNG")
+    assert png_bytes(pixels) <= len(data.getvalue()) * 1.15 + 20
+
+
+class TestRepeats:
+    @settings(max_examples=40)
+    @given(values=st.lists(st.integers(0, 40), max_size=120), cut=st.integers(0, 120))
+    def test_of_few_values_all_is_known(self, values: list[int], cut: int) -> None:
+        total = Repeats()
+        for part in (values[:cut], values[cut:]):
+            other = Repeats()
+            for value in part:
+                other.add(digest(value), 10 + value)
+            total.merge(Repeats.of_plain(other.plain()))
+        every = sum(10 + value for value in values)
+        once = sum(10 + value for value in set(values))
+        assert total.share == pytest.approx(1 - once / every if every else 0)
+        assert total.times == pytest.approx(len(values) / len(set(values)) if values else 0)
+
+    def test_shards_give_what_one_would(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(repeats, "MOST", 16)
+        dice = random.Random(3)
+        values = [dice.randrange(300) for _ in range(2000)]
+        whole, total = Repeats(), Repeats()
+        for value in values:
+            whole.add(digest(value), 100)
+        for shard in range(5):
+            other = Repeats()
+            for value in values[shard::5]:
+                other.add(digest(value), 100)
+            total.merge(other)
+        assert total.plain() == whole.plain()
+        counts = Counter(digest(value) for value in values)
+        smallest = sorted(counts)[:16]
+        assert [(row.digest, row.times) for row in whole.plain()] == [
+            (each.hex(), counts[each]) for each in smallest
+        ]
+
+    def test_it_stays_small(self) -> None:
+        seen = Repeats()
+        for value in range(20_000):
+            seen.add(digest(value), 1)
+        assert len(seen._seen) <= 2 * repeats.MOST
+        assert seen.share == 0
+
+
+def digest(value: int) -> bytes:
+    return random.Random(value).randbytes(16)
+
+
+def test_few_records_are_looked_at_and_the_first_ones_are_among_them() -> None:
+    found = list(sampled(0, 10_000))
+    assert found[:12] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14]
+    assert len(found) == 49
+    assert found[-1] > 8_000
+
+
+@given(st.integers(0, 3000), st.integers(0, 500))
+def test_batches_do_not_change_which_records_these_are(first: int, count: int) -> None:
+    every = [number for number in sampled(0, 4000) if first <= number < first + count]
+    assert list(sampled(first, first + count)) == every
+
+
+@given(st.lists(st.integers(0, 100_000), min_size=1, max_size=9))
+def test_bytes_of_messages_are_those_of_features(lengths: list[int]) -> None:
+    found = message_bytes(np.array(lengths, np.int64)).tolist()
+    assert found == [bytes_feature(bytes(length)).wire_bytes for length in lengths]
+    count = lengths[0] + 1
+    (found,) = message_bytes(np.array([4 * count], np.int64)).tolist()
+    assert found == float_feature(bytes(4 * count)).wire_bytes
+
+
+def test_parts_are_small_whatever_the_features_are_called() -> None:
+    from scan_support import shard
+
+    from tfrecreg.records import RecordBatch, StreamEnd
+    from tfrecreg.storage import LocalStorage
+    from tfrecreg.validators.inflation.part import MOST_FEATURES
+    from tfrecreg.validators.inflation.validator import InflationValidator
+    from tfrecreg.validators.inflation.visitor import Scale
+
+    scale = Scale(shard(LocalStorage("/nowhere"), "x"))
+    for number in range(8):
+        example = {f"{number}-{each}": float_feature(0.5) for each in range(100)}
+        payload = encode(example)
+        scale.batch(RecordBatch(number, [0], [len(payload)], [0], payload))
+    part = scale.close(StreamEnd("none", 1, 1, 8, 1, None, None))
+    assert len(part.looks) == MOST_FEATURES
+    assert len(part.features) == 800
+    codec = InflationValidator.part_codec
+    assert codec.unpack(codec.pack(part)).features == part.features

@@ -1,0 +1,207 @@
+"""Bare files: what is in them is counted, and only what does not belong there is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from check_support import Document, document, framed
+from foreign_support import event, example, put, sequence, summary, write_set
+from tests_support import flip
+
+from tfrecreg.example import bytes_feature, int64_feature
+
+EXAMPLES = tuple(example(number) for number in range(9))
+SEQUENCES = tuple(sequence({"n": int64_feature(n)}, {"s": []}) for n in range(4))
+EVENTS = (event(1.5e9), event(1.5e9, summary(loss=0.5)))
+SCHEMA = """
+feature { name: "name" type: BYTES }
+feature { name: "label" type: INT }
+feature { name: "numbers" type: FLOAT }
+"""
+
+
+def codes(found: Document) -> list[str]:
+    return sorted(each["code"] for each in found["findings"])
+
+
+class TestKinds:
+    @pytest.mark.parametrize(
+        ("payloads", "kinds"),
+        [
+            (EXAMPLES, {"example": 9}),
+            (SEQUENCES, {"sequence_example": 4}),
+            (EVENTS, {"event": 2}),
+            ((b"1 1", b"\xff"), {"other": 2}),
+            ((*SEQUENCES, *EVENTS, b"x"), {"sequence_example": 4, "event": 2, "other": 1}),
+        ],
+    )
+    def test_they_are_counted_and_none_is_called_corrupt(
+        self, tmp_path: Path, payloads: tuple[bytes, ...], kinds: dict[str, int]
+    ) -> None:
+        found = document([put(tmp_path / "x.tfrecord", *payloads)])
+        assert (found["status"], codes(found)) == ("pass", [])
+        assert found["summary"]["kinds"] == found["measures"]["manifest.kinds"] == kinds
+
+    def test_they_are_counted_over_all_files(self, tmp_path: Path) -> None:
+        put(tmp_path / "a.tfrecord", *EXAMPLES, packed=True)
+        put(tmp_path / "b.tfrecord", *SEQUENCES)
+        found = document([tmp_path])
+        assert found["summary"]["kinds"] == {"example": 9, "sequence_example": 4}
+
+    def test_a_record_too_large_to_be_held_is_counted_as_such(self, tmp_path: Path) -> None:
+        put(tmp_path / "x.tfrecord", *EXAMPLES, bytes((64 << 20) + 1))
+        found = document([tmp_path], only=("manifest",))
+        assert found["summary"]["kinds"] == {"example": 9, "too_large": 1}
+        assert codes(found) == []
+
+    def test_without_the_validator_nothing_is_counted(self, tmp_path: Path) -> None:
+        found = document([put(tmp_path / "x.tfrecord", *EXAMPLES)], only=("crc",))
+        assert "kinds" not in found["summary"]
+
+    def test_a_build_is_not_counted(self, digits_original: Path) -> None:
+        found = document(["digits"], digits_original)
+        assert "kinds" not in found["summary"]
+
+
+class TestSCH001:
+    """In a set of Examples, what is none."""
+
+    def test_one_record_of_junk_among_examples(self, tmp_path: Path) -> None:
+        path = put(tmp_path / "train.tfrecord", *EXAMPLES[:5], b"\xffjunk", *EXAMPLES[5:])
+        found = document([path])
+        assert (found["status"], codes(found)) == ("fail", ["SCH001"])
+        (finding,) = found["findings"]
+        assert finding["message"] == "the payload should be a tf.train.Example"
+        (place,) = finding["locations"]
+        assert (place["split"], place["shard"], place["record"]) == ("train", str(path), 5)
+        assert place["offset"] == len(framed(*EXAMPLES[:5]))
+        assert place["detail"] == "found 5 bytes: ff 6a 75 6e 6b"
+
+    @pytest.mark.parametrize(
+        ("payload", "what"),
+        [
+            (SEQUENCES[0], "found a SequenceExample, "),
+            (EVENTS[0], "found an event, "),
+            (b"{}", "found 2 bytes: 7b 7d"),
+        ],
+    )
+    def test_it_says_what_is_there_instead(self, tmp_path: Path, payload: bytes, what: str) -> None:
+        found = document([put(tmp_path / "x.tfrecord", *EXAMPLES, payload)])
+        (finding,) = found["findings"]
+        assert finding["locations"][0]["detail"].startswith(what)
+
+    def test_the_shards_of_a_set_are_judged_together(self, tmp_path: Path) -> None:
+        put(tmp_path / "x-00000-of-00002", *EXAMPLES)
+        put(tmp_path / "x-00001-of-00002", *SEQUENCES)
+        found = document([tmp_path])
+        assert codes(found) == ["SCH001"]
+        assert found["findings"][0]["count"] == 4
+
+    def test_files_of_no_set_are_judged_alone(self, tmp_path: Path) -> None:
+        put(tmp_path / "x.tfrecord", *EXAMPLES)
+        put(tmp_path / "y.tfrecord", *SEQUENCES)
+        path = put(tmp_path / "strange name", b"x")
+        assert codes(document([tmp_path, path])) == []
+
+    def test_examples_among_others_are_not_found(self, tmp_path: Path) -> None:
+        """A SequenceExample without lists has the bytes of an Example."""
+        lone = sequence({"n": int64_feature(1)}, {})[:-2]
+        found = document([put(tmp_path / "x.tfrecord", *SEQUENCES, lone)])
+        assert codes(found) == []
+        assert found["summary"]["kinds"] == {"example": 1, "sequence_example": 4}
+
+    def test_all_are_counted_and_the_first_are_named(self, tmp_path: Path) -> None:
+        many = [example(number) for number in range(60)]
+        put(tmp_path / "x.tfrecord", *many, *[b"\xff"] * 30)
+        (finding,) = document([tmp_path])["findings"]
+        assert finding["count"] == 30
+        assert [each["record"] for each in finding["locations"]] == list(range(60, 80))
+
+    def test_with_a_schema_the_schema_validator_finds_it_once(self, tmp_path: Path) -> None:
+        (tmp_path / "s.pbtxt").write_text(SCHEMA)
+        put(tmp_path / "x.tfrecord", *EXAMPLES, SEQUENCES[0], b"\xff")
+        found = document([tmp_path / "x.tfrecord"], schema=str(tmp_path / "s.pbtxt"))
+        (finding,) = found["findings"]
+        assert (finding["code"], finding["count"]) == ("SCH001", 2)
+        details = [each["detail"] for each in finding["locations"]]
+        assert details[0].startswith("found a SequenceExample, ")
+        assert details[1] == "found 1 byte: ff"
+
+    def test_a_schema_of_examples_refuses_sequences(self, tmp_path: Path) -> None:
+        (tmp_path / "s.pbtxt").write_text('feature { name: "n" type: INT }')
+        put(tmp_path / "x.tfrecord", *SEQUENCES)
+        found = document([tmp_path / "x.tfrecord"], schema=str(tmp_path / "s.pbtxt"))
+        assert [(each["code"], each["count"]) for each in found["findings"]] == [("SCH001", 4)]
+
+
+class TestWhyNoSchema:
+    def reason(self, *targets: Path) -> str:
+        skipped = document(targets)["skipped"]
+        (found,) = (each["reason"] for each in skipped if each["validator"] == "schema")
+        assert isinstance(found, str)
+        return found
+
+    @pytest.mark.parametrize(
+        ("payloads", "reason"),
+        [
+            (SEQUENCES, "not applicable to SequenceExamples: a schema describes Examples"),
+            (EVENTS, "not applicable to events: a schema describes Examples"),
+            (EXAMPLES, "no schema: name one with --schema"),
+            ((b"text",), "no schema: name one with --schema"),
+            ((), "no schema: name one with --schema"),
+        ],
+    )
+    def test_nobody_is_told_to_name_one_where_none_would_help(
+        self, tmp_path: Path, payloads: tuple[bytes, ...], reason: str
+    ) -> None:
+        put(tmp_path / "a.tfrecord")  # an empty shard tells nothing
+        put(tmp_path / "b.tfrecord", *payloads)
+        assert self.reason(tmp_path) == reason
+
+    def test_a_damaged_or_a_large_first_record_tells_nothing(self, tmp_path: Path) -> None:
+        large = put(tmp_path / "large", sequence({"x": bytes_feature(bytes(2 << 20))}, {"s": []}))
+        assert self.reason(large) == "no schema: name one with --schema"
+        flip(path := put(tmp_path / "damaged", *SEQUENCES), 14)
+        assert self.reason(path) == "no schema: name one with --schema"
+
+
+class TestUnnamed:
+    """Shards that lie beside those that were named are not missing."""
+
+    def test_a_shard_of_a_set_that_lies_beside_it(self, tmp_path: Path) -> None:
+        paths = write_set(tmp_path, "train", 12, 5)
+        found = document(paths[1:2])
+        assert (found["status"], codes(found)) == ("pass", [])
+        assert found["measures"]["manifest.unnamed"] == 4
+
+    def test_what_lies_nowhere_is_missing_still(self, tmp_path: Path) -> None:
+        paths = write_set(tmp_path, "train", 12, 5)
+        paths[3].unlink()
+        found = document(paths[1:2])
+        assert codes(found) == ["SHD001"]
+        (finding,) = found["findings"]
+        subject = tmp_path / "train.tfrecord"
+        assert finding["message"] == f"4 of 5 shards of `{subject}` are present"
+        assert finding["count"] == 1
+        assert finding["locations"][0]["shard"] == str(paths[3])
+        assert found["measures"]["manifest.unnamed"] == 3
+
+    def test_all_of_a_set_is_nothing_to_tell(self, tmp_path: Path) -> None:
+        write_set(tmp_path, "train", 12, 5)
+        assert "manifest.unnamed" not in document([tmp_path])["measures"]
+
+    def test_other_sets_and_folders_do_not_count(self, tmp_path: Path) -> None:
+        (first, *_) = write_set(tmp_path, "train", 12, 2)
+        first.with_name("train-00001-of-00002.tfrecord").unlink()
+        put(tmp_path / "train-00001-of-00003.tfrecord")
+        put(tmp_path / "train-00001-of-00002.tfrecord.gz")
+        put(tmp_path / "other/train-00001-of-00002.tfrecord")
+        (tmp_path / "train-00001-of-00002.tfrecord").mkdir()
+        assert codes(document([first])) == ["SHD001"]
+
+    def test_several_sets_are_told_of_together(self, tmp_path: Path) -> None:
+        named = [write_set(tmp_path, f"{letter}-train", 4, 2)[0] for letter in "abcde"]
+        found = document(named)
+        assert codes(found) == []
+        assert found["measures"]["manifest.unnamed"] == 5
