@@ -7,10 +7,11 @@ BIN := $(VENV)/bin
 PYVER = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 CONSTRAINTS = $(wildcard requirements/constraints-$(PYVER).txt)
 JOBS ?= 2
+FUZZ_SECONDS ?= 600
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo test test-slow lint types layers format docs benchmark clean
+.PHONY: help demo pipeline test test-slow fuzz lint types layers format docs benchmark clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -25,11 +26,17 @@ $(VENV)/.installed: pyproject.toml hatch_build.py tfrecreg/records/walk.c $(CONS
 demo: $(VENV)/.installed ## See the main job run, on digits that it draws itself
 	$(BIN)/tfrecreg demo
 
+pipeline: $(VENV)/.installed ## Run this repository's own pipeline, all of it
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/dvc repro --force
+
 test: $(VENV)/.installed lint types layers ## Run the quick tests, the linters and the type checker
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow"
 
 test-slow: $(VENV)/.installed ## Run the sweeps that take minutes
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
+
+fuzz: $(VENV)/.installed ## Try inputs that nobody meant, for FUZZ_SECONDS (600)
+	PYTHONPATH=.:tests:plugins nice -n 19 $(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
 
 lint: $(VENV)/.installed ## Look for mistakes and for lines out of format
 	$(BIN)/ruff check .

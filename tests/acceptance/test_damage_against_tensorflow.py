@@ -15,11 +15,11 @@ from check_support import framed
 from memory_support import see
 from mutants_support import Mutant, disagreement, expected, mutant
 
-from docs.other_readers import OtherReader, Reading
+from docs.other_readers import OtherReader, Reading, record_mark
 from tfrecreg.codes import CORE_CODES, crc
 from tfrecreg.findings import TensorflowOutcome
 from tfrecreg.records import frame_header
-from tfrecreg.records.outcome import INPUT_BUFFER
+from tfrecreg.records.gzip import INPUT_BUFFER, GzipEncoder
 
 SAMPLE, SWEEP = range(550, 750), range(1_000, 11_000)
 """Numbers of mutants."""
@@ -129,6 +129,35 @@ def test_sound_gzip_of_which_tensorflow_loses_the_end_is_found(
         assert seen.codes == ([] if made.done[1] == "True" else ["CRC009"]), made.done
         assert theirs.silent
     assert len(cases) > 40
+
+
+def test_what_we_write_is_read_whole_wherever_members_would_end(
+    tensorflow: OtherReader, tmp_path: Path
+) -> None:
+    dice = random.Random(5)
+    large = dice.randbytes(INPUT_BUFFER)
+    rest = [b"record %d" % number for number in range(3)]
+
+    def written(payload: bytes, *, apart: bool) -> bytes:
+        encoder = GzipEncoder(8, apart=apart)
+        return b"".join(encoder.write(framed(each)) for each in (payload, *rest)) + encoder.close()
+
+    alone = GzipEncoder(apart=True)
+    more = len(alone.write(framed(large)) + alone.close()) - INPUT_BUFFER
+    cases = []
+    for behind in range(-1, 13):
+        payload = large[: INPUT_BUFFER - more + behind]
+        for apart in (False, True):
+            data = written(payload, apart=apart)
+            cases.append(Mutant(len(cases), "gzip", (payload, *rest), data, (str(apart),)))
+    lost = 0
+    for made, theirs in readings(tensorflow, cases, tmp_path):
+        assert disagreement(made, theirs) == ""
+        whole = tuple(record_mark(payload) for payload in made.payloads)
+        assert theirs.records == whole or made.done == ("True",)
+        lost += theirs.records != whole
+    # Of what does not compress, nothing but the eight bytes of the trailer makes nothing.
+    assert lost == 8, "without moving them, TensorFlow loses the end of these"
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])

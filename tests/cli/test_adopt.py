@@ -15,7 +15,7 @@ from tfrecreg.example import int64_feature
 def foreign(registry: Path, tmp_path: Path) -> Path:
     """Two splits of another tool, beside the registry that is the current folder."""
     write_set(tmp_path / "foreign", "train", 7, 2)
-    write_set(tmp_path / "foreign", "val", 3, 1)
+    write_set(tmp_path / "foreign", "val", 3, 1, first=100)
     return tmp_path / "foreign"
 
 

@@ -69,7 +69,7 @@ def test_files_need_no_registry(cli, built, tmp_path, monkeypatch) -> None:
     done = cli("check", f"{folder}/digits-test.tfrecord-*", "--json")
     assert done.json["summary"]["records"] == 20
     skipped = {each["validator"] for each in done.json["skipped"]}
-    assert skipped == {"inflation", "registry", "schema"}
+    assert skipped == {"registry", "schema"}
 
 
 def test_files_can_be_held_against_a_schema_and_raw_data(cli, built, raw) -> None:
@@ -102,7 +102,8 @@ def test_only_and_skip_choose_validators(cli, built) -> None:
     done = cli("check", "digits", "--only", "crc,manifest", "--json")
     assert done.json["validators"] == ["crc", "manifest"]
     done = cli("check", "digits", "--skip", "crc", "--json")
-    assert done.json["validators"] == ["inflation", "manifest", "registry", "schema", "source"]
+    assert "crc" not in done.json["validators"]
+    assert {"inflation", "manifest", "registry", "schema", "source"} < {*done.json["validators"]}
 
 
 def test_fail_on_decides_the_exit_code(cli, built) -> None:

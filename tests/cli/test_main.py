@@ -131,7 +131,7 @@ def test_a_broken_plugin_is_named_and_harms_nothing(cli, tmp_path, monkeypatch) 
         done = cli("check", tmp_path / "one.tfrecord", "--json")
         assert done.code == 0, done.err
         assert "warning: the plugin odd of stranger 2.1 is broken: " in done.err
-        assert done.json["validators"] == ["crc", "manifest", "source"]
+        assert {"crc", "manifest", "source"} <= set(done.json["validators"])
         listed = cli("plugins", "list")
         assert "broken: odd of stranger 2.1" in listed.out
         assert "mnist" in listed.out

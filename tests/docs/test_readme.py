@@ -6,6 +6,8 @@ How a page is read, from top to bottom, in one folder that is empty at first:
   exit code, otherwise it is 0. Lines below are what it prints, stdout and stderr together.
 - ``bash`` and ``python`` are run as scripts; ``toml`` is read as a `tfrecreg.toml`; ``json`` is
   what the last command printed.
+- ``yaml`` is a workflow of GitHub or jobs of GitLab: their commands are run, but for what they
+  install.
 - ``text`` is for people, unless ``<!-- its output -->`` stands above it: then it is what the last
   script printed.
 - ``<!-- not run: REASON -->`` above a block leaves it out; ``<!-- in the test: NAME -->``
@@ -135,7 +137,32 @@ def draw_exports(here: Path) -> None:
                     file.write(head + payload + foot)
 
 
+def configure_mnist(here: Path) -> None:
+    """The table that the page shows, in the registry's configuration."""
+    table = '[datasets.mnist]\nsource = "mnist"\nraw = "raw/mnist"\nshards = 2\n'
+    with (here / "tfrecreg.toml").open("a", encoding="utf-8") as file:
+        file.write(table)
+
+
+STRICT = "\n[gates.mnist.limits.inflation]\nratio = 0.01\nallowance = 0\n"
+
+
+def ask_too_much(here: Path) -> None:
+    """A limit that no digits keep."""
+    with (here / "tfrecreg.toml").open("a", encoding="utf-8") as file:
+        file.write(STRICT)
+
+
+def ask_less(here: Path) -> None:
+    """Without that limit."""
+    file = here / "tfrecreg.toml"
+    file.write_text(file.read_text("utf-8").replace(STRICT, ""), "utf-8")
+
+
 PREPARE: dict[str, Callable[[Path], None]] = {
+    "a dataset in tfrecreg.toml": configure_mnist,
+    "a gate that is too strict": ask_too_much,
+    "a gate that is right": ask_less,
     "digits in place of MNIST": draw_mnist,
     "more digits": draw_more_mnist,
     "exports of another tool": draw_exports,
@@ -229,6 +256,19 @@ def text(reader: Reader, block: Block) -> None:
         compare(reader.said, block.text, "the script")
 
 
+def jobs(reader: Reader, block: Block) -> None:
+    """The commands of a workflow or a job, but for what they install: that is what is tested."""
+    from ruamel.yaml import YAML
+
+    found = YAML(typ="safe", pure=True).load(block.text)
+    steps = [step for job in found.get("jobs", {}).values() for step in job["steps"]]
+    lines = [step["run"] for step in steps if "run" in step]
+    lines += [line for job in found.values() if "script" in job for line in job["script"]]
+    for line in lines:
+        if not line.startswith("pip install "):
+            reader.call(line)
+
+
 RUNNERS: dict[str, Callable[[Reader, Block], None]] = {
     "console": console,
     "bash": bash,
@@ -236,6 +276,7 @@ RUNNERS: dict[str, Callable[[Reader, Block], None]] = {
     "toml": toml,
     "json": as_json,
     "text": text,
+    "yaml": jobs,
 }
 
 
@@ -279,7 +320,7 @@ def reader(tmp_path: Path) -> Reader:
     bin_, home, here = tmp_path / "bin", tmp_path / "home", tmp_path / "here"
     for folder in (bin_, home, here):
         folder.mkdir()
-    for name, more in (("tfrecreg", "-m tfrecreg"), ("python", "")):
+    for name, more in (("tfrecreg", "-m tfrecreg"), ("dvc", "-m dvc"), ("python", "")):
         program = bin_ / name
         program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {more} "$@"\n', "utf-8")
         program.chmod(0o755)
@@ -290,6 +331,8 @@ def reader(tmp_path: Path) -> Reader:
         "HOME": str(home),
         "NO_COLOR": "1",
         "TFRECREG_JOBS": "1",
+        "DVC_NO_ANALYTICS": "1",
+        "DVC_SITE_CACHE_DIR": str(tmp_path / "site"),
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "TF_ENABLE_ONEDNN_OPTS": "0",
         "CUDA_VISIBLE_DEVICES": "-1",

@@ -92,6 +92,8 @@ def test_help_and_version_import_next_to_nothing(
         ("check", "--only", "crc", "data/digits/digits-test.tfrecord-00000-of-00002"),
         ("check", "--only", "crc", "data/digits", "--json"),
         ("check", "digits@1.0.0"),
+        ("check", "digits", "--format", "sarif"),
+        ("check", "digits", "--format", "junit", "--fail-on", "never"),
         ("adopt", "more", "data/digits", "--dry-run"),
         ("head", "digits", "-n", "1"),
         ("schema", "show", "digits"),

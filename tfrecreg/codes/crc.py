@@ -170,7 +170,7 @@ CRC009 = Code(
     "gzip-misread",
     Severity.ERROR,
     "The gzip stream is sound, and TensorFlow loses the end of it",
-    "`tfrecreg salvage` writes a copy that TensorFlow reads whole; or get it in a single gzip member",
+    "`tfrecreg salvage` writes a copy that TensorFlow reads whole; or write it as one gzip member",
     """\
 gzip files may have many members, and the format is kept: `gzip`, Python and tfrecreg read this file
 to its end. TensorFlow (seen with 2.16) does not: where a call of zlib makes nothing it reads on in

@@ -7,13 +7,14 @@
 - `source`: pictures against their digests and raw files, records against the ledger (``SRC``)
 - `statistics`: what TFDV says of whole splits (``SCH1xx``)
 - `drift`: splits against those of another version and against each other (``DRF``)
-- `duplicates`: the same content again (``DUP``)
-- `annotations`: labels and boxes (``ANN``)
+- `duplicates`: the same picture or record again, in one split or in two (``DUP``)
+- `images`: encoded pictures against what records declare (``IMG``)
+- `annotations`: labels, objects and classes (``ANN``)
 - `registry`: releases against their digests, each other, and git's history (``REG``)
 
 What several of them share: `bare` and `siblings` for files without a manifest, `hosts` for shards
 and training hosts, `payloads` for records that are no Examples, `places` for findings about one
-record, `values` and `options`.
+record, `tables` for records of one layout, `values` and `options`.
 """
 
 from __future__ import annotations

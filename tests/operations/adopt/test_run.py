@@ -226,7 +226,8 @@ class TestKeys:
 
     def test_a_key_may_come_again_in_another_split(self, adopter, tmp_path) -> None:
         for split in ("train", "test"):
-            put(tmp_path / f"s/{split}.tfrecord", example(1), example(2))
+            of = bytes_feature(split)
+            put(tmp_path / f"s/{split}.tfrecord", example(1, of=of), example(2, of=of))
         adopter.adopt(tmp_path / "s", name="s", key="name")
         assert adopter.passes("s")
 
@@ -492,7 +493,7 @@ class TestWhatWasThere:
     def test_an_adopted_build_that_was_never_released_is_not(self, adopter) -> None:
         adopter.adopt()
         before = tree(adopter.data())
-        put(adopter.foreign / "test.tfrecord", example(1))
+        put(adopter.foreign / "test.tfrecord", example(200))
         with pytest.raises(UsageError, match="they would be lost") as caught:
             adopter.adopt()
         assert caught.value.hint.startswith("`tfrecreg release pets`")

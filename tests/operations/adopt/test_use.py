@@ -25,11 +25,11 @@ def written(tf: Any, tmp_path: Path) -> Path:
     folder = tmp_path / "by-tensorflow"
     folder.mkdir()
     options = tf.io.TFRecordOptions(compression_type="GZIP")
-    for split, count in (("train", 20), ("test", 6)):
+    for split, first, count in (("train", 0, 20), ("test", 100, 6)):
         for shard in range(2):
             path = str(folder / f"{split}-{shard:05d}-of-00002.tfrecord.gz")
             with tf.io.TFRecordWriter(path, options) as writer:
-                for number in range(shard, count, 2):
+                for number in range(first + shard, first + count, 2):
                     writer.write(_example(tf, number).SerializeToString())
     return folder
 
@@ -59,7 +59,7 @@ def test_tensorflow_reads_what_tensorflow_wrote(adopter, written) -> None:
     ]
     assert [row["x"].tolist() for row in rows][:2] == [[0.0, 0.0], [2.0, -2.0]]
     (first, *_) = head(find_target("pets@1.0.0", registry=adopter.root), 1)
-    assert (first.key, first.payload) == ("id0", "example")
+    assert (first.key, first.payload) == ("id100", "example")
 
 
 def test_tfds_gets_a_folder_of_it(adopter, written, tmp_path) -> None:

@@ -356,7 +356,9 @@ def test_the_first_twenty_are_shown_and_all_can_be_listed(compare) -> None:
 def test_a_damaged_record_is_not_compared_and_that_is_told(root, compare) -> None:
     after = {**TWO, "train": [{"a": example(1), "b": example(2, width=int64_feature(1))}]}
     compare(TWO, after)
-    flip(root / "versions/d/1.0.0/d-train.tfrecord-00000-of-00001", 75)
+    shard = root / "versions/d/1.0.0/d-train.tfrecord-00000-of-00001"
+    second = 16 + int.from_bytes(shard.read_bytes()[:8], "little")
+    flip(shard, second + 20)
     result = diff("d@1.0.0", "d", registry=root)
     assert (result.compared, result.unread) == (0, 1)
     assert "record 1 of `d-train.tfrecord-00000-of-00001`, at byte " in result.unread_reason

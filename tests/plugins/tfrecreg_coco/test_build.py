@@ -99,7 +99,9 @@ def test_ledger_and_manifest_account_for_pictures_boxes_and_orphans(raw: Any, cl
         assert "8 items, 7 written, 1 skipped in train (SRC020)" in text
         assert "1 remarked in train (SRC024)" in text
     report = json.loads(cli("check", "d", "--raw", str(raw.path), "--json"))
-    assert report["findings"] == []
+    # The only dog was the object that could not be used.
+    assert [(each["code"], each["count"]) for each in report["findings"]] == [("ANN005", 1)]
+    assert report["findings"][0]["locations"][0]["detail"] == "`dog`"
     assert report["measures"]["source.compared"] == 7
     assert cli("release", "d", "--version", "1.0.0")
 

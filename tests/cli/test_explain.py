@@ -1,0 +1,23 @@
+"""`tfrecreg explain`: one code, and what TensorFlow does with it."""
+
+from __future__ import annotations
+
+
+def test_a_page_says_what_tensorflow_does(cli) -> None:
+    done = cli("explain", "crc004")
+    assert done.code == 0
+    assert done.out.startswith("CRC004 trailing-bytes (error)\n")
+    assert "TensorFlow: reads without an error or stops here\n" in done.out
+    shown = cli("explain", "CRC005", "--json").json
+    assert shown["tensorflow"] == ["crashes", "stops here", "reads without an error"]
+
+
+def test_a_page_of_what_can_be_read_says_nothing_of_it(cli) -> None:
+    assert "TensorFlow:" not in cli("explain", "INF001").out
+    assert cli("explain", "INF001", "--json").json["tensorflow"] == []
+
+
+def test_an_unknown_code_is_refused_with_a_close_one(cli) -> None:
+    done = cli("explain", "CRC0O4")
+    assert done.code == 2
+    assert "no code `CRC0O4`; did you mean `CRC0" in done.err

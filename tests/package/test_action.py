@@ -1,0 +1,185 @@
+"""What others put into their repositories: the GitHub Action and the hooks of pre-commit.
+
+Their scripts are run as the runner and pre-commit run them, against a real registry.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile_support import NAMES
+from package_support import CHECKOUT
+from tests_support import flip
+
+yaml = pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
+
+for name in ("action.yml", ".pre-commit-hooks.yaml"):
+    if not (CHECKOUT / name).exists():
+        pytest.skip(f"{name} is not shipped", allow_module_level=True)
+
+SHARD = "data/digits/digits-train.tfrecord-00001-of-00002"
+
+
+def load(path: str) -> Any:
+    return yaml.YAML(typ="safe", pure=True).load((CHECKOUT / path).read_text("utf-8"))
+
+
+ACTION = load("action.yml")
+HOOKS = {hook["id"]: hook for hook in load(".pre-commit-hooks.yaml")}
+
+
+@dataclass
+class Runner:
+    """A machine of CI: the programs under test, and a registry as the current folder."""
+
+    here: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def bash(self, script: str, *, expect: int, arguments: list[str] | None = None) -> str:
+        # As GitHub starts it for `shell: bash`.
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+        done = subprocess.run(
+            [*command, "bash", *(arguments or [])],
+            cwd=self.here,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == expect, f"{done.returncode}: {done.stdout}"
+        return done.stdout
+
+    def step(self, name: str, *, expect: int = 0, **inputs: str) -> str:
+        """Run a step of the action with inputs; the others have their defaults."""
+        (step,) = [each for each in ACTION["runs"]["steps"] if each.get("name") == name]
+        given = {key: each["default"] for key, each in ACTION["inputs"].items()}
+        given |= {key.replace("_", "-"): value for key, value in inputs.items()}
+        for variable, expression in step["env"].items():
+            self.environment[variable] = evaluated(expression, given)
+        return self.bash(step["run"], expect=expect)
+
+
+def evaluated(expression: str, inputs: dict[str, str]) -> str:
+    known = {f"inputs.{name}": value for name, value in inputs.items()}
+    known["github.action_path"] = "/the/action"
+    (found,) = re.findall(r"^\$\{\{ (\S+) \}\}$", expression)
+    return known[found]
+
+
+@pytest.fixture
+def runner(tmp_path: Path, digits_registry: Path) -> Runner:
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    program = bin_ / "tfrecreg"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m tfrecreg "$@"\n')
+    program.chmod(0o755)
+    environment = {
+        "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": f"{CHECKOUT}{os.pathsep}{CHECKOUT / 'plugins'}",
+        "HOME": str(tmp_path),
+        "TFRECREG_JOBS": "1",
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+    }
+    return Runner(digits_registry, environment)
+
+
+def test_scripts_of_the_action_hold_no_expression() -> None:
+    for step in ACTION["runs"]["steps"]:
+        assert "${{" not in step.get("run", "")
+        assert "run" not in step or step["shell"] == "bash"
+    used = " ".join(map(str, ACTION["runs"]["steps"]))
+    assert {each for each in ACTION["inputs"] if f"inputs.{each}" not in used} == set()
+    assert all(each["description"] and "default" in each for each in ACTION["inputs"].values())
+
+
+def test_the_action_checks_annotates_and_fails(runner: Runner, tmp_path: Path) -> None:
+    said = runner.step("Check")
+    assert said == "tfrecreg: digits: pass\n"
+    assert (tmp_path / "summary.md").read_text().startswith("### `digits`: pass\n")
+    flip(runner.here / SHARD, 30)
+    said = runner.step("Check", expect=1, targets="digits\n")
+    assert said.startswith(f"::error file={SHARD},title=CRC002 data-checksum%3A digits::")
+    said = runner.step("Check", targets="digits", fail_on="never", format="text")
+    assert "CRC002" in said
+    said = runner.step("Check", expect=1, targets=f"{SHARD}\nschemas/../{SHARD}\n", format="junit")
+    assert said.startswith("<?xml ")
+    assert runner.step("Check", expect=1, format="sarif", output="report.sarif") == ""
+    assert (runner.here / "report.sarif").exists()
+    said = runner.step("Check", expect=2, targets="data/no-such-*")
+    assert "no file matches `data/no-such-*`" in said
+
+
+def test_no_target_is_a_command_or_an_option(runner: Runner) -> None:
+    lines = [line for name in NAMES for line in name.encode("utf-8", "replace").decode().split()]
+    names = [line for line in lines if "\0" not in line and not re.match("[a-z]", line)]
+    targets = ["--output=pwned", "$(touch pwned)", "`touch pwned`", "; touch pwned", *names]
+    said = runner.step("Check", expect=2, targets="\n".join(targets))
+    assert "no file matches `--output=pwned`" in said
+    for line in said.splitlines():
+        assert not line.lstrip().startswith("::")
+    assert not list(runner.here.glob("pwned*"))
+
+
+def test_the_core_is_installed_and_an_extra_only_if_asked(runner: Runner, tmp_path: Path) -> None:
+    # What pip makes of it, the tests of the wheel see; here, what it is asked for.
+    python = tmp_path / "bin/python"
+    python.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    python.chmod(0o755)
+    asked = ["-m", "pip", "install", "--quiet"]
+    assert runner.step("Install tfrecreg").split() == [*asked, "/the/action"]
+    said = runner.step("Install tfrecreg", extras="dvc,images")
+    assert said.split() == [*asked, "/the/action[dvc,images]"]
+
+
+def hook(runner: Runner, name: str, *files: str, expect: int) -> str:
+    """Run a hook as pre-commit does: split like a shell's words, the files behind."""
+    words = shlex.split(HOOKS[name]["entry"])
+    given = list(files) if HOOKS[name].get("pass_filenames", True) else []
+    script = " ".join(shlex.quote(word) for word in [*words, *given])
+    return runner.bash(script, expect=expect)
+
+
+def test_the_hook_of_schemas_names_the_one_that_does_not_parse(runner: Runner) -> None:
+    (runner.here / "schemas/bad.pbtxt").write_text("feature {\n")
+    good, bad = "schemas/digits.pbtxt", "schemas/bad.pbtxt"
+    assert re.search(HOOKS["tfrecreg-schemas"]["files"], good)
+    assert hook(runner, "tfrecreg-schemas", good, expect=0) == ""
+    said = hook(runner, "tfrecreg-schemas", good, bad, good, expect=2)
+    assert said.startswith("error: schemas/bad.pbtxt:1:9: ")
+
+
+def test_the_hook_of_manifests_finds_a_release_that_was_changed(runner: Runner) -> None:
+    manifest = runner.here / "registry/digits/1.0.0/manifest.json"
+    path = manifest.relative_to(runner.here).as_posix()
+    assert re.search(HOOKS["tfrecreg-manifests"]["files"], path)
+    hook(runner, "tfrecreg-manifests", path, expect=0)
+    manifest.write_text(manifest.read_text().replace('"records":100', '"records":101', 1))
+    assert "REG002" in hook(runner, "tfrecreg-manifests", path, expect=1)
+
+
+def test_the_hook_of_the_pipeline_says_when_it_is_out_of_date(runner: Runner) -> None:
+    assert re.search(HOOKS["tfrecreg-pipeline"]["files"], "tfrecreg.toml")
+    said = hook(runner, "tfrecreg-pipeline", expect=1)
+    assert "to be added: policy-digits" in said
+    runner.bash("tfrecreg pipeline", expect=0)
+    hook(runner, "tfrecreg-pipeline", expect=0)
+
+
+def test_hooks_are_installed_from_this_project() -> None:
+    assert set(HOOKS) == {"tfrecreg-schemas", "tfrecreg-manifests", "tfrecreg-pipeline"}
+    for each in HOOKS.values():
+        assert each["language"] == "python"
+        assert each["name"]
+        assert each["description"]
+    page = (CHECKOUT / "docs/ci.md").read_text("utf-8")
+    assert all(f"id: {name} " in page for name in HOOKS)
+    assert all(f"| `{name}` |" in page for name in ACTION["inputs"])
