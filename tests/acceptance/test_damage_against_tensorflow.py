@@ -104,6 +104,7 @@ def buffer_files() -> Iterator[tuple[int, bytes, bool]]:
         yield behind, data, not 1 <= behind <= 10
 
 
+@pytest.mark.slow
 def test_sound_gzip_of_which_tensorflow_loses_the_end_is_found(
     tensorflow: OtherReader, tmp_path: Path
 ) -> None:
@@ -131,6 +132,7 @@ def test_sound_gzip_of_which_tensorflow_loses_the_end_is_found(
     assert len(cases) > 40
 
 
+@pytest.mark.slow
 def test_what_we_write_is_read_whole_wherever_members_would_end(
     tensorflow: OtherReader, tmp_path: Path
 ) -> None:
@@ -160,6 +162,7 @@ def test_what_we_write_is_read_whole_wherever_members_would_end(
     assert lost == 8, "without moving them, TensorFlow loses the end of these"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 @pytest.mark.parametrize("followed", [True, False])
 def test_lengths_that_no_file_could_hold_crash_tensorflow_where_it_is_said(

