@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.findings import Finding, Severity
-from tfrecreg.gate import FailOn, Verdict, Waiver, judge
+from tfrecreg.gate import FailOn, Verdict, Waiver, concerns, judge
 
 TODAY = date(2026, 5, 1)
 
@@ -135,3 +135,40 @@ def test_the_first_waiver_that_holds_is_the_one_named() -> None:
 def test_a_waiver_for_all_or_of_nobody_is_refused(facts: dict[str, str], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint.replace("*", r"\*")):
         waiver(**facts)
+
+
+@pytest.mark.parametrize("severity", list(Severity))
+@pytest.mark.parametrize("fail_on", list(FailOn))
+def test_what_an_expired_waiver_covered_fails_whatever_its_severity(
+    severity: Severity, fail_on: FailOn
+) -> None:
+    old = waiver(code="CRC*", expires=TODAY - timedelta(days=1))
+    found = finding(severity=severity)
+    judged = verdict(found, fail_on=fail_on, waivers=[old])
+    assert judged.status == ("pass" if fail_on is FailOn.NEVER else "fail")
+    assert judged.lapsed == ((found, old),)
+    # Renewed, or about something else, it is no matter.
+    assert verdict(found, fail_on=fail_on, waivers=[old, waiver(code="CRC*")]).lapsed == ()
+    other = waiver(code="SHD*", expires=TODAY - timedelta(days=1))
+    assert verdict(found, fail_on=fail_on, waivers=[other]).lapsed == ()
+
+
+@pytest.mark.parametrize(
+    ("facts", "relevant"),
+    [
+        ({"code": "CRC*"}, True),
+        ({"fingerprint": "SHD007:mnist:test:*"}, True),
+        ({"fingerprint": "SHD007:other:test:*"}, False),
+        ({"fingerprint": "SHD007:other"}, False),
+        ({"fingerprint": "SHD007"}, True),
+        ({"fingerprint": "*:other:test:*"}, True),
+        ({"fingerprint": "SHD???:other:test"}, True),
+        ({"fingerprint": "SHD007:oth*:test"}, True),
+        ({"fingerprint": "SHD007:[o]ther:test"}, True),
+        ({"fingerprint": "*"}, True),
+    ],
+)
+def test_a_waiver_of_another_dataset_is_told_only_where_it_is_sure(
+    facts: dict[str, str], relevant: bool
+) -> None:
+    assert concerns(waiver(**{"code": "SHD*", **facts}), "mnist") is relevant

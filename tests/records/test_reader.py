@@ -190,6 +190,7 @@ STRANGERS = {
     "git-lfs": b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n",
     "zeros": bytes(5_000),
     "zip": b"PK\x03\x04" + bytes(60),
+    "array_record": bytes.fromhex("83af70d10d884a3f") + bytes(8) + b"\x40" + bytes(47),
     "noise": random.Random(8).randbytes(3_000_000),
     "numbers": np.arange(100_000, dtype="<i8").tobytes(),
 }
@@ -208,7 +209,8 @@ def test_file_that_is_no_tfrecord_is_told_alone(name: str, declared: Any, see: A
 
 
 def test_well_known_strangers_are_named(see: Any) -> None:
-    for name, words in (("git-lfs", "a git-LFS pointer"), ("zeros", "zeros"), ("zip", "a ZIP")):
+    words_of = {"git-lfs": "a git-LFS pointer", "zeros": "zeros", "zip": "a ZIP"}
+    for name, words in {**words_of, "array_record": "an ArrayRecord"}.items():
         (fault,) = see(STRANGERS[name]).faults
         assert words in fault.detail
 

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
-from tfrecreg.errors import FailureError, StorageError
+from tfrecreg.errors import FailureError, StorageError, UsageError
 from tfrecreg.tracking import dvc
 
 SITE_CACHE = Path("/var/tmp/dvc/repo")
@@ -266,3 +266,47 @@ def test_looking_imports_nothing() -> None:
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+STAGE = "stages:\n  make:\n    cmd: 'true'\n    outs:\n    - data/mnist:\n        persist: true\n"
+
+
+def test_the_hash_of_what_a_stage_makes_is_that_of_the_lock(tree: Path) -> None:
+    folder = put_data(tree)
+    dvc.initialise(str(tree))
+    assert dvc.out_hash(str(tree), "data/mnist") is None
+    (tree / "dvc.yaml").write_text(STAGE)
+    with pytest.raises(UsageError) as caught:
+        dvc.out_hash(str(tree), "data/mnist")
+    assert caught.value.message == (
+        "`data/mnist` is not what `dvc.lock` says that the stage `make` made"
+    )
+    assert caught.value.hint == "dvc repro make; or, to keep what is there: dvc commit make"
+    with dvc.opened(str(tree), "dvc commit") as repo:
+        repo.commit(force=True)
+    value = dvc.out_hash(str(tree), "data/mnist")
+    assert value is not None
+    assert f"md5: {value}" in (tree / "dvc.lock").read_text()
+    assert dvc.tracked_hash((tree / "dvc.lock").read_bytes(), "dvc.lock", "data/mnist") == value
+    # Nobody can track it besides.
+    with pytest.raises(FailureError):
+        dvc.track(str(tree), "data/mnist")
+    (folder / "shard").unlink()
+    (folder / "shard").write_bytes(b"other")
+    with pytest.raises(UsageError, match=r"is not what `dvc\.lock` says"):
+        dvc.out_hash(str(tree), "data/mnist")
+
+
+def test_what_a_stage_made_and_the_cache_lost_is_told(tree: Path) -> None:
+    put_data(tree)
+    dvc.initialise(str(tree))
+    (tree / "dvc.yaml").write_text(STAGE)
+    with dvc.opened(str(tree), "dvc commit") as repo:
+        repo.commit(force=True)
+    value = dvc.out_hash(str(tree), "data/mnist")
+    assert value is not None
+    for cached in dvc.cached_files(str(tree), value).values():
+        Path(cached).unlink()
+    with pytest.raises(UsageError, match="does not have what the stage `make` made") as caught:
+        dvc.out_hash(str(tree), "data/mnist")
+    assert caught.value.hint == "dvc commit make"

@@ -19,6 +19,7 @@ __all__ = [
 
 _KNOWN = (
     (b"version https://git-lfs", "a git-LFS pointer"),
+    (b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "an ArrayRecord, or other Riegeli records"),
     (b"PK\x03\x04", "a ZIP archive"),
     (b"\x89PNG", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),

@@ -130,7 +130,8 @@ def out_hash(root: str, folder: str) -> str | None:
         made = [out for out in repo.index.outs if Path(out.fs_path) == where and out.stage.cmd]
         if not made:
             return None
-        name = made[0].stage.addressing
+        stage = made[0].stage  # one of an old `.dvc` file has no name
+        name = str(getattr(stage, "name", stage.addressing))
         value = made[0].hash_info.value if made[0].hash_info is not None else None
         if not isinstance(value, str) or made[0].workspace_status():
             raise UsageError(
