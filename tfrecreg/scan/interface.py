@@ -86,7 +86,10 @@ class Baseline:
     name: str
     """As the user would write it: ``mnist@1.0.0``."""
     statistics: Mapping[str, bytes]
-    """By split: TFDV's `DatasetFeatureStatisticsList`, serialized."""
+    """By split: TFDV's `DatasetFeatureStatisticsList`, serialized. Empty where none of the
+    validators that were chosen asks for it."""
+    shards: Sequence[Shard] = ()
+    """Its shards, as those of a target."""
 
 
 @dataclass(frozen=True, slots=True)

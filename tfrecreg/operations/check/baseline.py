@@ -21,6 +21,8 @@ def with_baseline(
     registry: str | os.PathLike[str] | None,
     engine: Engine,
     progress: Progress,
+    *,
+    with_statistics: bool = True,
 ) -> Target:
     """The target, with what it is to be compared with.
 
@@ -30,6 +32,7 @@ def with_baseline(
         registry: the registry's folder; None to look for it.
         engine: where to scan.
         progress: told how far it is.
+        with_statistics: whether anybody asks for its statistics.
 
     Raises:
         UsageError: `against` names nothing, or has no Examples.
@@ -38,20 +41,21 @@ def with_baseline(
     """
     if against is None:
         return target
+    found = find(against, registry)
+    if isinstance(found, Resolved):
+        other = reference_target(found, schema=None, raw=None)
+    else:
+        other = files_target([found], schema=None, raw=None)
+    if not with_statistics:
+        return replace(target, baseline=Baseline(other.name, {}, other.shards))
     # Statistics are for whoever asks for them: a check without them imports none of it.
     from tfrecreg.operations.stats import stats
     from tfrecreg.statistics import StatisticsCache, StatisticsOptions
 
-    found = find(against, registry)
-    cache = None
-    if isinstance(found, Resolved):
-        other = reference_target(found, schema=None, raw=None)
-        cache = StatisticsCache(found.registry.storage)
-    else:
-        other = files_target([found], schema=None, raw=None)
+    cache = StatisticsCache(found.registry.storage) if isinstance(found, Resolved) else None
     options = StatisticsOptions(schema=target.schema, schema_path=target.schema_path or "schema")
     made = stats(other, options=options, cache=cache, engine=engine, progress=progress)
     protos = {
         each.statistics.split: each.statistics.proto.SerializeToString() for each in made.splits
     }
-    return replace(target, baseline=Baseline(other.name, protos))
+    return replace(target, baseline=Baseline(other.name, protos, other.shards))

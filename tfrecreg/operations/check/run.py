@@ -23,7 +23,7 @@ from tfrecreg.gate import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.operations.check.baseline import with_baseline
 from tfrecreg.operations.check.basis import Basis, folder_of, limits_of, schema_digest
-from tfrecreg.operations.check.choose import choose
+from tfrecreg.operations.check.choose import DRIFT, choose
 from tfrecreg.operations.check.find import find
 from tfrecreg.operations.check.keys import with_keys
 from tfrecreg.operations.check.places import with_places
@@ -108,7 +108,7 @@ def check(
         todo.append((target, _registry_here(registry)))
     return [
         check_target(
-            with_baseline(target, options.against, registry, engine, progress),
+            _compared(target, options, registry, engine, progress),
             home.config if home is not None else Config(),
             options,
             engine=engine,
@@ -117,6 +117,25 @@ def check(
         )
         for target, home in todo
     ]
+
+
+def _compared(
+    target: Target,
+    options: CheckOptions,
+    registry: str | os.PathLike[str] | None,
+    engine: Engine,
+    progress: Progress,
+) -> Target:
+    """The target with what it is compared with, and no more of it than is asked for."""
+    named = DRIFT in options.only or not options.only
+    return with_baseline(
+        target,
+        options.against,
+        registry,
+        engine,
+        progress,
+        with_statistics=named and DRIFT not in options.skip,
+    )
 
 
 def _registry_here(registry: str | os.PathLike[str] | None) -> Registry | None:
@@ -134,7 +153,7 @@ def _check_all(
             resolved = resolve(opened, name)
             target = reference_target(resolved, schema=options.schema, raw=options.raw)
             report = check_target(
-                with_baseline(target, options.against, opened.storage.root, engine, progress),
+                _compared(target, options, opened.storage.root, engine, progress),
                 opened.config,
                 options,
                 engine=engine,

@@ -17,6 +17,9 @@ Ints = npt.NDArray[np.int64]
 
 TRAIN = "train"
 
+_OWN, _BASELINE = 0, 1
+"""Whose split it is."""
+
 
 class Match(NamedTuple):
     """A record, and another one that is the same. Shards are numbers of the target's."""
@@ -58,25 +61,36 @@ class Matches:
 
     Args:
         splits: the split of every shard of the target, by number; equal splits are neighbours.
+        baseline: the same of the shards of what it is compared with; their numbers go on.
     """
 
-    def __init__(self, splits: Sequence[str]) -> None:
-        self._names = list(dict.fromkeys(splits))
+    def __init__(self, splits: Sequence[str], baseline: Sequence[str] = ()) -> None:
+        every = [(_OWN, split) for split in splits] + [(_BASELINE, split) for split in baseline]
+        self._names = list(dict.fromkeys(every))
         numbers = {name: number for number, name in enumerate(self._names)}
-        self._split_of = np.array([numbers[split] for split in splits], np.int64)
+        self._split_of = np.array([numbers[each] for each in every], np.int64)
         self._within: dict[int, Seen] = {}
         self._across: dict[tuple[int, int], Seen] = {}
 
     def within(self) -> list[tuple[str, Seen]]:
         """By split, what an earlier record of it has as well."""
-        return [(self._names[split], seen) for split, seen in sorted(self._within.items())]
+        found = [(*self._names[split], seen) for split, seen in sorted(self._within.items())]
+        return [(split, seen) for whose, split, seen in found if whose == _OWN]
 
     def across(self) -> list[tuple[str, str, Seen]]:
         """By two splits, what both have; the places are in the first, which is not ``train``."""
-        found = [
-            (self._names[one], self._names[other], seen)
-            for (one, other), seen in self._across.items()
-        ]
+        return self._between(_OWN)
+
+    def moved(self) -> list[tuple[str, str, Seen]]:
+        """By a split of the target and another one of the baseline, what both have."""
+        return [each for each in self._between(_BASELINE) if each[0] != each[1]]
+
+    def _between(self, whose: int) -> list[tuple[str, str, Seen]]:
+        found = []
+        for (one, other), seen in self._across.items():
+            (own, split), (others, other_split) = self._names[one], self._names[other]
+            if (own, others) == (_OWN, whose):
+                found.append((split, other_split, seen))
         return sorted(found, key=lambda each: each[:2])
 
     def add(self, runs: Sequence[tuple[int, Run]], rows: Iterable[Rows]) -> None:
@@ -154,7 +168,7 @@ class Matches:
                 these = codes == code
                 one, other = divmod(code, len(self._names))
                 first, second = near[these], far[these]
-                if self._names[one] == TRAIN:
+                if self._names[one] == (_OWN, TRAIN) and self._names[other][0] == _OWN:
                     one, other, first, second = other, one, second, first
                 found = np.concatenate((places[first], places[second][:, :2]), axis=1)
                 self._across.setdefault((one, other), Seen()).add(len(found), found)
