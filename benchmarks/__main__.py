@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from importlib import import_module
+from pathlib import Path
 
 COUNTS = {
     "images": 1000,
@@ -11,7 +12,7 @@ COUNTS = {
     "mnist": 60_000,
     "annotations": 100_000,
     "scan": 200_000,
-    "statistics": 2_600,
+    "stats": 2_600,
 }
 """Benchmark to how many pictures, or records, it is made of, unless told otherwise."""
 
@@ -25,6 +26,8 @@ def main() -> None:
     parser.add_argument("--tfds-python", help="a Python that has tensorflow-datasets")
     arguments = parser.parse_args()
     arguments.count = arguments.count or COUNTS[arguments.name]
+    if arguments.work:
+        Path(arguments.work).mkdir(parents=True, exist_ok=True)
     rows = import_module(f"benchmarks.{arguments.name}").main(arguments)
     print("| what | ours | theirs | ratio | target |\n|---|---|---|---|---|")
     print("\n".join(rows))

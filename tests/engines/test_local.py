@@ -275,3 +275,30 @@ def test_usable_cores_are_those_that_this_process_may_use() -> None:
             assert usable_cores() == 1
         finally:
             os.sched_setaffinity(0, allowed)
+
+
+def test_workers_that_were_warmed_do_the_tasks() -> None:
+    engine = LocalEngine(2)
+    before = children()
+    engine.warm(process_of)
+    warmed = children() - before
+    assert len(warmed) == 2
+    assert set(engine.run(process_of, range(6))) <= warmed
+
+
+def test_closing_ends_workers_that_nothing_ran_on_and_the_engine_works_on() -> None:
+    engine = LocalEngine(2)
+    before = children()
+    engine.warm(process_of)
+    engine.close()
+    assert children() <= before
+    assert list(engine.run(late_first, range(3))) == [0, 1, 4]
+    engine.close()
+
+
+def test_one_job_needs_nothing_warm() -> None:
+    engine = LocalEngine(1)
+    before = children()
+    engine.warm(process_of)
+    assert children() <= before
+    assert list(engine.run(process_of, range(2))) == [os.getpid()] * 2

@@ -18,6 +18,18 @@ class Engine(Protocol):
     def jobs(self) -> int:
         """How many tasks it runs at the same time."""
 
+    def warm(self, function: Callable[[T], R]) -> None:
+        """Get ready to run `function` over many tasks while the caller still finds out which.
+
+        A favour that costs what starting up costs: :meth:`run` does the same without it, later.
+
+        Raises:
+            FailureError: no worker could be started.
+        """
+
+    def close(self) -> None:
+        """Let go of what :meth:`warm` made ready and nothing ran. The engine works on as before."""
+
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
         """`function` of every task, in the order of the tasks.
 

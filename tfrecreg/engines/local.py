@@ -45,13 +45,25 @@ class LocalEngine:
                 hint="without it, as many work as there are processors",
             )
         self.jobs = jobs
+        self._warm: Pool | None = None
+
+    def warm(self, function: Callable[[T], R]) -> None:
+        if self.jobs > 1 and self._warm is None:
+            self._warm = Pool(self.jobs)
+            self._warm.start(self.jobs, function)
+
+    def close(self) -> None:
+        pool, self._warm = self._warm, None
+        if pool is not None:
+            pool.__exit__(None, None, None)
 
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
         iterator = iter(tasks)
         # One task is not worth a process; the result is the same by the engine's contract.
         first = list(islice(iterator, 2)) if self.jobs > 1 else []
         if len(first) > 1:
-            with Pool(self.jobs) as pool:
+            pool, self._warm = self._warm or Pool(self.jobs), None
+            with pool:
                 yield from pool.run(function, chain(first, iterator))
             return
         for task in chain(first, iterator):

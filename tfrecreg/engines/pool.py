@@ -14,10 +14,11 @@ import signal
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain, islice
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tfrecreg.engines.task import perform, result_of
 from tfrecreg.errors import FailureError
@@ -39,11 +40,12 @@ _PATIENCE = 5.0
 class _Worker:
     """A process, the parent's end of its pipe, and the number of the task that it is at."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: Callable[[Any], object] | None) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        # A daemon: where nobody closed the generator, the interpreter's exit does not wait.
-        self.process = context.Process(target=_work, args=(theirs,), daemon=True)
+        # The function goes with it for the imports that unpacking it does. A daemon: where nobody
+        # closed the generator, the interpreter's exit does not wait.
+        self.process = context.Process(target=_work, args=(theirs, function), daemon=True)
         try:
             with _interrupts_held():
                 self.process.start()
@@ -85,7 +87,7 @@ class _Worker:
 
 
 class Pool:
-    """Up to `size` workers, started as there is work for them. A context manager.
+    """Up to `size` workers, no more than there are tasks. A context manager.
 
     Leaving it by an exception, or by closing the generator of :meth:`run`, kills the workers;
     leaving it otherwise lets them end by themselves. Either way none is left.
@@ -95,14 +97,33 @@ class Pool:
         self._size = size
         self._workers: list[_Worker] = []
 
+    def start(self, count: int, function: Callable[[Any], object] | None = None) -> None:
+        """Have `count` workers, at most as many as the pool's size.
+
+        Args:
+            count: workers that are wanted in all.
+            function: what they will run: what its module imports is imported at once.
+
+        Raises:
+            FailureError: no process could be started.
+        """
+        try:
+            while len(self._workers) < min(count, self._size):
+                self._workers.append(_Worker(function))
+        except OSError as error:
+            raise FailureError(
+                f"no worker process could be started: {error.strerror}",
+                hint="try fewer `--jobs`",
+            ) from error
+
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
         """`function` of every task, in order. See :class:`tfrecreg.engines.Engine`."""
-        waiting = iter(tasks)
+        waiting = self._with_workers_started(iter(tasks))
         results: dict[int, bytes] = {}
         begun = taken = 0
         more = True
         while more or taken < begun:
-            while more and begun - taken < self._size * _AHEAD and self._has_room():
+            while more and begun - taken < self._size * _AHEAD and self._is_any_idle():
                 try:
                     task = next(waiting)
                 except StopIteration:
@@ -116,22 +137,22 @@ class Pool:
             elif taken < begun:
                 results.update(self._next_results())
 
-    def _has_room(self) -> bool:
-        idle = any(worker.task is None for worker in self._workers)
-        return idle or len(self._workers) < self._size
+    def _with_workers_started(self, tasks: Iterator[T]) -> Iterator[T]:
+        """The same tasks, behind a worker for each of the first ones.
+
+        All are started before the first gets its task: one that is larger than a pipe's buffer is
+        not taken before the worker has done its imports, and the others would begin theirs then.
+        """
+        first = list(islice(tasks, self._size))
+        self.start(len(first))
+        return chain(first, tasks)
+
+    def _is_any_idle(self) -> bool:
+        return any(worker.task is None for worker in self._workers)
 
     def _give(self, number: int, work: bytes) -> None:
-        """Hand a task to a worker that is idle, or to a new one."""
-        worker = next((worker for worker in self._workers if worker.task is None), None)
-        if worker is None:
-            try:
-                worker = _Worker()
-            except OSError as error:
-                raise FailureError(
-                    f"no worker process could be started: {error.strerror}",
-                    hint="try fewer `--jobs`",
-                ) from error
-            self._workers.append(worker)
+        """Hand a task to a worker that is idle."""
+        worker = next(worker for worker in self._workers if worker.task is None)
         worker.task = number
         try:
             worker.connection.send_bytes(work)
@@ -190,8 +211,9 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _work(connection: Connection) -> None:
+def _work(connection: Connection, function: object) -> None:
     """All that a worker does: one task after the other, until the parent closes the pipe."""
+    del function  # it was wanted for its imports
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is the parent's to handle
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_with_parent, daemon=True).start()

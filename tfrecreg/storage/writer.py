@@ -21,6 +21,8 @@ LINKLESS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS
 """What link(2) says where the file system has no hard links, or no more of them for this file."""
 
 _BUFFER = 1 << 20
+_DIRECT = 1 << 16
+"""Pieces from which on another copy costs more than another call of the system."""
 _NAME_MAX = 255
 _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}\.tmp", re.DOTALL)
 # What fsync(2) of a folder says on file systems that cannot: there, nothing more can be done.
@@ -59,7 +61,7 @@ class LocalWriter:
             raise StorageError(f"`{path_text(self._path)}` is closed: nothing more can be written")
         view = memoryview(data).cast("B")
         try:
-            if len(view) >= _BUFFER:
+            if len(view) >= _DIRECT:
                 self._flush()
                 self._push(view)
                 return
@@ -107,6 +109,8 @@ class LocalWriter:
             raise self._fail(error) from error
 
     def _flush(self) -> None:
+        if not self._buffer:
+            return
         with memoryview(self._buffer) as view:
             self._push(view)
         self._buffer.clear()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
+from typing import TypeVar
 
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import PluginError
@@ -24,10 +25,13 @@ from tfrecreg.operations.builds.shard import (
     make_part,
 )
 from tfrecreg.operations.progress import Progress
+from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.storage import LocalStorage, is_temporary
 from tfrecreg.text import safe
 
-__all__ = ["engine_for", "make_all", "unchanged"]
+__all__ = ["engine_for", "make_all", "unchanged", "warming"]
+
+Listed = TypeVar("Listed", bound=Item | Skipped | Remark)
 
 _ITEM_SECONDS, _BYTE_SECONDS = 60e-6, 3e-9
 """About what an item and a byte cost: a digit that becomes a PNG, a JPEG that goes in as it is."""
@@ -40,9 +44,29 @@ written twice, so they are for less."""
 
 def engine_for(plan: Plan, engine: Engine) -> Engine:
     """`engine`, or this very process for a build so small that workers do not pay."""
-    size = sum(max(item.size, 0) for shard in plan.shards for item in shard.items)
-    work = plan.items * _ITEM_SECONDS + size * _BYTE_SECONDS
+    work = sum(_seconds(item) for shard in plan.shards for item in shard.items)
     return engine if work > _WORTH_SECONDS else LocalEngine(1)
+
+
+def warming(listed: Iterable[Listed], engine: Engine) -> Iterator[Listed]:
+    """The same items; once they are so many that workers pay, the engine gets ready for them.
+
+    The planning goes on meanwhile, and takes about as long as a worker takes for its imports.
+    """
+    work = 0.0
+    entries = iter(listed)
+    for entry in entries:
+        yield entry
+        if isinstance(entry, Item):
+            work += _seconds(entry)
+            if work > _WORTH_SECONDS:
+                engine.warm(make_part)
+                break
+    yield from entries
+
+
+def _seconds(item: Item) -> float:
+    return _ITEM_SECONDS + max(item.size, 0) * _BYTE_SECONDS
 
 
 def make_all(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 from tfrecreg.config import CONFIG_NAME, remember_dataset
 from tfrecreg.engines import Engine, LocalEngine
@@ -13,7 +15,7 @@ from tfrecreg.gate import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers
 from tfrecreg.operations.builds.growth import Growth, choose_base, growth_of
-from tfrecreg.operations.builds.make import engine_for, make_all, unchanged
+from tfrecreg.operations.builds.make import engine_for, make_all, unchanged, warming
 from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.operations.builds.remember import BuildRecord, raw_files, raw_state, remember
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
@@ -86,7 +88,7 @@ def preview(
         UsageError: as :func:`build` does before its work starts.
         FailureError: a plugin or a worker failed.
     """
-    begun = _begin(registry, request)
+    begun = _begin(registry, request, LocalEngine(1))
     plan = begun.plan
     describe = getattr(begun.prepared.source, "describe", dict)
     growth = None
@@ -118,8 +120,9 @@ def build(
         FailureError: a plugin, a worker or the disk failed.
     """
     engine = engine or LocalEngine(1)
-    with locked(registry, request.name, lambda: progress.note("waiting for another build")):
-        begun = _begin(registry, request)
+    waiting = partial(progress.note, "waiting for another build")
+    with closing(engine), locked(registry, request.name, waiting):
+        begun = _begin(registry, request, engine)
         name = request.name
         stage_path = layout.stage_folder(name, begun.plan.digest[:16])
         stage = LocalStorage(f"{registry.storage.root}/{stage_path}")
@@ -156,7 +159,7 @@ def build(
         )
 
 
-def _begin(registry: Registry, request: BuildRequest) -> _Begun:
+def _begin(registry: Registry, request: BuildRequest, engine: Engine) -> _Begun:
     prepared = prepare(registry, request)
     _expect_replaceable(registry, request.name)
     schema = registry.schema_text(request.name)
@@ -168,7 +171,8 @@ def _begin(registry: Registry, request: BuildRequest) -> _Begun:
     salt["source"] = f"{prepared.distribution} {prepared.version} {prepared.source_name}"
     salt["raw"] = raw_state(files)
     base = choose_base(registry, request, prepared)
-    plan = make_plan(request.name, prepared.source.items(), prepared.policy, salt, base)
+    listed = warming(prepared.source.items(), engine)
+    plan = make_plan(request.name, listed, prepared.policy, salt, base)
     return _Begun(
         prepared=prepared,
         plan=plan,

@@ -1,6 +1,6 @@
 """What the benchmark of statistics times: statistics and anomalies of one file.
 
-usage: python -m benchmarks.statistics_make ours|tfdv|tfdv-schema FILE      prints seconds
+usage: python -m benchmarks.stats_make ours|tfdv|tfdv-schema FILE      prints seconds
 
 `ours` also holds every record against the schema and checks both its checksums. `tfdv` infers the
 schema from the statistics, as its tutorial does; `tfdv-schema` is told that pictures are pictures.
@@ -14,7 +14,7 @@ import time
 import warnings
 from collections.abc import Callable
 
-from benchmarks.statistics import SCHEMA
+from benchmarks.stats import SCHEMA
 
 __all__ = ["ours", "tfdv"]
 

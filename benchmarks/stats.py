@@ -63,7 +63,7 @@ def _write(path: Path, sizes: tuple[int, int], count: int) -> None:
 
 def _rows(path: Path, what: str, runs: int, *, large: bool) -> list[str]:
     def making(kind: str) -> Measured:
-        return run([sys.executable, "-m", "benchmarks.statistics_make", kind, str(path)])
+        return run([sys.executable, "-m", "benchmarks.stats_make", kind, str(path)])
 
     target = "at least 40" if large else "at least 10"
     ours, theirs = alternate(runs, lambda: making("ours"), lambda: making("tfdv"))
