@@ -24,8 +24,8 @@ find "$2" -type f -print0 | sort -z | xargs -0 -P 2 -n 256 sha256sum > /dev/null
 end=$(date +%s.%N)
 echo "copy seconds=$(echo "$end $start" | awk '{print $1 - $2}')"
 """
-"""A copy that is as safe as a build: every file of it synced to disk (`sync` of a folder alone syncs
-its list of names and no file), and the copy hashed, on two cores."""
+"""A copy that is as safe as a build: all of it synced to disk (`sync` of a folder alone syncs its
+list of names and no file), and the copy hashed, on two cores."""
 
 
 def main(arguments: Namespace) -> list[str]:
