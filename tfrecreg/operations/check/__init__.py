@@ -3,6 +3,7 @@
 - `find`: from one argument to what it names
 - `targets`: from that to what is scanned
 - `choose`: which validators look at it
+- `effort`: how much work that is, and so where it is done
 - `report`: what a check says, as data
 - `baseline`: what a target is compared with
 - `places`: the records behind what is found of whole splits

@@ -24,6 +24,7 @@ from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.operations.check.baseline import with_baseline
 from tfrecreg.operations.check.basis import Basis, folder_of, limits_of, schema_digest
 from tfrecreg.operations.check.choose import DRIFT, choose
+from tfrecreg.operations.check.effort import engine_for
 from tfrecreg.operations.check.find import find
 from tfrecreg.operations.check.keys import with_keys
 from tfrecreg.operations.check.places import with_places
@@ -223,7 +224,7 @@ def check_target(
         result = run_scan(
             target,
             choice.running,
-            engine,
+            engine_for(target, engine),
             options=limits,
             progress=tell,
             cache=cache,

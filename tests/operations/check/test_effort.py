@@ -1,0 +1,29 @@
+"""Where a check is done: what is small stays in this process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tfrecreg.engines import LocalEngine
+from tfrecreg.operations.check import files_target, reference_target
+from tfrecreg.operations.check.effort import engine_for
+from tfrecreg.registry import open_registry, resolve
+
+
+def test_a_small_build_is_checked_in_this_process(digits_original: Path) -> None:
+    target = reference_target(
+        resolve(open_registry(digits_original), "digits"), schema=None, raw=None
+    )
+    engine = engine_for(target, LocalEngine(2))
+    assert engine.jobs == 1
+
+
+def test_large_files_are_checked_by_the_workers_that_were_asked_for(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a.tfrecord", "b.tfrecord")]
+    for path in paths:
+        path.touch()
+        os.truncate(path, 150_000_000)  # a hole: it takes no room
+    asked = LocalEngine(2)
+    assert engine_for(files_target([str(paths[0])], schema=None, raw=None), asked).jobs == 1
+    assert engine_for(files_target(list(map(str, paths)), schema=None, raw=None), asked) is asked
