@@ -12,6 +12,7 @@ COUNTS = {
     "mnist": 60_000,
     "annotations": 100_000,
     "scan": 200_000,
+    "check": 44_000,
     "stats": 2_600,
 }
 """Benchmark to how many pictures, or records, it is made of, unless told otherwise."""

@@ -7,7 +7,7 @@
 - `adopt`: a build of TFRecords that another tool wrote
 - `catalog`, `head` with `head_values`, `head_save` and `describe_payload`: looking
 - `stats`: the statistics of features, made or remembered
-- `schemas`: inferring and showing schemas
+- `schemas`: inferring and showing schemas; `schema_file`: one that a user names by its file
 - `load`, `export`: handing the data to others
 - `demo`: the main job on data that it draws itself
 - `salvage`: what is left of damaged shards; `repair`: what was lost of a build, to the byte

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from blake3 import blake3
 
-from tfrecreg.errors import MissingFileError
+from tfrecreg.errors import MissingFileError, StorageError
 from tfrecreg.manifest import FileEntry
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
@@ -26,8 +26,11 @@ def index_places(folder: str | None, entry: FileEntry) -> list[str]:
     return [kept] if folder is None else [kept, f"{folder}/{entry.path}"]
 
 
-def find_index(registry: Registry, folder: str | None, entry: FileEntry) -> bytes | None:
-    """The bytes of an index, None where no file on this machine has the digest of `entry`.
+def find_index(
+    registry: Registry, folder: str | None, entry: FileEntry
+) -> tuple[str, bytes] | None:
+    """An index: its path in the registry and its bytes. None where no file on this machine has
+    the digest of `entry`.
 
     Args:
         registry: the registry.
@@ -35,13 +38,19 @@ def find_index(registry: Registry, folder: str | None, entry: FileEntry) -> byte
         entry: the index as the manifest lists it.
 
     Raises:
-        StorageError: a file that is there cannot be read.
+        StorageError: a file that is there cannot be read, and no other is the index.
     """
+    refused: StorageError | None = None
     for place in index_places(folder, entry):
         try:
             data = registry.storage.read(place, limit=INDEX_LIMIT)
         except MissingFileError:
             continue
+        except StorageError as error:
+            refused = error
+            continue
         if blake3(data).hexdigest() == entry.blake3:
-            return data
+            return place, data
+    if refused is not None:
+        raise refused
     return None

@@ -20,14 +20,14 @@ from tfrecreg.errors import MissingFileError, UsageError
 from tfrecreg.index import Index, read_index
 from tfrecreg.manifest import FileEntry, Manifest, ShardEntry
 from tfrecreg.operations.builds.names import LEDGER_NAME
-from tfrecreg.registry import Registry, layout, resolve
+from tfrecreg.registry import Registry, resolve
+from tfrecreg.registry.indexes import INDEX_LIMIT, find_index
 from tfrecreg.registry.yanks import held
 from tfrecreg.sources import Item
 from tfrecreg.storage import Storage
 
 __all__ = ["Base", "BaseShard", "Dealt", "deal_from", "find_base"]
 
-_INDEX_LIMIT = 1 << 34
 _MERGED = 10
 """What is merged is at most this part of what is added."""
 _SMALL = 64 << 20
@@ -53,7 +53,7 @@ class BaseShard:
         Raises:
             UsageError: it is damaged.
         """
-        data = self.storage.read(self.index_path, limit=_INDEX_LIMIT)
+        data = self.storage.read(self.index_path, limit=INDEX_LIMIT)
         if blake3(data).hexdigest() != self.index.blake3:
             raise UsageError(
                 f"the index `{self.index_path}` is damaged",
@@ -113,8 +113,8 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
     shards = []
     for entry in resolved.manifest.shards:
         index = files.get(entry.index)
-        place = _index_place(registry, resolved.folder, entry, index)
-        if index is None or place is None:
+        found = find_index(registry, resolved.folder, index) if index is not None else None
+        if index is None or found is None:
             raise UsageError(
                 f"the index of `{entry.path}` of the base `{resolved.name}` is not on this machine",
                 hint=f"bring its bytes back: tfrecreg pull {resolved.name}; or build afresh: "
@@ -123,7 +123,7 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
         path = f"{resolved.folder}/{entry.path}" if resolved.folder is not None else None
         if path is not None and registry.storage.stat(path) is None:
             path = None
-        shards.append(BaseShard(registry.storage, entry, index, place, path))
+        shards.append(BaseShard(registry.storage, entry, index, found[0], path))
     skipped = frozenset(_skipped(registry, resolved.folder))
     return Base(resolved.name, resolved.manifest, tuple(shards), skipped)
 
@@ -132,31 +132,13 @@ def _skipped(registry: Registry, folder: str | None) -> Iterator[tuple[str, str]
     if folder is None:
         return
     try:
-        lines = registry.storage.read(f"{folder}/{LEDGER_NAME}", limit=_INDEX_LIMIT).splitlines()
+        lines = registry.storage.read(f"{folder}/{LEDGER_NAME}", limit=INDEX_LIMIT).splitlines()
     except MissingFileError:
         return  # an adopted build has none
     for line in lines:
         entry = msgspec.json.decode(line)
         if "times" not in entry:
             yield entry["split"], entry["key"]
-
-
-def _index_place(
-    registry: Registry, folder: str | None, entry: ShardEntry, index: FileEntry | None
-) -> str | None:
-    if index is None:
-        return None
-    places = [layout.cached_index(index.blake3)]
-    if folder is not None:
-        places.append(f"{folder}/{entry.index}")
-    for place in places:
-        try:
-            data = registry.storage.read(place, limit=_INDEX_LIMIT)
-        except MissingFileError:
-            continue
-        if blake3(data).hexdigest() == index.blake3:
-            return place
-    return None
 
 
 def deal_from(base: Base, split: str, ordered: Sequence[Item]) -> tuple[list[Dealt], list[Item]]:

@@ -11,6 +11,7 @@ from typing import Literal
 from tfrecreg.errors import UsageError
 from tfrecreg.manifest import Manifest
 from tfrecreg.operations.check.raw import measure_raw
+from tfrecreg.operations.schema_file import read_schema_file
 from tfrecreg.registry import Resolved
 from tfrecreg.scan import RawSize, Shard, Target
 from tfrecreg.shards import parse_shard_name
@@ -35,7 +36,7 @@ def reference_target(resolved: Resolved, *, schema: str | None, raw: str | None)
         UsageError: its bytes are not here, or a path does not exist.
     """
     text, path = (
-        (_read_schema(schema), schema)
+        (read_schema_file(schema), schema)
         if schema is not None
         else (resolved.schema, resolved.schema_path)
     )
@@ -138,7 +139,7 @@ def files_target(patterns: Sequence[str], *, schema: str | None, raw: str | None
         shards=shards,
         storage=None,
         manifest=None,
-        schema=_read_schema(schema) if schema is not None else None,
+        schema=read_schema_file(schema) if schema is not None else None,
         schema_path=schema,
         raw=measure_raw(raw) if raw is not None else None,
         raw_folder=raw,
@@ -204,10 +205,3 @@ def _sharded_spec(pattern: str) -> Iterator[str]:
     prefix, _, count = pattern.rpartition("@")
     if prefix and count.isdecimal():
         yield from glob.glob(f"{glob.escape(prefix)}-[0-9]*-of-{int(count):05d}*")
-
-
-def _read_schema(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UsageError(f"the schema `{safe(path)}` cannot be read: {error.strerror}") from None

@@ -55,8 +55,8 @@ class Side:
         listed = self._files.get(entry.index)
         if listed is None:
             return None
-        data = find_index(self.registry, self.folder, listed)
-        return None if data is None else read_index(data, entry.index)
+        found = find_index(self.registry, self.folder, listed)
+        return None if found is None else read_index(found[1], entry.index)
 
     def may_have(self, shard: int) -> bool:
         """Whether a file that may be the shard's index is here, and as large as its records need.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from blake3 import blake3
@@ -19,12 +18,10 @@ from tfrecreg.manifest import (
 )
 from tfrecreg.operations.progress import Progress
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.registry import Registry, layout
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.registry import Registry, indexes
+from tfrecreg.storage import Storage
 
 __all__ = ["State", "build_manifest", "find_index", "look_over"]
-
-_INDEX_LIMIT = 1 << 34
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +104,8 @@ def find_index(
     entry = next((each for each in manifest.files if each.path == shard.index), None)
     if entry is None:
         return None
-    storage = LocalStorage(registry.storage.root)
-    for path in _places(folder, entry):
-        try:
-            data = storage.read(path, limit=_INDEX_LIMIT)
-        except StorageError:
-            continue
-        if blake3(data).hexdigest() == entry.blake3:
-            return read_index(data, path)
-    return None
-
-
-def _places(folder: str, entry: FileEntry) -> Iterator[str]:
-    yield f"{folder}/{entry.path}"
-    yield layout.cached_index(entry.blake3)
+    try:
+        found = indexes.find_index(registry, folder, entry)
+    except StorageError:
+        return None  # one that cannot be read is as good as none
+    return None if found is None else read_index(found[1], found[0])

@@ -13,6 +13,7 @@ from tfrecreg.gate import FailOn
 from tfrecreg.operations.schemas.find import find_schema
 from tfrecreg.reference import looks_like_reference, parse_reference
 from tfrecreg.registry import open_registry
+from tfrecreg.registry.yanks import held
 from tfrecreg.schema import Schema, parse_schema
 from tfrecreg.schema.compat import Clash, Mode, clashes
 from tfrecreg.text import safe
@@ -102,7 +103,10 @@ def check_compatibility(
 def _releases(
     name: str, registry: str | os.PathLike[str] | None, *, transitive: bool
 ) -> Sequence[str]:
-    """The releases that `name` has to fit, oldest first: those before it, of a release."""
+    """The releases that `name` has to fit, oldest first: those before it, of a release.
+
+    Those that were withdrawn bind nobody.
+    """
     if not looks_like_reference(name):
         raise UsageError(
             f"`{safe(name)}` is a file: there is nothing to hold it against",
@@ -110,9 +114,9 @@ def _releases(
         )
     opened = open_registry(registry)
     reference = parse_reference(name)
-    versions = opened.versions(reference.name)
+    versions = held(opened, reference.name)
     if reference.selector is not None:
-        own = reference.pick(versions)
+        own = reference.pick(opened.versions(reference.name))
         versions = [version for version in versions if own is None or version < own]
     if not transitive:
         versions = versions[-1:]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from tfrecreg.errors import UsageError
+from tfrecreg.operations.schema_file import read_schema_file
 from tfrecreg.reference import looks_like_reference
 from tfrecreg.registry import expect_dataset, open_registry, resolve
-from tfrecreg.text import safe
 
 __all__ = ["find_schema"]
 
@@ -26,7 +25,7 @@ def find_schema(name: str, *, registry: str | os.PathLike[str] | None = None) ->
         ManifestError: a release's manifest or schema is not the one that was released.
     """
     if not looks_like_reference(name):
-        return _read(name), name
+        return read_schema_file(name), name
     opened = open_registry(registry)
     if "@" not in name:
         text = opened.schema_text(name)
@@ -42,13 +41,3 @@ def find_schema(name: str, *, registry: str | os.PathLike[str] | None = None) ->
     text = resolved.schema
     assert text is not None  # a release has one, or resolving it fails
     return text, resolved.schema_path
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UsageError(
-            f"the schema `{safe(path)}` cannot be read: {error.strerror}",
-            hint="name a dataset, a release or a `.pbtxt` file",
-        ) from None

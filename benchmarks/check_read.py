@@ -1,0 +1,41 @@
+"""What the benchmark `check` times: checking one build, imports not counted.
+
+usage: python -m benchmarks.check_read crc|ref JOBS REGISTRY      prints seconds
+
+`crc` reads the shards as bare files, `ref` holds them against their manifest as well.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+TURNS = 3
+"""So often it is checked; the fastest counts."""
+
+
+def main() -> None:
+    from tfrecreg.engines import LocalEngine
+    from tfrecreg.operations.check import CheckOptions, check
+
+    kind, jobs, out = sys.argv[1:]
+    os.chdir(out)
+    if kind == "crc":
+        targets = sorted(map(str, Path("data/bench").glob("*.tfrecord*")))
+        options = CheckOptions(only=("crc",))
+    else:
+        targets = ["bench"]
+        options = CheckOptions(only=("crc", "manifest"))
+    took = []
+    for _ in range(TURNS):
+        start = time.perf_counter()
+        reports = check(targets, options=options, engine=LocalEngine(int(jobs)))
+        took.append(time.perf_counter() - start)
+        assert all(report.status == "pass" for report in reports)
+    print(f"{kind} jobs={jobs} seconds={min(took):.4f}")
+
+
+if __name__ == "__main__":
+    main()
