@@ -251,7 +251,10 @@ class ShardPolicy:
             )
         for name, value in given.items():
             if value < 1:
-                raise UsageError(f"`{name}` must be at least 1, found {value}")
+                raise UsageError(
+                    f"`{name}` must be at least 1, found {value}",
+                    hint="without it, the size decides how many shards there are",
+                )
 
 
 def shard_count(policy: ShardPolicy, records: int, payload_bytes: int) -> int:

@@ -74,7 +74,9 @@ def read_toml(text: str | bytes, where: str) -> dict[str, Any]:
         return tomllib.loads(found.removeprefix("\ufeff"))
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise ConfigError(f"`{safe(where)}` is not UTF-8 in line {line}") from None
+        raise ConfigError(
+            f"`{safe(where)}` is not UTF-8 in line {line}", hint="save the file as UTF-8"
+        ) from None
     except tomllib.TOMLDecodeError as error:
         complaint = str(error)
         at = _AT.search(complaint)
@@ -85,7 +87,9 @@ def read_toml(text: str | bytes, where: str) -> dict[str, Any]:
             hint="https://toml.io/en/v1.0.0 describes the format",
         ) from None
     except RecursionError:
-        raise ConfigError(f"`{safe(where)}` is nested too deeply") from None
+        raise ConfigError(
+            f"`{safe(where)}` is nested too deeply", hint="flatten it: a table is a list of rows"
+        ) from None
 
 
 def read_table(kind: type[T], value: object, place: Place) -> T:

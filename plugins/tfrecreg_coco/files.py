@@ -137,7 +137,8 @@ def given_folders(option: str, values: tuple[str, ...], splits: Iterable[str]) -
         if split and split not in known:
             raise UsageError(
                 f"the option `{option}` names the split `{safe(split)}`, and there are "
-                + ", ".join(f"`{each}`" for each in sorted(known))
+                + ", ".join(f"`{each}`" for each in sorted(known)),
+                hint="leave `SPLIT:` away for a folder of all splits",
             )
         if split in found:
             raise UsageError(
@@ -147,7 +148,10 @@ def given_folders(option: str, values: tuple[str, ...], splits: Iterable[str]) -
         try:
             found[split] = "" if path in (".", "./") else plain_path(path)
         except Misplaced as error:
-            raise UsageError(f"the option `{option}`: {error.detail}") from None
+            raise UsageError(
+                f"the option `{option}`: {error.detail}",
+                hint="paths are relative to the raw folder, and stay in it",
+            ) from None
     return Place(option, found)
 
 
@@ -173,7 +177,8 @@ def find_folder(
         if _kind(raw, given) != "dir":
             raise UsageError(
                 f"the option `{place.option}` names `{safe(given)}`, which is no folder in the "
-                "raw folder"
+                "raw folder",
+                hint="paths are relative to the raw folder: `--dry-run` shows what is found",
             )
         return given
     wanted = []

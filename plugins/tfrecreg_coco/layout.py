@@ -179,6 +179,7 @@ def choose(files: Sequence[JsonFile], options: CocoOptions) -> list[Chosen]:
         raise UsageError(
             f"the option `splits` names `{safe(unknown[0])}`, and there are "
             f"{_listed(f'`{split}`' for split in sorted(by_split))}",
+            hint="`--dry-run` without it shows what is found",
         )
     missing = [task for task in tasks if not any(task in each.files for each in chosen)]
     if missing:

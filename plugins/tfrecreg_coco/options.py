@@ -62,7 +62,9 @@ class CocoOptions:
             given = getattr(self, name)
             twice = {each for each in given if given.count(each) > 1}
             if twice:
-                raise UsageError(f"the option `{name}` has `{safe(min(twice))}` twice")
+                raise UsageError(
+                    f"the option `{name}` has `{safe(min(twice))}` twice", hint="name each once"
+                )
         if self.masks != "none" and self.tasks and not set(OBJECTS) & set(self.tasks):
             raise UsageError(
                 f"`masks={self.masks}` is about objects, and `tasks` names none of "

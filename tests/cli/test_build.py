@@ -121,7 +121,11 @@ def test_a_build_without_source_or_raw_says_how_to_name_them(cli, raw, registry)
 
 def test_raw_data_that_are_not_there_are_refused(cli, registry) -> None:
     done = cli("build", "digits", "--source", "mnist", "--raw", "/no/such/folder")
-    assert (done.code, done.err) == (2, "error: the raw data `/no/such/folder` does not exist\n")
+    assert (done.code, done.err) == (
+        2,
+        "error: the raw data `/no/such/folder` does not exist\n"
+        "hint: name the folder with --raw PATH\n",
+    )
 
 
 def test_a_build_outside_a_registry_says_how_to_make_one(cli, raw, tmp_path, monkeypatch) -> None:

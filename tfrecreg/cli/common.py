@@ -137,8 +137,11 @@ def pairs(values: Sequence[str], option: str) -> dict[str, str]:
     for value in values:
         key, equals, rest = value.partition("=")
         if not equals or not key:
-            raise UsageError(f"`{option} {safe(value)}` should be `{option} KEY=VALUE`")
+            raise UsageError(
+                f"`{option} {safe(value)}` should be `{option} KEY=VALUE`",
+                hint=f"as in `{option} prefix=train`",
+            )
         if key in found:
-            raise UsageError(f"`{option} {safe(key)}=` was given twice")
+            raise UsageError(f"`{option} {safe(key)}=` was given twice", hint="give it once")
         found[key] = rest
     return found

@@ -43,7 +43,10 @@ def command(
     from tfrecreg.operations.release import ReleaseRequest, release
 
     if version is not None and bump is not None:
-        raise UsageError("`--version` and `--bump` exclude each other")
+        raise UsageError(
+            "`--version` and `--bump` exclude each other",
+            hint="give one of them; without both it is `--bump auto`",
+        )
     request = ReleaseRequest(name=name, version=version, bump=bump or "auto", note=note)
     result = release(face.open(), request, engine=engine, progress=face.progress())
     if face.as_json:

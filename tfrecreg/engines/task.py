@@ -68,14 +68,18 @@ def result_of(outcome: bytes) -> Any:
         done, value, summary, trace = pickle.loads(outcome)
     except Exception as error:
         raise FailureError(
-            f"the result of a task cannot be unpacked: {type(error).__name__}: {safe(str(error))}"
+            f"the result of a task cannot be unpacked: {type(error).__name__}: {safe(str(error))}",
+            hint="`--jobs 1` does without workers, and shows what went wrong",
         ) from error
     if done:
         return value
     try:
         raised: BaseException = pickle.loads(value)
     except Exception:
-        raised = FailureError(f"a task failed in its worker: {summary}")
+        raised = FailureError(
+            f"a task failed in its worker: {summary}",
+            hint="`--jobs 1` does without workers, and shows where",
+        )
     if isinstance(raised, TfrecregError):
         raise raised
     raise raised from _RemoteError(trace)

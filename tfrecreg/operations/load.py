@@ -126,7 +126,10 @@ def _split(resolved: Resolved, split: str | None) -> str:
     if split is None and len(names) == 1:
         return names[0]
     if split is None:
-        raise UsageError(f"`{resolved.name}` has the splits {listed(names)}: name one")
+        raise UsageError(
+            f"`{resolved.name}` has the splits {listed(names)}: name one",
+            hint=f"tfrecreg.load({resolved.name!r}, split={names[0]!r})",
+        )
     if split not in names:
         close = did_you_mean(split, names)
         raise UsageError(

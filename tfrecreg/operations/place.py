@@ -42,7 +42,9 @@ def free_folder(
     try:
         path = Path(text).resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        raise UsageError(f"`{shown}` names no folder: {safe(str(error))}") from None
+        raise UsageError(
+            f"`{shown}` names no folder: {safe(str(error))}", hint=_HINT.format(what)
+        ) from None
     if not text:
         raise UsageError("`` names no folder", hint=_HINT.format(what))
     if registry is not None:

@@ -27,6 +27,7 @@ def bundled_schema(package: str, name: str) -> str:
         raise PluginError(
             f"the schema `{safe(file)}` is to come from `{safe(package)}`, "
             f"which is no package that can be imported",
+            hint="install the plugin again: its package data are incomplete",
         ) from error
     places = [root.joinpath(file)]
     if isinstance(root, Path):

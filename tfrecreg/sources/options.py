@@ -68,6 +68,7 @@ def parse_options(
             raise UsageError(
                 f"the option `{name}`{owner} should be {types.label(hints[name])}, "
                 f"found {types.shown(value)}",
+                hint=f"--option {name}=…",
             ) from None
     for found in _fields(options_class):
         if found.name not in values and _default(found) is MISSING:
@@ -78,7 +79,10 @@ def parse_options(
     try:
         return options_class(**values)
     except ValueError as error:
-        raise UsageError(f"the options{owner} do not fit: {safe(str(error))}") from error
+        raise UsageError(
+            f"the options{owner} do not fit: {safe(str(error))}",
+            hint="docs/sources tells what each option takes",
+        ) from error
 
 
 def options_as_text(instance: object) -> dict[str, str]:
@@ -113,10 +117,13 @@ def _split(pairs: Sequence[str], owner: str) -> dict[str, str]:
         name = name.strip()
         if not equals or not name:
             raise UsageError(
-                f"the option `{safe(pair, limit=60)}`{owner} is not of the form `NAME=VALUE`"
+                f"the option `{safe(pair, limit=60)}`{owner} is not of the form `NAME=VALUE`",
+                hint="as in `--option verify=decode`",
             )
         if name in given:
-            raise UsageError(f"the option `{safe(name, limit=60)}`{owner} is given twice")
+            raise UsageError(
+                f"the option `{safe(name, limit=60)}`{owner} is given twice", hint="give it once"
+            )
         given[name] = value
     return given
 
@@ -134,7 +141,10 @@ def _hints(options_class: type[Any]) -> dict[str, Any]:
     name = f"`{safe(options_class.__module__)}.{safe(options_class.__qualname__)}`"
     parameters = getattr(options_class, "__dataclass_params__", None)
     if not is_dataclass(options_class) or not getattr(parameters, "frozen", False):
-        raise PluginError(f"the options {name} are no frozen dataclass")
+        raise PluginError(
+            f"the options {name} are no frozen dataclass",
+            hint="the plugin is at fault: docs/plugins.md says what `Options` is",
+        )
     try:
         hints = get_type_hints(options_class)
     except (NameError, TypeError, AttributeError) as error:
@@ -146,7 +156,8 @@ def _hints(options_class: type[Any]) -> dict[str, Any]:
     for field_name, hint in found.items():
         if not types.known(hint):
             raise PluginError(
-                f"the option `{field_name}` of {name} has a type that options cannot have"
+                f"the option `{field_name}` of {name} has a type that options cannot have",
+                hint="the plugin is at fault: docs/plugins.md lists the types",
             )
     return found
 

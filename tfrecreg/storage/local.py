@@ -45,7 +45,9 @@ class LocalStorage:
     def __init__(self, root: str | os.PathLike[str]) -> None:
         text = os.fsdecode(root)
         if not text or "\0" in text:
-            raise UsageError(f"`{path_text(text)}` names no folder")
+            raise UsageError(
+                f"`{path_text(text)}` names no folder", hint="name a folder of the file system"
+            )
         try:
             object.__setattr__(self, "root", os.path.abspath(text))
         except FileNotFoundError as error:
@@ -84,7 +86,8 @@ class LocalStorage:
                 raise StorageError(
                     f"`{path_text(locate(self.root, path))}` has "
                     f"{max(reader.size, len(data))} bytes, more than the {limit} that are read "
-                    "at once"
+                    "at once",
+                    hint="it is not what its name says: move it away",
                 )
         return data
 
@@ -160,7 +163,10 @@ class LocalStorage:
         """The absolute path of something that is to be written, moved or removed."""
         full = locate(self.root, path)
         if not path:
-            raise UsageError(f"`{path_text(self.root)}` is the whole storage, not a name in it")
+            raise UsageError(
+                f"`{path_text(self.root)}` is the whole storage, not a name in it",
+                hint="name something in it",
+            )
         folder = path.rpartition("/")[0]
         if folder and leaves(self.root, folder):
             end = os.path.realpath(os.path.join(self.root, folder))
@@ -176,7 +182,8 @@ class LocalStorage:
         if f"{old}/".startswith(f"{new}/") or f"{new}/".startswith(f"{old}/"):
             raise UsageError(
                 f"`{path_text(source)}` cannot take the place of `{path_text(target)}`: "
-                "one lies in the other"
+                "one lies in the other",
+                hint="choose a place outside of it",
             )
         return old, new
 
@@ -251,4 +258,6 @@ def _mode(full: str) -> int | None:
 
 
 def _taken(full: str) -> StorageError:
-    return StorageError(f"`{path_text(full)}` exists already")
+    return StorageError(
+        f"`{path_text(full)}` exists already", hint="move it away first, or choose another name"
+    )

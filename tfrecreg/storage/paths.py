@@ -111,7 +111,10 @@ def refusal(action: str, path: str, error: OSError, rest: str = "") -> StorageEr
         rest: whatever of the action comes after the path: ``" to `target`"``.
     """
     if isinstance(error, FileNotFoundError):
-        return MissingFileError(f"`{path_text(path)}` does not exist")
+        return MissingFileError(
+            f"`{path_text(path)}` does not exist",
+            hint="something removed it, or the path is another one",
+        )
     reason = error.strerror or str(error)
     return StorageError(
         f"cannot {action} `{path_text(path)}`{rest}: {reason}",

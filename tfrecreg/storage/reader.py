@@ -42,7 +42,8 @@ class LocalReader:
         if not stat.S_ISREG(mode):
             raise StorageError(
                 f"cannot read `{path_text(self._path)}`: expected a regular file, "
-                f"found {kind_of(mode)}"
+                f"found {kind_of(mode)}",
+                hint="name a file, or move away what has its place",
             )
 
     def read_at(self, start: int, length: int) -> bytes:

@@ -58,7 +58,10 @@ class LocalWriter:
     def write(self, data: bytes | memoryview) -> None:
         self._check()
         if not self._open:
-            raise StorageError(f"`{path_text(self._path)}` is closed: nothing more can be written")
+            raise StorageError(
+                f"`{path_text(self._path)}` is closed: nothing more can be written",
+                hint="open it again: a writer makes one file, once",
+            )
         view = memoryview(data).cast("B")
         try:
             if len(view) >= _DIRECT:

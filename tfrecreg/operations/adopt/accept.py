@@ -102,7 +102,10 @@ def _expect_complete(result: ScanResult) -> None:
         )
     for crash in result.crashes:
         where = f" on `{safe(crash.shard, limit=_PATH)}`" if crash.shard else ""
-        raise FailureError(f"`{crash.validator}` failed{where}: {crash.reason}")
+        raise FailureError(
+            f"`{crash.validator}` failed{where}: {crash.reason}",
+            hint="the files are as they were; leave that validator out, or mend its plugin",
+        )
 
 
 def _refused(plan: AdoptPlan, findings: Sequence[Finding]) -> RefusedError:

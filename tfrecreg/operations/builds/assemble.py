@@ -63,7 +63,8 @@ def ledgers(plan: Plan, made: Sequence[MadeShard]) -> dict[str, Ledger]:
         if items != written[split] + sum(counts.values()):
             raise FailureError(
                 f"the ledger of the split `{split}` does not reconcile: {items} items, "
-                f"{written[split]} written, {sum(counts.values())} skipped"
+                f"{written[split]} written, {sum(counts.values())} skipped",
+                hint="the source is at fault: each item is to be written or skipped, once",
             )
         found[split] = Ledger(
             items=items,

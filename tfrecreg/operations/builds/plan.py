@@ -129,10 +129,16 @@ def make_plan(
             remarks.append(entry)
             continue
         if entry.split not in splits and not _SPLIT.fullmatch(entry.split):
-            raise PluginError(f"the source lists the split `{safe(entry.split)}`")
+            raise PluginError(
+                f"the source lists the split `{safe(entry.split)}`",
+                hint="the plugin is at fault: a split is letters, digits and underscores",
+            )
         splits[entry.split].append((order_key(entry.split, entry.key), entry))
     if not splits and not skipped:
-        raise UsageError("the source found no items in the raw data")
+        raise UsageError(
+            "the source found no items in the raw data",
+            hint="is it the right folder? docs/sources says which layouts are understood",
+        )
     hasher = blake3(b"tfrecreg plan v1\n")
     for name, value in sorted(salt.items()):
         hasher.update(f"{name}={value}\n".encode("utf-8", "surrogateescape"))
@@ -159,7 +165,10 @@ def _ordered(split: str, keyed: list[tuple[bytes, Item]]) -> list[Item]:
     keyed.sort(key=lambda pair: (pair[0], pair[1].key))
     for (_, left), (_, right) in pairwise(keyed):
         if left.key == right.key:
-            raise PluginError(f"the source lists `{safe(left.key)}` twice in the split `{split}`")
+            raise PluginError(
+                f"the source lists `{safe(left.key)}` twice in the split `{split}`",
+                hint="the plugin is at fault: keys are unique in a split",
+            )
     return [item for _, item in keyed]
 
 

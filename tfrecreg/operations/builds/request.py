@@ -119,7 +119,9 @@ def _raw(
         )
     if not folder.is_dir():
         what = "is no folder" if folder.exists() else "does not exist"
-        raise UsageError(f"the raw data `{safe(str(folder))}` {what}")
+        raise UsageError(
+            f"the raw data `{safe(str(folder))}` {what}", hint="name the folder with --raw PATH"
+        )
     # What was said as a relative path stays one, so that the registry can move with its raw data.
     near = request.raw is None or not Path(request.raw).is_absolute()
     text = os.path.relpath(folder, root) if near or folder.is_relative_to(root) else str(folder)

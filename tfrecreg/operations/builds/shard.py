@@ -297,7 +297,8 @@ def _example(source: Source, item: Item, notes: _Notes) -> bytes | Skipped:
         kind = type(source).__name__
         raise PluginError(
             f"the source {kind} failed on `{safe(item.key)}` of the split `{safe(item.split)}`: "
-            f"{type(error).__name__}: {safe(str(error))}"
+            f"{type(error).__name__}: {safe(str(error))}",
+            hint="mend the plugin, or leave the item out of the raw data",
         ) from error
     features = notes.features
     for name, feature in example.items():
