@@ -87,6 +87,18 @@ def test_decoded_pictures_have_a_rank_and_can_be_batched(tf: Any, digits_origina
     assert batch["image/encoded"].shape == (8, 28, 28, 1)
 
 
+def test_tensorflow_warns_of_nothing(
+    tf: Any, digits_original: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tf.get_logger().addHandler(caplog.handler)
+    try:
+        for decode in (False, True):
+            next(iter(load("digits", "test", registry=digits_original, decode=decode)))
+    finally:
+        tf.get_logger().removeHandler(caplog.handler)
+    assert [record.getMessage() for record in caplog.records if record.levelno > 20] == []
+
+
 def test_examples_come_in_the_order_of_the_shards(tf: Any, digits_original: Path) -> None:
     folder = digits_original / "data/digits"
     names = sorted(str(path) for path in folder.glob("digits-train.tfrecord-*"))

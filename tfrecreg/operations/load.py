@@ -68,14 +68,18 @@ def load(
     payloads = _payloads(resolved, storage, chosen)
     tf = _tensorflow()
     spec = tf_feature_spec(schema)
+    # Nothing here needs AutoGraph, which warns of every function whose source it does not find.
+    plain = tf.autograph.experimental.do_not_convert
     dataset = payloads.batch(_BATCH).map(
-        lambda records: tf.io.parse_example(records, spec), num_parallel_calls=tf.data.AUTOTUNE
+        plain(lambda records: tf.io.parse_example(records, spec)),
+        num_parallel_calls=tf.data.AUTOTUNE,
     )
     dataset = dataset.unbatch()
     pictures = schema.pictures()
     if decode and pictures:
         dataset = dataset.map(
-            lambda example: _decoded(example, pictures), num_parallel_calls=tf.data.AUTOTUNE
+            plain(lambda example: _decoded(example, pictures)),
+            num_parallel_calls=tf.data.AUTOTUNE,
         )
     return dataset
 
