@@ -7,25 +7,10 @@ import os
 from pathlib import Path
 
 import pytest
+from storage_support import names, put
 
 from tfrecreg.errors import MissingFileError, UsageError
-from tfrecreg.storage import LocalStorage, Storage
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> LocalStorage:
-    return LocalStorage(tmp_path / "root")
-
-
-def put(storage: LocalStorage, path: str, data: bytes = b"data") -> Path:
-    target = Path(storage.root) / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(data)
-    return target
-
-
-def names(storage: Storage, path: str = "", *, recursive: bool = True) -> list[str]:
-    return [entry.path for entry in storage.list(path, recursive=recursive)]
+from tfrecreg.storage import LocalStorage
 
 
 class TestPaths:

@@ -4,43 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+from storage_support import put, run
 
 from tfrecreg.errors import MissingFileError, StorageError
 from tfrecreg.storage import LocalStorage
 from tfrecreg.storage import reader as reader_module
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> LocalStorage:
-    return LocalStorage(tmp_path / "root")
-
-
-def put(storage: LocalStorage, path: str, data: bytes = b"data") -> Path:
-    target = Path(storage.root) / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(data)
-    return target
-
-
-def run(script: str, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd="/",
-        timeout=60,
-        **options,
-    )
 
 
 class TestOpen:

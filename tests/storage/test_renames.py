@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from storage_support import put
 
 from tfrecreg.errors import MissingFileError, StorageError, UsageError
 from tfrecreg.storage import LocalStorage
@@ -36,12 +37,6 @@ def storage(
 def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalStorage:
     monkeypatch.setattr(renames_module, "_system_call", lambda: None)
     return LocalStorage(tmp_path)
-
-
-def put(storage: LocalStorage, path: str, data: bytes = b"data") -> None:
-    target = Path(storage.root) / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(data)
 
 
 def tree(storage: LocalStorage) -> dict[str, bytes]:

@@ -4,56 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
+from storage_support import forbid_links, names, put, run
 
 from tfrecreg.errors import StorageError
-from tfrecreg.storage import LocalStorage, Storage, is_temporary
+from tfrecreg.storage import LocalStorage, is_temporary
 from tfrecreg.storage import writer as writer_module
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def storage(tmp_path: Path) -> LocalStorage:
-    return LocalStorage(tmp_path / "root")
-
-
-def put(storage: LocalStorage, path: str, data: bytes = b"data") -> Path:
-    target = Path(storage.root) / path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(data)
-    return target
-
-
-def names(storage: Storage, path: str = "", *, recursive: bool = True) -> list[str]:
-    return [entry.path for entry in storage.list(path, recursive=recursive)]
-
-
-def run(script: str, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd="/",
-        timeout=60,
-        **options,
-    )
-
-
-def forbid_links(monkeypatch: pytest.MonkeyPatch, errno: int = 1) -> None:
-    """As on a file system without hard links: mounting one takes rights that tests do not have."""
-
-    def link(source: str, target: str) -> None:
-        raise OSError(errno, os.strerror(errno), source, None, target)
-
-    monkeypatch.setattr(os, "link", link)
 
 
 class TestCreate:

@@ -1,0 +1,14 @@
+"""A storage for each test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tfrecreg.storage import LocalStorage
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    return LocalStorage(tmp_path / "root")
