@@ -1,4 +1,4 @@
-"""The bundled plugins announce their sources without loading them, and know `tfrecreg.api` alone."""
+"""Bundled plugins announce their sources without loading them, and know `tfrecreg.api` alone."""
 
 from __future__ import annotations
 
