@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 __all__ = ["safe", "si_bytes"]
 
+_HARMLESS = re.compile(r"[A-Za-z0-9 _.,/@%+=()-]*")
+"""Most texts by far: nothing in them is escaped."""
 _KEEP = frozenset({"Ll", "Lu", "Lt", "Lm", "Lo", "Mn", "Mc", "Me"})
 # Letters, marks and symbols by category that show as nothing at all: fillers, joiners, variation
 # selectors, the empty braille cell. Unicode's Default_Ignorable_Code_Point, and U+2800.
@@ -29,6 +32,8 @@ def safe(text: str, *, limit: int = 200) -> str:
         text: anything, from anywhere; names that were not UTF-8 with surrogate escapes.
         limit: the most characters to return, at least 1.
     """
+    if type(text) is str and len(text) <= limit and _HARMLESS.fullmatch(text):
+        return text
     shown: list[str] = []
     length = 0
     command = len(text) - len(text.lstrip(" ")) if text.lstrip(" ").startswith("::") else -1

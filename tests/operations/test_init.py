@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from git_support import start
 from tests_support import tree
 
 from tfrecreg.config import Config
@@ -214,3 +215,17 @@ def test_hostile_names_are_escaped(here: Path) -> None:
     with pytest.raises(UsageError) as caught:
         init("a\x1b[31mb", with_dvc=False)
     assert r"a\x1b[31mb" in caught.value.message
+
+
+def test_git_is_told_once_how_the_configuration_is_merged(tmp_path: Path) -> None:
+    root = start(tmp_path / "root")
+    (root / ".git/info").mkdir(exist_ok=True)
+    (root / ".git/info/attributes").write_text("*.png binary")
+    for _ in range(2):
+        init(root, with_dvc=False)
+    told = (root / ".git/info/attributes").read_text()
+    assert told == "*.png binary\ntfrecreg.toml merge=tfrecreg\n"
+    assert git(root, "config", "merge.tfrecreg.driver").count("%O %A %B") == 1
+    git(root, "config", "merge.tfrecreg.driver", "their own")
+    init(root, with_dvc=False)
+    assert git(root, "config", "--get-all", "merge.tfrecreg.driver") == "their own\n"

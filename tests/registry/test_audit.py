@@ -247,6 +247,35 @@ class TestHistory:
         git(tree, "merge", "--quiet", "--no-edit", "other")
         assert found(tree) == []
 
+    @pytest.mark.parametrize("side", ["--theirs", "--ours"])
+    def test_a_number_of_two_branches_may_be_that_of_either(
+        self, tree: Path, chain, side: str
+    ) -> None:
+        """As docs/releases.md says to end such a merge; both sides did more than that."""
+        git(tree, "switch", "--quiet", "--create", "other")
+        write(tree / "registry/m/other", "x")
+        put_next(tree, "2.1.0", chain["2.0.0"], content="ab" * 32)
+        commit(tree, "on a branch")
+        git(tree, "switch", "--quiet", "main")
+        write(tree / "registry/m/main", "x")
+        put_next(tree, "2.1.0", chain["2.0.0"], content="cd" * 32)
+        commit(tree, "on main")
+        with pytest.raises(AssertionError):
+            git(tree, "merge", "--quiet", "--no-edit", "other")
+        git(tree, "checkout", side, "--", "registry/m/2.1.0", "data")
+        commit(tree, "merged")
+        assert found(tree) == []
+        put_next(tree, "2.1.0", chain["2.0.0"], content="ef" * 32)
+        commit(tree, "quietly")
+        assert [code for code, _ in found(tree)] == ["REG004"]
+
+    def test_a_release_that_was_removed_and_made_anew_is_found(self, tree: Path, chain) -> None:
+        shutil.rmtree(tree / "registry/m/2.0.0")
+        commit(tree, "cleaning up")
+        put_next(tree, "2.0.0", chain["1.1.0"], "major", content="ab" * 32)
+        commit(tree, "another")
+        assert [code for code, _ in found(tree)] == ["REG004"]
+
     def test_a_shallow_clone_says_that_it_does_not_know(self, tree: Path, tmp_path: Path) -> None:
         put_next(tree, "2.0.0", content="ab" * 32)
         commit(tree, "quietly")

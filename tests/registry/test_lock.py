@@ -13,9 +13,10 @@ import pytest
 from registry_support import empty_registry
 
 from tfrecreg.errors import StorageError
+from tfrecreg.reference import is_dataset_name
 from tfrecreg.registry import Registry
-from tfrecreg.registry.layout import lock_path
-from tfrecreg.registry.lock import locked
+from tfrecreg.registry.layout import SETTINGS, lock_path
+from tfrecreg.registry.lock import locked, locked_settings
 
 
 @pytest.fixture
@@ -48,6 +49,23 @@ def test_it_is_free_after_an_error(registry: Registry) -> None:
     with pytest.raises(KeyError), locked(registry, "mnist"):
         raise KeyError
     assert is_free(registry, "mnist")
+
+
+def test_who_holds_it_takes_it_again(registry: Registry) -> None:
+    told: list[str] = []
+    with locked(registry, "mnist"):
+        with locked(registry, "mnist", lambda: told.append("waiting")):
+            assert not is_free(registry, "mnist")
+        assert not is_free(registry, "mnist")
+    assert is_free(registry, "mnist")
+    assert told == []
+
+
+def test_the_lock_of_what_all_share_is_that_of_no_dataset(registry: Registry) -> None:
+    with locked(registry, "mnist"), locked_settings(registry):
+        assert not is_free(registry, SETTINGS)
+    assert is_free(registry, SETTINGS)
+    assert not is_dataset_name(SETTINGS)
 
 
 def test_who_comes_second_is_told_and_waits(registry: Registry) -> None:

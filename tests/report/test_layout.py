@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from tfrecreg.report.layout import _breaks, count, line, new_table, print_facts
 
@@ -91,3 +94,22 @@ def test_facts_are_aligned_and_hang_in_their_column(terminal, pipe) -> None:
 )
 def test_counts_have_their_noun(number: int, text: str) -> None:
     assert count(number, "shard") == text
+
+
+def test_a_table_that_fits_is_laid_out_as_one_that_does_not(monkeypatch) -> None:
+    """The quick way and rich's own, of the same rows: names of two columns a letter among them."""
+    monkeypatch.setenv("COLUMNS", "80")
+    rng = random.Random(3)
+    for _ in range(40):
+        titles = [f"title{number}" for number in range(rng.randint(1, 4))]
+        right = tuple(rng.sample(titles, rng.randint(0, len(titles))))
+        made = new_table(*titles, right=right, indent=rng.randint(0, 3))
+        for _ in range(rng.randint(0, 4)):
+            made.add_row(*("".join(rng.choices("ab 漢é", k=rng.randint(0, 9))) for _ in titles))
+        quick, slow = Console(width=80), Console(width=80)
+        with quick.capture() as first:
+            quick.print(made)
+        with slow.capture() as second:
+            for text in made._folded(slow, slow.options, 80):
+                slow.print(text, soft_wrap=True)
+        assert first.get() == second.get()

@@ -78,7 +78,7 @@ def command(
     made again: its original bytes, or nothing is changed. Only `--raw` and `--jobs` go with it.
     """
     from tfrecreg.operations.builds import BuildRequest, build, preview
-    from tfrecreg.operations.release import ReleaseRequest, release
+    from tfrecreg.operations.release import publish
 
     registry = face.open()
     face.warn_of_broken_plugins()
@@ -99,13 +99,12 @@ def command(
     if dry_run:
         _print_preview(face, preview(registry, request, engine=engine, progress=progress))
         return
-    result = build(registry, request, engine=engine, progress=progress)
-    released = None
-    if version is not None:
-        number = None if version == "auto" else version
-        wanted = ReleaseRequest(name=name, version=number)
-        released = release(registry, wanted, engine=engine, progress=progress)
-    _print(face, result, released)
+    if version is None:
+        _print(face, build(registry, request, engine=engine, progress=progress), None)
+        return
+    number = None if version == "auto" else version
+    built, released = publish(registry, request, number, engine=engine, progress=progress)
+    _print(face, built, released)
 
 
 def _repair(face: Face, name: str, reference: str, raw: str | None, engine: Engine) -> None:
@@ -141,7 +140,8 @@ def _policy(
         return None
     if sum(value is not None for value in given) > 1:
         raise UsageError(
-            "`--shards`, `--shard-size`, `--records-per-shard` and `--hosts` exclude each other"
+            "`--shards`, `--shard-size`, `--records-per-shard` and `--hosts` exclude each other",
+            hint="give one of them, or none: then the size decides",
         )
     return ShardPolicy(
         shards=shards,
@@ -160,7 +160,10 @@ def _max_skipped(text: str | None) -> Any:
     try:
         return SkipLimit.parse(text)
     except ValueError as error:
-        raise UsageError(f"`--max-skipped {text}`: {error}") from None
+        raise UsageError(
+            f"`--max-skipped {text}`: {error}",
+            hint="a number of items, or a part of them: --max-skipped 3, --max-skipped 0.5%",
+        ) from None
 
 
 def _print(face: Face, result: BuildResult, released: ReleaseResult | None) -> None:
@@ -211,12 +214,13 @@ def _print_preview(face: Face, found: Preview) -> None:
 
         print_preview(face.out, found)
         return
+    from dataclasses import asdict
+
     plan = found.plan
     splits = plan.splits()
     shards = {name: sum(s.split == name for s in plan.shards) for name in splits}
     sizes = {
-        name: sum(i.size for s in plan.shards if s.split == name for i in s.items)
-        for name in splits
+        name: sum(found.sizes[s.path] for s in plan.shards if s.split == name) for name in splits
     }
     face.print_json(
         {
@@ -235,5 +239,6 @@ def _print_preview(face: Face, found: Preview) -> None:
             },
             "skipped": len(plan.skipped),
             "growth": _growth(found.growth),
+            "push": {**asdict(found.push), "total": found.push.total},
         }
     )

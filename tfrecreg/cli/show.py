@@ -25,8 +25,14 @@ def command(face: Face, reference: str) -> None:
 
         face.print_json(manifest_json(resolved))
         return
+    from tfrecreg.operations.tails import long_tails
     from tfrecreg.report.catalog import print_manifest
 
     print_manifest(
-        face.out, resolved.name, resolved.folder, resolved.manifest, yanks=resolved.yanks
+        face.out,
+        resolved.name,
+        resolved.folder,
+        resolved.manifest,
+        yanks=resolved.yanks,
+        tails=long_tails(resolved.registry, resolved.manifest),
     )

@@ -1,8 +1,8 @@
 """The manifest: the JSON that says what one build or release is.
 
 `model` has its fields, `canonical` the one way to write JSON, `file` reading, writing and digests,
-`adopted` how it tells that another tool wrote the shards, `salvaged` the mark of a folder whose
-shards were cut out of damaged ones.
+`totals` its sums without parsing all of it, `adopted` how it tells that another tool wrote the
+shards, `salvaged` the mark of a folder whose shards were cut out of damaged ones.
 """
 
 from __future__ import annotations

@@ -6,10 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from tfrecreg.errors import TfrecregError
-from tfrecreg.manifest import ChangeCounts, Manifest
+from tfrecreg.manifest import ChangeCounts
+from tfrecreg.manifest.totals import Totals, totals_of
+from tfrecreg.operations.tails import long_tails
 from tfrecreg.reference import Version
 from tfrecreg.registry import Registry, Resolved, expect_dataset
-from tfrecreg.registry.yanks import Yank, held, read_yanks
+from tfrecreg.registry.yanks import Yank, read_yanks, withdrawn
 
 __all__ = ["Listed", "LogEntry", "list_datasets", "log", "manifest_json"]
 
@@ -40,14 +42,18 @@ def _listed(registry: Registry, name: str) -> Listed:
     versions: list[Version] = []
     latest = ""
     try:
-        versions = registry.versions(name)
+        releases = registry.releases(name)
+        versions = releases.versions
         latest = str(versions[-1]) if versions else ""
+        totals: Totals | None = None
         if versions:
-            kept = held(registry, name)
+            gone = withdrawn(registry, name, releases)
+            kept = [version for version in versions if version not in gone]
             latest = str(kept[-1]) if kept else ""
-            manifest: Manifest | None = registry.release_manifest(name, (kept or versions)[-1])
+            totals = registry.release_totals(name, (kept or versions)[-1])
         else:
             manifest = registry.build_manifest(name)
+            totals = totals_of(manifest) if manifest is not None else None
     except TfrecregError as error:
         return Listed(
             name=name,
@@ -58,7 +64,7 @@ def _listed(registry: Registry, name: str) -> Listed:
             bytes=None,
             problem=error.message,
         )
-    if manifest is None:
+    if totals is None:
         state: Literal["configured", "built", "released"] = "configured"
     else:
         state = "released" if versions else "built"
@@ -67,8 +73,8 @@ def _listed(registry: Registry, name: str) -> Listed:
         state=state,
         latest=latest,
         releases=len(versions),
-        records=sum(split.records for split in manifest.splits) if manifest else None,
-        bytes=sum(shard.bytes for shard in manifest.shards) if manifest else None,
+        records=totals.records if totals else None,
+        bytes=totals.bytes if totals else None,
     )
 
 
@@ -104,6 +110,7 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
     for version in reversed(versions):
         manifest = registry.release_manifest(name, version)
         release, provenance = manifest.release, manifest.provenance
+        totals = totals_of(manifest)
         entries.append(
             LogEntry(
                 version=str(version),
@@ -111,8 +118,8 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
                 by=provenance.by if provenance else "",
                 level=release.change.level if release else "",
                 reasons=tuple(release.change.reasons) if release else (),
-                records=sum(split.records for split in manifest.splits),
-                bytes=sum(shard.bytes for shard in manifest.shards),
+                records=totals.records,
+                bytes=totals.bytes,
                 note=provenance.note if provenance else "",
                 counts=release.change.counts if release else None,
                 yanks=read_yanks(registry, name, version),
@@ -122,8 +129,8 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
 
 
 def manifest_json(resolved: Resolved) -> dict[str, Any]:
-    """The manifest as JSON-able data, with the reference, where the bytes are, and how the release
-    was withdrawn.
+    """The manifest as JSON-able data, with the reference, where the bytes are, how the release was
+    withdrawn, and which splits growth has made long.
     """
     import msgspec
 
@@ -133,4 +140,5 @@ def manifest_json(resolved: Resolved) -> dict[str, Any]:
         "folder": resolved.folder,
         "manifest": plain,
         "yanks": [asdict(yank) for yank in resolved.yanks],
+        "long_tails": [asdict(each) for each in long_tails(resolved.registry, resolved.manifest)],
     }

@@ -1,9 +1,14 @@
-"""Making a folder a registry: what is missing is made, what is there is not touched."""
+"""Making a folder a registry: what is missing is made, what is there is not touched.
+
+In a git repository, the clone's own settings say from then on how `tfrecreg.toml` is merged.
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -37,6 +42,13 @@ _FILES = {
     f"{layout.BUILDS}/.gitignore": b"/*/\n",
     **dict.fromkeys(layout.IGNORES, layout.IGNORE_ALL),
 }
+
+
+_MERGE = (
+    "{0} -m tfrecreg.cli.merge_config %O %A %B 2>/dev/null || git merge-file "
+    "--marker-size=%L -L ours -L base -L theirs %A %O %B"
+)
+"""What git runs to merge `tfrecreg.toml`: us, and where we cannot, what it does with any file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +97,9 @@ def init(folder: str | os.PathLike[str] = ".", *, with_dvc: bool = True) -> Init
     elif with_dvc and dvc.available():
         dvc.initialise(storage.root)
         state = "made"
+    if git.work_tree(storage.root) is not None and shutil.which("git") is not None:
+        python = shlex.quote(sys.executable)
+        git.merge_by(storage.root, CONFIG_NAME, "tfrecreg", _MERGE.format(python))
     return InitResult(
         root=storage.root,
         made=tuple(made),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tfrecreg.errors import MissingFileError, UsageError
@@ -88,6 +88,18 @@ def version_in(path: str) -> Version | None:
         return None
 
 
+def _settled(registry: Registry, added: Sequence[Touch], now: str | None) -> bool:
+    """Whether branches that knew nothing of each other added it, and one of theirs it is."""
+    root = registry.storage.root
+    for one in added:
+        others = [each for each in added if each is not one]
+        if one.blob == now and others:
+            bases = [git.merge_base(root, one.commit, each.commit) for each in others]
+            if not any(each.commit == base for each, base in zip(others, bases, strict=True)):
+                return True
+    return False
+
+
 def _changes(registry: Registry, by_path: Mapping[str, list[Touch]]) -> Iterator[ChangedFile]:
     for path in sorted(by_path):
         touches, version = by_path[path], version_in(path)
@@ -99,7 +111,7 @@ def _changes(registry: Registry, by_path: Mapping[str, list[Touch]]) -> Iterator
             now: str | None = git.blob_id(registry.storage.read(path), first.blob)
         except MissingFileError:
             now = None
-        if now == first.blob:
+        if now == first.blob or _settled(registry, added, now):
             continue
         later = touches[: touches.index(first)]
         changed_by = later[0].commit if later else ""

@@ -15,6 +15,7 @@ __all__ = [
     "RELEASES",
     "REPORTS",
     "SCHEMA_NAME",
+    "SETTINGS",
     "STAGE",
     "STATE",
     "VERSIONS",
@@ -55,6 +56,8 @@ IGNORES = tuple(
     f"{folder}/{name}" for folder in (VERSIONS, STATE) for name in (".gitignore", ".dvcignore")
 )
 """Where such files are. They never change, so branches never meet in one."""
+SETTINGS = ".settings"
+"""The name of the lock of what all datasets share; no dataset's name begins with a dot."""
 SCHEMA_NAME = "schema.pbtxt"
 """The schema in a release's folder."""
 YANKS_SUFFIX = ".yanks.jsonl"

@@ -1,19 +1,22 @@
-"""A lock that keeps two commands from doing the same work. Correctness never rests on it."""
+"""Locks that keep two commands from doing the same work. Correctness never rests on them."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 from tfrecreg.errors import StorageError
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
-from tfrecreg.storage.paths import path_text
+from tfrecreg.storage.flock import exclusive
+from tfrecreg.storage.paths import advice, path_text
 
-__all__ = ["locked"]
+__all__ = ["locked", "locked_settings"]
+
+_held: ContextVar[frozenset[Path]] = ContextVar("held", default=frozenset())
+"""The locks that whoever runs this holds: it need not wait for itself."""
 
 
 @contextlib.contextmanager
@@ -21,6 +24,8 @@ def locked(
     registry: Registry, dataset: str, waiting: Callable[[], None] | None = None
 ) -> Iterator[None]:
     """Hold the lock of `dataset` on this machine; wait for whoever has it.
+
+    Who holds it may take it again, so that several operations can be made one.
 
     Whoever takes it is about to write, so what git and DVC are to ignore says so from then on: a
     registry that was cloned comes without `.tfrecreg/` and `versions/`.
@@ -34,26 +39,37 @@ def locked(
         StorageError: the registry cannot be written.
     """
     path = Path(registry.storage.root) / layout.lock_path(dataset)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise StorageError(
-            f"the registry `{path_text(registry.storage.root)}` cannot be written: "
-            f"{error.strerror}",
-            hint="check the permissions of the folder",
-        ) from None
-    try:
+    held = _held.get()
+    if path in held:
+        yield
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(exclusive(str(path), waiting))
+        except OSError as error:
+            raise StorageError(
+                f"the registry `{path_text(registry.storage.root)}` cannot be written: "
+                f"{error.strerror}",
+                hint=advice(error) or "check the permissions of the folder",
+            ) from None
         for name in layout.IGNORES:
             registry.storage.put_if_absent(name, layout.IGNORE_ALL)
+        before = _held.set(held | {path})
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if waiting is not None:
-                waiting()
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        except OSError:
-            pass  # a file system without locks: the work may be done twice, and is right twice
+            yield
+        finally:
+            _held.reset(before)
+
+
+@contextlib.contextmanager
+def locked_settings(registry: Registry) -> Iterator[None]:
+    """Hold the lock of what all datasets share, while `tfrecreg.toml` is read and written anew.
+
+    Whoever wants the lock of a dataset too takes that one first.
+
+    Raises:
+        StorageError: the registry cannot be written.
+    """
+    with locked(registry, layout.SETTINGS):
         yield
-    finally:
-        os.close(handle)

@@ -11,7 +11,7 @@ from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError
 from tfrecreg.manifest.canonical import canonical_json, strict_json
 from tfrecreg.reference import Version
 from tfrecreg.registry import layout
-from tfrecreg.registry.registry import Registry
+from tfrecreg.registry.registry import Registry, Releases
 from tfrecreg.text import safe
 
 __all__ = ["YANKS_FORMAT", "Yank", "add_yank", "held", "parse_yanks", "read_yanks", "withdrawn"]
@@ -96,15 +96,25 @@ def _yank(line: bytes) -> Yank:
     return Yank(**values)
 
 
-def withdrawn(registry: Registry, dataset: str) -> dict[Version, tuple[Yank, ...]]:
+def withdrawn(
+    registry: Registry, dataset: str, releases: Releases | None = None
+) -> dict[Version, tuple[Yank, ...]]:
     """The releases of a dataset that were withdrawn, and how.
+
+    Args:
+        registry: the registry.
+        dataset: the dataset.
+        releases: its releases, where they are known.
 
     Raises:
         ManifestError: one of the files says something else.
         NewerFormatError: a newer tfrecreg wrote one.
     """
     found = {}
-    for version in registry.versions(dataset):
+    versions, noted = releases or registry.releases(dataset)
+    for version in versions:
+        if version not in noted:
+            continue
         yanks = read_yanks(registry, dataset, version)
         if yanks:
             found[version] = yanks
@@ -118,8 +128,9 @@ def held(registry: Registry, dataset: str) -> list[Version]:
         ManifestError: a list of withdrawals cannot be read.
         NewerFormatError: a newer tfrecreg wrote one.
     """
-    gone = withdrawn(registry, dataset)
-    return [version for version in registry.versions(dataset) if version not in gone]
+    releases = registry.releases(dataset)
+    gone = withdrawn(registry, dataset, releases)
+    return [version for version in releases.versions if version not in gone]
 
 
 def add_yank(registry: Registry, dataset: str, version: Version, yank: Yank) -> None:

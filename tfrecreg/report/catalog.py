@@ -8,6 +8,7 @@ from rich.console import Console
 
 from tfrecreg.manifest import ChangeCounts, Manifest
 from tfrecreg.operations.catalog import Listed, LogEntry
+from tfrecreg.operations.tails import LongTail
 from tfrecreg.registry.yanks import Yank
 from tfrecreg.report.layout import PlainTable, count, line, new_table, print_facts
 from tfrecreg.text import safe, si_bytes
@@ -103,6 +104,7 @@ def print_manifest(
     *,
     brief: bool = False,
     yanks: Sequence[Yank] = (),
+    tails: Sequence[LongTail] = (),
 ) -> None:
     """One build or release: what it holds, where it came from, how large it is.
 
@@ -113,10 +115,12 @@ def print_manifest(
         manifest: what to show.
         brief: leave out what `show` says of it at any later time.
         yanks: how it was withdrawn.
+        tails: splits that growth has made long.
     """
     console.print(line((title, "bold")))
     facts = [("withdrawn", _withdrawal(yank)) for yank in yanks]
     facts += _brief(manifest) if brief else _all(manifest, folder)
+    facts += [("advice", _advice(manifest.dataset, tail)) for tail in tails]
     print_facts(console, facts)
     right = ("records", "shards", "payload")
     splits = new_table("split", "records", "shards", "payload", right=right, indent=2)
@@ -129,6 +133,17 @@ def print_manifest(
     if not brief and manifest.features:
         console.print("")
         console.print(_features(manifest.features))
+
+
+def _advice(dataset: str, tail: LongTail) -> str:
+    """That a fresh shuffle is due, why, and how."""
+    small = count(tail.small_shards, "small shard")
+    return (
+        f"since the shuffle of {tail.since} the split `{safe(tail.split)}` got "
+        f"{100 * tail.added / max(1, tail.records):.0f} % of its records; {small} "
+        f"{'is' if tail.small_shards == 1 else 'are'} at its end: "
+        f"`tfrecreg build {dataset} --base none` makes a fresh shuffle"
+    )
 
 
 def _brief(manifest: Manifest) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,8 @@ from rich.text import Text
 
 __all__ = ["Line", "PlainTable", "count", "line", "new_table", "print_facts"]
 
+_GAP = 2
+"""Columns between those of a table."""
 _ENDLESS = 100_000
 """Columns of a pipe that nobody gave a width."""
 _WORD = re.compile(r"\s*\S+(?: (?:[kMGT]?B|%)(?![^\s,;:.)]))*\S*\s*")
@@ -88,23 +90,47 @@ class PlainTable:
     """
 
     def __init__(self, columns: Sequence[str], right: Sequence[str] = (), indent: int = 0) -> None:
-        padding = (0, 2, 0, 0)
-        self._table = Table(box=None, pad_edge=False, header_style="bold", padding=padding)
+        self._rows = [tuple(columns)]
+        self._right = [column in right for column in columns]
         self._indent = indent
-        for column in columns:
-            justify: Any = "right" if column in right else "left"
-            self._table.add_column(column, justify=justify, overflow="fold")
 
     def add_row(self, *cells: str) -> None:
         """One row. Cells are text as it is, never markup."""
-        self._table.add_row(*(Text(cell) for cell in cells))
+        self._rows.append(cells)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         wide = not console.is_terminal and not os.environ.get("COLUMNS")
         width = _ENDLESS if wide else max(console.width - self._indent, 1)
+        widths = [max(map(cell_len, cells)) for cells in zip(*self._rows, strict=True)]
+        plain = not any("\n" in cell for row in self._rows for cell in row)
+        if plain and sum(widths) + _GAP * (len(widths) - 1) <= width:
+            bold = console.get_style("bold")
+            for number, row in enumerate(self._rows):
+                yield Segment(self._laid_out(row, widths), None if number else bold)
+                yield Segment.line()
+        else:
+            yield from self._folded(console, options, width)
+
+    def _laid_out(self, row: Sequence[str], widths: Sequence[int]) -> str:
+        """A row that fits on a line: what a table of rich's looks like, in a tenth of its time."""
+        cells = []
+        for cell, width, right in zip(row, widths, self._right, strict=True):
+            shown = cell.rstrip() if right else cell
+            space = " " * (width - cell_len(shown))
+            cells.append(space + shown if right else shown + space)
+        return (" " * self._indent + (" " * _GAP).join(cells)).rstrip()
+
+    def _folded(self, console: Console, options: ConsoleOptions, width: int) -> RenderResult:
+        padding = (0, _GAP, 0, 0)
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=padding)
+        for column, right in zip(self._rows[0], self._right, strict=True):
+            justify: Any = "right" if right else "left"
+            table.add_column(column, justify=justify, overflow="fold")
+        for cells in self._rows[1:]:
+            table.add_row(*(Text(cell) for cell in cells))
         # A line of the caller's never wraps, but a cell is to fold.
         inside = options.update(width=width, max_width=width, no_wrap=False, overflow="fold")
-        for segments in console.render_lines(self._table, inside, pad=False):
+        for segments in console.render_lines(table, inside, pad=False):
             row = Text(" " * self._indent)
             for segment in Segment.simplify(segments):
                 row.append(segment.text, segment.style)

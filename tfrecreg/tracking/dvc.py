@@ -9,7 +9,7 @@ import logging
 import os
 import posixpath
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +22,7 @@ from tfrecreg.errors import (
     TfrecregError,
     UsageError,
 )
+from tfrecreg.storage.flock import exclusive
 from tfrecreg.storage.paths import path_text
 from tfrecreg.text import safe
 from tfrecreg.tracking.git import work_tree
@@ -43,6 +44,7 @@ LOCK_NAME = "dvc.lock"
 """The file in which DVC notes what the stages of a pipeline made."""
 
 _STATE = ".tfrecreg/dvc"
+_LOCK = "alone"
 _LOGGERS = ("dvc", "dvc_data", "dvc_objects", "scmrepo")
 
 
@@ -89,12 +91,13 @@ def initialise(root: str) -> None:
         Repo.init(str(where), no_scm=tree is None, subdir=below).close()
 
 
-def track(root: str, folder: str) -> str:
+def track(root: str, folder: str, waiting: Callable[[], None] | None = None) -> str:
     """Put `folder` under DVC, as `dvc add` does, and return DVC's hash of it (``….dir``).
 
     Args:
         root: the registry's root, in a DVC repository.
         folder: relative to `root`.
+        waiting: called once if another command has DVC add something.
 
     Raises:
         FailureError: DVC refused.
@@ -102,11 +105,14 @@ def track(root: str, folder: str) -> str:
     """
     # DVC takes a path that leads through a symbolic link for one outside its repository.
     where = Path(root).resolve()
-    with opened(root, f"dvc add {folder}") as repo:
+    with _alone(root, waiting), opened(root, f"dvc add {folder}") as repo:
         stages = repo.add(str(where / folder))
         value = stages[0].outs[0].hash_info.value
     if not isinstance(value, str):
-        raise FailureError(f"DVC tracked `{safe(folder)}` and named no hash of it")
+        raise FailureError(
+            f"DVC tracked `{safe(folder)}` and named no hash of it",
+            hint=f"try `dvc add {folder}` by hand",
+        )
     return value
 
 
@@ -126,7 +132,7 @@ def out_hash(root: str, folder: str) -> str | None:
         MissingExtraError: DVC is not installed.
     """
     where = Path(root).resolve() / folder
-    with opened(root, "dvc status") as repo:
+    with _alone(root), opened(root, "dvc status") as repo:
         made = [out for out in repo.index.outs if Path(out.fs_path) == where and out.stage.cmd]
         if not made:
             return None
@@ -272,6 +278,15 @@ def _quiet(root: str, command: str) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _alone(root: str, waiting: Callable[[], None] | None = None) -> Iterator[None]:
+    """One of our processes after the other: DVC gives up on a lock of its own after three seconds,
+    and reads the pointers of others while they are written.
+    """
+    with exclusive(str(_private_folder(root) / _LOCK), waiting):
+        yield
 
 
 def _private_folder(root: str) -> Path:

@@ -11,7 +11,7 @@ from blake3 import blake3
 
 from tfrecreg._version import __version__
 from tfrecreg.engines import Engine, LocalEngine
-from tfrecreg.errors import ConflictError, RefusedError, UsageError
+from tfrecreg.errors import ConflictError, FailureError, RefusedError, UsageError
 from tfrecreg.manifest import (
     MANIFEST_NAME,
     Change,
@@ -135,6 +135,9 @@ def _exists(registry: Registry, name: str, version: Version, build: Manifest) ->
     """The number is taken: by the same content, which is well, or by other content."""
     there = registry.release_manifest(name, version)
     if (there.content, there.schema) == (build.content, build.schema):
+        # Whoever made it may have been killed, or told of an error, before it was durable.
+        for folder in (f"{layout.RELEASES}/{name}", layout.RELEASES, ""):
+            registry.storage.sync_dir(folder)
         return ReleaseResult(
             manifest=there, version=version, created=False, report=None, commands=()
         )
@@ -194,10 +197,14 @@ def _judge(registry: Registry, name: str, engine: Engine, progress: Progress) ->
         # What it sees is the last word: nothing that was remembered may contradict it.
         cache=scan_cache(registry, reuse=False),
     )
+    if report.errors:
+        raise FailureError(
+            f"the gate could not judge `{name}`, nothing was released: {report.errors[0]}",
+            hint=f"`tfrecreg check {name}` says more",
+        )
     if report.status != "pass":
-        first = report.findings[0].message if report.findings else report.errors[0]
         raise RefusedError(
-            f"the gate does not pass, nothing was released: {first}",
+            f"the gate does not pass, nothing was released: {report.findings[0].message}",
             hint=f"tfrecreg check {name}",
             findings=report.findings,
         )
@@ -215,7 +222,7 @@ def _keep_bytes(
         if made is not None:
             return made  # a stage of a pipeline makes it, and DVC has it
         progress.note(f"dvc add {folder}")
-        return dvc.track(root, folder)
+        return dvc.track(root, folder, lambda: progress.note("waiting for another command"))
     copy = layout.version_folder(name, version)
     stage = f"{layout.STAGE}/versions-{name}-{version}-{secrets.token_hex(4)}"
     shards, files = [each.path for each in build.shards], [each.path for each in build.files]

@@ -1,0 +1,158 @@
+"""Publishing from many processes at once. On sys.path by `pythonpath` in pyproject.toml.
+
+Run as a program it is one of them: it waits for a line on its standard input, then builds and
+releases again and again, and says in JSON, a line each, what came of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Said", "Turn", "all_at_once", "pictures", "write_raw"]
+
+_PICTURES = 3
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a process said of one publication."""
+
+    dataset: str
+    turn: Turn
+    code: int
+    """0 where it was released, else the exit code of the error."""
+    text: str
+    """The version, or the error's message."""
+    hint: str = ""
+    digest: str = ""
+    content: str = ""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Whose publication: the process's number, and how many it made before."""
+
+    process: int
+    number: int
+
+
+def pictures(turn: Turn) -> list[bytes]:
+    """Pictures that no other publication has: noise, 784 bytes each."""
+    rng = random.Random(f"{turn.process} {turn.number}")
+    return [rng.randbytes(784) for _ in range(_PICTURES)]
+
+
+def write_raw(folder: Path, turn: Turn) -> None:
+    """These pictures under the names of MNIST's files."""
+    folder.mkdir(parents=True)
+    pixels = struct.pack(">IIII", 0x803, _PICTURES, 28, 28) + b"".join(pictures(turn))
+    labels = struct.pack(">II", 0x801, _PICTURES) + bytes(_PICTURES)
+    (folder / "train-images-idx3-ubyte").write_bytes(pixels)
+    (folder / "train-labels-idx1-ubyte").write_bytes(labels)
+
+
+def all_at_once(
+    root: Path, datasets: list[str], count: int, versions: str, *, shared: bool = False
+) -> list[Said]:
+    """What as many processes as datasets are named said, each of `count` publications of its own.
+
+    Args:
+        root: of the registry.
+        datasets: a process each; a name may stand there several times.
+        count: publications of each process.
+        versions: ``auto``, or ``major`` for the numbers 1.0.0, 2.0.0 and so on.
+        shared: whether each begins its next publication only when all made this one.
+    """
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "publish_support", str(root)]
+    children = [
+        subprocess.Popen(
+            [*command, name, str(number), str(count), versions],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
+        for number, name in enumerate(datasets)
+    ]
+    said: list[Said] = []
+    try:
+        for child in children:  # imports are done, and raw data written
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+        for _ in range(count if shared else 1):
+            for child in children:
+                assert child.stdin is not None
+                child.stdin.write("go\n" * (1 if shared else count))
+                child.stdin.flush()
+            for child in children:
+                assert child.stdout is not None
+                lines = [child.stdout.readline() for _ in range(1 if shared else count)]
+                said += [_parsed(line) for line in lines]
+    finally:
+        for child in children:
+            if sys.exc_info()[0] is not None:
+                child.kill()
+            child.communicate()
+    assert [child.returncode for child in children] == [0] * len(children)
+    return said
+
+
+def _parsed(line: str) -> Said:
+    found: dict[str, Any] = json.loads(line)
+    return Said(**{**found, "turn": Turn(**found["turn"])})
+
+
+def _publish(root: Path, name: str, turn: Turn, versions: str) -> dict[str, Any]:
+    from tfrecreg.errors import TfrecregError
+    from tfrecreg.operations.builds import BuildRequest
+    from tfrecreg.operations.release import publish
+    from tfrecreg.registry import open_registry
+
+    request = BuildRequest(
+        name=name, source="mnist", raw=str(_raw(root, turn)), options={"encoding": "raw"}
+    )
+    version = None if versions == "auto" else f"{turn.number + 1}.0.0"
+    try:
+        built, released = publish(open_registry(root), request, version)
+    except TfrecregError as error:
+        return {"code": error.exit_code, "text": error.message, "hint": error.hint}
+    assert built.manifest.content == released.manifest.content
+    return {
+        "code": 0,
+        "text": str(released.version),
+        "digest": released.manifest.digest,
+        "content": released.manifest.content,
+    }
+
+
+def _raw(root: Path, turn: Turn) -> Path:
+    return root.parent / f"raw-{turn.process}-{turn.number}"
+
+
+def _main() -> None:
+    root, name, process, count, versions = sys.argv[1:]
+    turns = [Turn(int(process), number) for number in range(int(count))]
+    for turn in turns:
+        write_raw(_raw(Path(root), turn), turn)
+    import tfrecreg.operations.release  # so that all begin together
+
+    del tfrecreg
+    print("ready", flush=True)
+    for turn in turns:
+        sys.stdin.readline()
+        made = _publish(Path(root), name, turn, versions)
+        line = {"dataset": name, "turn": {"process": turn.process, "number": turn.number}, **made}
+        print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    _main()
