@@ -7,7 +7,7 @@ It says of every record its digest, length and key, and where the gzip members o
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,15 @@ from blake3 import blake3
 from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
 from tfrecreg.text import safe
 
-__all__ = ["INDEX_MAGIC", "INDEX_VERSION", "ROW", "Index", "IndexBuilder", "read_index"]
+__all__ = [
+    "INDEX_MAGIC",
+    "INDEX_VERSION",
+    "ROW",
+    "Index",
+    "IndexBuilder",
+    "index_bytes",
+    "read_index",
+]
 
 INDEX_MAGIC = b"TFRINDEX"
 INDEX_VERSION = 1
@@ -31,6 +39,17 @@ _MEMBER = np.dtype([("file", "<u8"), ("stream", "<u8")])
 _FRAME_BYTES = 16
 _MAX_LENGTH = 2**31
 _HINT = "restore the index from DVC, or build the dataset again"
+
+
+def index_bytes(keys: Iterable[str], members: int = 0) -> int:
+    """How large an index is.
+
+    Args:
+        keys: of its records.
+        members: gzip members of its shard; 0 for a plain one.
+    """
+    rows = sum(ROW.itemsize + len(key.encode("utf-8", "surrogateescape")) for key in keys)
+    return _HEADER.size + rows + members * _MEMBER.itemsize + _HASH_BYTES
 
 
 class IndexBuilder:

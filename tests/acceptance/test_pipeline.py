@@ -5,26 +5,22 @@ One story a test, for each call of DVC takes a second or two.
 
 from __future__ import annotations
 
+import gzip
 import json
-import os
 import re
-import shlex
-import subprocess
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from xml.etree.ElementTree import fromstring
 
 import pytest
+from shell_support import Shell, open_shell
 from tests_support import flip, tree
 
 from tfrecreg.operations.demo import write_digits
 from tfrecreg.operations.pipeline import pipeline
 from tfrecreg.registry import open_registry
+from tfrecreg.report.formats import FORMATS
 from tfrecreg.storage import LocalStorage
 
 pytestmark = [
@@ -51,65 +47,10 @@ ALL = [
 ]
 
 
-@dataclass
-class Shell:
-    """Somebody at a terminal in the registry, whose PATH has what is under test."""
-
-    root: Path
-    environment: dict[str, str]
-
-    def __call__(self, command: str, *, expect: int = 0) -> str:
-        done = subprocess.run(
-            shlex.split(command),
-            cwd=self.root,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == expect, f"{command}: {done.returncode}\n{done.stdout}"
-        return done.stdout
-
-    def repro(self, arguments: str = "", *, expect: int = 0) -> list[str]:
-        """The stages that `dvc repro` ran."""
-        said = self(f"dvc repro {arguments}", expect=expect)
-        return re.findall(r"^Running stage '([^']*)'", said, re.MULTILINE)
-
-    def document(self, command: str) -> Any:
-        return json.loads(self(command))
-
-    def edit(self, path: str, change: Callable[[str], str]) -> None:
-        file = self.root / path
-        file.write_text(change(file.read_text("utf-8")), "utf-8")
-
-
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    root, home, bin_ = tmp_path / "registry-root", tmp_path / "home", tmp_path / "bin"
-    for folder in (root, home, bin_):
-        folder.mkdir()
-    for module in ("tfrecreg", "dvc"):
-        program = bin_ / module
-        program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m {module} "$@"\n')
-        program.chmod(0o755)
-    checkout = Path(__file__).parents[2]
-    people = {
-        f"GIT_{who}_{what}": value
-        for who in ("AUTHOR", "COMMITTER")
-        for what, value in (("NAME", "ada"), ("EMAIL", "ada@example.org"))
-    }
-    environment = {
-        "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": f"{checkout}{os.pathsep}{checkout / 'plugins'}",
-        "HOME": str(home),
-        "NO_COLOR": "1",
-        "TFRECREG_JOBS": "1",
-        "DVC_NO_ANALYTICS": "1",
-        "DVC_SITE_CACHE_DIR": str(tmp_path / "site"),
-        **people,
-    }
-    shell = Shell(root, environment)
+    shell = open_shell(tmp_path)
+    root = shell.root
     shell("git init --quiet")
     shell("tfrecreg init")
     write_digits(LocalStorage(root / "raw/mnist"), train=60, test=20, seed=1)
@@ -214,6 +155,7 @@ def test_damage_stops_it_and_every_format_names_it(shell: Shell) -> None:
     record = f"{name}, record {place['record']}, offset {place['offset']}"
 
     gate = "tfrecreg gate mnist --report reports/mnist/check.json"
+    assert set(FORMATS) == {"junit", "sarif", "github", "markdown"}  # all of them are below
     assert record in shell(gate, expect=1)
     judged = json.loads(shell(f"{gate} --json", expect=1))
     assert judged["findings"] == report["findings"]
@@ -241,6 +183,42 @@ def test_damage_stops_it_and_every_format_names_it(shell: Shell) -> None:
     assert shell.repro() == ["build-mnist", "check-mnist"]
     said = shell(gate)
     assert said.splitlines()[-1].startswith("pass: 0 errors")
+
+
+def test_a_leak_in_the_raw_data_stops_it_and_every_format_names_it(shell: Shell) -> None:
+    root = shell.root
+    strict = '\n[gates.default.severity]\nDUP002 = "error"\n'
+    shell.edit("tfrecreg.toml", lambda text: text + strict)
+    shell("tfrecreg pipeline mnist")
+    assert shell.repro() == ["policy-mnist", "build-mnist", "check-mnist", "gate-mnist"]
+    # The first picture of the test set is the last one of the training set, too.
+    for kind, head, size in (("images-idx3", 16, 784), ("labels-idx1", 8, 1)):
+        train, test = (root / f"raw/mnist/{of}-{kind}-ubyte.gz" for of in ("train", "t10k"))
+        data = gzip.decompress(train.read_bytes())
+        copied = gzip.decompress(test.read_bytes())[head : head + size]
+        train.write_bytes(gzip.compress(data[:-size] + copied, mtime=0))
+
+    said = shell("dvc repro", expect=255)
+    ran = re.findall(r"^Running stage '([^']*)'", said, re.MULTILINE)
+    assert ran == ["build-mnist", "check-mnist", "gate-mnist"]
+    assert "error DUP002 duplicate-across-splits" in said
+    (found,) = [
+        each
+        for each in json.loads((root / "reports/mnist/check.json").read_text())["findings"]
+        if each["code"] == "DUP002"
+    ]
+    (place,) = found["locations"]
+    record = f"{place['shard']}, record {place['record']}"
+    gate = "tfrecreg gate mnist --report reports/mnist/check.json"
+    for format_ in ("text", "json", *FORMATS):
+        said = shell(f"{gate} --format {format_}", expect=1)
+        assert "DUP002" in said, format_
+        assert place["shard"] in said, format_
+        assert record in said or format_ in ("json", "sarif"), format_
+    # It stays stopped for as long as the leak is there.
+    assert shell.repro(expect=255) == ["gate-mnist"]
+    write_digits(LocalStorage(root / "raw/mnist"), train=60, test=20, seed=1)
+    assert shell.repro()[0] == "build-mnist"
 
 
 def test_a_verdict_is_of_today_and_of_what_is_there(shell: Shell) -> None:

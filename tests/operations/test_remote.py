@@ -158,7 +158,7 @@ def test_a_flipped_bit_is_found_where_dvc_says_all_is_well(root: Path, where: st
     assert not list((root / ".tfrecreg/stage").glob("versions-*"))
 
 
-def test_dvc_checks_out_a_flipped_bit_and_check_names_its_place(root: Path) -> None:
+def test_dvc_checks_out_a_flipped_bit_and_check_names_its_place(root: Path, capsys) -> None:
     registry = open_registry(root)
     size = registry.release_manifest("digits", registry.versions("digits")[1]).shards[0].bytes
     for path in (root / ".dvc/cache").rglob("*"):
@@ -177,6 +177,10 @@ def test_dvc_checks_out_a_flipped_bit_and_check_names_its_place(root: Path) -> N
         0,
         0,
     )
+    assert main(["-C", str(root), "check", "digits"]) == 1
+    told = " ".join(capsys.readouterr().out.split())
+    assert "error CRC002 data-checksum" in told
+    assert f"{place.shard}, record 0, offset 0" in told
 
 
 def test_gc_lists_first_and_removes_what_nothing_refers_to(root: Path) -> None:

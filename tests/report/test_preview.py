@@ -26,8 +26,11 @@ def test_a_dry_run(pipe, tmp_path: Path) -> None:
     assert lines[0].endswith(" kB; nothing was written")
     assert lines[1] == ""
     assert lines[2] == "  split  items  shards  at most about"
-    assert [line.split()[:3] for line in lines[3:]] == [["train", "40", "2"], ["test", "10", "2"]]
-    assert {line.split()[-1] for line in lines[3:]} == {"kB"}
+    assert [line.split()[:3] for line in lines[3:5]] == [["train", "40", "2"], ["test", "10", "2"]]
+    assert {line.split()[-1] for line in lines[3:5]} == {"kB"}
+    assert lines[5] == ""
+    assert lines[6].startswith("a push of its release would send about ")
+    assert len(lines) == 7
 
 
 def test_json_is_ascii_and_one_document(capsys) -> None:

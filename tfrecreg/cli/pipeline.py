@@ -19,6 +19,12 @@ __all__ = ["command"]
 @click.argument("names", nargs=-1, metavar="[NAME..]")
 @click.option("--check", "look", is_flag=True, help="Write nothing; exit 1 if it is out of date.")
 @click.option(
+    "--artifacts",
+    "only_artifacts",
+    is_flag=True,
+    help="Write the artifacts alone, for datasets that are built without a pipeline.",
+)
+@click.option(
     "--policy",
     metavar="FILE",
     help="Write what the stages of NAME depend on in tfrecreg.toml to FILE: a stage runs this.",
@@ -35,6 +41,7 @@ def command(
     face: Face,
     names: tuple[str, ...],
     look: bool,
+    only_artifacts: bool,
     policy: str | None,
     until: datetime.datetime | None,
 ) -> int:
@@ -42,17 +49,20 @@ def command(
 
     Without a NAME, all datasets of tfrecreg.toml have their stages: policy, build, check and gate.
     Stages that others wrote are left alone. `dvc repro` runs what has changed.
+
+    Each dataset has an artifact of its name as well: with it and the tags that `tfrecreg tag`
+    makes, `dvc artifacts get` in another repository gets a release by its number.
     """
     from tfrecreg.operations.pipeline import pipeline
 
     if policy is not None:
         _write_policy(face, names, policy, until.date() if until is not None else None)
         return 0
-    result = pipeline(face.open(), names, look=look)
+    result = pipeline(face.open(), names, look=look, only_artifacts=only_artifacts)
     if face.as_json:
         face.print_json(result.to_json())
     else:
-        _print(face, result, look)
+        _print(face, result, look, only_artifacts)
     return 1 if look and not result.current else 0
 
 
@@ -75,13 +85,13 @@ def _write_policy(
         face.print_json(document)
 
 
-def _print(face: Face, result: PipelineResult, look: bool) -> None:
+def _print(face: Face, result: PipelineResult, look: bool, only_artifacts: bool) -> None:
     from tfrecreg.report.pipeline import print_pipeline
 
     print_pipeline(face.out, result, look=look)
     if look:
         if not result.current:
-            face.err.print("next:\n  tfrecreg pipeline")
+            face.err.print(f"next:\n  tfrecreg pipeline{' --artifacts' if only_artifacts else ''}")
         return
     if not result.is_dvc:
         face.err.print("this is no DVC repository yet: tfrecreg init makes it one")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from tfrecreg.operations.pipeline import PipelineResult
+from tfrecreg.operations.pipeline import Changes, PipelineResult
 from tfrecreg.report.layout import count, line
 from tfrecreg.text import safe
 
@@ -25,11 +25,19 @@ def print_pipeline(console: Console, result: PipelineResult, *, look: bool) -> N
         return
     state = "is out of date" if look else "was written"
     console.print(line(("dvc.yaml", "bold"), f" {state}, with {datasets}"))
-    for title, stages in (
-        ("to be added" if look else "added", result.added),
-        ("to be updated" if look else "updated", result.updated),
-        ("to be removed" if look else "removed", result.removed),
+    would = "to be " if look else ""
+    for title, names in (
+        *_titled(would, result.stages),
+        *_titled(f"artifacts {would}", result.artifacts),
         ("missing" if look else "made", result.made),
     ):
-        if stages:
-            console.print(line((f"  {title}: ", "cyan"), ", ".join(safe(each) for each in stages)))
+        if names:
+            console.print(line((f"  {title}: ", "cyan"), ", ".join(safe(each) for each in names)))
+
+
+def _titled(before: str, changes: Changes) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return (
+        (f"{before}added", changes.added),
+        (f"{before}updated", changes.updated),
+        (f"{before}removed", changes.removed),
+    )

@@ -9,7 +9,7 @@ from tfrecreg.report.catalog import in_reading_order
 from tfrecreg.report.layout import count, line, new_table
 from tfrecreg.text import safe, si_bytes
 
-__all__ = ["print_growth", "print_preview"]
+__all__ = ["print_growth", "print_preview", "print_push_cost"]
 
 
 def print_preview(console: Console, found: Preview) -> None:
@@ -25,12 +25,13 @@ def print_preview(console: Console, found: Preview) -> None:
     splits = plan.splits()
     for name in sorted(splits, key=in_reading_order):
         shards = [shard for shard in plan.shards if shard.split == name]
-        size = si_bytes(sum(item.size for shard in shards for item in shard.items))
+        size = si_bytes(sum(found.sizes[shard.path] for shard in shards))
         table.add_row(safe(name), f"{splits[name]:,}", f"{len(shards):,}", size)
     console.print(table)
+    console.print("")
     if found.growth is not None:
-        console.print("")
         print_growth(console, found.growth, would=True)
+    print_push_cost(console, found)
     if plan.skipped:
         skipped = count(len(plan.skipped), "item")
         console.print("")
@@ -48,10 +49,21 @@ def print_growth(console: Console, growth: Growth, *, would: bool = False) -> No
         )
         if number
     ]
-    about = "about " if would else ""
+    cost = "" if would else f"; a push sends {si_bytes(growth.written_bytes)} and the indexes"
+    console.print(line(f"grown from {growth.base}: {', '.join(parts)}{cost}"))
+
+
+def print_push_cost(console: Console, found: Preview) -> None:
+    """What a push of the release would send, on one line."""
+    push = found.push
+    if not push.total:
+        console.print(line("a push would send nothing: it is the release again"))
+        return
+    parts = f"shards {si_bytes(push.shards)}, indexes {si_bytes(push.indexes)}"
+    where = f" to a remote with {found.growth.base}" if found.growth is not None else ""
     console.print(
         line(
-            f"grown from {growth.base}: {', '.join(parts)}; "
-            f"a push sends {about}{si_bytes(growth.written_bytes)} and the indexes"
+            f"a push of its release would send about {si_bytes(push.total)}{where}: {parts}, "
+            f"manifest and lists {si_bytes(push.manifests)}"
         )
     )

@@ -20,6 +20,7 @@ __all__ = [
     "artifact",
     "check_stage",
     "in_stage",
+    "is_name",
     "is_version",
     "stage_tag",
     "version_tag",
@@ -28,6 +29,11 @@ __all__ = [
 
 _NAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9-/_]*[a-zA-Z0-9])?")
 _FOLDER = re.compile(r"[a-zA-Z0-9-_./]+")
+
+
+def is_name(dataset: str) -> bool:
+    """Whether GTO has tags for the name of a dataset."""
+    return _NAME.fullmatch(dataset) is not None
 
 
 def artifact(dataset: str, folder: str) -> str:
@@ -40,7 +46,7 @@ def artifact(dataset: str, folder: str) -> str:
     Raises:
         UsageError: GTO has no such names.
     """
-    if not _NAME.fullmatch(dataset):
+    if not is_name(dataset):
         raise UsageError(
             f"GTO has no tags for the name `{safe(dataset)}`: it has to end with a letter or digit",
             hint="git tag --annotate makes one of your own",

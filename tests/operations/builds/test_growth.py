@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests_support import tree
@@ -207,6 +209,43 @@ def test_a_dry_run_says_what_will_be_written(story: Story) -> None:
     assert (planned.kept, planned.rewritten, planned.new) == (7, 1, 1)
     assert (made.kept, made.rewritten, made.new) == (7, 1, 1)
     assert planned.kept_bytes == made.kept_bytes
+    # Noise does not compress, which the base tells of: its shards are the measure.
+    for about, true in (
+        (planned.rewritten_bytes, made.rewritten_bytes),
+        (planned.new_bytes, made.new_bytes),
+    ):
+        assert true == pytest.approx(about, rel=0.02)
+
+
+def pushed(before: Path, after: Path) -> int:
+    """Bytes of the files that are in a folder and were not in another one, and of DVC's list."""
+    there = set(tree(before).values()) if before.exists() else set()
+    new = {data for data in tree(after).values() if data not in there}
+    listed = [{"md5": "0" * 32, "relpath": name} for name in tree(after)]
+    return sum(map(len, new)) + len(json.dumps(listed))
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_a_dry_run_says_what_a_push_will_send(tmp_path: Path, compression: str) -> None:
+    story = Story(tmp_path)
+    data, copy = story.root / "data/d", tmp_path / "before"
+    first: dict[str, Any] = {"compression": compression, "policy": ShardPolicy(shards=4)}
+    planned = preview(story.registry, story.request(**first)).push
+    story.build(**first)
+    # Without a base only the source can say how large a record will be: noise is a bad case.
+    shards = sum(path.stat().st_size for path in data.glob("*.tfrecord-*"))
+    beside = planned.indexes + planned.manifests
+    assert pushed(copy, data) - shards == pytest.approx(beside, rel=0.05)
+    story.release("1.0.0")
+    assert preview(story.registry, story.request()).push.total == 0
+    for change in (story.raw.add, story.raw.change, story.raw.cut):
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(data, copy)
+        change(20)
+        planned = preview(story.registry, story.request()).push
+        story.build()
+        assert pushed(copy, data) == pytest.approx(planned.total, rel=0.05)
+        story.release()
 
 
 @pytest.mark.parametrize(
@@ -253,6 +292,14 @@ def test_the_command_tells_of_growth(story: Story, capsys: pytest.CaptureFixture
     told = capsys.readouterr().out
     assert "grown from d@1.0.0: 8 shards kept (" in told
     assert "1 shard new (" in told
+    assert "a push of its release would send about " in told
+    assert " to a remote with d@1.0.0: shards " in told
+    assert main([*arguments, "--dry-run", "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    push = planned["push"]
+    assert push["total"] == push["shards"] + push["indexes"] + push["manifests"]
+    assert push["shards"] == planned["growth"]["written_bytes"]
+    assert planned["splits"]["train"]["estimated_bytes"] > 400 * 784
     assert main([*arguments, "--json"]) == 0
     growth = json.loads(capsys.readouterr().out)["growth"]
     assert (growth["base"], growth["kept"], growth["new"]) == ("d@1.0.0", 8, 1)

@@ -216,3 +216,80 @@ def test_without_what_reads_yaml_a_new_file_is_written_and_another_one_is_not(
         "changing a `dvc.yaml` that is there needs the extra `dvc`, which is not installed | "
         "pip install 'tfrecreg[dvc]'"
     )
+
+
+def artifact(name: str, **more: Any) -> dict[str, Any]:
+    return {name: {"path": f"data/{name}", "type": "dataset", **more, "meta": {"tfrecreg": name}}}
+
+
+def put_artifacts(text: str | None, wanted: dict[str, Any], *, prune: bool = True) -> Edited:
+    return edited(text, wanted, prune=prune, section="artifacts")
+
+
+def test_artifacts_have_a_section_of_their_own_behind_the_stages() -> None:
+    stages = put(STRANGERS, ours("a")).text
+    made = put_artifacts(stages, artifact("a", desc="what it is"))
+    assert made.added == ("a",)
+    assert made.text == (
+        f"{stages}\n"
+        "artifacts:\n"
+        "  a:\n"
+        "    path: data/a\n"
+        "    type: dataset\n"
+        "    desc: what it is\n"
+        "    meta:\n"
+        "      tfrecreg: a\n"
+    )
+    assert put_artifacts(made.text, artifact("a", desc="what it is")) == Edited(text=made.text)
+    assert put(made.text, ours("a")) == Edited(text=made.text)
+    assert put_artifacts(None, artifact("a")).text.startswith(
+        "artifacts:\n  a:\n    path: data/a\n"
+    )
+    assert put_artifacts(None, {}) == Edited(text="")
+
+
+def test_artifacts_of_others_stay_and_ours_are_updated_and_removed() -> None:
+    text = (
+        "artifacts:\n  model:  # the best\n    path: model.h5\n    labels: [cv]\n\n"
+        "  # somebody else's\n  other:\n    path: data/other\n\nstages:\n  a:\n    cmd: a\n"
+    )
+    wanted = {**artifact("b", desc="old"), **artifact("c"), **artifact("other")}
+    both = put_artifacts(text, wanted)
+    assert both.added == ("b", "c")  # `other` has the path of the dataset: it is as good as ours
+    before, after = text.split("\nstages:")
+    assert both.text.startswith(before)
+    assert both.text.endswith(f"\nstages:{after}")
+    assert load(both.text)["artifacts"].keys() == {"model", "other", "b", "c"}
+    less = put_artifacts(both.text, artifact("b", desc="new"))
+    assert (less.updated, less.removed) == (("b",), ("c",))
+    assert load(less.text)["artifacts"] == {
+        **load(text)["artifacts"],
+        **artifact("b", desc="new"),
+    }
+    assert load(put_artifacts(less.text, {}).text) == load(text)
+
+
+def test_a_section_whose_last_entry_goes_goes_with_it() -> None:
+    stages = put(STRANGERS, ours("a")).text
+    made = put_artifacts(stages, artifact("a")).text
+    gone = put_artifacts(made, {})
+    assert gone.removed == ("a",)
+    assert load(gone.text) == load(stages)
+    assert "artifacts" not in gone.text
+
+
+def test_an_artifact_of_a_stranger_that_is_something_else_is_not_touched() -> None:
+    with pytest.raises(UsageError) as caught:
+        put_artifacts("artifacts:\n  a:\n    path: model.h5\n", artifact("a"))
+    assert caught.value.message == (
+        "`dvc.yaml` has an artifact `a` that tfrecreg did not write: expected the path `data/a`, "
+        "found `model.h5`"
+    )
+    assert caught.value.hint == "rename that artifact: tags `a@v…` are those of the dataset"
+
+
+def test_artifacts_that_are_no_block_are_refused_whole() -> None:
+    for text in ("artifacts: [a]\n", "artifacts: {b: {path: b}}\n"):
+        with pytest.raises(UsageError, match="cannot be changed") as caught:
+            put_artifacts(text, artifact("a"))
+        assert caught.value.hint.startswith("write `artifacts:` and each artifact below it")

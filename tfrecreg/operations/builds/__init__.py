@@ -3,6 +3,7 @@
 - `request`: what is asked for, from arguments and `tfrecreg.toml`
 - `base`: the release that a build grows from
 - `growth`: what becomes of its shards
+- `push`: what a push of the release will send
 - `plan`: the order of the items and the shards they go to, before any work starts
 - `shard`: one shard, or a segment of one, made in a worker
 - `make`: all shards through an engine

@@ -34,7 +34,7 @@ from tfrecreg.records import hashed_write
 from tfrecreg.sources import Remark, Skipped
 from tfrecreg.storage import Storage
 
-__all__ = ["assemble", "ledgers"]
+__all__ = ["assemble", "ledger_lines", "ledgers"]
 
 
 def ledgers(plan: Plan, made: Sequence[MadeShard]) -> dict[str, Ledger]:
@@ -89,7 +89,7 @@ def assemble(
     files = [shard.index for shard in made]
     named = {name: list(names) for name, names in labels.items()}
     files.append(_write(build, LABELS_NAME, canonical_json(named) + b"\n"))
-    files.append(_write(build, LEDGER_NAME, _ledger_lines(plan, made)))
+    files.append(_write(build, LEDGER_NAME, ledger_lines(plan, made)))
     features: Counter[str] = Counter()
     for shard in made:
         features.update(shard.features)
@@ -142,9 +142,10 @@ def _write(build: Storage, path: str, data: bytes) -> FileEntry:
     return FileEntry(path=path, bytes=hashed.bytes, blake3=hashed.blake3, sha256=hashed.sha256)
 
 
-def _ledger_lines(plan: Plan, made: Sequence[MadeShard]) -> bytes:
-    """One line of canonical JSON for each item that was not written and for each remark, in order
-    of split and key. A remark's line says how many `times`, that of an item does not.
+def ledger_lines(plan: Plan, made: Sequence[MadeShard]) -> bytes:
+    """The ledger's file: one line of canonical JSON for each item that was not written and for
+    each remark, in order of split and key. A remark's line says how many `times`, that of an item
+    does not.
     """
     every: list[Skipped | Remark] = [*plan.skipped, *_remarks(plan, made)]
     for shard in made:

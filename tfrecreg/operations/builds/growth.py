@@ -12,13 +12,13 @@ from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared
 from tfrecreg.registry import Registry
 
-__all__ = ["Growth", "choose_base", "growth_of"]
+__all__ = ["Growth", "choose_base", "growth_of", "sizes_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
     """What a build keeps of its base, and what it writes. Bytes of shards that are not made yet
-    are estimates of the source.
+    are estimates: the source's, by the measure of how large the base's shards are.
     """
 
     base: str
@@ -39,34 +39,53 @@ class Growth:
         return self.rewritten_bytes + self.new_bytes
 
 
-def growth_of(plan: Plan, kept: set[str], written: Mapping[str, int]) -> Growth | None:
+def sizes_of(plan: Plan, kept: set[str]) -> dict[str, int]:
+    """Path to bytes of each shard of a plan, of those that are not made yet about.
+
+    What the source says of its items is held against the shards of the base that hold such items:
+    so much smaller or larger will the new ones be.
+
+    Args:
+        plan: the plan.
+        kept: paths of shards that are kept.
+    """
+    estimates = {shard.path: sum(item.size for item in shard.items) for shard in plan.shards}
+    of_base = {shard.path: shard.base.entry.bytes for shard in plan.shards if shard.base}
+    estimated = sum(estimates[path] for path in of_base)
+    scale = sum(of_base.values()) / estimated if estimated else 1.0
+    return {
+        path: of_base[path] if path in kept and path in of_base else round(estimate * scale)
+        for path, estimate in estimates.items()
+    }
+
+
+def growth_of(plan: Plan, kept: set[str], sizes: Mapping[str, int]) -> Growth | None:
     """Sums over the shards of a plan.
 
     Args:
         plan: with its base.
         kept: paths of shards that are kept.
-        written: path to bytes, of shards that are there.
+        sizes: path to bytes, of every shard.
     """
     if plan.base is None:
         return None
     counts: Counter[str] = Counter()
-    sizes: Counter[str] = Counter()
+    amounts: Counter[str] = Counter()
     for shard in plan.shards:
         if shard.path in kept and shard.base is not None:
-            what, size = "kept", shard.base.entry.bytes
+            what = "kept"
         else:
             what = "rewritten" if shard.base is not None or shard.mended else "new"
-            size = written.get(shard.path, sum(item.size for item in shard.items))
         counts[what] += 1
-        sizes[what] += size
+        amounts[what] += sizes[shard.path]
     return Growth(
         base=plan.base.name,
         kept=counts["kept"],
-        kept_bytes=sizes["kept"],
+        kept_bytes=amounts["kept"],
         rewritten=counts["rewritten"],
-        rewritten_bytes=sizes["rewritten"],
+        rewritten_bytes=amounts["rewritten"],
         new=counts["new"],
-        new_bytes=sizes["new"],
+        new_bytes=amounts["new"],
     )
 
 

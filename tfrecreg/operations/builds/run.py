@@ -10,13 +10,20 @@ from functools import partial
 
 from tfrecreg.config import CONFIG_NAME, remember_dataset
 from tfrecreg.engines import Engine, LocalEngine
-from tfrecreg.errors import ManifestError, NewerFormatError, RawDataError, RefusedError
+from tfrecreg.errors import (
+    FailureError,
+    ManifestError,
+    NewerFormatError,
+    RawDataError,
+    RefusedError,
+)
 from tfrecreg.gate import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers
-from tfrecreg.operations.builds.growth import Growth, choose_base, growth_of
+from tfrecreg.operations.builds.growth import Growth, choose_base, growth_of, sizes_of
 from tfrecreg.operations.builds.make import engine_for, make_all, unchanged, warming
 from tfrecreg.operations.builds.plan import Plan, make_plan
+from tfrecreg.operations.builds.push import PushCost, push_cost
 from tfrecreg.operations.builds.remember import BuildRecord, raw_files, raw_state, remember
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
 from tfrecreg.operations.builds.shard import MadeShard
@@ -24,7 +31,7 @@ from tfrecreg.operations.check import CheckOptions, Report, build_target, check_
 from tfrecreg.operations.precious import expect_kept, expect_no_strangers
 from tfrecreg.operations.progress import SILENT, Progress
 from tfrecreg.registry import Registry, layout
-from tfrecreg.registry.lock import locked
+from tfrecreg.registry.lock import locked, locked_settings
 from tfrecreg.schema import parse_schema
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
@@ -63,6 +70,10 @@ class Preview:
     """What the source says of the raw data, where it says anything: ``{"layout": …}``."""
     growth: Growth | None
     """What it would keep of its base, and write; None without one."""
+    sizes: Mapping[str, int]
+    """Path to bytes of each shard of the plan, about."""
+    push: PushCost
+    """What a push of its release would send."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,14 +102,20 @@ def preview(
     begun = _begin(registry, request, LocalEngine(1))
     plan = begun.plan
     describe = getattr(begun.prepared.source, "describe", dict)
-    growth = None
+    kept: set[str] = set()
     if plan.base is not None:
         engine = engine_for(plan, engine or LocalEngine(1))
         nowhere = LocalStorage(f"{registry.storage.root}/{layout.STAGE}")
         kept = unchanged(plan, begun.prepared, nowhere, engine, progress)
-        growth = growth_of(plan, kept, {})
+    sizes = sizes_of(plan, kept)
     return Preview(
-        plan=plan, prepared=begun.prepared, raw=begun.raw, found=describe(), growth=growth
+        plan=plan,
+        prepared=begun.prepared,
+        raw=begun.raw,
+        found=describe(),
+        growth=growth_of(plan, kept, sizes),
+        sizes=sizes,
+        push=push_cost(plan, kept, sizes, begun.prepared.source.labels()),
     )
 
 
@@ -232,7 +249,12 @@ def _read_back(
     report = check_target(target, registry.config, options, engine=engine, progress=progress)
     if report.status == "pass":
         return report
-    first = report.findings[0].message if report.findings else report.errors[0]
+    if report.errors:
+        raise FailureError(
+            f"the new build could not be read back, and the old one stays: {report.errors[0]}",
+            hint="build again when that is mended: what was made so far is gone on with",
+        )
+    first = report.findings[0].message
     raise RefusedError(
         f"the new build does not pass its own check, and the old one stays: {first}",
         hint="mend the schema or the raw data; the findings above say where",
@@ -266,12 +288,17 @@ def _settle(registry: Registry, begun: _Begun, manifest: Manifest) -> None:
     """Keep what the next build wants to know: the schema, the configuration, the raw state."""
     name = manifest.dataset
     storage = registry.storage
+    schema = registry.schema_path(name)
     if begun.schema_is_new:
-        storage.put_if_absent(registry.schema_path(name), begun.schema.encode("utf-8"))
+        storage.put_if_absent(schema, begun.schema.encode("utf-8"))
+    else:  # a run that was killed may have written it, and not made it durable
+        storage.sync_dir(schema.rpartition("/")[0])
     if begun.prepared.remember:
-        before = b"" if storage.stat(CONFIG_NAME) is None else storage.read(CONFIG_NAME)
-        text = remember_dataset(before.decode("utf-8"), name, begun.prepared.remember)
-        with storage.create(CONFIG_NAME) as writer:
-            writer.write(text.encode("utf-8"))
+        # Builds of other datasets write the same file: each goes on from what it says by then.
+        with locked_settings(registry):
+            before = b"" if storage.stat(CONFIG_NAME) is None else storage.read(CONFIG_NAME)
+            text = remember_dataset(before.decode("utf-8"), name, begun.prepared.remember)
+            with storage.create(CONFIG_NAME) as writer:
+                writer.write(text.encode("utf-8"))
     record = BuildRecord(manifest=manifest.digest, raw=begun.prepared.raw.root, files=begun.files)
     remember(registry, name, record)

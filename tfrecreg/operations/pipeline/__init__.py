@@ -1,8 +1,9 @@
-"""The stages of a DVC pipeline: writing them, and what they depend on in `tfrecreg.toml`.
+"""The stages of a DVC pipeline and its artifacts: writing them, and what stages depend on in
+`tfrecreg.toml`.
 
 - `run`: the operation: `dvc.yaml` as it should be
-- `stages`: the stages of one dataset, as text
-- `document`: putting stages into a `dvc.yaml` that may hold others
+- `stages`: the stages and the artifact of one dataset, as text
+- `document`: putting them into a `dvc.yaml` that may hold others
 - `policy`: the part of `tfrecreg.toml` that one dataset's stages depend on, as DVC's parameters
 
 Nothing here imports DVC: the pipeline can be written, and held against the registry in CI, without.
@@ -11,6 +12,6 @@ Nothing here imports DVC: the pipeline can be written, and held against the regi
 from __future__ import annotations
 
 from tfrecreg.operations.pipeline.policy import next_expiry, policy_of, write_policy
-from tfrecreg.operations.pipeline.run import PipelineResult, pipeline
+from tfrecreg.operations.pipeline.run import Changes, PipelineResult, pipeline
 
-__all__ = ["PipelineResult", "next_expiry", "pipeline", "policy_of", "write_policy"]
+__all__ = ["Changes", "PipelineResult", "next_expiry", "pipeline", "policy_of", "write_policy"]

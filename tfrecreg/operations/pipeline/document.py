@@ -1,30 +1,34 @@
-"""Putting stages into a `dvc.yaml` in which others may have theirs.
+"""Putting stages and artifacts into a `dvc.yaml` in which others may have theirs.
 
-The file is edited as text: a line that is not of our stages stays as it is, to the byte. Where our
-stages begin and end is what a YAML parser says of the text, and the result is parsed again: if
+The file is edited as text: a line that is not of our entries stays as it is, to the byte. Where our
+entries begin and end is what a YAML parser says of the text, and the result is parsed again: if
 anything else would mean something else, nothing is written.
 """
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from tfrecreg.errors import MissingExtraError, UsageError
-from tfrecreg.operations.pipeline.stages import MARK, Stage, render
+from tfrecreg.operations.pipeline.stages import MARK, Entry, render
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-__all__ = ["PIPELINE_NAME", "Edited", "edited"]
+__all__ = ["PIPELINE_NAME", "Edited", "Section", "edited"]
 
 PIPELINE_NAME = "dvc.yaml"
-_STAGES = "stages"
+
+Section = Literal["stages", "artifacts"]
+"""A key of the file, below which are entries by their names."""
+_SECTIONS: tuple[Section, ...] = ("stages", "artifacts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edited:
-    """The file with our stages as they should be."""
+    """The file with our entries of a section as they should be."""
 
     text: str
     added: tuple[str, ...] = ()
@@ -35,77 +39,107 @@ class Edited:
 
 @dataclass(slots=True)
 class _Found:
-    """A stage of the file, and the lines that it takes."""
+    """An entry of the file, and the lines that it takes."""
 
     start: int
     end: int
-    stage: Any
+    entry: Any
 
 
 @dataclass(slots=True)
 class _Layout:
     """Where things are in the file."""
 
+    section: Section
     lines: list[str]
-    stages: dict[str, _Found] = field(default_factory=dict)
+    entries: dict[str, _Found] = field(default_factory=dict)
     indent: int = 2
+    start: int = 0
+    """The line of the section's key."""
     end: int | None = None
-    """The line before which a new stage goes; None where there is no mapping of stages yet."""
+    """The line before which a new entry goes; None where there is no such section yet."""
 
 
-def edited(text: str | None, wanted: Mapping[str, Stage], *, prune: bool) -> Edited:
-    """The file's text with stages added, updated and removed.
+def edited(
+    text: str | None, wanted: Mapping[str, Entry], *, prune: bool, section: Section = "stages"
+) -> Edited:
+    """The file's text with entries of a section added, updated and removed.
+
+    Somebody else's artifact under one of the names stays as it is where its path is the wanted one.
 
     Args:
         text: of the file; None where there is none.
-        wanted: name to stage, in order.
-        prune: whether stages of ours that are not wanted are removed.
+        wanted: name to entry, in order.
+        prune: whether entries of ours that are not wanted are removed.
+        section: of the file.
 
     Raises:
-        UsageError: it is no `dvc.yaml`, has a stranger's stage under one of the names, or is laid
+        UsageError: it is no `dvc.yaml`, has a stranger's entry under one of the names, or is laid
             out so that it cannot be edited without other changes.
         MissingExtraError: there is a file, and DVC, which brings what reads YAML, is not installed.
     """
     if text is None or not text.strip():
-        blocks = "".join(f"\n{render(name, stage, 2)}" for name, stage in wanted.items())
+        if not wanted:
+            return Edited(text=text or "")
+        blocks = "".join(f"\n{render(name, entry, 2)}" for name, entry in wanted.items())
         head = "" if text is None else text
-        return Edited(text=f"{head}{_STAGES}:\n{blocks[1:]}", added=tuple(wanted))
+        return Edited(text=f"{head}{section}:\n{blocks[1:]}", added=tuple(wanted))
     before = _parsed(text)
-    found = _layout(text)
-    for name in wanted:
-        there = found.stages.get(name)
-        if there is not None and _owner(there.stage) is None:
-            raise UsageError(
-                f"`{PIPELINE_NAME}` has a stage `{safe(name)}` that tfrecreg did not write",
-                hint="rename that stage, and what depends on it",
-            )
+    found = _layout(text, section)
+    wanted = _ours(found, wanted)
     updated = [
         name
-        for name, stage in wanted.items()
-        if name in found.stages and found.stages[name].stage != stage
+        for name, entry in wanted.items()
+        if name in found.entries and found.entries[name].entry != entry
     ]
-    added = [name for name in wanted if name not in found.stages]
+    added = [name for name in wanted if name not in found.entries]
     removed = [
         name
-        for name, there in found.stages.items()
-        if name not in wanted and prune and _owner(there.stage) is not None
+        for name, there in found.entries.items()
+        if name not in wanted and prune and _owner(there.entry) is not None
     ]
     if not (updated or added or removed):
         return Edited(text=text)
     result = _spliced(found, text, {name: wanted[name] for name in (*updated, *added)}, removed)
-    _unharmed(before, _parsed(result), wanted, removed)
+    _unharmed(section, before, _parsed(result), wanted, removed)
     return Edited(text=result, added=tuple(added), updated=tuple(updated), removed=tuple(removed))
 
 
-def _owner(stage: Any) -> str | None:
-    """The dataset of a stage of ours; None for a stranger's."""
-    meta = stage.get("meta") if isinstance(stage, Mapping) else None
+def _ours(found: _Layout, wanted: Mapping[str, Entry]) -> dict[str, Entry]:
+    """What is wanted and not there already in somebody else's words."""
+    ours: dict[str, Entry] = {}
+    for name, entry in wanted.items():
+        there = found.entries.get(name)
+        if there is None or _owner(there.entry) is not None:
+            ours[name] = entry
+        elif found.section == "stages":
+            raise UsageError(
+                f"`{PIPELINE_NAME}` has a stage `{safe(name)}` that tfrecreg did not write",
+                hint="rename that stage, and what depends on it",
+            )
+        elif _path(there.entry) != _path(entry):
+            raise UsageError(
+                f"`{PIPELINE_NAME}` has an artifact `{safe(name)}` that tfrecreg did not write: "
+                f"expected the path `{_path(entry)}`, found `{safe(_path(there.entry))}`",
+                hint=f"rename that artifact: tags `{safe(name)}@v…` are those of the dataset",
+            )
+    return ours
+
+
+def _path(artifact: Any) -> str:
+    path = artifact.get("path") if isinstance(artifact, Mapping) else None
+    return posixpath.normpath(str(path))
+
+
+def _owner(entry: Any) -> str | None:
+    """The dataset of an entry of ours; None for a stranger's."""
+    meta = entry.get("meta") if isinstance(entry, Mapping) else None
     name = meta.get(MARK) if isinstance(meta, Mapping) else None
     return name if isinstance(name, str) else None
 
 
 def _spliced(
-    found: _Layout, text: str, changed: Mapping[str, Stage], removed: Sequence[str]
+    found: _Layout, text: str, changed: Mapping[str, Entry], removed: Sequence[str]
 ) -> str:
     end = "\r\n" if "\r\n" in text else "\n"
     lines = list(found.lines)
@@ -113,21 +147,23 @@ def _spliced(
         lines[-1] += end
     at = found.end
     new = [
-        render(name, stage, found.indent).replace("\n", end)
-        for name, stage in changed.items()
-        if name not in found.stages
+        render(name, entry, found.indent).replace("\n", end)
+        for name, entry in changed.items()
+        if name not in found.entries
     ]
     if at is None:
-        lines += [end, f"{_STAGES}:{end}", *_apart(new, end)]
+        lines += [end, f"{found.section}:{end}", *_apart(new, end)]
     else:
-        lines[at:at] = [end, *_apart(new, end)] if new and found.stages else new
+        lines[at:at] = [end, *_apart(new, end)] if new and found.entries else new
     # From the last to the first, so that the numbers before stay true.
-    for name, there in sorted(found.stages.items(), key=lambda each: -each[1].start):
+    for name, there in sorted(found.entries.items(), key=lambda each: -each[1].start):
         if name in removed:
             del lines[there.start : there.end]
         elif name in changed:
             block = render(name, changed[name], found.indent).replace("\n", end)
             lines[there.start : there.end] = [block]
+    if not new and len(removed) == len(found.entries):
+        del lines[found.start]  # DVC refuses a section without entries
     return "".join(lines)
 
 
@@ -135,48 +171,49 @@ def _apart(blocks: Sequence[str], end: str) -> list[str]:
     return [each for block in blocks for each in (block, end)][:-1]
 
 
-def _layout(text: str) -> _Layout:
-    """Find the stages.
+def _layout(text: str, section: Section) -> _Layout:
+    """Find the entries of a section.
 
     Raises:
-        UsageError: the file, or its stages, are not in block style.
+        UsageError: the file, or the section, are not in block style.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.nodes import MappingNode
 
-    found = _Layout(text.splitlines(keepends=True))
+    found = _Layout(section, text.splitlines(keepends=True))
     root = YAML(typ="safe", pure=True).compose(text)
     if root is None:
         return found
     if not isinstance(root, MappingNode) or root.flow_style:
-        raise _unfit()
+        raise _unfit(section)
     keys = [key for key, _ in root.value]
     for number, (key, value) in enumerate(root.value):
-        if key.value != _STAGES:
+        if key.value != section:
             continue
+        found.start = key.start_mark.line
         after = keys[number + 1].start_mark.line if number + 1 < len(keys) else len(found.lines)
         if not isinstance(value, MappingNode):
             if value.value not in ("", "null", "~"):
-                raise _unfit()
+                raise _unfit(section)
             found.end = key.end_mark.line + 1
-            if found.lines[key.start_mark.line].partition("#")[0].strip() != f"{_STAGES}:":
-                raise _unfit()
+            if found.lines[found.start].partition("#")[0].strip() != f"{section}:":
+                raise _unfit(section)
         elif value.flow_style:
-            raise _unfit()
+            raise _unfit(section)
         else:
-            _add_stages(found, value, after, _parsed(text)[_STAGES])
+            _add_entries(found, value, after, _parsed(text)[section])
     return found
 
 
-def _add_stages(found: _Layout, node: Any, after: int, stages: Mapping[str, Any]) -> None:
+def _add_entries(found: _Layout, node: Any, after: int, entries: Mapping[str, Any]) -> None:
     starts = [key.start_mark.line for key, _ in node.value]
     ends = [*starts[1:], after]
     for (key, _), start, limit in zip(node.value, starts, ends, strict=True):
         end = limit
-        # Comments and blank lines before the next stage are more often about that one.
+        # Comments and blank lines before the next entry are more often about that one.
         while end > start + 1 and _is_blank(found.lines[end - 1]):
             end -= 1
-        found.stages[str(key.value)] = _Found(start, end, stages.get(str(key.value)))
+        found.entries[str(key.value)] = _Found(start, end, entries.get(str(key.value)))
         found.indent = key.start_mark.column
         found.end = end
 
@@ -189,7 +226,7 @@ def _parsed(text: str) -> Any:
     """The file as data.
 
     Raises:
-        UsageError: it is no YAML, or no mapping of stages.
+        UsageError: it is no YAML, or a section is no mapping of entries.
         MissingExtraError: nothing that reads YAML is installed.
     """
     try:
@@ -206,27 +243,34 @@ def _parsed(text: str) -> Any:
             f"`{PIPELINE_NAME}` is no YAML{line}", hint="`dvc status` says what is wrong with it"
         ) from None
     found = {} if found is None else found
-    if not isinstance(found, dict) or not isinstance(found.get(_STAGES) or {}, dict):
-        raise _unfit()
+    if not isinstance(found, dict):
+        raise _unfit("stages")
+    for section in _SECTIONS:
+        if not isinstance(found.get(section) or {}, dict):
+            raise _unfit(section)
     return found
 
 
 def _unharmed(
+    section: Section,
     before: Mapping[str, Any],
     after: Mapping[str, Any],
-    wanted: Mapping[str, Stage],
+    wanted: Mapping[str, Entry],
     removed: Sequence[str],
 ) -> None:
-    """Refuse a result in which anything but our stages has another meaning."""
-    expected = {**(before.get(_STAGES) or {}), **wanted}
-    expected = {name: stage for name, stage in expected.items() if name not in removed}
-    if after != {**before, _STAGES: expected}:
-        raise _unfit([name for name in wanted if name not in (before.get(_STAGES) or {})])
+    """Refuse a result in which anything but our entries has another meaning."""
+    entries = {**(before.get(section) or {}), **wanted}
+    entries = {name: entry for name, entry in entries.items() if name not in removed}
+    expected = {**before, section: entries}
+    if not entries:
+        del expected[section]
+    if after != expected:
+        raise _unfit(section, [name for name in wanted if name not in (before.get(section) or {})])
 
 
-def _unfit(names: Sequence[str] = ()) -> UsageError:
+def _unfit(section: Section, names: Sequence[str] = ()) -> UsageError:
     return UsageError(
         f"`{PIPELINE_NAME}` cannot be changed without changing more",
-        hint="write `stages:` and each stage below it as a block of its own lines"
+        hint=f"write `{section}:` and each {section[:-1]} below it as a block of its own lines"
         + (f"; missing are {listed(names)}" if names else ""),
     )

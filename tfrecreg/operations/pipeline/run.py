@@ -10,18 +10,39 @@ from typing import Any
 
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.pipeline.document import PIPELINE_NAME, edited
-from tfrecreg.operations.pipeline.stages import Stage, stages_of
+from tfrecreg.operations.pipeline.document import PIPELINE_NAME, Edited, edited
+from tfrecreg.operations.pipeline.stages import Entry, artifact_of, stages_of
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry, expect_dataset, layout
 from tfrecreg.sources import parse_options
 from tfrecreg.storage import LocalStorage
 from tfrecreg.tracking import dvc, git
 
-__all__ = ["PipelineResult", "pipeline"]
+__all__ = ["Changes", "PipelineResult", "pipeline"]
 
 _KEEP = ".gitkeep"
 """A file that keeps a folder in git which has nothing in it yet: DVC wants it to be there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """Names of entries of a section of `dvc.yaml`. False where there are none."""
+
+    added: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    """Of datasets that the configuration no longer has."""
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.updated or self.removed)
+
+    def to_json(self) -> dict[str, list[str]]:
+        """The three lists by their names."""
+        return {
+            "added": list(self.added),
+            "updated": list(self.updated),
+            "removed": list(self.removed),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +50,8 @@ class PipelineResult:
     """What was to be done, and was done unless it was only looked at."""
 
     datasets: tuple[str, ...]
-    added: tuple[str, ...]
-    """Names of stages."""
-    updated: tuple[str, ...]
-    removed: tuple[str, ...]
-    """Of datasets that the configuration no longer has."""
+    stages: Changes
+    artifacts: Changes
     made: tuple[str, ...]
     """Files that were missing, which stages depend on."""
     is_dvc: bool
@@ -44,16 +62,15 @@ class PipelineResult:
     @property
     def current(self) -> bool:
         """Whether there was nothing to do."""
-        return not (self.added or self.updated or self.removed or self.made)
+        return not (self.stages or self.artifacts or self.made)
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``pipeline --json``."""
         return {
             "current": self.current,
             "datasets": list(self.datasets),
-            "added": list(self.added),
-            "updated": list(self.updated),
-            "removed": list(self.removed),
+            **self.stages.to_json(),
+            "artifacts": self.artifacts.to_json(),
             "made": list(self.made),
         }
 
@@ -63,15 +80,17 @@ def pipeline(
     names: Sequence[str] = (),
     *,
     look: bool = False,
+    only_artifacts: bool = False,
     today: datetime.date | None = None,
 ) -> PipelineResult:
-    """Write the stages of datasets into `dvc.yaml`, or see whether they are there.
+    """Write the stages of datasets into `dvc.yaml` and their artifacts, or see if they are there.
 
     Args:
         registry: the registry.
         names: of the datasets; empty for all that the configuration has, and then the stages of
             datasets that it no longer has are taken out. Stages of strangers are never touched.
         look: whether to write nothing.
+        only_artifacts: whether to leave the stages as they are.
         today: the day to find the next expiry of a waiver from; None for the current one, in UTC.
 
     Raises:
@@ -81,26 +100,32 @@ def pipeline(
         PluginError: the source of a dataset without a schema does not load.
     """
     chosen = _chosen(registry, names)
-    wanted: dict[str, Stage] = {}
+    stages: dict[str, Entry] = {}
+    artifacts: dict[str, Entry] = {}
+    missing: dict[str, bytes] = {}
     for each in chosen:
-        wanted |= stages_of(registry, each, today=today)
+        artifacts |= artifact_of(registry, each)
+        if not only_artifacts:
+            _expect_no_pointer(registry, each)
+            stages |= stages_of(registry, each, today=today)
+            missing |= _missing(registry, each)
     storage = registry.storage
     there = storage.stat(PIPELINE_NAME) is not None
     text = storage.read(PIPELINE_NAME).decode("utf-8", "surrogateescape") if there else None
-    result = edited(text, wanted, prune=not names)
-    missing = {path: data for each in chosen for path, data in _missing(registry, each).items()}
+    prune = not names
+    first = Edited(text=text or "") if only_artifacts else edited(text, stages, prune=prune)
+    result = edited(first.text, artifacts, prune=prune, section="artifacts")
+    changed = result.text != (text or "")
     if not look:
         for path, data in missing.items():
             storage.put_if_absent(path, data)
-        if result.text != text:
+        if changed:
             with storage.create(PIPELINE_NAME) as writer:
                 writer.write(result.text.encode("utf-8", "surrogateescape"))
-    changed = result.text != text
     return PipelineResult(
         datasets=chosen,
-        added=result.added,
-        updated=result.updated,
-        removed=result.removed,
+        stages=_changes(first),
+        artifacts=_changes(result),
         made=tuple(missing),
         is_dvc=dvc.initialised(storage.root),
         commands=() if look else _commands(registry, changed, tuple(missing)),
@@ -122,16 +147,24 @@ def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
             f"`{CONFIG_NAME}` has no dataset yet",
             hint="tfrecreg build NAME --source SOURCE --raw PATH adds one",
         )
-    for name in chosen:
-        pointer = dvc.pointer(layout.build_folder(name))
-        table = configured[name]
-        if registry.storage.stat(pointer) is not None and table.source and table.raw:
-            raise UsageError(
-                f"`{pointer}` has DVC track `{layout.build_folder(name)}` already, which the stage "
-                f"`build-{name}` would make",
-                hint=f"dvc remove {pointer}, which keeps the data, then tfrecreg pipeline {name}",
-            )
     return chosen
+
+
+def _changes(done: Edited) -> Changes:
+    return Changes(added=done.added, updated=done.updated, removed=done.removed)
+
+
+def _expect_no_pointer(registry: Registry, name: str) -> None:
+    """Raises UsageError where DVC tracks what a stage would make."""
+    pointer = dvc.pointer(layout.build_folder(name))
+    table = registry.dataset_config(name)
+    if registry.storage.stat(pointer) is not None and table.source and table.raw:
+        raise UsageError(
+            f"`{pointer}` has DVC track `{layout.build_folder(name)}` already, which the stage "
+            f"`build-{name}` would make",
+            hint=f"dvc remove {pointer}, which keeps the data, then tfrecreg pipeline {name}; "
+            f"for its artifact alone: tfrecreg pipeline {name} --artifacts",
+        )
 
 
 def _missing(registry: Registry, name: str) -> dict[str, bytes]:

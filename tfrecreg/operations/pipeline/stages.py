@@ -1,4 +1,4 @@
-"""The stages of one dataset, as DVC reads them.
+"""The stages of one dataset and its artifact, as DVC reads them.
 
 `build` keeps its output (`persist`): DVC would remove it first, and with it what can be kept. What
 is measured is measured by one stage and judged by the next: what a stage wrote that fails is not
@@ -18,22 +18,24 @@ from tfrecreg.config import CONFIG_NAME
 from tfrecreg.operations.check.metrics import PLOTS
 from tfrecreg.operations.pipeline.policy import next_expiry
 from tfrecreg.registry import Registry, layout
+from tfrecreg.tracking import gto
 
-__all__ = ["MARK", "render", "stages_of"]
+__all__ = ["MARK", "Entry", "artifact_of", "render", "stages_of"]
 
 MARK = "tfrecreg"
-"""The key in a stage's `meta` that says which dataset it is of: those stages are ours."""
+"""The key in an entry's `meta` that says which dataset it is of: those entries are ours."""
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_/.-]*")
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 """What older YAML takes for something else than text."""
 
-Stage = Mapping[str, Any]
+Entry = Mapping[str, Any]
+"""A stage, or an artifact."""
 
 
 def stages_of(
     registry: Registry, name: str, *, today: datetime.date | None = None
-) -> dict[str, Stage]:
+) -> dict[str, Entry]:
     """Name to stage, in the order in which they run.
 
     A dataset without a source has no stage that builds it: what it was adopted from may be gone.
@@ -80,9 +82,28 @@ def stages_of(
     return {f"{kind}-{name}": {**stage, **mark} for kind, stage in stages.items()}
 
 
-def _literal(path: str) -> str:
-    """A path in which DVC finds no variable."""
-    return path.replace("${", "\\${")
+def artifact_of(registry: Registry, name: str) -> dict[str, Entry]:
+    """Name to artifact: how other repositories find the dataset by GTO's tags of its releases.
+
+    Empty for a name that GTO has no tags for.
+
+    Args:
+        registry: the registry.
+        name: of a dataset that its configuration has.
+    """
+    if not gto.is_name(name):
+        return {}
+    config = registry.dataset_config(name)
+    artifact: dict[str, Any] = {"path": layout.build_folder(name), "type": "dataset"}
+    if config.description:
+        artifact["desc"] = _literal(config.description)
+    artifact["labels"] = ["tfrecord", *([config.source] if config.source is not None else [])]
+    return {name: {**artifact, "meta": {MARK: name}}}
+
+
+def _literal(text: str) -> str:
+    """Text in which DVC finds no variable."""
+    return text.replace("${", "\\${")
 
 
 def _plot(path: str, name: str, plot: str) -> dict[str, Any]:
@@ -98,9 +119,9 @@ def _plot(path: str, name: str, plot: str) -> dict[str, Any]:
     }
 
 
-def render(name: str, stage: Stage, indent: int) -> str:
-    """A stage as lines of YAML in block style, its name `indent` columns from the left."""
-    lines = [f"{_scalar(name)}:", *(f"  {line}" for line in _mapping(stage))]
+def render(name: str, entry: Entry, indent: int) -> str:
+    """An entry as lines of YAML in block style, its name `indent` columns from the left."""
+    lines = [f"{_scalar(name)}:", *(f"  {line}" for line in _mapping(entry))]
     return "".join(f"{' ' * indent}{line}\n" for line in lines)
 
 

@@ -1,0 +1,121 @@
+"""The jobs that docs/ci.md shows, on a machine that has what git has: green, and red for damage."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+from xml.etree.ElementTree import parse
+
+import pytest
+from shell_support import Shell, open_shell
+from tests_support import flip
+
+from tfrecreg.operations.demo import write_digits
+from tfrecreg.storage import LocalStorage
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("dvc") is None, reason="the extra `dvc` is missing"),
+]
+
+PAGE = Path(__file__).parents[2] / "docs/ci.md"
+SHARD = "versions/mnist/1.0.0/mnist-train.tfrecord-00001-of-00002"
+
+
+def commands(heading: str) -> list[str]:
+    """What the first job below a heading of the page runs, but for what it installs."""
+    from ruamel.yaml import YAML
+
+    below = PAGE.read_text("utf-8").partition(f"\n## {heading}\n")[2]
+    block = re.search(r"^```yaml\n(.*?)^```$", below, re.MULTILINE | re.DOTALL)
+    assert block is not None, heading
+    job = YAML(typ="safe", pure=True).load(block[1])
+    job = job["jobs"]["gate"]["steps"] if "jobs" in job else job["gate"]["script"]
+    lines = [step if isinstance(step, str) else step.get("run", "") for step in job]
+    found = [line for line in lines if line and not line.startswith("pip install ")]
+    assert found, heading
+    return found
+
+
+JOBS = {heading: commands(heading) for heading in ("GitHub Actions", "GitLab")}
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Shell:
+    """A fresh clone of a repository with a release, whose bytes are in the remote alone."""
+    shell = open_shell(tmp_path, "origin")
+    write_digits(LocalStorage(tmp_path / "raw"), train=60, test=20, seed=1)
+    (tmp_path / "raw").rename(shell.root / "raw")
+    (shell.root / ".gitignore").write_text("/raw/\n")
+    shell("git init --quiet --initial-branch=main")
+    shell("tfrecreg init")
+    shell(f"dvc remote add --default store {tmp_path / 'remote'}")
+    shell("tfrecreg build mnist --source mnist --raw raw --shards 2 --release 1.0.0")
+    shell("git add .")
+    shell("git commit --quiet --message Release")
+    shell("tfrecreg push")
+    shell.at(tmp_path)("git clone --quiet origin clone")
+    shutil.rmtree(shell.root)
+    found = shell.at(tmp_path / "clone")
+    found.environment["GITHUB_STEP_SUMMARY"] = str(tmp_path / "summary.md")
+    return found
+
+
+def run(shell: Shell, lines: list[str], *, expect: int = 0) -> str:
+    """Run the commands of a job, of which the last one ends with an exit code."""
+    *before, last = lines
+    for line in before:
+        shell(line)
+    return shell(last, expect=expect)
+
+
+def before_and_after_pull(job: str) -> tuple[list[str], list[str]]:
+    lines = JOBS[job]
+    at = next(number for number, line in enumerate(lines) if line.startswith("tfrecreg pull "))
+    assert at + 1 < len(lines)
+    return lines[: at + 1], lines[at + 1 :]
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_job_is_green_where_all_is_well_and_red_where_a_shard_is_damaged(
+    clone: Shell, job: str
+) -> None:
+    fetch, judge = before_and_after_pull(job)
+    run(clone, fetch)
+    run(clone, judge)
+    summary = clone.root.parent / "summary.md"
+    assert job == "GitLab" or "### `mnist@1.0.0`: pass" in summary.read_text("utf-8")
+    flip(clone.root / SHARD, (clone.root / SHARD).stat().st_size // 2)
+    said = run(clone, judge, expect=1)
+    if job == "GitLab":
+        (failure,) = parse(clone.root / "report.xml").iter("failure")
+        assert failure.get("type") == "CRC002"
+        assert re.search(rf"{Path(SHARD).name}, record \d+, offset \d+", failure.text or "")
+    else:
+        assert said.startswith(f"::error file={SHARD},title=CRC002 data-checksum%3A mnist@1.0.0::")
+        assert "### `mnist@1.0.0`: fail" in summary.read_text("utf-8")
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_job_is_red_where_the_remote_is_damaged(clone: Shell, job: str) -> None:
+    fetch, _ = before_and_after_pull(job)
+    objects = [path for path in (clone.root.parent / "remote").rglob("*") if path.is_file()]
+    victim = max(objects, key=lambda path: path.stat().st_size)
+    victim.chmod(0o644)
+    flip(victim, victim.stat().st_size // 2)
+    said = run(clone, fetch, expect=1)
+    assert "of `mnist@1.0.0` is not what was released: its blake3 should be " in said
+    assert "if it is the same then, the remote is damaged" in said
+    assert not (clone.root / "versions/mnist/1.0.0").exists()
+
+
+def test_a_release_that_was_rewritten_is_red_on_github(clone: Shell) -> None:
+    clone.edit(
+        "registry/mnist/1.0.0/manifest.json",
+        lambda text: text.replace('"records":60', '"records":59'),
+    )
+    clone("git commit --quiet --all --message 'Nobody will notice'")
+    said = clone(JOBS["GitHub Actions"][0], expect=1)
+    assert "::error file=registry/mnist/1.0.0/manifest.json,title=REG002 " in said
