@@ -188,9 +188,9 @@ class Pool:
         trace: TracebackType | None,
     ) -> None:
         for worker in self._workers:
-            worker.connection.close()  # an idle worker ends by that
             if kind is not None:
-                worker.process.kill()
+                worker.process.kill()  # first, or it would complain of the pipe
+            worker.connection.close()  # an idle worker ends by that
         for worker in self._workers:
             worker.end()
             worker.process.close()
