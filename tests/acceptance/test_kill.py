@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from kill_support import calls_of, in_child
+from system_support import unsynced as unsynced  # a fixture: what is killed loses no page
 from tests_support import tree
 
 from tfrecreg.engines import Engine, LocalEngine
@@ -34,6 +35,9 @@ class Segmenting(LocalEngine):
     def __init__(self) -> None:
         super().__init__(1)
         self.jobs = 8
+
+    def warm(self, function: Callable[[Any], Any]) -> None:
+        """There are none to start."""
 
     def run(
         self, function: Callable[[Any], Any], tasks: Iterable[Any]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from foreign_support import write_set
 from kill_support import calls_of, in_child
+from system_support import unsynced as unsynced  # a fixture: what is killed loses no page
 from tests_support import tree
 
 from tfrecreg.gate import FailOn

@@ -6,6 +6,7 @@
 - `tag`, with `tag_commit`: a release's tags in git, and withdrawing it; `people`: who, and when
 - `adopt`: a build of TFRecords that another tool wrote
 - `catalog`, `head` with `head_values`, `head_save` and `describe_payload`: looking
+- `tails`: whether growth calls for a fresh shuffle
 - `stats`: the statistics of features, made or remembered
 - `schemas`: inferring and showing schemas; `schema_file`: one that a user names by its file
 - `load`, `export`: handing the data to others

@@ -113,6 +113,8 @@ def _withdraw(resolved: Resolved, version: Version, request: TagRequest) -> TagR
     yank = same or Yank(created=now(), by=user(), reason=reason)
     if same is None:
         add_yank(registry, resolved.dataset, version, yank)
+    else:  # whoever withdrew it may have been killed before that was durable
+        registry.storage.sync_dir(f"{layout.RELEASES}/{resolved.dataset}")
     made: tuple[str, ...] = ()
     there: tuple[str, ...] = ()
     commit = ""

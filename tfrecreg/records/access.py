@@ -263,7 +263,11 @@ class _File:
             return opened
         places = self._places
         reader = self._storage.open(self._path)
-        entry = self._storage.stat(self._path)
+        try:
+            entry = self._storage.stat(self._path)
+        except StorageError:
+            reader.close()
+            raise
         found = reader.size, entry.mtime_ns if entry is not None else 0
         if found != (places.size, places.mtime_ns):
             reader.close()

@@ -62,7 +62,7 @@ def scan(
     members: Sequence[tuple[int, int]] = (),
     batch_bytes: int = BATCH_BYTES,
     hold_limit: int = HOLD_LIMIT,
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     """Read one shard from its first byte to its last.
 
     Args:

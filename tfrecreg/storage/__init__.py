@@ -4,7 +4,8 @@ A storage is bound to a root; every path handed to it is relative, POSIX, and st
 root. So a name from data cannot reach outside, and manifests and storages speak the same paths.
 
 `interface` says what a storage can do, `local` does it with POSIX files: `reader` and `writer`
-are one file each, open; `renames` moves folders; `paths` checks names and words the errors.
+are one file each, open; `renames` moves folders; `flock` is a lock on a file; `paths` checks names
+and words the errors.
 """
 
 from __future__ import annotations

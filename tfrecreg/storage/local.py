@@ -63,13 +63,17 @@ class LocalStorage:
                 own = os.lstat(full)
             except (FileNotFoundError, NotADirectoryError):
                 return None
+            status = own
             try:
-                status = os.stat(full)
+                if stat.S_ISLNK(own.st_mode):
+                    status = os.stat(full)
             except OSError as error:
                 if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                     raise
                 return _entry(path, own)  # a link that leads nowhere
-        if path and leaves(self.root, path):
+        # What is no link itself may lie behind one.
+        above = path if status is not own else path.rpartition("/")[0]
+        if above and leaves(self.root, above):
             return Entry(path, "link", 0, own.st_mtime_ns, own.st_ino)
         return _entry(path, status)
 
@@ -108,12 +112,12 @@ class LocalStorage:
     def rename_dir(self, source: str, target: str) -> bool:
         old, new = self._pair(source, target)
         with translated("move", old, f" to `{path_text(new)}`"):
-            return move_to_free_name(old, new)
+            return move_to_free_name(old, new, self.root)
 
     def replace_dir(self, source: str, target: str) -> None:
         new, old = self._pair(source, target)
         with translated("put", new, f" in the place of `{path_text(old)}`"):
-            replace(new, old)
+            replace(new, old, self.root)
 
     def sync_dir(self, path: str) -> None:
         full = locate(self.root, path)

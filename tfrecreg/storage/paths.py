@@ -14,7 +14,16 @@ from contextlib import contextmanager
 from tfrecreg.errors import MissingFileError, StorageError, UsageError
 from tfrecreg.text import safe
 
-__all__ = ["kind_of", "leaves", "locate", "no_folder", "path_text", "refusal", "translated"]
+__all__ = [
+    "advice",
+    "kind_of",
+    "leaves",
+    "locate",
+    "no_folder",
+    "path_text",
+    "refusal",
+    "translated",
+]
 
 _HINTS = {
     errno.EACCES: "`ls -ld` on it and on the folders above it shows who may",
@@ -73,9 +82,12 @@ def leaves(root: str, path: str) -> bool:
     """Whether symbolic links on the way to `path` lead out of `root`. The root may be a link."""
     place = root
     for part in path.split("/"):
-        place = os.path.join(place, part)
-        if os.path.islink(place):
-            break
+        place = f"{place}/{part}"
+        try:
+            if stat.S_ISLNK(os.lstat(place).st_mode):
+                break
+        except OSError:
+            continue  # what is not there is no link
     else:
         return False
     base = os.path.realpath(root)
@@ -118,8 +130,13 @@ def refusal(action: str, path: str, error: OSError, rest: str = "") -> StorageEr
     reason = error.strerror or str(error)
     return StorageError(
         f"cannot {action} `{path_text(path)}`{rest}: {reason}",
-        hint=_HINTS.get(error.errno or 0, ""),
+        hint=advice(error),
     )
+
+
+def advice(error: OSError) -> str:
+    """What to do next about what the system said; empty where nobody knows."""
+    return _HINTS.get(error.errno or 0, "")
 
 
 @contextmanager

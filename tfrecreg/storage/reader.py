@@ -30,8 +30,9 @@ class LocalReader:
             raise refusal("read", path, FileNotFoundError(errno.ENOENT, "")) from error
         except OSError as error:
             raise refusal("read", path, error) from error
-        status = os.fstat(self._file.fileno())
         try:
+            with translated("read", path):
+                status = os.fstat(self._file.fileno())
             self._refuse(status.st_mode)
         except StorageError:
             self._file.close()

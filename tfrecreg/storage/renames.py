@@ -14,11 +14,12 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 
 from tfrecreg.errors import StorageError
 from tfrecreg.storage.paths import no_folder, path_text
-from tfrecreg.storage.writer import make_folders, sync_folder
+from tfrecreg.storage.writer import make_way, sync_folder
 
 __all__ = ["ASIDE", "move_to_free_name", "replace"]
 
@@ -32,14 +33,19 @@ _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNO
 _TAKEN = frozenset({errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR})
 
 
-def move_to_free_name(source: str, target: str) -> bool:
+def move_to_free_name(source: str, target: str, top: str) -> bool:
     """Rename the folder `source`; False, and nothing moved, where `target` is taken.
+
+    Args:
+        source: the folder.
+        target: its new name.
+        top: a folder above `target`, from which on all on the way is made durable.
 
     Raises:
         OSError: `source` is no folder, or the system refused.
     """
     _require_folder(source)
-    make_folders(os.path.dirname(target))
+    make_way(os.path.dirname(target), top)
     try:
         if not _renameat2(source, target, _NOREPLACE):
             # Two who pass the test at once do no harm: a folder replaces none that has files.
@@ -50,11 +56,17 @@ def move_to_free_name(source: str, target: str) -> bool:
         if error.errno in _TAKEN:
             return False
         raise
-    _sync_parents(source, target)
+    try:
+        _sync_parents(source, target)
+    except OSError:
+        # Who is told that it failed does it again: then nothing of it is to be in the way.
+        with suppress(OSError):
+            os.rename(target, source)
+        raise
     return True
 
 
-def replace(source: str, target: str) -> None:
+def replace(source: str, target: str, top: str) -> None:
     """Put the folder `source` in the place of `target`, which ends up under `source`.
 
     Without an exchange in the kernel these are three renames: `target` to ``<source>.old``,
@@ -62,6 +74,11 @@ def replace(source: str, target: str) -> None:
     the new folder at `source` and the old one at ``<source>.old``; a kill after the second leaves
     the new one at `target`, the old one at ``<source>.old`` and no `source`. In both cases the
     same call again completes the work. A refusal, other than a kill, is undone at once.
+
+    Args:
+        source: the new folder.
+        target: the place of the old one.
+        top: as for :func:`move_to_free_name`.
 
     Raises:
         OSError: `source` is no folder, or the system refused.
@@ -72,8 +89,8 @@ def replace(source: str, target: str) -> None:
         _complete(source, target, aside)
         return
     _require_folder(source)
+    make_way(os.path.dirname(target), top)
     if not os.path.lexists(target):
-        make_folders(os.path.dirname(target))
         os.rename(source, target)
     elif not _renameat2(source, target, _EXCHANGE):
         os.rename(target, aside)

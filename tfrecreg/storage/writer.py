@@ -15,7 +15,7 @@ from types import TracebackType
 from tfrecreg.errors import StorageError
 from tfrecreg.storage.paths import no_folder, path_text, refusal, translated
 
-__all__ = ["LINKLESS", "LocalWriter", "is_temporary", "make_folders", "sync_folder"]
+__all__ = ["LINKLESS", "LocalWriter", "is_temporary", "make_folders", "make_way", "sync_folder"]
 
 LINKLESS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 """What link(2) says where the file system has no hard links, or no more of them for this file."""
@@ -91,9 +91,11 @@ class LocalWriter:
         if not self._open:
             return
         self._open = False
-        self._file.close()
         with translated("remove", self._temporary):
-            _unlink(self._temporary)
+            try:
+                self._file.close()
+            finally:
+                _unlink(self._temporary)
 
     def _finish(self, publish: Callable[[str, str], None]) -> None:
         self._check()
@@ -195,6 +197,16 @@ def make_folders(folder: str) -> None:
             if not os.path.isdir(each):
                 raise no_folder(each) from None
         sync_folder(os.path.dirname(each))
+
+
+def make_way(folder: str, top: str) -> None:
+    """Make `folder` and those above it, each of them durable up to `top`, whoever made them: that
+    one may have been killed before it was. Raises OSError.
+    """
+    make_folders(folder)
+    while len(folder) > len(top):
+        folder = os.path.dirname(folder)
+        sync_folder(folder)
 
 
 def sync_folder(folder: str) -> None:

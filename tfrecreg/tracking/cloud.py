@@ -123,6 +123,10 @@ def stale(root: str, kept: Iterable[str], refs: Sequence[str], mark: str) -> lis
             those `refs` and the workspace.
         refs: commits to look at; empty outside git.
         mark: the file by which a folder is known to be ours: others are left alone.
+
+    Returns:
+        the objects, each list of a folder behind the files that it lists: killed while it removes
+        them in this order, whoever looks again finds the rest by the list.
     """
     with opened(root, "dvc gc") as repo:
         cache = repo.cache.local
@@ -142,7 +146,8 @@ def stale(root: str, kept: Iterable[str], refs: Sequence[str], mark: str) -> lis
             if any(path == mark for path, _ in entries):
                 doomed.add(value)
                 doomed |= {oid for _, oid in entries if oid in present and oid not in marked}
-        paths = sorted(cache.oid_to_path(oid) for oid in doomed)
+        ordered = sorted(doomed, key=lambda oid: (oid.endswith(_DIR), oid))
+        paths = [cache.oid_to_path(oid) for oid in ordered]
     return [Stale(path, Path(path).stat().st_size) for path in paths]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.digests import record_digest
-from tfrecreg.errors import TfrecregError
+from tfrecreg.errors import MissingFileError, StorageError, TfrecregError
 from tfrecreg.example import Example, canonical, decode_or_none, encode
 from tfrecreg.operations.diff.rows import record_of, shard_of
 from tfrecreg.operations.diff.side import Side
@@ -61,12 +61,14 @@ class Payloads:
 
         Raises:
             UnreadError: it cannot be had.
+            StorageError: it is there, and the machine refused it.
         """
         shard, number = shard_of(place), record_of(place)
         records, digests = self._shard(shard)
         try:
             payload = records[number]
         except TfrecregError as error:
+            _let_machine_fail(error)
             raise UnreadError(error.message) from None
         expected = digests[number].tobytes()
         example = decode_or_none(payload)
@@ -98,8 +100,9 @@ class Payloads:
 
     def _find(self, shard: int) -> None:
         try:
-            records, index = self._side.records(shard), self._side.index(shard)
+            index, records = self._side.index(shard), self._side.records(shard)
         except TfrecregError as error:
+            _let_machine_fail(error)
             self._refused[shard] = error.message, False
             return
         if records is None or index is None:
@@ -111,3 +114,12 @@ class Payloads:
             self._refused[shard] = reason, False
         else:
             self._shards[shard] = records, index.digests.copy()
+
+
+def _let_machine_fail(error: TfrecregError) -> None:
+    """Raise what another try may not meet: it says nothing of the data, and a release keeps for
+    good what it was told of them.
+    """
+    machine = isinstance(error, StorageError) and isinstance(error.__cause__, OSError)
+    if machine and not isinstance(error, MissingFileError):
+        raise error

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import closing, suppress
 from typing import NamedTuple
 
 from tfrecreg.errors import StorageError, TfrecregError
@@ -55,7 +55,8 @@ def salvage_shard(shard: Shard, name: str, out: Storage, progress: Progress) -> 
             else:
                 encoder = CleanShard(clean, original.compression)
             work = Work(shard.name, original, encoder, Quarantine(rest), roll, trusted=trusted)
-            end = work.run(_scan(shard, hints, digest=True), progress)
+            with closing(_scan(shard, hints, digest=True)) as events:
+                end = work.run(events, progress)
         if end is None:
             return ShardResult(name=name, status="refused", reason=work.stranger, exact=False)
         quarantine = rest.close() if rest.bytes else None
@@ -87,7 +88,7 @@ def _read_index(shard: Shard) -> tuple[Index | None, str]:
         return None, f"the index is of no use: {error.message}"
 
 
-def _scan(shard: Shard, hints: Index | None, *, digest: bool) -> Iterator[Event]:
+def _scan(shard: Shard, hints: Index | None, *, digest: bool) -> Generator[Event, None, None]:
     return scan(
         shard.storage,
         shard.path,
@@ -118,8 +119,9 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
     gzip = sniff(reader.read_at(0, SNIFF_BYTES), shard.declared) == "gzip"
     if index is None and not gzip:
         return _Survey(False, None, False)
-    events = _scan(shard, index, digest=False)
-    if not any(isinstance(event, Fault) and event.code != "CRC006" for event in events):
+    with closing(_scan(shard, index, digest=False)) as events:
+        damaged = any(isinstance(event, Fault) and event.code != "CRC006" for event in events)
+    if not damaged:
         return _Survey(gzip, index, False)
     if index is None:
         return _Survey(False, None, False)
@@ -132,9 +134,10 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
 def _met(shard: Shard, hints: Index | None, index: Index) -> Roll:
     """How many records of the index a scan finds, and how many others."""
     roll = Roll(index)
-    for event in _scan(shard, hints, digest=False):
-        if isinstance(event, RecordBatch) and event.whole:
-            roll.strangers += int((~roll.meet(event.first, event.payloads())).sum())
+    with closing(_scan(shard, hints, digest=False)) as events:
+        for event in events:
+            if isinstance(event, RecordBatch) and event.whole:
+                roll.strangers += int((~roll.meet(event.first, event.payloads())).sum())
     return roll
 
 

@@ -1,0 +1,82 @@
+"""Killed at the n-th storage call, no command does harm; run again, it ends as if undisturbed.
+
+`test_kill` has builds and releases, `test_kill_adopt` has adoptions; here is all else that writes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from deeds_support import Deed
+from deeds_support import deed as deed  # the fixture
+from kill_support import calls_of, in_child
+from system_support import unsynced as unsynced  # and this one: what is killed loses no page
+
+from tfrecreg.tracking import cloud
+
+QUICK = ("first", "yank", "gc", "salvage")
+ALL = (*QUICK, "tag", "gc-dvc")
+
+
+def total_of(deed: Deed) -> int:
+    deed.reset()
+    total = calls_of(deed.do)
+    assert total > 5
+    return total
+
+
+def trial(deed: Deed, at: int) -> None:
+    deed.reset()
+    lived = in_child(deed.do, at)
+    try:
+        deed.expect_unharmed(deed.adds if lived else ())
+        deed.again()
+        deed.expect_done()
+    except Exception as error:
+        raise AssertionError(f"killed at call {at}") from error
+
+
+@pytest.mark.parametrize("deed", QUICK, indirect=True)
+def test_a_command_that_is_killed_does_no_harm_sampled(deed: Deed) -> None:
+    for at in random.Random(3).sample(range(1, total_of(deed) + 1), 6):
+        trial(deed, at)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deed", ALL, indirect=True)
+def test_a_command_that_is_killed_does_no_harm_at_any_call(deed: Deed) -> None:
+    for at in range(1, total_of(deed) + 1):
+        trial(deed, at)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deed", ["gc-dvc"], indirect=True)
+def test_a_gc_that_is_killed_in_the_cache_of_dvc_leaves_nothing_that_no_other_finds(
+    deed: Deed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def objects() -> set[str]:
+        files = (deed.root / ".dvc/cache/files").rglob("*")
+        return {path.name for path in files if path.is_file()}
+
+    remove = cloud.remove
+    deed.reset()
+    before = objects()
+    deed.do()
+    kept = objects()
+    assert len(before) > len(kept)
+    for count in range(len(before) - len(kept)):
+
+        def killed(found: Sequence[cloud.Stale], count: int = count) -> None:
+            remove(list(found)[:count])
+            raise KeyboardInterrupt
+
+        deed.reset()
+        monkeypatch.setattr(cloud, "remove", killed)
+        with pytest.raises(KeyboardInterrupt):
+            deed.do()
+        monkeypatch.setattr(cloud, "remove", remove)
+        deed.expect_unharmed()
+        deed.do()
+        assert objects() == kept
