@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -38,7 +39,7 @@ _VISIBLE = ("data", "versions", "registry", "schemas", "tfrecreg.toml", "in", "o
 _CREATED = re.compile(rb'"created":"[^"]*"')
 
 
-class Deed:
+class Deed(ABC):
     """Something that is done to a registry with the dataset `digits`, or beside it.
 
     Args:
@@ -69,9 +70,9 @@ class Deed:
         self.build(1)
         self.release("1.0.0")
 
+    @abstractmethod
     def do(self) -> None:
         """Do it, here and now."""
-        raise NotImplementedError
 
     def again(self) -> None:
         """Do it again, as somebody would whom it failed."""
