@@ -13,6 +13,7 @@
 - `demo`: the main job on data that it draws itself
 - `salvage`: what is left of damaged shards; `repair`: what was lost of a build, to the byte
 - `remote`: releases to DVC's remotes and back, and what may go
+- `reading`: every record of a target, or none
 - `precious`: what a new build may not replace
 - `place`: a new folder of the user's, which appears whole or not at all
 - `progress`: how long work tells somebody how far it is

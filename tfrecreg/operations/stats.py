@@ -10,14 +10,15 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tfrecreg.engines import Engine, LocalEngine
-from tfrecreg.errors import FailureError, UsageError
+from tfrecreg.errors import UsageError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.operations.check.find import find
 from tfrecreg.operations.check.targets import files_target, reference_target
 from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.operations.reading import read_whole
 from tfrecreg.records import Fault, RecordBatch, StreamEnd
 from tfrecreg.registry import Resolved
-from tfrecreg.scan import Need, ScanResult, Shard, Target, run_scan
+from tfrecreg.scan import Need, Shard, Target
 from tfrecreg.statistics import (
     FeatureSummary,
     SplitStatistics,
@@ -214,23 +215,17 @@ def _make(
     if missing is not None:
         raise missing
     collector, sound = StatisticsCollector(options), _Soundness()
-    known = sum(shard.entry.records for shard in target.shards if shard.entry is not None)
     size = sum(_size(shard) for shard in target.shards)
     if engine is None or size < _WORTH_WORKERS:
         engine = LocalEngine(1)
-    progress.start(f"statistics of {target.name}", known)
-    try:
-        result = run_scan(
-            target,
-            [collector, sound] if target.manifest is not None else [collector],
-            engine,
-            progress=lambda _, end: progress.advance(
-                end.records if end is not None else 0, end.file_bytes if end is not None else 0
-            ),
-        )
-    finally:
-        progress.stop()
-    _expect_complete(target, result)
+    read_whole(
+        target,
+        [collector, sound] if target.manifest is not None else [collector],
+        engine,
+        progress,
+        doing="statistics of",
+        otherwise="statistics of a part would be taken for those of the whole",
+    )
     return {
         each.split: (each, sound.splits.get(each.split, False)) for each in collector.statistics()
     }
@@ -280,17 +275,6 @@ class _Digest:
 
     def close(self, end: StreamEnd) -> str | None:
         return end.blake3
-
-
-def _expect_complete(target: Target, result: ScanResult) -> None:
-    if result.complete:
-        return
-    lost = [f"`{safe(each.shard)}`: {each.reason}" for each in result.unreadable]
-    lost += [each.reason for each in result.crashes]
-    raise FailureError(
-        f"`{target.name}` was not read to its end: {lost[0]}",
-        hint="statistics of a part would be taken for those of the whole: mend that first",
-    )
 
 
 def _expect_examples(target: Target, everything: Sequence[SplitStatistics]) -> None:

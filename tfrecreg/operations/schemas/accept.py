@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
@@ -11,15 +11,16 @@ from typing import Any
 
 from tfrecreg.config import Config
 from tfrecreg.engines import Engine, LocalEngine
-from tfrecreg.errors import ConflictError, FailureError, UsageError
+from tfrecreg.errors import ConflictError, UsageError
 from tfrecreg.example import Example
 from tfrecreg.findings import Finding, Measure
 from tfrecreg.operations.check.find import find
 from tfrecreg.operations.check.targets import files_target, reference_target
 from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.operations.reading import read_whole
 from tfrecreg.records import RecordBatch, StreamEnd
 from tfrecreg.registry import Resolved, find_registry, open_registry
-from tfrecreg.scan import Shard, Target, run_scan
+from tfrecreg.scan import Shard, Target
 from tfrecreg.schema import Contract, Problem, Schema, parse_schema
 from tfrecreg.schema.accept import Edit, Refusal, SplitFacts, edit_schema
 from tfrecreg.schema.needed import Needs
@@ -134,8 +135,16 @@ def propose(
             hint="a schema of tf.train.Examples takes in records that are such",
         )
     limits = config.gate(scanned.dataset).limits.of(collector.name)
-    findings = _scan(scanned, collector, engine or LocalEngine(1), limits, progress)
-    return _proposal(scanned, schema, findings, collector, options, storage, path)
+    result = read_whole(
+        scanned,
+        [collector],
+        engine or LocalEngine(1),
+        progress,
+        doing="checking",
+        otherwise="a schema that takes in a part would refuse the rest",
+        options={collector.name: limits},
+    )
+    return _proposal(scanned, schema, result.findings, collector, options, storage, path)
 
 
 def write_proposal(proposal: Proposal) -> None:
@@ -180,37 +189,6 @@ def _place(found: Resolved | str, named: str | None) -> tuple[Storage, str, str]
             hint=f"`tfrecreg schema infer {found.name} --output {found.schema_path}` drafts one",
         )
     return found.registry.storage, found.schema_path, found.schema_path
-
-
-def _scan(
-    target: Target,
-    collector: _Collector,
-    engine: Engine,
-    options: Mapping[str, Any],
-    progress: Progress,
-) -> Sequence[Finding]:
-    known = sum(shard.entry.records for shard in target.shards if shard.entry is not None)
-    progress.start(f"checking {target.name}", known)
-    try:
-        result = run_scan(
-            target,
-            [collector],
-            engine,
-            options={collector.name: options},
-            progress=lambda _, end: progress.advance(
-                end.records if end is not None else 0, end.file_bytes if end is not None else 0
-            ),
-        )
-    finally:
-        progress.stop()
-    if not result.complete:
-        lost = [f"`{safe(each.shard)}`: {each.reason}" for each in result.unreadable]
-        lost += [each.reason for each in result.crashes]
-        raise FailureError(
-            f"`{target.name}` was not read to its end: {lost[0]}",
-            hint="a schema that takes in a part would refuse the rest: mend that first",
-        )
-    return result.findings
 
 
 def _proposal(

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tfrecreg.engines import Engine
-from tfrecreg.errors import FailureError, UsageError
+from tfrecreg.errors import UsageError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.operations.reading import read_whole
 from tfrecreg.records import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan import Need, Shard, Target, run_scan
+from tfrecreg.scan import Need, Shard, Target
 from tfrecreg.schema import SchemaSketch
-from tfrecreg.text import safe
 
 __all__ = ["infer_schema"]
 
@@ -68,26 +68,14 @@ def infer_schema(target: Target, engine: Engine, progress: Progress = SILENT) ->
         FailureError: a shard could not be read.
     """
     sketcher = _Sketcher()
-    known = sum(shard.entry.records for shard in target.shards if shard.entry is not None)
-    progress.start(f"looking at {target.name}", known)
-    try:
-        result = run_scan(
-            target,
-            [sketcher],
-            engine,
-            progress=lambda _, end: progress.advance(
-                end.records if end is not None else 0, end.file_bytes if end is not None else 0
-            ),
-        )
-    finally:
-        progress.stop()
-    if not result.complete:
-        lost = [f"`{safe(each.shard)}`: {each.reason}" for each in result.unreadable]
-        lost += [each.reason for each in result.crashes]
-        raise FailureError(
-            f"`{target.name}` was not read to its end: {lost[0]}",
-            hint="a schema of a part would refuse the rest: mend that first",
-        )
+    result = read_whole(
+        target,
+        [sketcher],
+        engine,
+        progress,
+        doing="looking at",
+        otherwise="a schema of a part would refuse the rest",
+    )
     if result.records == 0:
         raise UsageError(
             f"`{target.name}` has no readable record to infer a schema from",
