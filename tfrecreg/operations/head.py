@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tfrecreg.errors import DamagedRecordError, TfrecregError, UsageError
+from tfrecreg.errors import DamagedRecordError, UsageError
 from tfrecreg.example import Example, decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
-from tfrecreg.index import Index, read_index
+from tfrecreg.index import Index
 from tfrecreg.operations.describe_payload import ShownPart, describe_payload
 from tfrecreg.operations.head_values import ShownPicture, hex_start, pictures_in, words
 from tfrecreg.records import HOLD_LIMIT, Fault, RecordBatch, Records, scan
 from tfrecreg.scan import Shard, Target
+from tfrecreg.scan.keys import index_of
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe, si_bytes
 
@@ -139,7 +140,7 @@ def _named(target: Target, name: str) -> Shard:
 
 def _records(shard: Shard, most: int) -> Iterator[ShownRecord]:
     """The first ones, as the scanner delivers them."""
-    index = _index(shard)
+    index = index_of(shard)
     seen = 0
     for event in scan(shard.storage, shard.path, declared=shard.declared):
         if isinstance(event, Fault) and event.code == "CRC008":
@@ -160,7 +161,7 @@ def _records(shard: Shard, most: int) -> Iterator[ShownRecord]:
 
 def _from(shard: Shard, at: int, count: int) -> Iterator[ShownRecord]:
     """Those from number `at` on, found without reading what lies before them."""
-    index = _index(shard)
+    index = index_of(shard)
     with Records(shard.path, storage=shard.storage, name=shard.name) as records:
         first = records.number(at)
         shown = 0
@@ -176,16 +177,6 @@ def _from(shard: Shard, at: int, count: int) -> Iterator[ShownRecord]:
                 continue
             shown += 1
             yield _shown(shard, index, (number, int(records.offsets[number]), length), payload)
-
-
-def _index(shard: Shard) -> Index | None:
-    """Where it is damaged, records are shown without their keys: `check` names it."""
-    if shard.index is None:
-        return None
-    try:
-        return read_index(shard.storage.read(shard.index), shard.index)
-    except TfrecregError:
-        return None
 
 
 def _shown(
