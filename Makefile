@@ -1,4 +1,4 @@
-# `make demo` and `make test` need Python 3.10 or 3.11 and nothing else: they install what they use
+# `make demo` and `make test` need Python 3.10 to 3.13 and nothing else: they install what they use
 # into .venv. `make help` lists the rest.
 
 PYTHON ?= $(shell for p in python3.11 python3.10 python3; do $$p -c '' 2>/dev/null && echo $$p && break; done)

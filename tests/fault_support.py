@@ -1,4 +1,4 @@
-"""A system that refuses: from `installed` on, its n-th call says ENOSPC, EIO or EMFILE.
+"""A system that refuses: from `installed` on, its n-th call says ENOSPC, EIO, EMFILE or EACCES.
 
 On sys.path by `pythonpath` in pyproject.toml.
 """
@@ -12,13 +12,15 @@ from system_support import CHANGES, System
 
 __all__ = ["NUMBERS", "Faulty", "Refusing"]
 
-NUMBERS = (errno.ENOSPC, errno.EIO, errno.EMFILE)
+NUMBERS = (errno.ENOSPC, errno.EIO, errno.EMFILE, errno.EACCES)
 
 _KINDS = {
-    # Removing and reading take no room, everything takes a disk, only opening takes a descriptor.
+    # Removing and reading take no room, everything takes a disk, only opening takes a descriptor;
+    # what is open already needs no permission.
     errno.ENOSPC: CHANGES - {"unlink", "rmdir"},
     errno.EIO: CHANGES | {"look", "open", "list", "read"},
     errno.EMFILE: frozenset({"create", "open", "list"}),
+    errno.EACCES: (CHANGES - {"write", "fsync", "close"}) | {"look", "open", "list"},
 }
 
 

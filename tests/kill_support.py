@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from child_support import Child, apart
+
 from tfrecreg.storage import LocalStorage
 from tfrecreg.storage.writer import LocalWriter
 
@@ -60,24 +62,23 @@ def killing(at: int) -> Iterator[Callable[[], int]]:
 
 def in_child(work: Callable[[], object], at: int) -> bool:
     """Run `work` in a forked child that dies at its call `at`; whether it lived to the end."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            with killing(at):
-                work()
-            code = 0
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(pid, 0)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL
-        return False
-    assert os.WEXITSTATUS(status) == 0
-    return True
+
+    def killed(tell: object) -> None:
+        with killing(at):
+            work()
+
+    ended = Child(killed).join()
+    assert ended.failure is None, ended.failure.trace if ended.failure else ""
+    return not ended.killed
 
 
 def calls_of(work: Callable[[], object]) -> int:
-    with killing(0) as count:
-        work()
-        return count()
+    """How many calls of the storage some work makes. It is done, in a process of its own."""
+
+    def counted() -> int:
+        with killing(0) as count:
+            work()
+            return count()
+
+    total: int = apart(counted)
+    return total

@@ -19,6 +19,7 @@ __all__ = [
     "COMPILERS",
     "LIBRARY",
     "NEEDS",
+    "PYTHONS",
     "Archives",
     "Done",
     "Interpreter",
@@ -43,6 +44,9 @@ COMPILERS = ("cc", "gcc", "clang")
 
 LIBRARY = "tfrecreg/records/libwalk.so.1"
 """The compiled scanner."""
+
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+"""The versions that are supported."""
 
 _KEPT = ("PATH", "TMPDIR", "LANG", "TFRECREG_JOBS", "TF_CPP_MIN_LOG_LEVEL")
 

@@ -183,7 +183,7 @@ def _walk(one: Any, other: Any, path: str) -> Iterator[str]:
     for field in one.DESCRIPTOR.fields:
         here = f"{path}.{field.name}"
         mine, more = getattr(one, field.name), getattr(other, field.name)
-        if field.label == field.LABEL_REPEATED:
+        if _repeated(field):
             if len(mine) != len(more):
                 yield f"{here}: {len(mine)} and {len(more)}"
             else:
@@ -195,6 +195,13 @@ def _walk(one: Any, other: Any, path: str) -> Iterator[str]:
             yield f"{here}: in one of them only"
         elif one.HasField(field.name):
             yield from _walk(mine, more, here)
+
+
+def _repeated(field: Any) -> bool:
+    """Whether it is a list: protobuf 6 has a property for it, and warns of what it was before."""
+    if hasattr(field, "is_repeated"):
+        return bool(field.is_repeated)
+    return bool(field.label == field.LABEL_REPEATED)
 
 
 def _compare(field: Any, one: Any, other: Any, path: str) -> Iterator[str]:

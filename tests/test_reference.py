@@ -95,6 +95,8 @@ class TestParseReference:
             ("mnist@0.*", "mnist", "0.*"),
             ("mnist@1.2.*", "mnist", "1.2.*"),
             ("mnist@latest", "mnist", "latest"),
+            ("mnist#prod", "mnist", "#prod"),
+            ("mnist#eu/prod-1", "mnist", "#eu/prod-1"),
         ],
     )
     def test_every_form_is_read(self, text: str, name: str, selector: str | None) -> None:
@@ -103,6 +105,23 @@ class TestParseReference:
         assert str(reference) == text
         assert looks_like_reference(text)
         assert pickle.loads(pickle.dumps(reference)) == reference
+
+    @pytest.mark.parametrize(
+        ("tag", "reference", "stage"),
+        [("mnist@v1.2.0", "mnist@1.2.0", None), ("mnist#prod#4", "mnist#prod", "prod")],
+    )
+    def test_the_tags_of_gto_are_read(self, tag: str, reference: str, stage: str | None) -> None:
+        found = parse_reference(tag)
+        assert found == parse_reference(reference)
+        assert (str(found), found.stage) == (reference, stage)
+        assert looks_like_reference(tag)
+
+    @pytest.mark.parametrize("text", ["mnist#", "mnist#-", "mnist#prod#", "mnist#a b", "mnist##1"])
+    def test_what_is_no_stage_is_named(self, text: str) -> None:
+        with pytest.raises(UsageError) as caught:
+            parse_reference(text)
+        assert "is no name of a stage: expected letters, digits" in caught.value.message
+        assert caught.value.hint == "write `mnist#prod` for the release in the stage `prod`"
 
     @pytest.mark.parametrize(
         ("text", "message", "hint"),
@@ -137,7 +156,8 @@ class TestParseReference:
             ("mnist:1.0.0", "`:`", "write `mnist@1.0.0`"),
             ("mnist/1.0.0", "`/`", "write `mnist@1.0.0`"),
             ("mnist==1.0.0", "`=`", "write `mnist@1.0.0`"),
-            ("mnist#prod", "`#`", "write `mnist_prod`"),
+            ("Mnist#prod", "`M`", "write `mnist#prod`"),
+            ("a b#prod", "` `", "write `a_b#prod`"),
             ("123", "`1` at its start", ""),
             ("...", "`.`", ""),
             ("a\x1b[31m", "`\\x1b`", "write `a_31m`"),
@@ -161,7 +181,9 @@ class TestParseReference:
         [
             ("1", "", "1.*"),
             ("1.2", "", "1.2.*"),
-            ("v1.2.3", "", "1.2.3"),
+            ("V1.2.3", "", "1.2.3"),
+            ("v1.2.*", "", "1.2.*"),
+            ("vlatest", "", "latest"),
             ("v1", "", "1.*"),
             ("v1.*", "", "1.*"),
             ("01.2.3", ", without leading zeros", "1.2.3"),
@@ -227,7 +249,7 @@ class TestDatasetName:
             check_dataset_name(name)
 
     def test_empty_name_is_called_empty(self) -> None:
-        with pytest.raises(UsageError, match=r"found an empty one$"):
+        with pytest.raises(UsageError, match=r"(?m)found an empty one$"):
             check_dataset_name("")
 
 

@@ -30,7 +30,7 @@ class TestPolicy:
     @pytest.mark.parametrize("value", [0, -1])
     def test_less_than_one_is_refused(self, name: str, value: int) -> None:
         option = f"--{name.replace('_', '-')}"
-        with pytest.raises(UsageError, match=f"^`{option}` must be at least 1, found {value}$"):
+        with pytest.raises(UsageError, match=f"(?m)^`{option}` must be at least 1, found {value}$"):
             ShardPolicy(**{name: value})
 
 

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["flip", "tree"]
+__all__ = ["flip", "interruptible", "tree"]
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Children that are started in the block die of ^C, also where this process ignores it.
+
+    A shell starts what runs in its background (`make test &`) with the signal ignored, which
+    children inherit.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def tree(folder: Path, *, ignore: tuple[str, ...] = ()) -> dict[str, bytes]:

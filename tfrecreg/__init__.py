@@ -3,8 +3,8 @@
 The names below are the library. Plugins import :mod:`tfrecreg.api` instead. For everybody else the
 map is, from the bottom up:
 
-- values: `errors`, `findings`, `codes`, `gate`, `config`, `reference`, `shards`, `text`; and what
-  they are read and written by: `tables`, `toml_edit`, `amounts`, `suggest`
+- values: `errors`, `findings`, `codes`, `gate`, `config`, `reference`, `shards`, `text`; what they
+  are read and written by: `tables`, `toml_edit`, `amounts`, `suggest`; and `progress`
 - bytes: `storage`, `records`, `example`, `pictures`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `scan`, `engines`

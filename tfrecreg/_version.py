@@ -1,7 +1,10 @@
-"""The version, where it can be read without importing anything else."""
+"""Versions, where they can be read without importing anything else."""
 
 from __future__ import annotations
 
-__all__ = ["__version__"]
+__all__ = ["JSON_VERSION", "__version__"]
 
 __version__ = "0.1.0"
+
+JSON_VERSION = 1
+"""The `format_version` of every JSON document that the command line writes."""

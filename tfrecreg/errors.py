@@ -9,6 +9,7 @@ as another. Anything else that escapes is a bug and keeps its traceback::
     │   ├── RawDataError               raw data that is not what its source reads
     │   ├── SchemaError                a schema that does not parse
     │   ├── ManifestError              a manifest that does not parse or breaks its own digest
+    │   ├── NotHereError               a build, release or schema that is not on this machine
     │   ├── NoSuchRecordError          a record's number that is not there (an IndexError, too)
     │   └── ConflictError              a version that exists with other content
     ├── RefusedError          exit 1   findings, skipped items or a number that understates
@@ -36,6 +37,7 @@ __all__ = [
     "MissingFileError",
     "NewerFormatError",
     "NoSuchRecordError",
+    "NotHereError",
     "PluginError",
     "RawDataError",
     "RefusedError",
@@ -61,6 +63,10 @@ class TfrecregError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def __str__(self) -> str:
+        # A traceback shows no attributes, and whoever reads one needs the hint most.
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
 
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword-only arguments are lost by the default pickling, and errors cross processes.
@@ -91,6 +97,10 @@ class SchemaError(UsageError):
 
 class ManifestError(UsageError):
     """A manifest does not parse, or is not the one that its digest names."""
+
+
+class NotHereError(UsageError):
+    """The registry names it, and it is not on this machine."""
 
 
 class ConflictError(UsageError):

@@ -1,4 +1,6 @@
-"""References and versions: ``mnist``, ``mnist@1.2.0``, ``mnist@1.*``, ``mnist@latest``."""
+"""References and versions: ``mnist``, ``mnist@1.2.0``, ``mnist@1.*``, ``mnist@latest``,
+``mnist#prod``.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +26,10 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _NUMBER = r"(?:0|[1-9][0-9]{0,8})"
 _VERSION = re.compile(rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})")
 _SELECTOR = re.compile(rf"latest|{_NUMBER}\.\*|{_NUMBER}\.{_NUMBER}\.(?:\*|{_NUMBER})")
+_TAG = re.compile(rf"v({_NUMBER}\.{_NUMBER}\.{_NUMBER})")
+"""The version in a tag of GTO's."""
+_STAGE = re.compile(r"([a-zA-Z0-9](?:[a-zA-Z0-9-/_]*[a-zA-Z0-9])?)(?:#[0-9]+)?")
+"""The stage in a tag of GTO's, where a counter may follow it."""
 _SEPARATOR = re.compile(r"[:/=]+")
 _FORMS = "write `mnist`, `mnist@1.2.0`, `mnist@1.*`, `mnist@1.2.*` or `mnist@latest`"
 
@@ -61,11 +67,19 @@ class Reference:
     name: str
     """Of the dataset."""
     selector: str | None
-    """What stands after the `@`: a version, ``1.*``, ``1.2.*`` or ``latest``. None means the
-    build."""
+    """What stands after the `@`: a version, ``1.*``, ``1.2.*`` or ``latest``; or a stage with its
+    `#`. None means the build."""
 
     def __str__(self) -> str:
-        return self.name if self.selector is None else f"{self.name}@{self.selector}"
+        if self.selector is None:
+            return self.name
+        return f"{self.name}{'' if self.stage else '@'}{self.selector}"
+
+    @property
+    def stage(self) -> str | None:
+        """The stage that it names, None where it names none. Git's tags say which release it is."""
+        selector = self.selector or ""
+        return selector[1:] if selector.startswith("#") else None
 
     @property
     def version(self) -> Version | None:
@@ -93,6 +107,11 @@ def parse_reference(text: str) -> Reference:
     Raises:
         UsageError: it is none; the message says which part is wrong, the hint what is right.
     """
+    named, sharp, stage = text.partition("#")
+    if sharp and "@" not in named:
+        if not is_dataset_name(named):
+            raise _no_name(named, f"#{stage}")
+        return Reference(named, f"#{_stage(named, stage)}")
     name, at, selector = text.partition("@")
     if not text:
         raise UsageError("the reference is empty", hint=_FORMS)
@@ -107,6 +126,9 @@ def parse_reference(text: str) -> Reference:
             f"`{name}@` names no version after the `@`",
             hint=f"write `{name}` for the build, `{name}@latest` for the newest release",
         )
+    tag = _TAG.fullmatch(selector)
+    if tag:
+        selector = tag[1]
     if not _SELECTOR.fullmatch(selector):
         meant = _meant(selector)
         raise UsageError(
@@ -157,6 +179,17 @@ def looks_like_reference(text: str) -> bool:
     except UsageError:
         return False
     return True
+
+
+def _stage(name: str, text: str) -> str:
+    match = _STAGE.fullmatch(text)
+    if match:
+        return match[1]
+    raise UsageError(
+        f"`{safe(text)}` in `{name}#{safe(text)}` is no name of a stage: expected letters, digits, "
+        "`-`, `_` and `/`, with a letter or digit at both ends",
+        hint=f"write `{name}#prod` for the release in the stage `prod`",
+    )
 
 
 def _version(match: re.Match[str]) -> Version:

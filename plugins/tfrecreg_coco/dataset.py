@@ -102,7 +102,7 @@ class Dataset:
     def raw_files(self) -> Iterator[RawFile]:
         """The files of annotations, the pictures and the PNGs of segments that are there."""
         for path in self.common.paths:
-            entry = self._raw.stat(path)
+            entry = self._raw.stat(path, follow="all")
             size = entry.size if entry is not None else 0
             yield RawFile(path, size, size)
         seen: set[str] = set()

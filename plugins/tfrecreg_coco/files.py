@@ -25,7 +25,6 @@ _SAME = {
     "test": ("test", "testing"),
 }
 _PICTURES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
-_LINK = "put the file itself there (for DVC: `dvc config cache.type hardlink,copy`)"
 
 
 class Misplaced(Exception):
@@ -64,11 +63,7 @@ class Folder:
         self.path = path
         self._raw = raw
         self._named: set[str] = set()
-        self._sizes = {
-            entry.path: entry.size
-            for entry in raw.list(path, recursive=deep)
-            if entry.kind == "file"
-        }
+        self._sizes = dict(_files(raw, path, deep))
 
     def join(self, path: str) -> str:
         """`path` in this folder, as a path below the raw folder."""
@@ -100,17 +95,25 @@ class Folder:
             yield Remark(split, self.path or ".", "SRC030", detail, len(alone))
 
 
+def _files(raw: Storage, folder: str, deep: bool) -> Iterator[tuple[str, int]]:
+    """Paths and bytes of the files in a folder, and of those that links in it lead to."""
+    for entry in raw.list(folder, recursive=deep):
+        found = raw.stat(entry.path, follow="all") if entry.kind == "link" else entry
+        if found is not None and found.kind == "file":
+            yield entry.path, found.size
+
+
 def _look(raw: Storage, path: str) -> int:
-    """Bytes of a file that was not in its folder's listing: it may be a link.
+    """Bytes of a file that was not in its folder's listing: it may lie behind a link.
 
     Raises:
         Misplaced: there is none, or none that may be read.
     """
-    entry = raw.stat(path)
+    entry = raw.stat(path, follow="all")
     if entry is None:
         raise Misplaced("SRC020", f"there is no file `{safe(path)}`")
     if entry.kind == "link":
-        raise Misplaced("SRC011", "a symbolic link that leaves the raw folder, or leads nowhere")
+        raise Misplaced("SRC011", "a symbolic link that leads nowhere or in a circle")
     if entry.kind != "file":
         what = "a folder" if entry.kind == "dir" else "a FIFO, a socket or a device"
         raise Misplaced("SRC010", f"expected a file, found {what}")
@@ -192,8 +195,8 @@ def find_folder(
         kind = _kind(raw, folder)
         if kind == "link":
             raise RawDataError(
-                f"the folder `{safe(folder)}` is a symbolic link that leaves the raw folder",
-                hint="put the folder itself there, or mount it there",
+                f"the folder `{safe(folder)}` is a symbolic link that leads nowhere",
+                hint="correct the link, or put the folder itself there",
             )
         prefix = f"{folder}/" if folder else ""
         if kind == "dir" and any(_kind(raw, prefix + name) for name in wanted):
@@ -225,5 +228,5 @@ def _below(base: str, path: str) -> str:
 
 
 def _kind(raw: Storage, path: str) -> str:
-    entry = raw.stat(path)
+    entry = raw.stat(path, follow="all")
     return entry.kind if entry is not None else ""

@@ -54,6 +54,7 @@ def find_files(raw: Storage, options: CocoOptions) -> list[JsonFile]:
         return [_given(raw, split, path) for split, path in named(options.annotations)]
     paths = _usual(raw)
     if not paths:
+        _refuse_broken_links(raw)
         found = few(entry.path for entry in raw.list(recursive=False))
         raise RawDataError(
             f"`{safe(raw.root, limit=4096)}` holds no annotations: expected JSON in "
@@ -116,6 +117,23 @@ def _usual(raw: Storage) -> list[str]:
     return found
 
 
+def _refuse_broken_links(raw: Storage) -> None:
+    """Name the link to annotations that leads nowhere, where there is one.
+
+    Raises:
+        RawDataError: there is one.
+    """
+    for folder in ("", _FOLDER):
+        for entry in raw.list(folder, recursive=False) if _kind(raw, folder) == "dir" else ():
+            usual = entry.path == _FOLDER or entry.path.endswith(".json")
+            if usual and _kind(raw, entry.path) == "link":
+                raise RawDataError(
+                    f"`{safe(entry.path)}` is a symbolic link that leads nowhere or in a circle",
+                    hint="correct the link; `dvc checkout` or `dvc pull` brings what a link into "
+                    "DVC's cache lacks",
+                )
+
+
 def _json_in(raw: Storage, folder: str) -> list[str]:
     return [
         entry.path
@@ -125,12 +143,12 @@ def _json_in(raw: Storage, folder: str) -> list[str]:
 
 
 def _kind(raw: Storage, path: str) -> str:
-    entry = raw.stat(path)
+    entry = raw.stat(path, follow="all")
     return entry.kind if entry is not None else ""
 
 
 def _given(raw: Storage, split: str, path: str) -> JsonFile:
-    entry = raw.stat(path)
+    entry = raw.stat(path, follow="all")
     if entry is None or entry.kind != "file":
         what = "is not there" if entry is None else "is no file in the raw folder"
         raise UsageError(

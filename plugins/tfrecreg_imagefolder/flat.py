@@ -41,11 +41,11 @@ def list_flat(raw: Storage, options: ImageFolderOptions) -> Listing:
         UsageError: fractions were asked for, and the label file names splits.
     """
     label_file = options.label_file or ""
-    inode = require_folder(raw)
-    named, rows = read_label_file(raw, label_file)
+    root = require_folder(raw)
+    named, rows = read_label_file(raw, label_file, options.symlinks)
     choose = Splitter(options, DEFAULT_SPLIT)
     walker = Walker(raw, options.extensions, options.symlinks, choose.first, label_file)
-    nodes = {node.path: node for node in walker.files("", above=(inode,))}
+    nodes = {node.path: node for node in walker.files("", above=(root,))}
     found = list(_match(nodes, rows) if named else _in_order(label_file, nodes, rows))
     used = {node.path for node, _ in found}
     for path in nodes:
@@ -63,7 +63,7 @@ def list_flat(raw: Storage, options: ImageFolderOptions) -> Listing:
         refuse_twins(classes, "labels", "mend the label file, or --option twins=apart")
     entries = list(_entries(options, choose, found, classes, splits))
     choose.check(entries)
-    entry = raw.stat(label_file)
+    entry = raw.stat(label_file, follow="all")
     others = [RawFile(label_file, entry.size, entry.size)] if entry is not None else []
     return Listing("flat", classes, entries, others, walker.left_out)
 

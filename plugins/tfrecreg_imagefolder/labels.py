@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tfrecreg.api import RawDataError, Storage, safe
+from tfrecreg_imagefolder.walk import Symlinks
 
 __all__ = ["Row", "read_label_file"]
 
@@ -49,13 +50,15 @@ class Row(NamedTuple):
     """Empty where there is no such column."""
 
 
-def read_label_file(raw: Storage, path: str) -> tuple[bool, Iterator[Row]]:
+def read_label_file(
+    raw: Storage, path: str, symlinks: Symlinks = "all"
+) -> tuple[bool, Iterator[Row]]:
     """The lines of a label file, and whether they name files.
 
     Raises:
         RawDataError: there is no such file, or it cannot be read in any of the forms.
     """
-    lines = _lines(raw, path)
+    lines = _lines(raw, path, symlinks)
     if not lines:
         raise RawDataError(f"the label file `{safe(path)}` is empty", hint="expected `file,label`")
     first = lines[0][1]
@@ -67,9 +70,9 @@ def read_label_file(raw: Storage, path: str) -> tuple[bool, Iterator[Row]]:
     return False, _singles(path, lines)
 
 
-def _lines(raw: Storage, path: str) -> list[tuple[int, str]]:
+def _lines(raw: Storage, path: str, symlinks: Symlinks) -> list[tuple[int, str]]:
     """The lines with something in them, and their numbers."""
-    entry = raw.stat(path)
+    entry = raw.stat(path, follow="all" if symlinks == "all" else "inside")
     if entry is None or entry.kind != "file":
         found = "nothing" if entry is None else "no regular file"
         raise RawDataError(

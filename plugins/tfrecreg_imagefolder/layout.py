@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from tfrecreg.api import RawDataError, Storage, normal_splits, safe
 from tfrecreg_imagefolder.shares import is_split_name
-from tfrecreg_imagefolder.walk import Node, Walker, is_utf8
+from tfrecreg_imagefolder.walk import FolderId, Node, Walker, is_utf8
 
 __all__ = [
     "DEFAULT_SPLIT",
@@ -33,12 +33,12 @@ class Folder(NamedTuple):
     """Below the raw folder; empty for that folder itself."""
     split: str
     """Its split in the normal spelling; the default one where there are no splits."""
-    inodes: tuple[int, ...]
+    ids: tuple[FolderId, ...]
     """Of it and of the folders above it."""
 
 
-def require_folder(raw: Storage) -> int:
-    """The inode of the raw folder.
+def require_folder(raw: Storage) -> FolderId:
+    """The id of the raw folder.
 
     Raises:
         RawDataError: there is no such folder.
@@ -46,7 +46,7 @@ def require_folder(raw: Storage) -> int:
     here = raw.stat("")
     if here is None or here.kind != "dir":
         raise RawDataError(f"no such folder: `{safe(raw.root, limit=4096)}`", hint=_TAKES)
-    return here.inode
+    return here.device, here.inode
 
 
 def find_folders(
@@ -98,7 +98,7 @@ def _has_splits(walker: Walker, folders: Sequence[Node], usual: Sequence[Node]) 
     return any(_holds_folders(walker, node) for node in usual)
 
 
-def _split_folders(walker: Walker, folders: Sequence[Node], root: int) -> list[Folder]:
+def _split_folders(walker: Walker, folders: Sequence[Node], root: FolderId) -> list[Folder]:
     found: list[Node] = []
     for node in folders:
         if _holds_folders(walker, node):
@@ -125,7 +125,7 @@ def _split_folders(walker: Walker, folders: Sequence[Node], root: int) -> list[F
             )
     refuse_twins((node.name for node in found), "split folders")
     splits = normal_splits([node.name for node in found])
-    return [Folder(node.path, splits[node.name], (root, node.inode)) for node in found]
+    return [Folder(node.path, splits[node.name], (root, node.id)) for node in found]
 
 
 def refuse_twins(names: Iterable[str], what: str, hint: str = "") -> None:

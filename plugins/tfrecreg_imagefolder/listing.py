@@ -212,7 +212,7 @@ def _class_items(
     place = Place(label, prefix, node.name)
     state = place.pack()
     walker.split = split.first
-    for file in walker.files(node.path, above=(*folder.inodes, node.inode)):
+    for file in walker.files(node.path, above=(*folder.ids, node.id)):
         key = file.path[len(prefix) :] if prefix else file.path
         if file.kind == "file":
             chosen = split(file.path, file.path[len(node.path) + 1 :])

@@ -8,6 +8,7 @@ from typing import Literal
 
 from tfrecreg.api import Conversion, UsageError, safe
 from tfrecreg_imagefolder.shares import Shares
+from tfrecreg_imagefolder.walk import Symlinks
 
 __all__ = ["ImageFolderOptions"]
 
@@ -31,8 +32,9 @@ class ImageFolderOptions:
     extensions: tuple[str, ...] = ()
     """Take files with these extensions only, as `jpg,jpeg,png`; others are counted as stray.
     Without it every file is an item. What format a file has is never taken from its name."""
-    symlinks: Literal["inside", "none"] = "inside"
-    """`inside`: follow symbolic links that stay in the raw folder. `none`: follow none."""
+    symlinks: Symlinks = "all"
+    """`all`: follow symbolic links wherever they lead, as into DVC's cache. `inside`: follow those
+    that stay in the raw folder. `none`: follow none."""
     labels_from: Literal[0, 1] = 0
     """The number of the first class."""
     label_file: str | None = None

@@ -8,7 +8,11 @@ from typing import Literal, NamedTuple
 
 from tfrecreg.api import RawDataError, Storage, safe
 
-__all__ = ["LeftOut", "Node", "Walker", "bad_name", "is_utf8"]
+__all__ = ["FolderId", "LeftOut", "Node", "Symlinks", "Walker", "bad_name", "is_utf8"]
+
+Symlinks = Literal["all", "inside", "none"]
+FolderId = tuple[int, int]
+"""Device and inode."""
 
 _JUNK = frozenset(
     {
@@ -38,7 +42,7 @@ class Node(NamedTuple):
     """``bad`` is what may not be opened: `code` and `detail` say why."""
     size: int = 0
     """Bytes of a file."""
-    inode: int = 0
+    id: FolderId = (0, 0)
     """Of a folder: a link that leads into a circle is known by it."""
     code: str = ""
     """``SRC010``, ``SRC011`` or ``SRC012``."""
@@ -67,14 +71,14 @@ class Walker:
     Args:
         raw: the raw folder.
         extensions: of the files to take, in any case, with or without the dot; empty for all.
-        symlinks: whether links that stay in the raw folder are followed.
+        symlinks: which links are followed: all, those that stay in the raw folder, or none.
         split: which the names that are left out from now on are counted for.
         known: the path of a file that is neither an item nor left out.
     """
 
     raw: Storage
     extensions: Sequence[str] = ()
-    symlinks: Literal["inside", "none"] = "inside"
+    symlinks: Symlinks = "all"
     split: str = ""
     known: str = ""
 
@@ -109,21 +113,21 @@ class Walker:
             elif entry.kind == "file":
                 yield Node(entry.path, "file", entry.size)
             elif entry.kind == "dir":
-                yield Node(entry.path, "dir", 0, entry.inode)
+                yield Node(entry.path, "dir", 0, (entry.device, entry.inode))
             elif entry.kind == "link":
                 yield self._follow(entry.path)
             else:
                 detail = "a FIFO, a socket or a device, which is never opened"
                 yield Node(entry.path, "bad", code="SRC010", detail=detail)
 
-    def files(self, folder: str, *, above: Sequence[int] = ()) -> Iterator[Node]:
+    def files(self, folder: str, *, above: Sequence[FolderId] = ()) -> Iterator[Node]:
         """Every file below a folder, however deep, and whatever is bad among them.
 
         Files whose extension is not wanted are counted as stray. A name that is not UTF-8 is bad.
 
         Args:
             folder: where to look.
-            above: the inodes of that folder and of those above it.
+            above: the ids of that folder and of those above it.
         """
         for node in self.look(folder):
             if node.kind == "dir":
@@ -139,8 +143,8 @@ class Walker:
         """One like this for a look ahead: what it leaves out is not counted here."""
         return Walker(self.raw, symlinks=self.symlinks)
 
-    def _deeper(self, node: Node, above: Sequence[int]) -> Iterator[Node]:
-        if node.inode in above:
+    def _deeper(self, node: Node, above: Sequence[FolderId]) -> Iterator[Node]:
+        if node.id in above:
             yield Node(node.path, "bad", code="SRC011", detail="a symbolic link in a circle")
         elif len(above) >= _DEEPEST:
             raise RawDataError(
@@ -148,15 +152,16 @@ class Walker:
                 hint="`--raw` takes the folder of the classes or of the splits",
             )
         else:
-            yield from self.files(node.path, above=(*above, node.inode))
+            yield from self.files(node.path, above=(*above, node.id))
 
     def _follow(self, path: str) -> Node:
         if self.symlinks == "none":
             detail = "a symbolic link, and with `symlinks=none` none is followed"
             return Node(path, "bad", code="SRC011", detail=detail)
-        found = self.raw.stat(path)
+        found = self.raw.stat(path, follow=self.symlinks)
         if found is None or found.kind == "link":
-            detail = "a symbolic link that leads out of the raw folder, nowhere or in a circle"
+            out = "out of the raw folder, " if self.symlinks == "inside" else ""
+            detail = f"a symbolic link that leads {out}nowhere or in a circle"
             return Node(path, "bad", code="SRC011", detail=detail)
         if found.kind == "other":
             detail = "a symbolic link to a FIFO, a socket or a device, which is never opened"
@@ -169,7 +174,7 @@ class Walker:
                 f"`{safe(self.raw.root)}` has more than {_MOST_LINKED} symbolic links to folders",
                 hint="--option symlinks=none, or put the folders themselves there",
             )
-        return Node(path, "dir", 0, found.inode)
+        return Node(path, "dir", 0, (found.device, found.inode))
 
 
 def is_utf8(text: str) -> bool:

@@ -23,6 +23,11 @@ _SPLITS = {
 }
 _ORDER = ("train", "validation", "test")
 _DIMENSIONS = {IMAGES: 3, LABELS: 1}
+_KINDS = {
+    "dir": "a link to a folder",
+    "link": "a link that leads nowhere",
+    "other": "a FIFO, a socket or a device",
+}
 _NAME = re.compile(
     rf"(?P<prefix>(?:.*[-_.])?)(?P<word>{'|'.join(_SPLITS)})(?P<dash>[-_.])"
     rf"(?P<role>{IMAGES}|{LABELS})(?P<dot>[-_.])idx[0-9]-[a-z0-9]+(?P<gz>\.gz)?",
@@ -137,12 +142,12 @@ def pair(files: Iterable[IdxFile]) -> list[Pair]:
 
 
 def _file(raw: Storage, path: str, match: re.Match[str]) -> IdxFile:
-    entry = raw.stat(path)
+    entry = raw.stat(path, follow="all")
     if entry is None or entry.kind != "file":
         raise RawDataError(
-            f"`{safe(path)}` is no regular file: a link to nothing or out of the folder, or a "
-            "device",
-            hint="put the file itself there (for DVC: `dvc config cache.type hardlink,copy`)",
+            f"`{safe(path)}` is not a regular file but {_KINDS[entry.kind if entry else 'link']}",
+            hint="put the file itself there; `dvc checkout` or `dvc pull` brings what a link into "
+            "DVC's cache lacks",
         )
     role = LABELS if match["role"] == IMAGES else IMAGES
     return IdxFile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -99,6 +100,7 @@ def test_what_both_say_otherwise_of_one_dataset_is_a_conflict_with_marks(root: P
 
 def test_the_same_number_of_both_conflicts_and_the_loser_takes_the_next(root: Path) -> None:
     on_branch(root, "a", "one", Turn(2, 1))
+    shutil.rmtree(root / "versions/one/2.0.0")  # branch b is another person's, on another machine
     on_branch(root, "b", "one", Turn(3, 1))
     ((code, found),) = [
         (each.code, each.message) for each in check_registry(open_registry(root), base="a").findings

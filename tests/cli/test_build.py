@@ -103,8 +103,9 @@ def test_a_name_that_is_no_name_is_refused(cli, raw, registry) -> None:
     done = cli("build", "Digits", "--source", "mnist", "--raw", raw)
     assert (done.code, done.err) == (
         2,
-        "error: `Digits` is no name of a dataset\n"
-        "hint: a lower-case letter, then lower-case letters, digits and underscores\n",
+        "error: `Digits` is no name of a dataset: expected a lower-case letter, then lower-case "
+        "letters, digits and `_`, found `D`\n"
+        "hint: write `digits`\n",
     )
 
 

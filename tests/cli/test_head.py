@@ -55,6 +55,46 @@ def test_a_record_that_is_not_there_or_damaged_is_refused(cli, shard) -> None:
     assert f"hint: tfrecreg check {shard}" in done.err
 
 
+def test_damage_that_is_passed_over_is_told(cli, shard) -> None:
+    flip(shard, 20)
+    done = cli("head", shard, "-n", "2")
+    assert done.code == 1
+    assert done.out.count(", record ") == 2
+    assert (
+        f"error: 1 damaged place was passed over, the first is record 0 of `{shard}`, at byte 0: "
+        "CRC002: data checksum should be "
+    ) in done.err
+    assert f"hint: tfrecreg check {shard}" in done.err
+    document = cli("head", shard, "-n", "2", "--json")
+    assert document.code == 1
+    assert [each["record"] for each in document.json["records"]] == [1, 2]
+    (place,) = document.json["damage"]
+    assert (place["shard"], place["record"], place["offset"]) == (str(shard), 0, 0)
+    after = cli("head", shard, "--at", "1", "-n", "2")
+    assert (after.code, after.err) == (0, "")
+
+
+def test_damage_behind_the_record_that_is_asked_for_is_told(cli, shard) -> None:
+    length = len(framed(encode({"n": int64_feature(0), "p": bytes_feature(png(28, 28))})))
+    flip(shard, length + 20)
+    done = cli("head", shard, "--at", "0", "-n", "2")
+    assert done.code == 1
+    assert f"the first is record 1 of `{shard}`, at byte {length}: CRC002" in done.err
+    assert cli("head", shard, "--at", "0").code == 0
+
+
+def test_a_file_without_a_sound_record_is_no_success(cli, tmp_path) -> None:
+    path = tmp_path / "one.tfrecord"
+    path.write_bytes(framed(encode({"x": int64_feature(1)})))
+    flip(path, 14)
+    done = cli("head", path)
+    assert (done.code, done.out) == (1, "")
+    assert "error: 1 damaged place was passed over" in done.err
+    path.write_bytes(b"")
+    done = cli("head", path)
+    assert (done.code, done.out, done.err) == (0, "", f"{path} has no records\n")
+
+
 def test_one_shard_of_a_build(cli, raw, registry) -> None:
     done = cli("build", "digits", "--source", "mnist", "--raw", raw, "--shards", "2")
     assert done.code == 0, done.err

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests_support import interruptible
 
 from tfrecreg.operations.demo import write_digits
 from tfrecreg.operations.init import init
@@ -78,15 +79,15 @@ def test_a_bug_keeps_its_traceback(tmp_path) -> None:
     assert "RuntimeError: a bug" in done.stderr
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_an_interrupted_build_is_130_and_leaves_a_clean_registry(tmp_path, jobs) -> None:
-    root = tmp_path / "r"
+def start_build(folder: Path, jobs: str) -> subprocess.Popen[str]:
+    """A build of a new registry in `folder`, a leader of its own group, with a shard finished."""
+    root = folder / "r"
     init(root, with_dvc=False)
-    write_digits(LocalStorage(tmp_path / "raw"), train=20_000, test=10, seed=1)
+    write_digits(LocalStorage(folder / "raw"), train=20_000, test=10, seed=1)
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "tfrecreg", "-C", str(root), "build", "digits"),
-            *("--source", "mnist", "--raw", str(tmp_path / "raw")),
+            *("--source", "mnist", "--raw", str(folder / "raw")),
             *("--shards", "8", "--jobs", jobs),
         ],
         stdout=subprocess.PIPE,
@@ -99,6 +100,14 @@ def test_an_interrupted_build_is_130_and_leaves_a_clean_registry(tmp_path, jobs)
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.01)
+    return process
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupted_build_is_130_and_leaves_a_clean_registry(tmp_path, jobs) -> None:
+    root = tmp_path / "r"
+    with interruptible():
+        process = start_build(tmp_path, jobs)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, (out, err)
@@ -115,6 +124,16 @@ def test_an_interrupted_build_is_130_and_leaves_a_clean_registry(tmp_path, jobs)
     )
     assert json.loads(again.stdout)["resumed_shards"] >= 1
     assert not list(Path(root).glob(".tfrecreg/stage/digits/*"))
+
+
+def test_a_build_in_the_background_of_a_shell_ignores_the_interrupt(tmp_path) -> None:
+    with interruptible():  # puts back afterwards what was there before
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as `tfrecreg build … &` inherits it
+        process = start_build(tmp_path, "2")
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, (out, err)
+    assert (tmp_path / "r/data/digits/manifest.json").exists()
 
 
 def test_a_broken_plugin_is_named_and_harms_nothing(cli, tmp_path, monkeypatch) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import struct
 from pathlib import Path
 
 import pytest
+from blake3 import blake3
+from git_support import commit, start
 from tests_support import flip, tree
 
 
@@ -75,6 +78,17 @@ def test_the_same_release_again_is_exit_0_and_changes_nothing(cli, built) -> Non
     assert tree(built / "registry") == before
 
 
+@pytest.mark.parametrize("bump", ["patch", "minor", "major"])
+def test_what_is_released_already_gets_no_other_number_by_counting(cli, built, bump) -> None:
+    assert cli("release", "digits", "--version", "1.0.0").code == 0
+    before = tree(built / "registry")
+    done = cli("release", "digits", "--bump", bump)
+    assert done.code == 0
+    assert done.out == "digits@1.0.0 exists with this very content: nothing to do\n"
+    assert tree(built / "registry") == before
+    assert cli("release", "digits", "--bump", bump, "--json").json["created"] is False
+
+
 def test_other_content_under_the_same_number_is_refused(cli, built, raw) -> None:
     assert cli("release", "digits", "--version", "1.0.0").code == 0
     before = tree(built / "registry")
@@ -139,9 +153,11 @@ def test_a_number_that_understates_is_refused(cli, built, raw, said) -> None:
     assert cli("build", "digits").code == 0
     done = cli("release", "digits", *said)
     assert done.code == 1
-    assert "understates the change since 1.0.0: it is major, not " in done.err
-    assert "hint: the smallest legal number is 2.0.0" in done.err
-    assert "error REG001 understated-number: expected 2.0.0 or more (1." in done.err
+    (told,) = [line for line in done.err.splitlines() if line.startswith("error")]
+    assert told.startswith("error REG001 understated-number: `1.")
+    assert "` understates the change since 1.0.0: it is major, not " in told
+    assert done.err.count("hint: ") == 1
+    assert "    hint: the smallest legal number is 2.0.0" in done.err
     assert not (built / "registry/digits/1.0.1").exists()
     document = cli("release", "digits", *said, "--json").json
     assert (document["status"], document["error"]["exit_code"]) == ("fail", 1)
@@ -196,13 +212,72 @@ def test_raw_data_that_changed_after_the_build_are_noticed(cli, built, raw) -> N
     assert expected in done.err
 
 
-def test_a_schema_that_changed_after_the_build_is_noticed(cli, built) -> None:
+def test_a_schema_that_means_something_else_than_at_the_build_is_noticed(cli, built) -> None:
     schema = built / "schemas/digits.pbtxt"
-    schema.write_text(schema.read_text() + "# more\n")
+    schema.write_text(schema.read_text().replace("max: 255", "max: 9"))
     done = cli("release", "digits", "--version", "1.0.0")
     assert done.code == 2
-    assert "is not the schema that `digits` was built with" in done.err
+    assert (
+        "error: `schemas/digits.pbtxt` is not the schema that `digits` was built with" in done.err
+    )
     assert "hint: tfrecreg build digits" in done.err
+    assert "to compare" not in done.err
+    assert not (built / "registry/digits").exists()
+
+
+def test_a_comment_in_the_schema_needs_no_build(cli, built, raw) -> None:
+    schema = built / "schemas/digits.pbtxt"
+    text = schema.read_bytes()
+    schema.write_bytes(b"# reviewed\n" + text.replace(b"  ", b" "))
+    for each in raw.iterdir():
+        each.unlink()  # so that nobody could build again
+    raw.rmdir()
+    done = cli("release", "digits", "--version", "1.0.0")
+    assert done.code == 0, done.err
+    assert "`schemas/digits.pbtxt` means the same as at the build" in done.err
+    assert (built / "registry/digits/1.0.0/schema.pbtxt").read_bytes() == text
+    manifest = json.loads((built / "registry/digits/1.0.0/manifest.json").read_bytes())
+    assert manifest["schema"] == {"blake3": blake3(text).hexdigest(), "bytes": len(text)}
+    for reference in ("digits", "digits@1.0.0"):
+        assert cli("check", reference).code == 0
+    assert cli("check", "--registry").code == 0
+    again = cli("release", "digits")
+    assert "digits@1.0.0 exists with this very content: nothing to do" in again.out
+
+
+def test_the_text_of_then_comes_from_git_or_the_release_before(cli, built) -> None:
+    start(built)
+    commit(built, "Build")
+    schema = built / "schemas/digits.pbtxt"
+    text = schema.read_bytes()
+    schema.write_bytes(text + b"# reviewed\n")
+    shutil.rmtree(built / ".tfrecreg/cache/schemas")
+    assert cli("release", "digits", "--version", "1.0.0").code == 0
+    assert (built / "registry/digits/1.0.0/schema.pbtxt").read_bytes() == text
+    shutil.rmtree(built / ".git")
+    assert cli("release", "digits", "--version", "1.0.1").code == 0
+    assert (built / "registry/digits/1.0.1/schema.pbtxt").read_bytes() == text
+
+
+def test_a_text_of_then_that_nobody_has_is_not_guessed(cli, built) -> None:
+    schema = built / "schemas/digits.pbtxt"
+    schema.write_text(schema.read_text() + "# reviewed\n")
+    (cached,) = (built / ".tfrecreg/cache/schemas").iterdir()
+    cached.write_bytes(cached.read_bytes() + b"# not it\n")
+    done = cli("release", "digits", "--version", "1.0.0")
+    assert done.code == 2
+    assert (
+        "error: `schemas/digits.pbtxt` is not the schema that `digits` was built with, and the "
+        "text of that one is neither in git's history nor on this machine to compare their meaning"
+    ) in done.err
+    assert "hint: tfrecreg build digits" in done.err
+
+
+def test_a_schema_that_does_not_parse_is_named(cli, built) -> None:
+    (built / "schemas/digits.pbtxt").write_text("feature {")
+    done = cli("release", "digits", "--version", "1.0.0")
+    assert done.code == 2
+    assert "error: schemas/digits.pbtxt:1:" in done.err
 
 
 def test_an_old_release_stays_whole_when_the_build_moves_on(cli, built, raw) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -314,8 +315,14 @@ def test_what_cannot_be_accepted_is_one_line_and_a_hint(
     assert lines[-1].startswith(f"hint: {hint}")
 
 
-def test_a_dataset_without_a_schema_says_how_to_draft_one(cli: Any, root: Path) -> None:
+def test_a_dataset_without_a_schema_says_how_to_restore_or_draft_one(cli: Any, root: Path) -> None:
     schema_of(root).unlink()
+    done = cli("schema", "accept", "digits")
+    assert done.code == 2
+    assert done.err.splitlines()[1:] == [
+        "hint: restore it: cp registry/digits/1.0.0/schema.pbtxt schemas/digits.pbtxt"
+    ]
+    shutil.rmtree(root / "registry/digits")
     done = cli("schema", "accept", "digits")
     assert done.code == 2
     assert done.err.splitlines() == [
@@ -349,7 +356,7 @@ def test_a_draft_that_cannot_be_written_is_one_line_and_a_hint(cli: Any, root: P
     assert done.code == 2
     assert done.err.splitlines() == [
         "error: `none/draft.pbtxt` cannot be written: No such file or directory",
-        "hint: make its folder, or leave out --output: the draft then goes to stdout",
+        "hint: name a file in a folder that is there and that you may write to",
     ]
 
 

@@ -152,3 +152,24 @@ class TestRegistry:
         assert done.code == 2
         assert f"error: {message}" in done.err
         assert "hint: " in done.err
+
+
+def test_a_stage_is_a_reference_to_the_release_in_it(cli, here: Path) -> None:
+    outside = cli("show", "digits#prod")
+    assert outside.code == 2
+    assert "`digits#prod` is a stage, which git's tags name, and the registry lies" in outside.err
+    assert "hint: name a version: `tfrecreg log digits` shows them" in outside.err
+    start(here)
+    commit(here, "Release digits@1.0.0")
+    empty = cli("check", "digits#prod")
+    assert empty.code == 2
+    assert "error: no release of `digits` is in the stage `prod`" in empty.err
+    assert "hint: `tfrecreg tag digits@latest --stage prod` assigns one" in empty.err
+    git(here, "tag", "-a", "digits@v1.0.0", "-m", "register")
+    git(here, "tag", "-a", "digits#prod#1", "-m", "assign")
+    for reference in ("digits#prod", "digits#prod#1", "digits@v1.0.0"):
+        assert cli("show", reference, "--json").json["reference"] == "digits@1.0.0"
+        assert cli("check", reference, "--json").json["target"] == "digits@1.0.0"
+        assert cli("schema", "show", reference).code == 0
+    assert cli("schema", "check", "digits#prod", "--json").json["against"] == []
+    assert cli("build", "digits", "--base", "digits#prod").code == 0

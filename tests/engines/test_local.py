@@ -28,6 +28,7 @@ from engines_support import (
     sleep_long,
     trap,
 )
+from tests_support import interruptible
 
 from tfrecreg.engines import LocalEngine, usable_cores
 from tfrecreg.errors import FailureError, RawDataError, UsageError
@@ -95,7 +96,7 @@ def test_a_bug_keeps_its_type_and_its_traceback(jobs: int) -> None:
 
 
 def test_an_error_that_cannot_travel_is_told_in_words() -> None:
-    with pytest.raises(FailureError, match=r"^a task failed in its worker: .*one and another$"):
+    with pytest.raises(FailureError, match=r"(?m)^a task failed in its worker: .*one and another$"):
         list(LocalEngine(2).run(raise_stubborn, range(3)))
 
 
@@ -216,14 +217,15 @@ SCRIPT = """
 def script(folder: Path, guard: str) -> subprocess.Popen[str]:
     path = folder / "script.py"
     path.write_text(dedent(SCRIPT).format(guard=guard), "utf-8")
-    return subprocess.Popen(
-        [sys.executable, str(path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        start_new_session=True,
-    )
+    with interruptible():
+        return subprocess.Popen(
+            [sys.executable, str(path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            start_new_session=True,
+        )
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
@@ -259,11 +261,12 @@ def test_a_script_without_a_main_guard_is_told_of_it(tmp_path: Path) -> None:
     with script(tmp_path, "if True:") as parent:
         _, err = parent.communicate(timeout=60)
     assert parent.returncode == 1
-    last = err.strip().splitlines()[-1]
+    *_, last, hint = err.strip().splitlines()
     assert last == (
         "tfrecreg.errors.FailureError: a worker process ended with exit code 1 "
         "before its task was done"
     )
+    assert hint.startswith("hint: a script that asks for more than one job keeps its code under")
 
 
 def test_usable_cores_are_those_that_this_process_may_use() -> None:

@@ -154,7 +154,9 @@ def test_dvc_can_be_added_later_and_then_has_commands(here: Path) -> None:
     pytest.importorskip("dvc")
     git(here, "init", "--quiet")
     init(with_dvc=False)
-    later = init()
+    assert init().dvc == "absent"  # a choice stays one
+    assert not (here / ".dvc").exists()
+    later = init(with_dvc=True)
     assert (later.made, later.dvc) == ((), "made")
     assert later.commands[0] == "git add .dvc/config .dvc/.gitignore .dvcignore"
 
@@ -174,9 +176,27 @@ def test_what_dvc_refuses_leaves_the_registry_and_can_be_repeated(here: Path) ->
     (here / ".dvc").mkdir()  # DVC takes it for a repository, without a configuration it is none
     with pytest.raises(FailureError, match="DVC refused"):
         init()
-    assert set(tree(here, ignore=(".dvc",))) >= FILES
+    assert not (here / "tfrecreg.toml").exists()
     (here / ".dvc").rmdir()
     assert init().dvc == "made"
+    assert set(tree(here, ignore=(".dvc",))) >= FILES
+
+
+@pytest.mark.parametrize("folder", ["sub", "data/sub", "new/deep/sub"])
+def test_a_registry_in_a_registry_is_refused(here: Path, folder: str) -> None:
+    init(with_dvc=False)
+    before = tree(here)
+    with pytest.raises(UsageError) as caught:
+        init(folder, with_dvc=False)
+    assert caught.value.message == f"`{here}/{folder}` lies in the registry `{here}`"
+    assert caught.value.hint == (
+        "use that one, or put an empty `tfrecreg.toml` into the folder first"
+    )
+    assert tree(here) == before
+    (here / folder).mkdir(parents=True)
+    (here / folder / "tfrecreg.toml").touch()
+    assert "data/.gitignore" in init(folder, with_dvc=False).made
+    assert init("demo", with_dvc=False, nested=True).made
 
 
 @pytest.mark.parametrize("target", ["file", "file/below", "file/far/below"])

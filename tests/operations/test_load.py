@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests_support import tree
 from tfrecreg.errors import ManifestError, SchemaError, UsageError
 from tfrecreg.operations.builds import BuildRequest, build
 from tfrecreg.operations.load import load
+from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.registry import open_registry
 from tfrecreg.shards import ShardPolicy
 
@@ -67,6 +69,20 @@ def test_gzip_shards_are_read_as_well(tf: Any, digits_registry: Path) -> None:
     build(open_registry(digits_registry), request)
     dataset = load("digits", "train", registry=digits_registry, decode=True)
     compare(tf, dataset, digits_registry / "raw", "train")
+
+
+def test_a_release_is_read_from_a_build_of_which_the_schema_alone_changed(
+    tf: Any, digits_registry: Path
+) -> None:
+    opened = open_registry(digits_registry)
+    schema = digits_registry / "schemas/digits.pbtxt"
+    before = schema.read_text()
+    schema.write_text(before.replace("max: 255", "max: 9"))
+    build(opened, BuildRequest(name="digits"))
+    release(opened, ReleaseRequest(name="digits"))
+    shutil.rmtree(digits_registry / "versions/digits")
+    dataset = load("digits@1.0.0", "test", registry=digits_registry, decode=True)
+    compare(tf, dataset, digits_registry / "raw", "t10k")
 
 
 def test_without_decoding_pictures_are_their_bytes(tf: Any, digits_original: Path) -> None:
@@ -231,8 +247,8 @@ def test_no_registry_is_refused(tmp_path: Path) -> None:
 def test_a_build_without_schema_says_how_to_get_one(digits_registry: Path) -> None:
     (digits_registry / "schemas/digits.pbtxt").unlink()
     assert refusal(digits_registry, "digits", "test") == (
-        "`digits` has no schema to parse by",
-        "tfrecreg schema infer digits",
+        "`digits` has no schema: there is no `schemas/digits.pbtxt`",
+        "restore it: cp registry/digits/1.0.0/schema.pbtxt schemas/digits.pbtxt",
     )
 
 

@@ -24,7 +24,7 @@ class Watcher:
     def __init__(self) -> None:
         self.seen: list[tuple[object, ...]] = []
 
-    def start(self, what: str, total: int) -> None:
+    def start(self, what: str, total: int, unit: str = "records") -> None:
         self.seen.append(("start", what, total))
 
     def advance(self, records: int, size: int) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from git_support import commit, start
 from hostile_support import NAMES
 from package_support import CHECKOUT
 from tests_support import flip
@@ -118,14 +119,28 @@ def test_the_action_checks_annotates_and_fails(runner: Runner, tmp_path: Path) -
     assert "no file matches `data/no-such-*`" in said
 
 
+def test_datasets_that_the_job_does_not_have_fail_it(runner: Runner, tmp_path: Path) -> None:
+    with (runner.here / "tfrecreg.toml").open("a") as config:
+        config.write('\n[datasets.absent]\nsource = "mnist"\nraw = "raw"\n')
+    said = runner.step("Check", expect=3)
+    assert "::error title=absent is incomplete::`absent` is not built; hint: tfrecreg build" in said
+    assert "tfrecreg: digits: pass\n" in said
+    assert "`absent`" in (tmp_path / "summary.md").read_text()
+    said = runner.step("Check", ignore_missing="true")
+    assert said == "not checked: `absent` is not built\ntfrecreg: digits: pass\n"
+
+
 def test_no_target_is_a_command_or_an_option(runner: Runner) -> None:
     lines = [line for name in NAMES for line in name.encode("utf-8", "replace").decode().split()]
-    names = [line for line in lines if "\0" not in line and not re.match("[a-z]", line)]
+    # What has the form of a reference is refused as one, before any file is looked for.
+    names = [line for line in lines if not re.search("^[a-z]|[\0@#]", line)]
     targets = ["--output=pwned", "$(touch pwned)", "`touch pwned`", "; touch pwned", *names]
     said = runner.step("Check", expect=2, targets="\n".join(targets))
     assert "no file matches `--output=pwned`" in said
-    for line in said.splitlines():
-        assert not line.lstrip().startswith("::")
+    # The one command is our own: it says why there is no report.
+    commands = [line for line in said.splitlines() if line.lstrip().startswith("::")]
+    assert [line[:27] for line in commands] == ["::error title=--output=pwned"[:27]]
+    assert commands[0].count("::") == 2
     assert not list(runner.here.glob("pwned*"))
 
 
@@ -160,14 +175,44 @@ def test_the_hook_of_schemas_names_the_one_that_does_not_parse(runner: Runner) -
 def test_the_hook_of_manifests_finds_a_release_that_was_changed(runner: Runner) -> None:
     manifest = runner.here / "registry/digits/1.0.0/manifest.json"
     path = manifest.relative_to(runner.here).as_posix()
-    assert re.search(HOOKS["tfrecreg-manifests"]["files"], path)
     hook(runner, "tfrecreg-manifests", path, expect=0)
     manifest.write_text(manifest.read_text().replace('"records":100', '"records":101', 1))
     assert "REG002" in hook(runner, "tfrecreg-manifests", path, expect=1)
 
 
+def test_the_hook_of_schemas_leaves_the_files_of_others_alone() -> None:
+    pattern = HOOKS["tfrecreg-schemas"]["files"]
+    for path in ("schemas/digits.pbtxt", "some/registry/schemas/digits.pbtxt"):
+        assert re.search(pattern, path)
+    for path in (
+        "model/graph.pbtxt",
+        "label_map.pbtxt",
+        "schemas/old/x.pbtxt",
+        "myschemas/x.pbtxt",
+    ):
+        assert not re.search(pattern, path)
+
+
+@pytest.mark.parametrize("removed", ["registry/digits/1.0.0", "schemas/digits.pbtxt"])
+def test_a_commit_that_only_removes_is_looked_at(runner: Runner, removed: str) -> None:
+    """pre-commit gives hooks the files that a commit adds or changes, and runs no other hook."""
+    here = runner.here
+    start(here)
+    (here / ".gitignore").write_text("/data/\n/raw/\n/versions/\n")
+    commit(here)
+    script = here / ".git/hooks/pre-commit"
+    entry = HOOKS["tfrecreg-manifests"]["entry"]
+    given = "git diff --staged --name-only --diff-filter=ACMRTUXB | grep -q ."
+    always = HOOKS["tfrecreg-manifests"].get("always_run", False)
+    script.write_text(f"#!/bin/sh\n{'' if always else f'{given} || exit 0'}\nexec {entry}\n")
+    script.chmod(0o755)
+    runner.bash("git commit --quiet --allow-empty --message Fine", expect=0)
+    runner.bash(f"git rm -r --quiet {removed}", expect=0)
+    said = runner.bash("git commit --quiet --message Gone", expect=1)
+    assert ("REG002" if removed.startswith("registry") else "REG010") in said
+
+
 def test_the_hook_of_the_pipeline_says_when_it_is_out_of_date(runner: Runner) -> None:
-    assert re.search(HOOKS["tfrecreg-pipeline"]["files"], "tfrecreg.toml")
     said = hook(runner, "tfrecreg-pipeline", expect=1)
     assert "to be added: policy-digits" in said
     runner.bash("tfrecreg pipeline", expect=0)

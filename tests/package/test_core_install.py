@@ -17,6 +17,7 @@ import pytest
 from package_support import (
     LIBRARY,
     NEEDS,
+    PYTHONS,
     Archives,
     Interpreter,
     NoNetworkError,
@@ -33,8 +34,6 @@ from tests_support import flip
 from tfrecreg import __version__
 
 pytestmark = pytest.mark.slow
-
-VERSIONS = ("3.10", "3.11", "3.12", "3.13")
 
 DRAW = """
 import sys
@@ -68,7 +67,7 @@ def made(
         pytest.skip(f"nothing can be installed: {error}")
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module", params=PYTHONS)
 def core(
     request: pytest.FixtureRequest, archives: Archives, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Interpreter]:
@@ -240,7 +239,7 @@ def test_the_oldest_versions_that_are_allowed_are_enough(
     ]
     options = ("--resolution", "lowest-direct", "--only-binary", ":all:")
     wanted = [str(each) for each in needed]
-    oldest = made(tmp_path, VERSIONS[0], str(archives.wheel), *wanted, options=options)
+    oldest = made(tmp_path, PYTHONS[0], str(archives.wheel), *wanted, options=options)
     found = oldest.run("-c", "from importlib.metadata import version as v; print(v('msgspec'))")
     (msgspec,) = (each for each in needed if each.name == "msgspec")
     assert f">={found.out.strip()}" == str(msgspec.specifier)
@@ -280,7 +279,7 @@ def test_the_sdist_installs_where_there_is_no_compiler(archives: Archives, tmp_p
     """As pip would: built in an isolation of its own, with no `cc` in the `PATH`."""
     env = without_compiler(tmp_path / "bin")
     sdist = shutil.copy(archives.sdist, tmp_path)  # of which no wheel is in any cache
-    python = made(tmp_path, VERSIONS[1], str(sdist), env=env)
+    python = made(tmp_path, PYTHONS[1], str(sdist), env=env)
     assert scanner_of(python)["kind"] == "python"
     done = python.script("demo", tmp_path / "demo")
     assert done.code == 0, done.err
@@ -289,7 +288,7 @@ def test_the_sdist_installs_where_there_is_no_compiler(archives: Archives, tmp_p
 
 @pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
 def test_the_sdist_is_compiled_where_there_is_one(archives: Archives, tmp_path: Path) -> None:
-    python = made(tmp_path, VERSIONS[1], shutil.copy(archives.sdist, tmp_path))
+    python = made(tmp_path, PYTHONS[1], shutil.copy(archives.sdist, tmp_path))
     assert scanner_of(python)["kind"] == "native"
 
 
@@ -319,7 +318,7 @@ def test_an_editable_install_leaves_the_tree_clean(
     if compiler and not has_compiler():
         pytest.skip("there is no C compiler")
     env = None if compiler else without_compiler(tmp_path / "bin")
-    python = made(tmp_path, VERSIONS[1], "--editable", str(cloned), env=env)
+    python = made(tmp_path, PYTHONS[1], "--editable", str(cloned), env=env)
     assert scanner_of(python)["kind"] == ("native" if compiler else "python")
     assert (cloned / LIBRARY).exists() == compiler
     status = ["git", "status", "--porcelain"]

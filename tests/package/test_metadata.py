@@ -97,11 +97,12 @@ def required(described: Message) -> list[Requirement]:
 def brought(required: list[Requirement], extra: str, **machine: str) -> dict[str, SpecifierSet]:
     """What is installed for `extra` on that machine, beside what else it brings."""
     environment = {"python_version": "3.11", **LINUX, **machine, "extra": extra}
-    return {
-        canonicalize_name(each.name): each.specifier
-        for each in required
-        if each.marker is None or each.marker.evaluate(environment)
-    }
+    found: dict[str, SpecifierSet] = {}
+    for each in required:
+        if each.marker is None or each.marker.evaluate(environment):
+            name = canonicalize_name(each.name)
+            found[name] = found.get(name, SpecifierSet()) & each.specifier
+    return found
 
 
 def test_there_is_one_version(
@@ -157,7 +158,7 @@ def test_everything_that_is_imported_is_required_and_nothing_else(
 def test_the_extras_are_those_that_are_promised(described: Message) -> None:
     extras = set(described.get_all("Provides-Extra", []))
     promised = {"tf", "tfdv", "dvc", "beam", "torch", "all"}
-    assert extras == {*promised, "images", "coco", "dev"}
+    assert extras == {*promised, "tfdv-1-16", "images", "coco", "dev"}
 
 
 def test_all_is_what_the_commands_use(required: list[Requirement]) -> None:
@@ -180,22 +181,71 @@ def test_each_extra_that_an_error_names_exists(described: Message) -> None:
     assert {name: extra for name, extra in named.items() if extra not in extras} == {}
 
 
-@pytest.mark.parametrize("extra", ["tfdv", "all"])
-def test_tfdv_is_asked_for_only_where_it_exists(required: list[Requirement], extra: str) -> None:
-    name = "tensorflow-data-validation"
-    for python in ("3.10", "3.11"):
-        found = brought(required, extra, python_version=python)
-        # Below, Python 3.10 would get 1.15 beside a TensorFlow that it does not go with.
-        assert "1.16.0" not in found[name]
-        assert "1.16.1" in found[name]
-        assert "apache-beam" in found
-    for machine in (
+TFDV = "tensorflow-data-validation"
+MAC = {"sys_platform": "darwin", "platform_machine": "arm64"}
+
+
+@pytest.mark.parametrize("extra", ["tfdv", "tfdv-1-16", "all"])
+@pytest.mark.parametrize("python", ["3.10", "3.11"])
+def test_the_older_tfdv_is_for_the_older_pythons(
+    required: list[Requirement], extra: str, python: str
+) -> None:
+    found = brought(required, extra, python_version=python)
+    # Below, Python 3.10 would get 1.15 beside a TensorFlow that it does not go with.
+    assert [each for each in ("1.16.0", "1.16.1", "1.17.0", "1.21.0") if each in found[TFDV]] == [
+        "1.16.1"
+    ]
+    assert "2.73.0" not in found["apache-beam"]
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
         {"python_version": "3.12"},
         {"python_version": "3.13"},
+        {**MAC, "python_version": "3.10"},
+        {**MAC, "python_version": "3.13"},
+    ],
+    ids=str,
+)
+def test_the_newer_tfdv_is_for_who_names_it(
+    required: list[Requirement], machine: dict[str, str]
+) -> None:
+    found = brought(required, "tfdv", **machine)[TFDV]
+    assert [each for each in ("1.16.1", "1.21.0", "1.21.3", "1.22.0") if each in found] == [
+        "1.21.0",
+        "1.21.3",
+    ]
+    # Older systems have no wheel of it, and `all` is for every machine.
+    assert TFDV not in brought(required, "all", **machine)
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        {"python_version": "3.14"},
+        {**MAC, "python_version": "3.14"},
         {"sys_platform": "darwin"},
         {"platform_machine": "aarch64"},
-    ):
-        assert name not in brought(required, extra, **machine)
+        {"python_version": "3.13", "platform_machine": "aarch64"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("extra", ["tfdv", "all"])
+def test_tfdv_is_asked_for_nowhere_else(
+    required: list[Requirement], extra: str, machine: dict[str, str]
+) -> None:
+    found = brought(required, extra, **machine)
+    assert TFDV not in found
+    core = brought(required, "", **machine)
+    assert extra == "all" or set(found) == set(core)
+
+
+def test_a_new_major_number_of_dvc_waits(required: list[Requirement]) -> None:
+    for extra in ("dvc", "all"):
+        found = brought(required, extra)["dvc"]
+        assert "3.99" in found
+        assert "4.0.0" not in found
 
 
 @pytest.mark.parametrize("path", CONSTRAINTS, ids=lambda path: path.stem)

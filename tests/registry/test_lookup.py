@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from registry_support import SCHEMA, empty_registry, manifest, put_build, put_release, write
 
-from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
-from tfrecreg.manifest import Manifest
+from tfrecreg.errors import ManifestError, NewerFormatError, NotHereError, UsageError
+from tfrecreg.manifest import Manifest, SchemaEntry, ShardEntry
 from tfrecreg.registry import Registry, expect_dataset, resolve
 
 NEWER = '{"format_version": 9}'
@@ -146,8 +147,9 @@ def test_else_they_are_the_copy_that_was_brought_back(
     ("built", "dvc", "what", "hint"),
     [
         (True, None, "is another build", "DVC did not keep them: bring `versions/mnist/1.0.0` "),
-        (True, "12.dir", "is another build", "check out the commit that released it, then "),
-        (False, None, "is no build", "DVC did not keep them: bring `versions/mnist/1.0.0` "),
+        (True, "12.dir", "is another build", "tfrecreg pull mnist@1.0.0"),
+        (False, "12.dir", "", "tfrecreg pull mnist@1.0.0"),
+        (False, None, "", "DVC did not keep them: bring `versions/mnist/1.0.0` "),
     ],
 )
 def test_else_a_clear_error_says_how_to_get_them(
@@ -161,11 +163,51 @@ def test_else_a_clear_error_says_how_to_get_them(
     for to_check in (False, True):
         with pytest.raises(UsageError) as caught:
             found.storage(to_check=to_check)
+        assert isinstance(caught.value, NotHereError)
+        where = f"`data/mnist` {what}" if built else "there is no build in `data/mnist`"
         assert caught.value.message == (
-            f"the bytes of `mnist@1.0.0` are not here: `data/mnist` {what}, "
+            f"the bytes of `mnist@1.0.0` are not here: {where}, "
             "and there is no `versions/mnist/1.0.0`"
         )
         assert caught.value.hint.startswith(hint)
+
+
+def a_shard(digest: str = "5a") -> ShardEntry:
+    return ShardEntry(
+        path="mnist-train.tfrecord-00000-of-00001",
+        split="train",
+        index="",
+        bytes=16,
+        records=1,
+        payload_bytes=0,
+        blake3=digest * 32,
+        sha256="00" * 32,
+        stream_blake3="00" * 32,
+    )
+
+
+@pytest.mark.parametrize("folder", ["data/mnist", "versions/mnist/1.0.0"])
+def test_another_build_with_the_same_shards_does_for_reading_and_not_for_checking(
+    root: Path, registry: Registry, folder: str
+) -> None:
+    """As after a release of which the schema alone changed."""
+    put_release(root, manifest("mnist", shards=[a_shard()]), "1.0.0", "12.dir")
+    other = SchemaEntry(blake3="11" * 32, bytes=1)
+    put_build(root, "mnist", folder, shards=[a_shard()], schema=other)
+    found = resolve(registry, "mnist@1.0.0")
+    assert found.storage().root == str(root / folder)
+    assert (found.folder, found.proven) == (None if folder == "data/mnist" else folder, False)
+
+
+@pytest.mark.parametrize("changes", [{"shards": [a_shard("5b")]}, {"content": "ff" * 32}])
+def test_a_build_with_other_shards_does_not_do_for_reading(
+    root: Path, registry: Registry, changes: dict[str, Any]
+) -> None:
+    put_release(root, manifest("mnist", shards=[a_shard()]), "1.0.0", "12.dir")
+    put_build(root, "mnist", **{"shards": [a_shard()], **changes})
+    with pytest.raises(UsageError) as caught:
+        resolve(registry, "mnist@1.0.0").storage()
+    assert caught.value.hint == "tfrecreg pull mnist@1.0.0"
 
 
 @pytest.mark.parametrize("text", ["{", NEWER])

@@ -11,12 +11,18 @@ from registry_support import empty_registry, put_build, put_release, write
 from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
 from tfrecreg.reference import Version
 from tfrecreg.registry import Registry, layout, resolve
-from tfrecreg.registry.yanks import Yank, add_yank, parse_yanks, read_yanks, withdrawn
+from tfrecreg.registry.transaction import transaction
+from tfrecreg.registry.yanks import Yank, parse_yanks, read_yanks, withdrawn
 
 ONE, TWO = Version(1, 0, 0), Version(1, 1, 0)
 WHY = Yank(created="2026-01-01T00:00:00Z", by="ada", reason="labels are wrong")
 MORE = Yank(created="2026-01-02T00:00:00Z", by="bob", reason="pictures, too")
 PATH = "registry/mnist/1.1.0.yanks.jsonl"
+
+
+def yank(registry: Registry, dataset: str, version: Version, why: Yank) -> None:
+    with transaction(registry, dataset) as change:
+        change.yank(version, why)
 
 
 @pytest.fixture
@@ -31,7 +37,7 @@ def registry(tmp_path: Path) -> Registry:
 
 def test_a_withdrawal_is_a_line_beside_the_folder(registry: Registry) -> None:
     assert read_yanks(registry, "mnist", TWO) == ()
-    add_yank(registry, "mnist", TWO, WHY)
+    yank(registry, "mnist", TWO, WHY)
     root = Path(registry.storage.root)
     assert layout.yanks_path("mnist", TWO) == PATH
     assert (root / PATH).read_text() == (
@@ -42,22 +48,22 @@ def test_a_withdrawal_is_a_line_beside_the_folder(registry: Registry) -> None:
         "manifest.json",
         "schema.pbtxt",
     ]
-    add_yank(registry, "mnist", TWO, MORE)
+    yank(registry, "mnist", TWO, MORE)
     assert read_yanks(registry, "mnist", TWO) == (WHY, MORE)
     assert withdrawn(registry, "mnist") == {TWO: (WHY, MORE)}
 
 
 def test_any_reason_stays_on_its_line(registry: Registry) -> None:
     odd = Yank(created="now", by="a\r\nb", reason='two\nlines \u2028 "quoted" \x1b[31m \\ ü')
-    add_yank(registry, "mnist", TWO, odd)
-    add_yank(registry, "mnist", TWO, WHY)
+    yank(registry, "mnist", TWO, odd)
+    yank(registry, "mnist", TWO, WHY)
     assert read_yanks(registry, "mnist", TWO) == (odd, WHY)
 
 
 def test_latest_and_globs_pass_a_withdrawn_release_over(registry: Registry) -> None:
-    add_yank(registry, "mnist", Version(2, 0, 0), WHY)
+    yank(registry, "mnist", Version(2, 0, 0), WHY)
     assert resolve(registry, "mnist@latest").name == "mnist@1.1.0"
-    add_yank(registry, "mnist", TWO, WHY)
+    yank(registry, "mnist", TWO, WHY)
     assert resolve(registry, "mnist@latest").name == "mnist@1.0.0"
     assert resolve(registry, "mnist@1.*").name == "mnist@1.0.0"
     named = resolve(registry, "mnist@2.0.0")
@@ -67,7 +73,7 @@ def test_latest_and_globs_pass_a_withdrawn_release_over(registry: Registry) -> N
 
 
 def test_where_all_were_withdrawn_it_says_why(registry: Registry) -> None:
-    add_yank(registry, "mnist", Version(2, 0, 0), WHY)
+    yank(registry, "mnist", Version(2, 0, 0), WHY)
     with pytest.raises(UsageError) as caught:
         resolve(registry, "mnist@2.*")
     assert caught.value.message == (
@@ -101,7 +107,7 @@ def test_what_is_no_list_of_withdrawals_is_refused_by_name(
     assert PATH in caught.value.hint
     assert caught.value.exit_code == 2
     with pytest.raises(ManifestError):
-        add_yank(registry, "mnist", TWO, WHY)
+        yank(registry, "mnist", TWO, WHY)
     assert path.read_text() == text
     assert resolve(registry, "mnist@1.1.0").name == "mnist@1.1.0"  # who names it gets it
 
@@ -120,11 +126,11 @@ def test_withdrawals_on_two_branches_merge_into_both(registry: Registry) -> None
     root = start(Path(registry.storage.root))
     commit(root)
     git(root, "switch", "--quiet", "--create", "other")
-    add_yank(registry, "mnist", TWO, MORE)
+    yank(registry, "mnist", TWO, MORE)
     commit(root, "theirs")
     git(root, "switch", "--quiet", "main")
-    add_yank(registry, "mnist", TWO, WHY)
-    add_yank(registry, "mnist", ONE, WHY)
+    yank(registry, "mnist", TWO, WHY)
+    yank(registry, "mnist", ONE, WHY)
     commit(root, "ours")
     git(root, "merge", "--quiet", "--no-edit", "other")
     assert set(read_yanks(registry, "mnist", TWO)) == {WHY, MORE}

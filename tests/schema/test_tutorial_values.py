@@ -91,7 +91,11 @@ def example(tf: Any, kind: str, value: Any) -> bytes:
         "float_list": tf.train.FloatList,
         "int64_list": tf.train.Int64List,
     }
-    feature = tf.train.Feature(**{kind: lists[kind](value=values)})
+    try:
+        listed = lists[kind](value=values)
+    except ValueError:  # protobuf 6 takes no bool for an integer
+        listed = lists[kind](value=[int(each) for each in values])
+    feature = tf.train.Feature(**{kind: listed})
     features = tf.train.Features(feature={"feature": feature})
     return bytes(tf.train.Example(features=features).SerializeToString())
 

@@ -96,3 +96,8 @@ def test_several_become_one_with_their_names() -> None:
 def test_bytes_that_are_no_statistics_are_told() -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_proto(b"\xff\xff\xff")
+
+
+def test_the_text_form_keeps_letters_as_they_are() -> None:
+    together = named([("größe ▁the", lists(1))])
+    assert 'name: "größe ▁the"' in render_proto(together)

@@ -17,38 +17,76 @@ def absent(name: str):
     return None if name == "tensorflow_data_validation" else find_spec(name)
 
 
-def test_where_it_can_be_had_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tfdv, "find_spec", absent)
-    monkeypatch.setattr(tfdv.sys, "version_info", (3, 11, 0))
-    monkeypatch.setattr(tfdv.sys, "platform", "linux")
-    monkeypatch.setattr(tfdv.platform, "machine", lambda: "x86_64")
-    error = missing_tfdv()
+GLIBC = ("glibc", "2.39")
+
+
+@pytest.fixture
+def on(monkeypatch: pytest.MonkeyPatch):
+    """What is said on another machine that has no TFDV."""
+
+    def said(version: str, system: str, machine: str, libc: tuple[str, str] = ("", "")):
+        monkeypatch.setattr(tfdv, "find_spec", absent)
+        monkeypatch.setattr(tfdv.sys, "version_info", tuple(map(int, version.split("."))))
+        monkeypatch.setattr(tfdv.sys, "platform", system)
+        monkeypatch.setattr(tfdv.platform, "machine", lambda: machine)
+        monkeypatch.setattr(tfdv.platform, "python_version", lambda: version)
+        monkeypatch.setattr(tfdv.platform, "libc_ver", lambda: libc)
+        error = missing_tfdv()
+        assert error is not None
+        return error
+
+    return said
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        ("3.10.13", "linux", "x86_64", ("glibc", "2.17")),
+        ("3.11.7", "linux", "x86_64", ("glibc", "2.36")),
+        ("3.11.7", "linux", "x86_64", GLIBC),
+        ("3.12.3", "linux", "x86_64", GLIBC),
+        ("3.13.5", "linux", "x86_64", ("glibc", "2.41")),
+        ("3.10.13", "darwin", "arm64"),
+        ("3.13.5", "darwin", "arm64"),
+    ],
+)
+def test_where_it_can_be_had_the_extra_is_named(on, machine) -> None:
+    error = on(*machine)
     assert isinstance(error, MissingExtraError)
     assert error.message == "statistics needs the extra `tfdv`, which is not installed"
     assert error.hint == "pip install 'tfrecreg[tfdv]'"
 
 
 @pytest.mark.parametrize(
-    ("version", "system", "machine"),
-    [((3, 12, 1), "linux", "x86_64"), ((3, 11, 1), "darwin", "arm64")],
+    ("machine", "named"),
+    [
+        (("3.12.1", "linux", "x86_64", ("glibc", "2.36")), "linux x86_64 with glibc 2.36"),
+        (("3.12.1", "linux", "x86_64", ("glibc", "2.4")), "linux x86_64 with glibc 2.4"),
+        (("3.13.0", "linux", "x86_64"), "linux x86_64"),
+        (("3.14.0", "linux", "x86_64", GLIBC), "linux x86_64 with glibc 2.39"),
+        (("3.14.0", "darwin", "arm64"), "darwin arm64"),
+        (("3.11.1", "darwin", "x86_64"), "darwin x86_64"),
+        (("3.11.1", "linux", "aarch64", GLIBC), "linux aarch64 with glibc 2.39"),
+    ],
 )
-def test_where_it_cannot_be_had_that_is_said(
-    monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...], system: str, machine: str
-) -> None:
-    monkeypatch.setattr(tfdv, "find_spec", absent)
-    monkeypatch.setattr(tfdv.sys, "version_info", version)
-    monkeypatch.setattr(tfdv.sys, "platform", system)
-    monkeypatch.setattr(tfdv.platform, "machine", lambda: machine)
-    monkeypatch.setattr(tfdv.platform, "python_version", lambda: ".".join(map(str, version)))
-    error = missing_tfdv()
-    assert error is not None
-    python = ".".join(map(str, version))
+def test_where_it_cannot_be_had_that_is_said(on, machine, named) -> None:
+    error = on(*machine)
     assert error.message == (
         "statistics needs TensorFlow Data Validation, which has no release for "
-        f"Python {python} on {system} {machine}"
+        f"Python {machine[0]} on {named}"
     )
-    assert "Python 3.10 or 3.11 on Linux x86-64" in error.hint
+    assert error.hint == (
+        "use Python 3.10 or 3.11 on Linux x86-64, or Python 3.12 or 3.13 where glibc is 2.39 or "
+        "later (Debian 13, Ubuntu 24.04), or a Mac with Apple silicon: "
+        "pip install 'tfrecreg[tfdv]'"
+    )
     assert error.exit_code == 3
+
+
+def test_a_process_without_a_stream_of_errors_imports_it_too() -> None:
+    needs_tfdv()
+    code = "import os; os.close(2); from tfrecreg.statistics import load_tfdv; load_tfdv()"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_importing_it_says_nothing_and_leaves_logging_as_it_was() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from storage_support import forbid_links, names, put, run
 
 from tfrecreg.errors import MissingFileError, StorageError, UsageError
-from tfrecreg.storage import Entry, LocalStorage, Storage
+from tfrecreg.storage import Entry, LocalStorage, Storage, list_through_links
 from tfrecreg.storage import writer as writer_module
 
 
@@ -40,7 +40,7 @@ class TestStorage:
 
     @pytest.mark.parametrize("root", ["", "a\0b"])
     def test_root_that_names_no_folder_is_refused(self, root: str) -> None:
-        with pytest.raises(UsageError, match=r"^`.*` names no folder$"):
+        with pytest.raises(UsageError, match=r"(?m)^`.*` names no folder$"):
             LocalStorage(root)
 
     def test_relative_root_without_a_current_folder_is_refused(self, tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ class TestStorage:
             "from tfrecreg.storage import LocalStorage\n"
             "os.mkdir(sys.argv[1]); os.chdir(sys.argv[1]); os.rmdir(sys.argv[1])\n"
             "try: LocalStorage('x')\n"
-            "except Exception as error: print(type(error).__name__, error)\n"
+            "except Exception as error: print(type(error).__name__, error.message)\n"
         )
         done = run(script, str(tmp_path / "gone"))
         assert done.stdout == (
@@ -95,6 +95,41 @@ class TestStat:
             assert entry is not None
             assert (entry.path, entry.kind, entry.size) == (path, "link", 0)
 
+    def test_link_that_leaves_the_root_is_followed_where_that_is_asked_for(
+        self, storage: LocalStorage, tmp_path: Path
+    ) -> None:
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (outside / "file").write_bytes(b"12345")
+        put(storage, "a")
+        (Path(storage.root) / "l").symlink_to(outside / "file")
+        (Path(storage.root) / "d").symlink_to(outside)
+        (Path(storage.root) / "gone").symlink_to("nothing")
+        for path in ("l", "d/file"):
+            entry = storage.stat(path, follow="all")
+            assert entry is not None
+            assert (entry.path, entry.kind, entry.size) == (path, "file", 5)
+        gone = storage.stat("gone", follow="all")
+        assert gone is not None
+        assert gone.kind == "link"
+        with pytest.raises(UsageError, match="nothing is changed there"):
+            storage.create("d/new")
+        assert [each.name for each in outside.iterdir()] == ["file"]
+
+    def test_listing_through_links_passes_each_folder_once(
+        self, storage: LocalStorage, tmp_path: Path
+    ) -> None:
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (outside / "file").write_bytes(b"12345")
+        (outside / "back").symlink_to(storage.root)
+        put(storage, "a/b")
+        for name in ("one", "two", "a/three"):
+            (Path(storage.root) / name).symlink_to(outside)
+        (Path(storage.root) / "gone").symlink_to("nothing")
+        found = {(entry.path, entry.kind) for entry in list_through_links(storage)}
+        assert found == {("a/b", "file"), ("gone", "link"), ("one/file", "file")}
+
     def test_link_that_leads_nowhere_is_a_link(self, storage: LocalStorage) -> None:
         put(storage, "a")
         (Path(storage.root) / "dangling").symlink_to("nothing")
@@ -113,7 +148,7 @@ class TestStat:
 
     def test_refusal_of_the_system_is_no_absence(self, storage: LocalStorage) -> None:
         put(storage, "a")
-        with pytest.raises(StorageError, match=r"^cannot look at `.*`: File name too long$"):
+        with pytest.raises(StorageError, match=r"(?m)^cannot look at `.*`: File name too long$"):
             storage.stat("x" * 300)
 
 
@@ -240,7 +275,7 @@ class TestLink:
         storage.link("a", "b/c")
         assert storage.read("b/c") == data
         assert storage.stat("b/c").inode != storage.stat("a").inode
-        with pytest.raises(StorageError, match=r"^`.*/b/c` exists already$"):
+        with pytest.raises(StorageError, match=r"(?m)^`.*/b/c` exists already$"):
             storage.link("a", "b/c")
 
     @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="there is no other file system here")
@@ -255,20 +290,20 @@ class TestLink:
     def test_existing_target_is_an_error(self, storage: LocalStorage) -> None:
         put(storage, "a", b"1")
         put(storage, "b", b"2")
-        with pytest.raises(StorageError, match=r"^`.*/b` exists already$"):
+        with pytest.raises(StorageError, match=r"(?m)^`.*/b` exists already$"):
             storage.link("a", "b")
         assert storage.read("b") == b"2"
 
     def test_source_must_be_a_file(self, storage: LocalStorage) -> None:
         put(storage, "a/b")
-        with pytest.raises(MissingFileError, match=r"/nothing` does not exist$"):
+        with pytest.raises(MissingFileError, match=r"(?m)/nothing` does not exist$"):
             storage.link("nothing", "x")
-        with pytest.raises(StorageError, match=r"expected a regular file, found a folder$"):
+        with pytest.raises(StorageError, match=r"(?m)expected a regular file, found a folder$"):
             storage.link("a", "x")
 
     def test_other_refusals_are_told(self, storage: LocalStorage) -> None:
         put(storage, "a")
-        with pytest.raises(StorageError, match=r"^cannot link `.*`: File name too long$"):
+        with pytest.raises(StorageError, match=r"(?m)^cannot link `.*`: File name too long$"):
             storage.link("a", "x" * 256)
 
 
@@ -321,9 +356,9 @@ class TestSyncDir:
 
     def test_what_is_no_folder_is_refused(self, storage: LocalStorage) -> None:
         put(storage, "a")
-        with pytest.raises(MissingFileError, match=r"/b` does not exist$"):
+        with pytest.raises(MissingFileError, match=r"(?m)/b` does not exist$"):
             storage.sync_dir("b")
-        with pytest.raises(StorageError, match=r"^cannot sync `.*/a`: Not a directory$"):
+        with pytest.raises(StorageError, match=r"(?m)^cannot sync `.*/a`: Not a directory$"):
             storage.sync_dir("a")
 
     def test_file_system_that_cannot_sync_folders_is_borne(
@@ -337,5 +372,5 @@ class TestSyncDir:
         monkeypatch.setattr(writer_module.os, "fsync", fsync)
         storage.sync_dir("a")
         monkeypatch.setattr(writer_module.os, "fsync", lambda handle: fsync(handle, 5))
-        with pytest.raises(StorageError, match=r"Input/output error$"):
+        with pytest.raises(StorageError, match=r"(?m)Input/output error$"):
             storage.sync_dir("a")

@@ -83,7 +83,7 @@ class TestOpen:
             socket.socket(socket.AF_UNIX) as server,
         ):
             server.bind(f"{folder}/s")
-            with pytest.raises(StorageError, match=r"found a socket$"):
+            with pytest.raises(StorageError, match=r"(?m)found a socket$"):
                 LocalStorage(folder).open("s")
 
     def test_file_that_turns_into_a_fifo_is_refused_without_waiting(
@@ -93,7 +93,7 @@ class TestOpen:
         (Path(storage.root) / "a").unlink()
         os.mkfifo(Path(storage.root) / "a")
         monkeypatch.setattr(reader_module.os, "stat", lambda path: seen)
-        with pytest.raises(StorageError, match=r"found a FIFO$"):
+        with pytest.raises(StorageError, match=r"(?m)found a FIFO$"):
             storage.open("a")
 
     def test_links_are_followed_wherever_they_lead(
@@ -127,7 +127,7 @@ class TestOpen:
             "storage = LocalStorage(sys.argv[1])\n"
             "def tell(call):\n"
             "    try: call()\n"
-            "    except StorageError as error: print(error, error.hint, sep='|')\n"
+            "    except StorageError as error: print(error.message, error.hint, sep='|')\n"
             "tell(lambda: storage.read('secret'))\n"
             "tell(lambda: storage.stat('closed/x'))\n"
             "tell(lambda: list(storage.list()))\n"

@@ -113,7 +113,7 @@ class TestRenameDir:
     def test_source_must_be_a_folder(self, storage: LocalStorage) -> None:
         put(storage, "file")
         (Path(storage.root) / "link").symlink_to(".")
-        with pytest.raises(MissingFileError, match=r"^`.*/nothing` does not exist$"):
+        with pytest.raises(MissingFileError, match=r"(?m)^`.*/nothing` does not exist$"):
             storage.rename_dir("nothing", "target")
         for name in ("file", "link"):
             with pytest.raises(StorageError) as caught:
@@ -131,7 +131,7 @@ class TestRenameDir:
             f"cannot move `{storage.root}/a` to `{storage.root}/{'x' * 256}`: File name too long"
         )
         put(storage, "file")
-        with pytest.raises(StorageError, match=r"^cannot move .*: `.*/file` is no folder$"):
+        with pytest.raises(StorageError, match=r"(?m)^cannot move .*: `.*/file` is no folder$"):
             storage.rename_dir("a", "file/x/y")
 
     @pytest.mark.parametrize(("source", "target"), [("a", "a"), ("a", "a/b"), ("a/b", "a")])
@@ -155,7 +155,7 @@ class TestRenameDir:
         outer = LocalStorage("/")
         put(storage, "a/b")
         target = f"dev/shm/tfrecreg-{os.getpid()}"
-        with pytest.raises(StorageError, match=r"Invalid cross-device link$") as caught:
+        with pytest.raises(StorageError, match=r"(?m)Invalid cross-device link$") as caught:
             outer.rename_dir(f"{storage.root}/a".lstrip("/"), target)
         assert caught.value.hint == "both have to lie on one file system"
         assert tree(storage) == {"a/b": b"data"}
@@ -187,7 +187,7 @@ class TestReplaceDir:
     def test_source_must_be_a_folder(self, storage: LocalStorage) -> None:
         put(storage, "target/old")
         put(storage, "file")
-        with pytest.raises(MissingFileError, match=r"^`.*/nothing` does not exist$"):
+        with pytest.raises(MissingFileError, match=r"(?m)^`.*/nothing` does not exist$"):
             storage.replace_dir("nothing", "target")
         with pytest.raises(StorageError) as caught:
             storage.replace_dir("file", "target")
@@ -246,7 +246,7 @@ class TestReplaceDir:
         put(plain, "stage/new", b"1")
         put(plain, "data/old", b"2")
         break_rename(monkeypatch, number, lambda: OSError(28, os.strerror(28)))
-        with pytest.raises(StorageError, match=r"^cannot put .*: No space left on device$"):
+        with pytest.raises(StorageError, match=r"(?m)^cannot put .*: No space left on device$"):
             plain.replace_dir("stage", "data")
         assert tree(plain) == {"stage/new": b"1", "data/old": b"2"}
 
@@ -265,7 +265,7 @@ class TestReplaceDir:
 
     def test_leftover_alone_is_no_source(self, storage: LocalStorage) -> None:
         put(storage, "stage.old/older")
-        with pytest.raises(MissingFileError, match=r"/stage` does not exist$"):
+        with pytest.raises(MissingFileError, match=r"(?m)/stage` does not exist$"):
             storage.replace_dir("stage", "data")
         assert tree(storage) == {"stage.old/older": b"data"}
 

@@ -82,7 +82,7 @@ def test_in_git_it_becomes_a_dvc_repository_and_the_folder_a_pointer(tree: Path)
     assert not dvc.initialised(str(tree))
     dvc.initialise(str(tree))
     assert dvc.initialised(str(tree))
-    value = dvc.track(str(tree), "data/mnist")
+    value = dvc.keep(str(tree), "data/mnist").value
     assert re.fullmatch(r"[0-9a-f]{32}\.dir", value)
     pointer = tree / dvc.pointer("data/mnist")
     assert pointer == tree / "data/mnist.dvc"
@@ -101,11 +101,11 @@ def test_in_git_it_becomes_a_dvc_repository_and_the_folder_a_pointer(tree: Path)
 def test_the_hash_is_that_of_the_bytes(tree: Path) -> None:
     folder = put_data(tree)
     dvc.initialise(str(tree))
-    first = dvc.track(str(tree), "data/mnist")
-    assert dvc.track(str(tree), "data/mnist") == first
+    first = dvc.keep(str(tree), "data/mnist").value
+    assert dvc.keep(str(tree), "data/mnist").value == first
     (folder / "shard").unlink()
     (folder / "shard").write_bytes(b"other")
-    assert dvc.track(str(tree), "data/mnist") != first
+    assert dvc.keep(str(tree), "data/mnist").value != first
 
 
 def test_in_a_folder_of_a_work_tree_it_is_a_subdirectory_repository(tree: Path) -> None:
@@ -114,7 +114,7 @@ def test_in_a_folder_of_a_work_tree_it_is_a_subdirectory_repository(tree: Path) 
     dvc.initialise(str(root))
     assert (root / ".dvc/config").is_file()
     assert not (tree / ".dvc").exists()
-    assert dvc.track(str(root), "data/mnist").endswith(".dir")
+    assert dvc.keep(str(root), "data/mnist").value.endswith(".dir")
     assert "some/registry/data/mnist.dvc" in status(tree)
 
 
@@ -122,7 +122,7 @@ def test_outside_git_it_does_without(tmp_path: Path) -> None:
     put_data(tmp_path)
     dvc.initialise(str(tmp_path))
     assert "no_scm = True" in (tmp_path / ".dvc/config").read_text()
-    assert dvc.track(str(tmp_path), "data/mnist").endswith(".dir")
+    assert dvc.keep(str(tmp_path), "data/mnist").value.endswith(".dir")
 
 
 def test_a_dvc_repository_above_is_used(tree: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_dvc_repository_above_is_used(tree: Path) -> None:
     root = tree / "registry-root"
     put_data(root)
     assert dvc.initialised(str(root))
-    assert dvc.track(str(root), "data/mnist").endswith(".dir")
+    assert dvc.keep(str(root), "data/mnist").value.endswith(".dir")
     assert (root / "data/mnist.dvc").is_file()
     assert (tree / ".dvc/cache/files").is_dir()
 
@@ -150,7 +150,7 @@ def test_a_registry_behind_a_link_is_tracked(tree: Path, tmp_path: Path) -> None
     link = tmp_path / "link"
     link.symlink_to(root)
     dvc.initialise(str(link))
-    assert dvc.track(str(link), "data/mnist").endswith(".dir")
+    assert dvc.keep(str(link), "data/mnist").value.endswith(".dir")
     assert (root / "data/mnist.dvc").is_file()
 
 
@@ -160,7 +160,7 @@ def test_its_state_is_private_and_made_private(tree: Path) -> None:
     (state / "repo").mkdir(parents=True)
     (state / "repo").chmod(0o777)
     dvc.initialise(str(tree))
-    dvc.track(str(tree), "data/mnist")
+    dvc.keep(str(tree), "data/mnist")
     assert [oct(path.stat().st_mode & 0o777) for path in (state, state / "repo")] == ["0o700"] * 2
     assert list((state / "repo").iterdir())  # so DVC did use it
 
@@ -177,7 +177,7 @@ def test_what_dvc_refuses_is_one_line_and_the_command_that_shows_more(tree: Path
     put_data(tree)
     dvc.initialise(str(tree))
     with pytest.raises(FailureError) as caught:
-        dvc.track(str(tree), "data/none")
+        dvc.keep(str(tree), "data/none")
     assert caught.value.message == "DVC refused: output 'data/none' does not exist"
     assert caught.value.hint == "`dvc add data/none` shows more"
     assert caught.value.exit_code == 3
@@ -192,7 +192,7 @@ def test_what_is_no_error_of_dvcs_own_is_one_line_too(tree: Path) -> None:
     dvc.initialise(str(tree))
     (tree / ".dvc/cache").write_text("a file in the place of the cache")
     with pytest.raises(FailureError) as caught:
-        dvc.track(str(tree), "data/mnist")
+        dvc.keep(str(tree), "data/mnist")
     assert caught.value.message.startswith("DVC refused: ")
     assert caught.value.message.isprintable()
 
@@ -202,7 +202,7 @@ def test_a_broken_configuration_is_one_line(tree: Path) -> None:
     dvc.initialise(str(tree))
     (tree / ".dvc/config").write_text("[core\n")
     with pytest.raises(FailureError, match=r"^DVC refused: .*config"):
-        dvc.track(str(tree), "data/mnist")
+        dvc.keep(str(tree), "data/mnist")
 
 
 def test_its_loggers_are_as_loud_as_before(tree: Path) -> None:
@@ -222,7 +222,7 @@ def test_it_is_quiet_where_it_was_imported_before(tree: Path) -> None:
     code = (
         "import sys, dvc\n"
         "from tfrecreg.tracking import dvc\n"
-        "dvc.initialise(sys.argv[1]); dvc.track(sys.argv[1], 'data/mnist')\n"
+        "dvc.initialise(sys.argv[1]); dvc.keep(sys.argv[1], 'data/mnist')\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tree)],
@@ -241,7 +241,7 @@ def test_where_it_is_missing_the_extra_is_named(tree: Path) -> None:
         "from tfrecreg.errors import MissingExtraError\n"
         "from tfrecreg.tracking import dvc\n"
         "try:\n"
-        "    dvc.track(sys.argv[1], 'data/mnist')\n"
+        "    dvc.keep(sys.argv[1], 'data/mnist')\n"
         "except MissingExtraError as error:\n"
         "    sys.exit(f'{error.message} | {error.hint}')\n"
     )
@@ -274,27 +274,24 @@ STAGE = "stages:\n  make:\n    cmd: 'true'\n    outs:\n    - data/mnist:\n      
 def test_the_hash_of_what_a_stage_makes_is_that_of_the_lock(tree: Path) -> None:
     folder = put_data(tree)
     dvc.initialise(str(tree))
-    assert dvc.out_hash(str(tree), "data/mnist") is None
     (tree / "dvc.yaml").write_text(STAGE)
     with pytest.raises(UsageError) as caught:
-        dvc.out_hash(str(tree), "data/mnist")
+        dvc.keep(str(tree), "data/mnist")
     assert caught.value.message == (
         "`data/mnist` is not what `dvc.lock` says that the stage `make` made"
     )
     assert caught.value.hint == "dvc repro make; or, to keep what is there: dvc commit make"
     with dvc.opened(str(tree), "dvc commit") as repo:
         repo.commit(force=True)
-    value = dvc.out_hash(str(tree), "data/mnist")
-    assert value is not None
+    value = dvc.keep(str(tree), "data/mnist").value
     assert f"md5: {value}" in (tree / "dvc.lock").read_text()
     assert dvc.tracked_hash((tree / "dvc.lock").read_bytes(), "dvc.lock", "data/mnist") == value
-    # Nobody can track it besides.
-    with pytest.raises(FailureError):
-        dvc.track(str(tree), "data/mnist")
+    # It is not added besides.
+    assert not (tree / "data/mnist.dvc").exists()
     (folder / "shard").unlink()
     (folder / "shard").write_bytes(b"other")
     with pytest.raises(UsageError, match=r"is not what `dvc\.lock` says"):
-        dvc.out_hash(str(tree), "data/mnist")
+        dvc.keep(str(tree), "data/mnist")
 
 
 def test_what_a_stage_made_and_the_cache_lost_is_told(tree: Path) -> None:
@@ -303,10 +300,9 @@ def test_what_a_stage_made_and_the_cache_lost_is_told(tree: Path) -> None:
     (tree / "dvc.yaml").write_text(STAGE)
     with dvc.opened(str(tree), "dvc commit") as repo:
         repo.commit(force=True)
-    value = dvc.out_hash(str(tree), "data/mnist")
-    assert value is not None
+    value = dvc.keep(str(tree), "data/mnist").value
     for cached in dvc.cached_files(str(tree), value).values():
         Path(cached).unlink()
     with pytest.raises(UsageError, match="does not have what the stage `make` made") as caught:
-        dvc.out_hash(str(tree), "data/mnist")
+        dvc.keep(str(tree), "data/mnist")
     assert caught.value.hint == "dvc commit make"

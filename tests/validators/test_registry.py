@@ -17,7 +17,8 @@ from tfrecreg.errors import ConfigError
 from tfrecreg.manifest import Manifest, render_manifest, seal
 from tfrecreg.reference import Version
 from tfrecreg.registry import open_registry
-from tfrecreg.registry.yanks import Yank, add_yank
+from tfrecreg.registry.transaction import transaction
+from tfrecreg.registry.yanks import Yank
 
 
 def rewrite(root: Path, before: bytes, after: bytes) -> None:
@@ -78,7 +79,8 @@ def test_a_second_commit_is_found(digits_registry: Path) -> None:
 
 def test_a_withdrawn_release_is_warned_of(digits_registry: Path) -> None:
     yank = Yank(created="2026-01-01T00:00:00Z", by="ada", reason="labels \x1b[31m are wrong")
-    add_yank(open_registry(digits_registry), "digits", Version(1, 0, 0), yank)
+    with transaction(open_registry(digits_registry), "digits") as change:
+        change.yank(Version(1, 0, 0), yank)
     found = document(["digits@1.0.0"], digits_registry, only=("registry",))
     assert (found["status"], codes(found)) == ("pass", ["REG007"])
     assert found["findings"][0]["severity"] == "warning"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @click.command(name="adopt")
-@click.argument("name")
-@click.argument("paths", nargs=-1, metavar="[PATH..]")
+@click.argument("name", shell_complete=complete.datasets)
+@click.argument("paths", nargs=-1, metavar="[PATH..]", shell_complete=complete.files)
 @click.option("--link", is_flag=True, help="Hard-link the files instead of copying them.")
 @click.option("--in-place", is_flag=True, help="The files lie in data/NAME and stay as they are.")
 @click.option(
@@ -27,8 +28,14 @@ if TYPE_CHECKING:
     multiple=True,
     help="The files of a split, where their names do not say it. Repeatable.",
 )
-@click.option("--schema", metavar="FILE", help="Hold every record against this schema.")
+@click.option(
+    "--schema",
+    metavar="FILE",
+    shell_complete=complete.files,
+    help="Hold every record against this schema.",
+)
 @click.option("--key", metavar="FEATURE", help="The feature that tells records apart.")
+@click.option("--raw", metavar="PATH", help="The folder of the raw data, to judge the size by.")
 @click.option("--dry-run", is_flag=True, help="Show splits and names, read and write nothing.")
 @jobs_option
 @json_option
@@ -42,6 +49,7 @@ def command(
     splits: tuple[str, ...],
     schema: str | None,
     key: str | None,
+    raw: str | None,
     dry_run: bool,
     engine: Engine,
 ) -> None:
@@ -61,6 +69,7 @@ def command(
         splits=_splits(splits),
         schema=schema,
         key=key,
+        raw=raw,
     )
     registry = face.open()
     if dry_run:

@@ -8,6 +8,7 @@ from importlib import import_module
 import click
 
 from tfrecreg._version import __version__
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face
 
 __all__ = ["COMMANDS", "LazyGroup", "app"]
@@ -95,6 +96,7 @@ class LazyGroup(click.Group):
     "registry",
     metavar="DIR",
     type=click.Path(file_okay=False),
+    shell_complete=complete.folders,
     help="The registry's folder. Default: the nearest one from here upwards.",
 )
 @click.version_option(__version__, "-V", "--version", message="tfrecreg %(version)s")
@@ -105,4 +107,4 @@ def app(ctx: click.Context, registry: str | None) -> None:
     Exit codes: 0 clean, 1 findings or refused, 2 usage or bad input, 3 the tool, a plugin or the
     machine failed, or a check is incomplete, 130 interrupted.
     """
-    ctx.obj = Face(registry=registry)
+    ctx.ensure_object(Face).registry = registry

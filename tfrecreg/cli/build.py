@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from click.core import ParameterSource
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option, pairs
 
 if TYPE_CHECKING:
@@ -21,9 +22,16 @@ _WITH_REPAIR = frozenset({"name", "raw", "repair", "engine", "as_json"})
 
 
 @click.command(name="build")
-@click.argument("name")
-@click.option("--source", metavar="S", help="The source that reads the raw data.")
-@click.option("--raw", metavar="PATH", help="The folder of the raw data.")
+@click.argument("name", shell_complete=complete.datasets)
+@click.option(
+    "--source",
+    metavar="S",
+    shell_complete=complete.sources,
+    help="The source that reads the raw data.",
+)
+@click.option(
+    "--raw", metavar="PATH", shell_complete=complete.folders, help="The folder of the raw data."
+)
 @click.option(
     "--option", "options", metavar="K=V", multiple=True, help="An option of the source. Repeatable."
 )
@@ -41,12 +49,29 @@ _WITH_REPAIR = frozenset({"name", "raw", "repair", "engine", "as_json"})
 @click.option(
     "--base",
     metavar="REF|none",
+    shell_complete=complete.releases,
     help="Keep the unchanged shards of this release. Default: the latest one; none: a new shuffle.",
 )
+@click.option(
+    "--default-schema",
+    is_flag=True,
+    help="Where the dataset's schema is missing, take the source's own, even if it is another one.",
+)
 @click.option("--max-skipped", metavar="N|P%", help="How many items may be skipped. Default: 0.")
+@click.option(
+    "--save-options",
+    "save",
+    is_flag=True,
+    help="Write what is asked for into tfrecreg.toml, so that the next build does it again.",
+)
 @click.option("--dry-run", is_flag=True, help="Show the plan and write nothing.")
 @click.option("--release", "version", metavar="X.Y.Z|auto", help="Release it when it is built.")
-@click.option("--repair", metavar="REF", help="Make the lost files of REF again, to the byte.")
+@click.option(
+    "--repair",
+    metavar="REF",
+    shell_complete=complete.references,
+    help="Make the lost files of REF again, to the byte.",
+)
 @jobs_option
 @json_option
 @click.pass_obj
@@ -62,7 +87,9 @@ def command(
     hosts: int | None,
     compression: Literal["none", "gzip"] | None,
     base: str | None,
+    default_schema: bool,
     max_skipped: str | None,
+    save: bool,
     dry_run: bool,
     version: str | None,
     repair: str | None,
@@ -72,7 +99,8 @@ def command(
 
     The new data/NAME is made beside the old one, read back and checked, and only then takes its
     place. The first build of a dataset writes what was asked for into tfrecreg.toml, and
-    `tfrecreg build NAME` does it again.
+    `tfrecreg build NAME` does it again. What a later build asks for is for that build only, unless
+    `--save-options` writes it there.
 
     With `--repair REF` (NAME, or a release of it) only the missing and damaged files of REF are
     made again: its original bytes, or nothing is changed. Only `--raw` and `--jobs` go with it.
@@ -94,6 +122,8 @@ def command(
         compression=compression,
         max_skipped=_max_skipped(max_skipped),
         base=base,
+        default_schema=default_schema,
+        save=save,
     )
     progress = face.progress()
     if dry_run:
@@ -167,6 +197,8 @@ def _max_skipped(text: str | None) -> Any:
 
 
 def _print(face: Face, result: BuildResult, released: ReleaseResult | None) -> None:
+    from tfrecreg.cli.release import accepted, print_release
+
     manifest = result.manifest
     if face.as_json:
         document: dict[str, Any] = {
@@ -179,15 +211,21 @@ def _print(face: Face, result: BuildResult, released: ReleaseResult | None) -> N
             "bytes": sum(shard.bytes for shard in manifest.shards),
             "resumed_shards": result.resumed,
             "unchanged": result.unchanged,
+            "settings": result.settings.to_json(),
             "growth": _growth(result.growth),
+            **accepted(result.report),
             "release": None,
         }
         if released is not None:
-            document["release"] = {"version": str(released.version), "created": released.created}
+            document["release"] = {
+                "version": str(released.version),
+                "created": released.created,
+                **accepted(released.report),
+            }
         face.print_json(document)
         return
-    from tfrecreg.cli.release import print_release
     from tfrecreg.report.catalog import print_manifest
+    from tfrecreg.report.check import print_accepted
 
     again = " again, the same as before" if result.unchanged else ""
     if result.resumed:
@@ -196,6 +234,8 @@ def _print(face: Face, result: BuildResult, released: ReleaseResult | None) -> N
         from tfrecreg.report.preview import print_growth
 
         print_growth(face.err, result.growth)
+    if released is None or released.report is None:
+        print_accepted(face.err, result.report)  # else it is among what the gate found
     title = f"built {manifest.dataset}{again}, in {result.folder}"
     print_manifest(face.out, title, result.folder, manifest, brief=True)
     if released is not None:
@@ -227,6 +267,7 @@ def _print_preview(face: Face, found: Preview) -> None:
             "dataset": plan.dataset,
             "source": found.prepared.source_name,
             "options": found.prepared.options,
+            "settings": found.settings.to_json(),
             "found": dict(found.found),
             "raw": {"files": found.raw.files, "stored": found.raw.stored},
             "splits": {

@@ -6,23 +6,38 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
-from tfrecreg.cli.reports import choose_format, exit_code, format_options, show, write_text
+from tfrecreg.cli.output import write_text
+from tfrecreg.cli.report_command import ReportCommand
+from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
 
 if TYPE_CHECKING:
     from tfrecreg.engines import Engine
     from tfrecreg.operations.check import CheckOptions, Report
 
 
-@click.command(name="check")
-@click.argument("targets", nargs=-1, metavar="[TARGET..]")
-@click.option("--only", metavar="V,..", help="Run these validators only.")
-@click.option("--skip", metavar="V,..", help="Leave these validators out.")
-@click.option("--raw", metavar="PATH", help="Measure size against this folder of raw data.")
-@click.option("--schema", metavar="FILE", help="Check against this schema.")
+@click.command(name="check", cls=ReportCommand)
+@click.argument("targets", nargs=-1, metavar="[TARGET..]", shell_complete=complete.targets)
+@click.option(
+    "--only", metavar="V,..", shell_complete=complete.validators, help="Run these validators only."
+)
+@click.option(
+    "--skip", metavar="V,..", shell_complete=complete.validators, help="Leave these validators out."
+)
+@click.option(
+    "--raw",
+    metavar="PATH",
+    shell_complete=complete.folders,
+    help="Measure size against this folder of raw data.",
+)
+@click.option(
+    "--schema", metavar="FILE", shell_complete=complete.files, help="Check against this schema."
+)
 @click.option(
     "--against",
     metavar="REF",
+    shell_complete=complete.targets,
     help="Compare distributions with this version, or these files: drift. Needs TFDV.",
 )
 @click.option(
@@ -38,6 +53,11 @@ if TYPE_CHECKING:
     "size, time and inode. A disk that decays goes unnoticed.",
 )
 @click.option(
+    "--ignore-missing",
+    is_flag=True,
+    help="Without TARGET: pass over datasets whose bytes are not on this machine.",
+)
+@click.option(
     "--registry",
     "releases",
     is_flag=True,
@@ -50,8 +70,18 @@ if TYPE_CHECKING:
     help="With --registry: look at the releases of this git revision, too, for numbers that both "
     "have and for forks. In a pull request, the branch to merge into.",
 )
-@click.option("--metrics", metavar="FILE", help="Write numbers to FILE, for `dvc metrics`.")
-@click.option("--plots", metavar="DIR", help="Write tables as CSV into DIR, for `dvc plots`.")
+@click.option(
+    "--metrics",
+    metavar="FILE",
+    shell_complete=complete.files,
+    help="Write numbers to FILE, for `dvc metrics`.",
+)
+@click.option(
+    "--plots",
+    metavar="DIR",
+    shell_complete=complete.folders,
+    help="Write tables as CSV into DIR, for `dvc plots`.",
+)
 @format_options
 @jobs_option
 @json_option
@@ -66,6 +96,7 @@ def command(
     against: str | None,
     fail_on: str | None,
     cached: bool,
+    ignore_missing: bool,
     releases: bool,
     base: str | None,
     metrics: str | None,
@@ -77,7 +108,9 @@ def command(
     """Check builds, releases or any TFRecord files.
 
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, folder or glob of TFRecord
-    files, which need no registry. Without one, every build of the registry is checked.
+    files, which need no registry. Without one, every dataset of the registry is checked: its build,
+    or its newest release where only that is here. A dataset that is not here makes the check
+    incomplete, which is exit code 3.
     """
     from tfrecreg.errors import UsageError
     from tfrecreg.gate import FailOn
@@ -92,6 +125,7 @@ def command(
         against=against,
         fail_on=FailOn(fail_on) if fail_on is not None else None,
         cached=cached,
+        ignore_missing=ignore_missing,
     )
     if releases:
         reports = [_releases(face, targets, options, base)]
@@ -126,6 +160,7 @@ def _releases(
         "--raw": options.raw,
         "--schema": options.schema,
         "--cached": options.cached,
+        "--ignore-missing": options.ignore_missing,
     }
     for option, value in given.items():
         if value:

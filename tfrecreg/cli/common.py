@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tfrecreg._version import JSON_VERSION
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -15,12 +17,12 @@ if TYPE_CHECKING:
     from tfrecreg.registry import Registry
     from tfrecreg.report.console import ConsoleProgress
 
-__all__ = ["FORMAT_VERSION", "Face", "jobs_option", "json_option", "pairs"]
+__all__ = ["COMPLETE", "Face", "jobs_option", "json_option", "pairs"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FORMAT_VERSION = 1
-"""Of every JSON document on stdout."""
+COMPLETE = "_TFRECREG_COMPLETE"
+"""The variable of the environment by which the script of a shell asks for completions."""
 
 
 @dataclass
@@ -30,6 +32,8 @@ class Face:
     registry: str | None = None
     """What `-C` named."""
     as_json: bool = False
+    reported: bool = False
+    """Whether a report already says why the command failed, in the format that was asked for."""
 
     def open(self) -> Registry:
         """The registry of this call."""
@@ -61,7 +65,7 @@ class Face:
         """The one document on stdout."""
         from tfrecreg.report.console import print_json
 
-        print_json({"format_version": FORMAT_VERSION, **document})
+        print_json({"format_version": JSON_VERSION, **document})
 
     def warn_of_broken_plugins(self) -> None:
         """Name the plugins that announce nothing: what they would have done is not done."""
@@ -102,11 +106,15 @@ def json_option(function: F) -> F:
     return decorate(function)
 
 
-def _engine(ctx: click.Context, param: click.Parameter, value: int | None) -> LocalEngine:
-    del ctx, param
+def _engine(ctx: click.Context, param: click.Parameter, value: int | None) -> LocalEngine | None:
+    del param
+    if ctx.resilient_parsing:
+        return None  # a shell completes: nothing will run
     from tfrecreg.engines import LocalEngine, usable_cores
 
-    return LocalEngine(usable_cores() if value is None else value)
+    engine = LocalEngine(usable_cores() if value is None else value)
+    ctx.call_on_close(engine.close)
+    return engine
 
 
 def jobs_option(function: F) -> F:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import click
-from click.shell_completion import get_completion_class
 
-from tfrecreg.cli.common import Face, json_option
+from tfrecreg.cli.common import COMPLETE, Face, json_option
 
 
 @click.command(name="completion")
@@ -15,12 +14,14 @@ from tfrecreg.cli.common import Face, json_option
 def command(ctx: click.Context, shell: str) -> None:
     """Print the completion script for a shell.
 
-    For bash: tfrecreg completion bash >> ~/.bashrc
+    For bash: tfrecreg completion bash >> ~/.bashrc. For zsh: the same into ~/.zshrc, after
+    compinit. For fish: into ~/.config/fish/completions/tfrecreg.fish. Commands, options, paths,
+    datasets, releases, sources, validators, codes and formats are completed.
     """
-    found = get_completion_class(shell)
-    assert found is not None
+    from tfrecreg.cli.shells import SHELLS
+
     root = ctx.find_root()
-    script = found(root.command, {}, "tfrecreg", "_TFRECREG_COMPLETE").source()
+    script = SHELLS[shell](root.command, {}, "tfrecreg", COMPLETE).source()
     face: Face = ctx.obj
     if face.as_json:
         face.print_json({"shell": shell, "script": script})

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 
 @click.command(name="diff")
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="B")
+@click.argument("before", metavar="A", shell_complete=complete.references)
+@click.argument("after", metavar="B", shell_complete=complete.references)
 @click.option("--records", is_flag=True, help="List every example that differs, not only some.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 where they differ, as git diff does.")
 @json_option

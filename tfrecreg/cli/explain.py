@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="explain")
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=complete.codes)
 @json_option
 @click.pass_obj
 def command(face: Face, code: str | None) -> None:
@@ -21,7 +22,7 @@ def command(face: Face, code: str | None) -> None:
 
     Why it matters, how it is found, what to do. Without a CODE, all codes are listed.
     """
-    known = _codes()
+    known = known_codes()
     if code is None:
         _print_all(face, known)
         return
@@ -45,7 +46,8 @@ def command(face: Face, code: str | None) -> None:
     print_code(face.out, found)
 
 
-def _codes() -> dict[str, Code]:
+def known_codes() -> dict[str, Code]:
+    """All codes of findings, those of plugins among them, by their names."""
     from tfrecreg.codes import CORE_CODES
     from tfrecreg.plugins import plugins
 

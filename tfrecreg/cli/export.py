@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
 
 if TYPE_CHECKING:
@@ -14,11 +15,12 @@ if TYPE_CHECKING:
 
 
 @click.command(name="export")
-@click.argument("reference", metavar="REF")
+@click.argument("reference", metavar="REF", shell_complete=complete.references)
 @click.option(
     "--to",
     required=True,
     metavar="FORMAT",
+    shell_complete=complete.export_formats,
     help="tfds: for TensorFlow Datasets. index: for readers that jump to records, as DALI's.",
 )
 @click.option(
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     metavar="SUFFIX",
     help="Of the indexes of `--to index`: .idx, .tfindex or .index. Default: .idx.",
 )
-@click.argument("folder", metavar="DIR")
+@click.argument("folder", metavar="DIR", shell_complete=complete.folders)
 @jobs_option
 @json_option
 @click.pass_obj

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
+from tfrecreg.cli.report_command import ReportCommand
 from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
 
 __all__ = ["command"]
 
 
-@click.command(name="gate")
-@click.argument("target")
+@click.command(name="gate", cls=ReportCommand)
+@click.argument("target", shell_complete=complete.references)
 @click.option(
     "--report",
+    shell_complete=complete.files,
     metavar="FILE",
     required=True,
     help="The JSON that `check TARGET --fail-on never --format json` wrote.",

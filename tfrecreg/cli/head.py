@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 if TYPE_CHECKING:
     from tfrecreg.operations.head import ShownRecord
+    from tfrecreg.operations.reading import PassedOver
 
 
 @click.command(name="head")
-@click.argument("target")
+@click.argument("target", shell_complete=complete.targets)
 @click.option(
     "-n",
     "--records",
@@ -32,7 +34,12 @@ if TYPE_CHECKING:
     help="Begin with record N of its shard, numbered from 0 as findings do; -1 is the last.",
 )
 @click.option("--shard", metavar="NAME", help="Look at this shard only.")
-@click.option("--save", metavar="DIR", help="Write the pictures of these records as files to DIR.")
+@click.option(
+    "--save",
+    metavar="DIR",
+    shell_complete=complete.folders,
+    help="Write the pictures of these records as files to DIR.",
+)
 @click.option(
     "--pictures",
     type=click.Choice(["auto", "always", "never"]),
@@ -49,38 +56,51 @@ def command(
     shard: str | None,
     save: str | None,
     pictures: str,
-) -> None:
+) -> int:
     """Show the first records.
 
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, folder or glob of TFRecord
-    files, which need no registry. Damaged records are passed over.
+    files, which need no registry. Damaged records are passed over, and the exit code is then 1.
     """
+    from dataclasses import asdict
+
     from tfrecreg.operations.check import find_target
     from tfrecreg.operations.head import head
+    from tfrecreg.operations.reading import passed_over
 
     if count is None:
         count = 5 if at is None else 1
-    records = head(find_target(target, registry=face.registry), count, at=at, shard=shard)
+    damage: list[PassedOver] = []
+    found = find_target(target, registry=face.registry)
+    records = head(found, count, at=at, shard=shard, damage=damage)
     if save is not None:
         from tfrecreg.operations.head_save import save_pictures
 
         records = save_pictures(records, save)
     if face.as_json:
-        face.print_json({"target": target, "records": [each.to_json() for each in records]})
-        return
+        shown = [each.to_json() for each in records]
+        places = [asdict(each) for each in damage]
+        face.print_json({"target": target, "records": shown, "damage": places})
+        return 1 if damage else 0
     from tfrecreg.report.inline import find_way
     from tfrecreg.report.records import print_records
 
     out = face.out
     way = find_way(os.environ, terminal=sys.stdout.isatty(), always=pictures == "always")
-    saved = 0
+    seen = saved = 0
 
     def counted() -> Iterator[ShownRecord]:
-        nonlocal saved
+        nonlocal seen, saved
         for each in records:
+            seen += 1
             saved += len(each.saved)
             yield each
 
     print_records(out, counted(), way=way if pictures != "never" else None)
     if save is not None and not saved:
         face.err.print("these records have no pictures: nothing was saved")
+    if damage:
+        raise passed_over(found.name, damage)
+    if not seen and count:
+        face.err.print(f"{found.name} has no records")
+    return 0

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 
 @click.command(name="init")
-@click.argument("folder", metavar="[DIR]", default=None, required=False)
-@click.option("--no-dvc", is_flag=True, help="Do not make it a DVC repository.")
+@click.argument(
+    "folder", metavar="[DIR]", default=None, required=False, shell_complete=complete.folders
+)
+@click.option(
+    "--dvc/--no-dvc",
+    "with_dvc",
+    default=None,
+    help="Make it a DVC repository, or do not. Default: if it becomes a registry now, and DVC is "
+    "installed.",
+)
 @json_option
 @click.pass_obj
-def command(face: Face, folder: str | None, no_dvc: bool) -> None:
+def command(face: Face, folder: str | None, with_dvc: bool | None) -> None:
     """Make a folder a registry.
 
     DIR is made if it is missing; without it, this folder becomes one. What is there is not
-    touched. Where DVC is installed the folder becomes a DVC repository as well. Nothing is
-    committed to git.
+    touched. Where DVC is installed a new registry becomes a DVC repository as well; a registry
+    without DVC stays one until `--dvc` is given. Nothing is committed to git.
     """
     from tfrecreg.operations.init import init
 
-    result = init(folder or face.registry or ".", with_dvc=not no_dvc)
+    result = init(folder or face.registry or ".", with_dvc=with_dvc)
     if face.as_json:
         face.print_json({"root": result.root, "made": list(result.made), "dvc": result.dvc})
         return
@@ -33,4 +42,6 @@ def command(face: Face, folder: str | None, no_dvc: bool) -> None:
         face.out.print("DVC repository made: it will keep the bytes of releases")
     elif result.dvc == "absent":
         face.err.print("DVC is not set up: releases will keep their bytes in versions/")
+        if with_dvc is None:
+            face.err.print("`tfrecreg init --dvc` sets it up")
     face.commands(result.commands)

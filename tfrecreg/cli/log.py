@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 
 @click.command(name="log")
-@click.argument("name")
+@click.argument("name", shell_complete=complete.datasets)
 @json_option
 @click.pass_obj
 def command(face: Face, name: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import click
 
 from tfrecreg.cli.app import app
-from tfrecreg.cli.common import FORMAT_VERSION, Face
+from tfrecreg.cli.common import COMPLETE, Face
 from tfrecreg.errors import RefusedError, TfrecregError
 from tfrecreg.text import safe
 
@@ -29,16 +29,26 @@ def run() -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     face = Face()
+    if COMPLETE in os.environ:
+        from tfrecreg.cli.shells import register
+
+        register()
     try:
-        code = app.main(list(arguments), prog_name="tfrecreg", standalone_mode=False, obj=face)
+        code = app.main(
+            list(arguments),
+            prog_name="tfrecreg",
+            standalone_mode=False,
+            obj=face,
+            complete_var=COMPLETE,
+        )
         sys.stdout.flush()
     except TfrecregError as error:
-        return _refuse(arguments, error)
+        return _refuse(face, arguments, error)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return 2
     except click.ClickException as error:
-        return _misused(arguments, error)
+        return _misused(face, arguments, error)
     except (KeyboardInterrupt, click.exceptions.Abort):
         _say("error: interrupted", "")
         return _INTERRUPTED
@@ -49,25 +59,26 @@ def main(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _refuse(arguments: Sequence[str], error: TfrecregError) -> int:
-    if isinstance(error, RefusedError) and error.findings:
+def _refuse(face: Face, arguments: Sequence[str], error: TfrecregError) -> int:
+    findings = error.findings if isinstance(error, RefusedError) else ()
+    if findings:
         from tfrecreg.report.check import print_findings
         from tfrecreg.report.console import stderr
 
-        print_findings(stderr(), error.findings)
-    _say(f"error: {error.message}", error.hint)
-    findings = error.findings if isinstance(error, RefusedError) else ()
+        print_findings(stderr(), findings)
+    if not any(finding.message == error.message for finding in findings):
+        _say(f"error: {error.message}", error.hint)
     document = [finding.to_json() for finding in findings]
-    _document(arguments, error.message, error.hint, error.exit_code, document)
+    _document(face, arguments, error.message, error.hint, error.exit_code, document)
     return error.exit_code
 
 
-def _misused(arguments: Sequence[str], error: click.ClickException) -> int:
+def _misused(face: Face, arguments: Sequence[str], error: click.ClickException) -> int:
     message = " ".join(error.format_message().split()).rstrip(".")
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"{ctx.command_path} --help" if ctx is not None else ""
     _say(f"error: {safe(message, limit=400)}", hint)
-    _document(arguments, message, hint, 2, [])
+    _document(face, arguments, message, hint, 2, [])
     return 2
 
 
@@ -86,20 +97,18 @@ def _say(message: str, hint: str) -> None:
 
 
 def _document(
-    arguments: Sequence[str], message: str, hint: str, code: int, findings: Sequence[object]
+    face: Face,
+    arguments: Sequence[str],
+    message: str,
+    hint: str,
+    code: int,
+    findings: Sequence[object],
 ) -> None:
     """Whoever asked for JSON gets one document, whatever happens."""
-    if "--json" not in arguments:
+    # Of arguments that do not parse, nobody may have taken `--json` yet.
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    if face.reported or not (face.as_json or "--json" in options):
         return
-    from tfrecreg.report.console import print_json
-
     status = "fail" if code == 1 else "error"
     error = {"message": message, "hint": hint, "exit_code": code}
-    print_json(
-        {
-            "format_version": FORMAT_VERSION,
-            "status": status,
-            "error": error,
-            "findings": list(findings),
-        }
-    )
+    face.print_json({"status": status, "error": error, "findings": list(findings)})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ __all__ = ["command"]
 
 
 @click.command(name="pipeline")
-@click.argument("names", nargs=-1, metavar="[NAME..]")
+@click.argument("names", nargs=-1, metavar="[NAME..]", shell_complete=complete.datasets)
 @click.option("--check", "look", is_flag=True, help="Write nothing; exit 1 if it is out of date.")
 @click.option(
     "--artifacts",
@@ -26,6 +27,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--policy",
+    shell_complete=complete.files,
     metavar="FILE",
     help="Write what the stages of NAME depend on in tfrecreg.toml to FILE: a stage runs this.",
 )

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 
 @click.command(name="pull")
-@click.argument("references", nargs=-1, required=True, metavar="REF..")
+@click.argument(
+    "references", nargs=-1, required=True, metavar="REF..", shell_complete=complete.references
+)
 @click.option("-r", "--remote", metavar="NAME", help="The DVC remote. Default: DVC's default one.")
 @json_option
 @click.pass_obj
 def command(face: Face, references: tuple[str, ...], remote: str | None) -> None:
     """Bring the bytes of releases to this machine.
 
-    They come to versions/NAME/VERSION, unless they are here already. Each file is hashed and
+    REF is a release (mnist@1.0.0), or a dataset, which stands for its latest release. The bytes
+    come to versions/NAME/VERSION, unless they are here already. Each file is hashed and
     compared with what was released, whether it comes from DVC's cache or from the remote.
     """
     from dataclasses import asdict

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 
 @click.command(name="push")
-@click.argument("references", nargs=-1, metavar="[REF..]")
+@click.argument("references", nargs=-1, metavar="[REF..]", shell_complete=complete.references)
 @click.option("-r", "--remote", metavar="NAME", help="The DVC remote. Default: DVC's default one.")
 @json_option
 @click.pass_obj

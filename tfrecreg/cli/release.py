@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
 
 if TYPE_CHECKING:
     from tfrecreg.engines import Engine
+    from tfrecreg.operations.check import Report
     from tfrecreg.operations.release import ReleaseResult
 
 
 @click.command(name="release")
-@click.argument("name")
+@click.argument("name", shell_complete=complete.datasets)
 @click.option("--version", metavar="X.Y.Z", help="The number.")
 @click.option(
     "--bump",
     type=click.Choice(["auto", "patch", "minor", "major"]),
     help="Count up from the newest release. auto takes the smallest legal number.",
 )
+@click.option("--raw", metavar="PATH", help="The folder of the raw data, to judge the size by.")
 @click.option("--note", default="", metavar="TEXT", help="What people should know of it.")
 @jobs_option
 @json_option
@@ -30,6 +33,7 @@ def command(
     name: str,
     version: str | None,
     bump: Literal["auto", "patch", "minor", "major"] | None,
+    raw: str | None,
     note: str,
     engine: Engine,
 ) -> None:
@@ -47,7 +51,7 @@ def command(
             "`--version` and `--bump` exclude each other",
             hint="give one of them; without both it is `--bump auto`",
         )
-    request = ReleaseRequest(name=name, version=version, bump=bump or "auto", note=note)
+    request = ReleaseRequest(name=name, version=version, bump=bump or "auto", note=note, raw=raw)
     result = release(face.open(), request, engine=engine, progress=face.progress())
     if face.as_json:
         face.print_json(
@@ -58,10 +62,17 @@ def command(
                 "reasons": list(result.change.reasons),
                 "content": result.manifest.content,
                 "digest": result.manifest.digest,
+                **accepted(result.report),
             }
         )
         return
     print_release(face, result)
+
+
+def accepted(report: Report | None) -> dict[str, Any]:
+    """What was found and did not fail, for a JSON document."""
+    document = report.to_json() if report is not None else {}
+    return {key: document.get(key, []) for key in ("findings", "waived")}
 
 
 def print_release(face: Face, result: ReleaseResult) -> None:
@@ -70,9 +81,12 @@ def print_release(face: Face, result: ReleaseResult) -> None:
     if not result.created:
         face.out.print(f"{name} exists with this very content: nothing to do")
         return
+    from tfrecreg.report.check import print_accepted
     from tfrecreg.report.layout import line
     from tfrecreg.text import safe
 
+    if result.report is not None:
+        print_accepted(face.err, result.report)
     face.out.print(line((f"released {name}", "bold"), f" ({result.change.level})"))
     for reason in result.change.reasons:
         face.out.print(line(f"  {safe(reason)}"))

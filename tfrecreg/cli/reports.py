@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tfrecreg.cli.common import FORMAT_VERSION, Face
+from tfrecreg._version import JSON_VERSION
+from tfrecreg.cli import complete
+from tfrecreg.cli.common import Face
+from tfrecreg.cli.output import write_text
 
 if TYPE_CHECKING:
     from tfrecreg.operations.check import Report
 
-__all__ = ["choose_format", "exit_code", "format_options", "show", "write_text"]
+__all__ = ["FORMATS", "choose_format", "exit_code", "format_options", "show"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FORMATS = ("text", "json", "junit", "sarif", "github", "markdown")
+FORMATS = ("text", "json", "junit", "sarif", "github", "markdown")
+"""What `--format` takes."""
 _PRECEDENCE = (3, 1, 0)
 """The worst of several reports decides, and an incomplete one is worse than a failed one."""
 
@@ -28,12 +31,15 @@ def format_options(function: F) -> F:
     decorate: Callable[[F], F] = click.option(
         "--format",
         "form",
-        type=click.Choice(_FORMATS),
+        type=click.Choice(FORMATS),
         help="json is as --json has it; junit and sarif are for CI and code scanning; github "
         "prints annotations and adds to the summary of the job; markdown is for a pull request.",
     )
     to: Callable[[F], F] = click.option(
-        "--output", metavar="FILE", help="Write the report to FILE instead of stdout."
+        "--output",
+        metavar="FILE",
+        shell_complete=complete.files,
+        help="Write the report to FILE instead of stdout.",
     )
     return decorate(to(function))
 
@@ -59,53 +65,45 @@ def choose_format(face: Face, form: str | None) -> str:
     return form or ("json" if face.as_json else "text")
 
 
-def show(face: Face, reports: Sequence[Report], form: str, output: str | None) -> None:
+def show(
+    face: Face,
+    reports: Sequence[Report],
+    form: str,
+    output: str | None,
+    *,
+    more: Mapping[str, object] | None = None,
+    summary: bool = True,
+) -> None:
     """Print the reports, or write them to a file.
+
+    Args:
+        face: of this call.
+        reports: what to show.
+        form: one of the formats.
+        output: the file; None for stdout.
+        more: fields of the JSON document beside those of the reports.
+        summary: whether `github` adds to the summary of the job.
 
     Raises:
         UsageError: a file that cannot be written.
     """
     if form == "json":
-        _show_json(face, reports, output)
+        _show_json(reports, output, more or {})
     elif form == "text":
         _show_text(face, reports, output)
     else:
-        _show_document(face, reports, form, output)
+        _show_document(face, reports, form, output, summary=summary)
 
 
-def write_text(path: str, text: str, *, in_new_folder: bool = False) -> None:
-    """Write a file that a person or another program asked for.
-
-    Args:
-        path: of the file.
-        text: its content.
-        in_new_folder: whether the folders above it are made where they are missing.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
-    from tfrecreg.errors import UsageError
-    from tfrecreg.text import safe
-
-    try:
-        if in_new_folder:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"`{safe(path)}` cannot be written: {error.strerror}",
-            hint="name a file in a folder that is there and that you may write to",
-        ) from None
-
-
-def _show_json(face: Face, reports: Sequence[Report], output: str | None) -> None:
-    document = _document(reports)
+def _show_json(reports: Sequence[Report], output: str | None, more: Mapping[str, object]) -> None:
+    document = {**_document(reports), **more}
     if output is None:
-        face.print_json(document)
+        from tfrecreg.report.console import print_json
+
+        print_json(document)
         return
     import json
 
-    document = {"format_version": FORMAT_VERSION, **document}
     write_text(output, json.dumps(document, indent=2, ensure_ascii=True) + "\n")
 
 
@@ -123,7 +121,9 @@ def _show_text(face: Face, reports: Sequence[Report], output: str | None) -> Non
     write_text(output, capture.get())
 
 
-def _show_document(face: Face, reports: Sequence[Report], form: str, output: str | None) -> None:
+def _show_document(
+    face: Face, reports: Sequence[Report], form: str, output: str | None, *, summary: bool
+) -> None:
     from tfrecreg.report.formats import FORMATS, write_summary
 
     prefix = _prefix(face, reports)
@@ -135,7 +135,7 @@ def _show_document(face: Face, reports: Sequence[Report], form: str, output: str
 
         # Each format escapes for itself: a console would wrap and colour.
         sys.stdout.write(text)
-    if form == "github":
+    if form == "github" and summary:
         write_summary(reports, prefix, os.environ)
 
 
@@ -150,4 +150,8 @@ def _document(reports: Sequence[Report]) -> dict[str, Any]:
     if len(reports) == 1:
         return reports[0].to_json()
     status = max((report.status for report in reports), key=["pass", "fail", "error"].index)
-    return {"status": status, "reports": [report.to_json() for report in reports]}
+    return {
+        "format_version": JSON_VERSION,
+        "status": status,
+        "reports": [report.to_json() for report in reports],
+    }

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 
 @click.command(name="salvage")
-@click.argument("targets", nargs=-1, required=True, metavar="SHARD..")
-@click.option("--output", required=True, metavar="DIR", help="The new folder for what is left.")
+@click.argument(
+    "targets", nargs=-1, required=True, metavar="SHARD..", shell_complete=complete.targets
+)
+@click.option(
+    "--output",
+    required=True,
+    metavar="DIR",
+    shell_complete=complete.folders,
+    help="The new folder for what is left.",
+)
 @json_option
 @click.pass_obj
 def command(face: Face, targets: tuple[str, ...], output: str) -> int:

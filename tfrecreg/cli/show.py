@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 
 @click.command(name="show")
-@click.argument("reference", metavar="REF")
+@click.argument("reference", metavar="REF", shell_complete=complete.references)
 @json_option
 @click.pass_obj
 def command(face: Face, reference: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
+from tfrecreg.cli.output import write_text
 
 if TYPE_CHECKING:
     from tfrecreg.engines import Engine
@@ -15,16 +16,26 @@ if TYPE_CHECKING:
 
 
 @click.command(name="stats")
-@click.argument("target")
+@click.argument("target", shell_complete=complete.targets)
 @click.option("--split", metavar="S", help="This split only.")
 @click.option(
     "--feature", "features", metavar="GLOB", multiple=True, help="Show these features only."
 )
-@click.option("--schema", metavar="FILE", help="Take this schema instead of the target's own.")
+@click.option(
+    "--schema",
+    metavar="FILE",
+    shell_complete=complete.files,
+    help="Take this schema instead of the target's own.",
+)
 @click.option(
     "--pbtxt", is_flag=True, help="Print the text form, which tfdv.load_stats_text reads."
 )
-@click.option("--output", metavar="FILE", help="Write to FILE instead of stdout.")
+@click.option(
+    "--output",
+    metavar="FILE",
+    shell_complete=complete.files,
+    help="Write to FILE instead of stdout.",
+)
 @jobs_option
 @json_option
 @click.pass_obj
@@ -61,7 +72,7 @@ def command(
         progress=face.progress(),
     )
     if output is not None:
-        _write(output, _text(face, found, pbtxt))
+        write_text(output, _text(face, found, pbtxt))
     elif face.as_json:
         face.print_json(found.to_json())
     elif pbtxt:
@@ -78,9 +89,9 @@ def _text(face: Face, found: Stats, pbtxt: bool) -> str:
     if face.as_json:
         import json
 
-        from tfrecreg.cli.common import FORMAT_VERSION
+        from tfrecreg._version import JSON_VERSION
 
-        document = {"format_version": FORMAT_VERSION, **found.to_json()}
+        document = {"format_version": JSON_VERSION, **found.to_json()}
         return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
     from tfrecreg.report.stats import print_stats
 
@@ -88,15 +99,3 @@ def _text(face: Face, found: Stats, pbtxt: bool) -> str:
     with console.capture() as capture:
         print_stats(console, found)
     return capture.get()
-
-
-def _write(output: str, text: str) -> None:
-    from tfrecreg.errors import UsageError
-    from tfrecreg.text import safe
-
-    try:
-        Path(output).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"`{safe(output)}` cannot be written: {error.strerror}", hint="name another file"
-        ) from None

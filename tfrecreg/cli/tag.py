@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="tag")
-@click.argument("reference", metavar="REF")
+@click.argument("reference", metavar="REF", shell_complete=complete.releases)
 @click.option("--stage", metavar="S", help="Assign it to this stage, such as prod.")
 @click.option("--yank", metavar="REASON", help="Withdraw it: latest passes it over from then on.")
 @click.option(

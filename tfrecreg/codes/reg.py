@@ -14,6 +14,7 @@ __all__ = [
     "REG007",
     "REG008",
     "REG009",
+    "REG010",
 ]
 
 _NEXT = "release it under a number that no branch has: `tfrecreg release NAME --bump auto`"
@@ -163,5 +164,22 @@ expired waiver that covers nothing any more fails nothing.
 
 A verdict that depends on the day is nothing for a cache. A pipeline that ran yesterday has nothing
 to do today, so CI runs `tfrecreg pipeline --check` or plainly `tfrecreg check`: see docs/ci.md.
+""",
+)
+
+REG010 = Code(
+    "REG010",
+    "unusable-schema",
+    Severity.ERROR,
+    "The schema that a dataset is held against is missing or does not parse",
+    "restore it: `git checkout -- schemas/NAME.pbtxt`; or correct it and commit",
+    """\
+The schema of a dataset is a file in git: `schemas/NAME.pbtxt`, or the one that `tfrecreg.toml`
+names. Without it a check cannot judge the records, and the next build would take the source's own
+schema, which may allow more.
+
+`check --registry` finds it for every dataset of `tfrecreg.toml` that was built or released, or
+whose table names a schema. `check` of a build says that the check is incomplete. `gate` and
+`release` refuse the build. `build` refuses to put another schema there without `--default-schema`.
 """,
 )

@@ -12,7 +12,11 @@ R = TypeVar("R")
 
 
 class Engine(Protocol):
-    """Runs one function over many tasks, somewhere."""
+    """Runs one function over many tasks, somewhere.
+
+    Whoever makes an engine closes it. Operations run an engine that they are given, and leave it
+    open for the next one.
+    """
 
     @property
     def jobs(self) -> int:
@@ -28,7 +32,7 @@ class Engine(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of what :meth:`warm` made ready and nothing ran. The engine works on as before."""
+        """End the workers that :meth:`warm` started and nothing ran on. The engine stays usable."""
 
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
         """`function` of every task, in the order of the tasks.

@@ -55,7 +55,7 @@ class LocalEngine:
     def close(self) -> None:
         pool, self._warm = self._warm, None
         if pool is not None:
-            pool.__exit__(None, None, None)
+            pool.close()
 
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
         iterator = iter(tasks)

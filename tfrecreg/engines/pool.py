@@ -187,8 +187,16 @@ class Pool:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close(kill=kind is not None)
+
+    def close(self, *, kill: bool = False) -> None:
+        """End the workers and wait until they are gone.
+
+        Args:
+            kill: whatever they are doing; otherwise they end by themselves when they are idle.
+        """
         for worker in self._workers:
-            if kind is not None:
+            if kill:
                 worker.process.kill()  # first, or it would complain of the pipe
             worker.connection.close()  # an idle worker ends by that
         for worker in self._workers:

@@ -16,6 +16,7 @@
 - `reading`: every record of a target, or none
 - `precious`: what a new build may not replace
 - `place`: a new folder of the user's, which appears whole or not at all
+- `policy`: gates and waivers that could never apply
 - `progress`: how long work tells somebody how far it is
 """
 

@@ -19,9 +19,11 @@ from tfrecreg.operations.check import Report
 from tfrecreg.operations.check.basis import Basis, limits_of, schema_digest
 from tfrecreg.operations.check.saved import read_report
 from tfrecreg.operations.check.verdict import verdict_of
-from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.operations.policy import expect_policy
 from tfrecreg.plugins import plugins
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Registry, Resolved, resolve
+from tfrecreg.registry.absence import absent_schema
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
@@ -56,6 +58,7 @@ def gate(
     resolved = resolve(registry, reference)
     path = os.fspath(report)
     found = read_report(path, resolved.name)
+    expect_policy(registry, resolved.dataset)
     policy = registry.config.gate(resolved.dataset)
     _is_of_today(found, resolved, path)
     _looked_at_all(found, registry.config, policy, resolved, path)
@@ -90,6 +93,8 @@ def _is_of_today(found: Report, resolved: Resolved, path: str) -> None:
             "among its findings now",
             hint=_again(resolved, path),
         )
+    if resolved.schema is None:
+        raise absent_schema(resolved.registry, resolved.dataset)
     basis = found.basis or Basis()
     for what, then, now in (
         (f"`{resolved.name}`", basis.manifest, resolved.manifest.digest),

@@ -12,6 +12,7 @@ from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.index import Index
 from tfrecreg.operations.describe_payload import ShownPart, describe_payload
 from tfrecreg.operations.head_values import ShownPicture, hex_start, pictures_in, words
+from tfrecreg.operations.reading import PassedOver
 from tfrecreg.records import HOLD_LIMIT, Fault, RecordBatch, Records, scan
 from tfrecreg.scan import Shard, Target
 from tfrecreg.scan.keys import index_of
@@ -74,12 +75,17 @@ class ShownRecord:
 
 
 def head(
-    target: Target, count: int = 5, *, at: int | None = None, shard: str | None = None
+    target: Target,
+    count: int = 5,
+    *,
+    at: int | None = None,
+    shard: str | None = None,
+    damage: list[PassedOver] | None = None,
 ) -> Iterator[ShownRecord]:
     """The first `count` records of a target, over its shards in order; or from any record on.
 
-    Damaged records are passed over: `check` names them. But the one that `at` asks for has to be
-    sound.
+    Damaged records are passed over, and `damage` tells which. But the one that `at` asks for has
+    to be sound.
 
     Args:
         target: what to look at.
@@ -87,6 +93,7 @@ def head(
         at: number of the record to begin with, in its shard, from 0 as findings have it; negative
             ones count from the end. Only that shard is looked at.
         shard: only this shard: its name as findings have it, or its file name.
+        damage: is given what was passed over before the last of the records.
 
     Raises:
         UsageError: `count` is negative, the target has no shards or none of that name, or `at`
@@ -103,6 +110,7 @@ def head(
         raise UsageError(
             f"`{target.name}` has no shards to show", hint=f"tfrecreg check {target.name}"
         )
+    passed = damage if damage is not None else []
     shards = target.shards if shard is None else [_named(target, shard)]
     if at is not None:
         if len(shards) > 1:
@@ -110,13 +118,13 @@ def head(
                 f"`{target.name}` has {len(shards)} shards, and records are numbered in each",
                 hint=f"name one of them: --shard {safe(shards[0].name, limit=1000)}",
             )
-        yield from _from(shards[0], at, count)
+        yield from _from(shards[0], at, count, passed)
         return
     left = count
     for each in shards:
         if left <= 0:
             return
-        for record in _records(each, left):
+        for record in _records(each, left, passed):
             yield record
             left -= 1
 
@@ -138,7 +146,7 @@ def _named(target: Target, name: str) -> Shard:
     )
 
 
-def _records(shard: Shard, most: int) -> Iterator[ShownRecord]:
+def _records(shard: Shard, most: int, passed: list[PassedOver]) -> Iterator[ShownRecord]:
     """The first ones, as the scanner delivers them."""
     index = index_of(shard)
     seen = 0
@@ -148,6 +156,9 @@ def _records(shard: Shard, most: int) -> Iterator[ShownRecord]:
                 f"`{safe(shard.name)}` is not a TFRecord: {event.detail}",
                 hint=f"tfrecreg check {safe(shard.name)}",
             )
+        if isinstance(event, Fault):
+            reason = f"{event.code}: {event.detail}"
+            passed.append(_passed(shard, event.record, event.offset, reason))
         if not isinstance(event, RecordBatch):
             continue
         for position in range(len(event)):
@@ -159,7 +170,11 @@ def _records(shard: Shard, most: int) -> Iterator[ShownRecord]:
             yield _shown(shard, index, place, payload)
 
 
-def _from(shard: Shard, at: int, count: int) -> Iterator[ShownRecord]:
+def _passed(shard: Shard, record: int | None, offset: int, reason: str) -> PassedOver:
+    return PassedOver(shard=safe(shard.name), record=record, offset=offset, reason=reason)
+
+
+def _from(shard: Shard, at: int, count: int, passed: list[PassedOver]) -> Iterator[ShownRecord]:
     """Those from number `at` on, found without reading what lies before them."""
     index = index_of(shard)
     with Records(shard.path, storage=shard.storage, name=shard.name) as records:
@@ -171,9 +186,11 @@ def _from(shard: Shard, at: int, count: int) -> Iterator[ShownRecord]:
             length = int(records.lengths[number])
             try:
                 payload = records[number] if length <= HOLD_LIMIT else None
-            except DamagedRecordError:
+            except DamagedRecordError as error:
                 if number == first:
                     raise
+                reason = error.message.rpartition("is damaged: ")[2]
+                passed.append(_passed(shard, number, int(records.offsets[number]), reason))
                 continue
             shown += 1
             yield _shown(shard, index, (number, int(records.offsets[number]), length), payload)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Literal
 
 from tfrecreg.config import CONFIG_NAME
-from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.registry import layout
+from tfrecreg.errors import MissingExtraError, StorageError, UsageError
+from tfrecreg.registry import find_registry, layout
 from tfrecreg.storage import LocalStorage
 from tfrecreg.storage.paths import path_text
 from tfrecreg.tracking import dvc, git
@@ -36,8 +36,7 @@ _CONFIG = """\
 # limits.inflation = { ratio = 1.10, allowance = 512, base = "decoded" }
 """
 
-_FILES = {
-    CONFIG_NAME: _CONFIG.encode("utf-8"),
+_REST = {
     # The bytes of builds are DVC's, their pointers are git's.
     f"{layout.BUILDS}/.gitignore": b"/*/\n",
     **dict.fromkeys(layout.IGNORES, layout.IGNORE_ALL),
@@ -64,20 +63,27 @@ class InitResult:
     """What to run next so that git has it; empty outside git, and where nothing was made."""
 
 
-def init(folder: str | os.PathLike[str] = ".", *, with_dvc: bool = True) -> InitResult:
+def init(
+    folder: str | os.PathLike[str] = ".", *, with_dvc: bool | None = None, nested: bool = False
+) -> InitResult:
     """Make `folder` (and itself, if it is missing) a registry.
 
     Args:
         folder: the registry's root.
-        with_dvc: whether to make it a DVC repository where DVC is installed and it is none.
+        with_dvc: whether to make it a DVC repository where DVC is installed and it is none. None
+            for a folder that becomes a registry now: one that is a registry without DVC stays so.
+        nested: whether it may lie in another registry.
 
     Raises:
-        UsageError: it is no folder.
+        UsageError: it is no folder, or lies in another registry.
         StorageError: it cannot be written.
-        FailureError: DVC refused. What was made stays, and the next `init` goes on from there.
+        MissingExtraError: DVC was asked for, and is not installed.
+        FailureError: DVC refused. The folder is no registry yet, and the next `init` goes on.
     """
     storage = LocalStorage(folder)
     root = Path(storage.root)
+    if not nested:
+        _expect_no_registry_around(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -90,13 +96,20 @@ def init(folder: str | os.PathLike[str] = ".", *, with_dvc: bool = True) -> Init
             f"`{path_text(str(root))}` cannot be made: {error.strerror}",
             hint="check the permissions of the folder above it",
         ) from error
-    made = [path for path, data in _FILES.items() if storage.put_if_absent(path, data)]
+    is_new = storage.stat(CONFIG_NAME) is None
     state: Literal["made", "there", "absent"] = "absent"
+    wanted = is_new if with_dvc is None else with_dvc
+    made = [path for path, data in _REST.items() if storage.put_if_absent(path, data)]
     if dvc.initialised(storage.root):
         state = "there"
-    elif with_dvc and dvc.available():
+    elif with_dvc and not dvc.available():
+        raise MissingExtraError("keeping the bytes of releases with DVC", "dvc")
+    elif wanted and dvc.available():
         dvc.initialise(storage.root)
         state = "made"
+    # Last, for it is what makes the folder a registry: before, all of this is done again.
+    if storage.put_if_absent(CONFIG_NAME, _CONFIG.encode("utf-8")):
+        made.insert(0, CONFIG_NAME)
     if git.work_tree(storage.root) is not None and shutil.which("git") is not None:
         python = shlex.quote(sys.executable)
         git.merge_by(storage.root, CONFIG_NAME, "tfrecreg", _MERGE.format(python))
@@ -106,6 +119,18 @@ def init(folder: str | os.PathLike[str] = ".", *, with_dvc: bool = True) -> Init
         dvc=state,
         commands=_commands(storage.root, made, dvc_made=state == "made"),
     )
+
+
+def _expect_no_registry_around(root: Path) -> None:
+    """Refuse a folder in another registry, which would be cut out of it without a word."""
+    if os.path.lexists(root / CONFIG_NAME):
+        return
+    around = find_registry(root.parent)
+    if around is not None:
+        raise UsageError(
+            f"`{path_text(str(root))}` lies in the registry `{path_text(str(around))}`",
+            hint=f"use that one, or put an empty `{CONFIG_NAME}` into the folder first",
+        )
 
 
 def _commands(root: str, made: list[str], *, dvc_made: bool) -> tuple[str, ...]:

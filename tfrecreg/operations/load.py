@@ -10,6 +10,7 @@ from tfrecreg.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.registry import Resolved, open_registry, resolve
+from tfrecreg.registry.absence import absent_schema
 from tfrecreg.schema import parse_schema, tf_feature_spec
 from tfrecreg.storage import Storage
 from tfrecreg.suggest import did_you_mean, listed
@@ -60,10 +61,7 @@ def load(
         return _payloads(resolved, storage, chosen)
     text = resolved.schema
     if text is None:
-        raise UsageError(
-            f"`{resolved.name}` has no schema to parse by",
-            hint=f"tfrecreg schema infer {resolved.name}",
-        )
+        raise absent_schema(resolved.registry, resolved.dataset)
     schema = parse_schema(text, resolved.schema_path)
     payloads = _payloads(resolved, storage, chosen)
     tf = _tensorflow()

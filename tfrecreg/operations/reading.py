@@ -3,15 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tfrecreg.engines import Engine
-from tfrecreg.errors import FailureError
-from tfrecreg.operations.progress import Progress
+from tfrecreg.errors import FailureError, RefusedError
+from tfrecreg.progress import Progress
 from tfrecreg.scan import ScanResult, Target, Validator, run_scan
 from tfrecreg.text import safe
 
-__all__ = ["read_whole"]
+__all__ = ["PassedOver", "passed_over", "read_whole"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassedOver:
+    """Damage that somebody met who wanted the sound records. Strings are escaped."""
+
+    shard: str
+    record: int | None
+    """The number of the first record that is damaged, where it is known."""
+    offset: int
+    """Where it starts in the stream."""
+    reason: str
+    """``CRC002: …``."""
+    count: int = 1
+    """Damaged places in the shard, as far as it was read."""
+
+
+def passed_over(name: str, damage: Sequence[PassedOver]) -> RefusedError:
+    """The error for a result from which the damaged records of a target are missing.
+
+    Args:
+        name: of the target.
+        damage: one entry or more a shard.
+    """
+    first, total = damage[0], sum(each.count for each in damage)
+    where = "" if first.record is None else f"record {first.record} of "
+    places = "1 damaged place was" if total == 1 else f"{total} damaged places were"
+    return RefusedError(
+        f"{places} passed over, the first is {where}`{first.shard}`, at byte {first.offset}: "
+        f"{first.reason}",
+        hint=f"tfrecreg check {name}",
+    )
 
 
 def read_whole(

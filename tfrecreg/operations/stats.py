@@ -14,8 +14,8 @@ from tfrecreg.errors import UsageError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.operations.check.find import find
 from tfrecreg.operations.check.targets import files_target, reference_target
-from tfrecreg.operations.progress import SILENT, Progress
 from tfrecreg.operations.reading import read_whole
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import Fault, RecordBatch, StreamEnd
 from tfrecreg.registry import Resolved
 from tfrecreg.scan import Need, Shard, Target

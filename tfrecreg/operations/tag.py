@@ -11,12 +11,12 @@ from typing import Any
 
 from tfrecreg.errors import ConflictError, UsageError
 from tfrecreg.operations.people import now, user
-from tfrecreg.operations.progress import SILENT, Progress
 from tfrecreg.operations.tag_commit import commit_of
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version
 from tfrecreg.registry import Registry, Resolved, layout, resolve
-from tfrecreg.registry.lock import locked
-from tfrecreg.registry.yanks import Yank, add_yank
+from tfrecreg.registry.transaction import Transaction, transaction
+from tfrecreg.registry.yanks import Yank
 from tfrecreg.text import safe
 from tfrecreg.tracking import git, gto
 
@@ -92,13 +92,15 @@ def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT)
             f"`{resolved.name}` is a build, which changes: only releases are tagged",
             hint=f"tfrecreg tag {resolved.name}@latest",
         )
-    with locked(registry, resolved.dataset, lambda: progress.note("waiting for another command")):
+    with transaction(registry, resolved.dataset, progress) as change:
         if request.yank is not None:
-            return _withdraw(resolved, resolved.version, request)
+            return _withdraw(change, resolved, resolved.version, request)
         return _tag(resolved, resolved.version, request)
 
 
-def _withdraw(resolved: Resolved, version: Version, request: TagRequest) -> TagResult:
+def _withdraw(
+    change: Transaction, resolved: Resolved, version: Version, request: TagRequest
+) -> TagResult:
     reason = (request.yank or "").strip()
     if not reason:
         raise UsageError(
@@ -107,14 +109,14 @@ def _withdraw(resolved: Resolved, version: Version, request: TagRequest) -> TagR
         )
     if request.commit is not None:
         raise UsageError("`--commit` is for tags, not for `--yank`", hint="leave out `--commit`")
-    registry, root = resolved.registry, resolved.registry.storage.root
+    root = resolved.registry.storage.root
     before = resolved.yanks
     same = next((each for each in before if each.reason == reason), None)
     yank = same or Yank(created=now(), by=user(), reason=reason)
     if same is None:
-        add_yank(registry, resolved.dataset, version, yank)
+        change.yank(version, yank)
     else:  # whoever withdrew it may have been killed before that was durable
-        registry.storage.sync_dir(f"{layout.RELEASES}/{resolved.dataset}")
+        change.sync_releases()
     made: tuple[str, ...] = ()
     there: tuple[str, ...] = ()
     commit = ""

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from tfrecreg.records.access import Records, read
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.records.details import LFS_POINTER
 from tfrecreg.records.encoder import Segment
 from tfrecreg.records.framing import MAX_LENGTH, OVERHEAD, frame, frame_header
 from tfrecreg.records.gzip import Compression, zlib_version
@@ -39,6 +40,7 @@ from tfrecreg.records.writer import Hashed, SegmentWriter, ShardWriter, Written,
 __all__ = [
     "BATCH_BYTES",
     "HOLD_LIMIT",
+    "LFS_POINTER",
     "MAX_LENGTH",
     "OVERHEAD",
     "Compression",

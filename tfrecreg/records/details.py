@@ -7,6 +7,7 @@ from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, OVERHEAD, masked_
 from tfrecreg.records.resync import Resolution
 
 __all__ = [
+    "LFS_POINTER",
     "cut_detail",
     "data_detail",
     "gzip_rest",
@@ -17,8 +18,10 @@ __all__ = [
     "trailing_detail",
 ]
 
+LFS_POINTER = "a git-LFS pointer"
+"""What stands in the place of a file that git-LFS did not fetch."""
 _KNOWN = (
-    (b"version https://git-lfs", "a git-LFS pointer"),
+    (b"version https://git-lfs", LFS_POINTER),
     (b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "an ArrayRecord, or other Riegeli records"),
     (b"PK\x03\x04", "a ZIP archive"),
     (b"\x89PNG", "a PNG picture"),

@@ -8,6 +8,7 @@ __all__ = [
     "ATTRIBUTES",
     "BUILDS",
     "CHECKS",
+    "EVERYTHING",
     "IGNORES",
     "IGNORE_ALL",
     "INDEXES",
@@ -23,6 +24,7 @@ __all__ = [
     "build_folder",
     "build_record",
     "cached_index",
+    "cached_schema",
     "cached_statistics",
     "lock_path",
     "policy_path",
@@ -58,6 +60,8 @@ IGNORES = tuple(
 """Where such files are. They never change, so branches never meet in one."""
 SETTINGS = ".settings"
 """The name of the lock of what all datasets share; no dataset's name begins with a dot."""
+EVERYTHING = ".registry"
+"""The name of the lock that everybody who changes something shares."""
 SCHEMA_NAME = "schema.pbtxt"
 """The schema in a release's folder."""
 YANKS_SUFFIX = ".yanks.jsonl"
@@ -108,9 +112,9 @@ def policy_path(dataset: str) -> str:
     return f"{reports_folder(dataset)}/policy.json"
 
 
-def stage_folder(dataset: str, plan: str) -> str:
-    """Where a build with this plan grows until it is whole."""
-    return f"{STAGE}/{dataset}/{plan}"
+def stage_folder(dataset: str) -> str:
+    """Where everything of a dataset is staged until it is published."""
+    return f"{STAGE}/{dataset}"
 
 
 def build_record(dataset: str) -> str:
@@ -121,6 +125,11 @@ def build_record(dataset: str) -> str:
 def cached_index(digest: str) -> str:
     """A copy of the index file whose blake3 this is: releases stay comparable."""
     return f"{INDEXES}/{digest[:2]}/{digest[2:]}"
+
+
+def cached_schema(digest: str) -> str:
+    """A copy of the schema whose blake3 this is: what builds were made with can be compared."""
+    return f"{STATE}/cache/schemas/{digest}.pbtxt"
 
 
 def cached_statistics(content: str, made_by: str) -> str:

@@ -1,8 +1,13 @@
-"""Locks that keep two commands from doing the same work. Correctness never rests on them."""
+"""The locks of a registry, by which the commands of one machine take turns.
+
+Whoever changes a dataset holds its lock, and shares that of the registry. Whoever removes what
+nothing refers to holds that of the registry alone, so no command is in the middle of a change then.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
@@ -10,13 +15,15 @@ from pathlib import Path
 from tfrecreg.errors import StorageError
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
-from tfrecreg.storage.flock import exclusive
+from tfrecreg.storage.flock import exclusive, exclusive_if_free, held_shared
 from tfrecreg.storage.paths import advice, path_text
 
-__all__ = ["locked", "locked_settings"]
+__all__ = ["copy_unless_read", "hold_copy", "locked", "locked_registry", "locked_settings"]
 
 _held: ContextVar[frozenset[Path]] = ContextVar("held", default=frozenset())
 """The locks that whoever runs this holds: it need not wait for itself."""
+_copies: dict[Path, int] = {}
+"""The locks on copies of releases that this process reads, with their descriptors."""
 
 
 @contextlib.contextmanager
@@ -38,28 +45,11 @@ def locked(
     Raises:
         StorageError: the registry cannot be written.
     """
-    path = Path(registry.storage.root) / layout.lock_path(dataset)
-    held = _held.get()
-    if path in held:
+    with (
+        _lock(registry, layout.EVERYTHING, waiting, shared=True),
+        _lock(registry, dataset, waiting),
+    ):
         yield
-        return
-    with contextlib.ExitStack() as stack:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(exclusive(str(path), waiting))
-        except OSError as error:
-            raise StorageError(
-                f"the registry `{path_text(registry.storage.root)}` cannot be written: "
-                f"{error.strerror}",
-                hint=advice(error) or "check the permissions of the folder",
-            ) from None
-        for name in layout.IGNORES:
-            registry.storage.put_if_absent(name, layout.IGNORE_ALL)
-        before = _held.set(held | {path})
-        try:
-            yield
-        finally:
-            _held.reset(before)
 
 
 @contextlib.contextmanager
@@ -73,3 +63,100 @@ def locked_settings(registry: Registry) -> Iterator[None]:
     """
     with locked(registry, layout.SETTINGS):
         yield
+
+
+@contextlib.contextmanager
+def locked_registry(
+    registry: Registry, waiting: Callable[[], None] | None = None
+) -> Iterator[None]:
+    """Hold the lock of all datasets, also of those that nobody knows of yet.
+
+    Args:
+        registry: the registry.
+        waiting: called once if a command is changing any of them.
+
+    Raises:
+        StorageError: the registry cannot be written.
+    """
+    with _lock(registry, layout.EVERYTHING, waiting):
+        yield
+
+
+@contextlib.contextmanager
+def _lock(
+    registry: Registry,
+    name: str,
+    waiting: Callable[[], None] | None = None,
+    *,
+    shared: bool = False,
+) -> Iterator[None]:
+    path = Path(registry.storage.root) / layout.lock_path(name)
+    held = _held.get()
+    if path in held:
+        yield
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(exclusive(str(path), waiting, shared=shared))
+        except OSError as error:
+            raise _refused(registry, error) from None
+        for ignored in layout.IGNORES:
+            registry.storage.put_if_absent(ignored, layout.IGNORE_ALL)
+        before = _held.set(held | {path})
+        try:
+            yield
+        finally:
+            _held.reset(before)
+
+
+def hold_copy(registry: Registry, folder: str) -> None:
+    """Keep the copy of a release from being removed for as long as this process lives.
+
+    Args:
+        registry: the registry.
+        folder: of the copy: ``versions/mnist/1.0.0``.
+    """
+    path = _copy_lock(registry, folder)
+    if path in _copies or not path.parent.is_dir():
+        return
+    handle = held_shared(str(path))
+    if handle is not None:
+        _copies[path] = handle
+
+
+@contextlib.contextmanager
+def copy_unless_read(registry: Registry, folder: str) -> Iterator[bool]:
+    """Keep other processes from beginning to read the copy of a release, in order to remove it.
+
+    Args:
+        registry: the registry.
+        folder: of the copy.
+
+    Yields:
+        False where another process reads it. What this process itself holds, it lets go of.
+
+    Raises:
+        StorageError: the registry cannot be written.
+    """
+    path = _copy_lock(registry, folder)
+    handle = _copies.pop(path, None)
+    if handle is not None:
+        os.close(handle)
+    with contextlib.ExitStack() as stack:
+        try:
+            free = stack.enter_context(exclusive_if_free(str(path)))
+        except OSError as error:
+            raise _refused(registry, error) from None
+        yield free
+
+
+def _copy_lock(registry: Registry, folder: str) -> Path:
+    return Path(registry.storage.root) / layout.lock_path(folder.replace("/", "@"))
+
+
+def _refused(registry: Registry, error: OSError) -> StorageError:
+    return StorageError(
+        f"the registry `{path_text(registry.storage.root)}` cannot be written: {error.strerror}",
+        hint=advice(error) or "check the permissions of the folder",
+    )

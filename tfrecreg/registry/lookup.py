@@ -10,7 +10,10 @@ from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError, U
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
 from tfrecreg.reference import Reference, Version, parse_reference
 from tfrecreg.registry import layout
+from tfrecreg.registry.absence import absent_build, absent_release, has_shards
+from tfrecreg.registry.lock import hold_copy
 from tfrecreg.registry.registry import Registry
+from tfrecreg.registry.stages import version_in_stage
 from tfrecreg.registry.yanks import Yank, read_yanks, withdrawn
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.suggest import did_you_mean, listed
@@ -18,7 +21,7 @@ from tfrecreg.text import safe
 
 __all__ = ["Resolved", "expect_dataset", "resolve"]
 
-_DAMAGED = "damaged"
+_DAMAGED: Literal["damaged"] = "damaged"
 
 
 @dataclass(frozen=True)
@@ -72,65 +75,74 @@ class Resolved:
         return self.registry.release_schema(self.dataset, self.version, self.manifest.schema.blake3)
 
     def storage(self, *, to_check: bool = False) -> Storage:
-        """The storage that holds its bytes, rooted at their folder.
+        """The storage that holds its shards, rooted at their folder.
 
         Args:
             to_check: whether the caller looks at every byte anyway, so that bytes which may be
-                damaged or others will do.
+                damaged or others will do. Otherwise another build will do that has the very
+                same shards: what is beside them, such as labels, may differ.
 
         Raises:
-            UsageError: they are not on this machine, or may be others.
+            NotHereError: they are not on this machine.
+            UsageError: they may be others.
         """
-        if self.folder is None:
-            raise self._not_here()
+        if not to_check and not (self.folder is not None and self.proven):
+            equal = self._folder_of_equal_shards()
+            if equal is not None:
+                return LocalStorage(f"{self.registry.storage.root}/{equal}")
+        folder = self.folder
+        if folder is not None and folder.startswith(f"{layout.VERSIONS}/"):
+            hold_copy(self.registry, folder)
+            if self.registry.storage.stat(folder) is None:
+                folder = None  # removed between finding and holding it
+        if folder is None:
+            assert self.version is not None  # a build is where it was found
+            raise absent_release(self.registry, self.dataset, self.version, self.manifest)
         if not self.proven and not to_check:
             raise UsageError(
-                f"the bytes in `{self.folder}` may not be those of `{self.name}`: their manifest "
+                f"the bytes in `{folder}` may not be those of `{self.name}`: their manifest "
                 "is damaged, or that of another build",
                 hint=f"`tfrecreg check {self.name}` looks at each of them",
             )
-        return LocalStorage(f"{self.registry.storage.root}/{self.folder}")
+        return LocalStorage(f"{self.registry.storage.root}/{folder}")
 
-    def _not_here(self) -> UsageError:
-        assert self.version is not None  # a build is where it was found
-        build = layout.build_folder(self.dataset)
-        copy = layout.version_folder(self.dataset, self.version)
-        what = "is no build" if self.registry.storage.stat(build) is None else "is another build"
-        kept = self.manifest.release is not None and self.manifest.release.dvc
-        if kept:
-            hint = f"check out the commit that released it, then `dvc checkout {build}.dvc`"
-        else:
-            hint = f"DVC did not keep them: bring `{copy}` back from another machine or a backup"
-        return UsageError(
-            f"the bytes of `{self.name}` are not here: `{build}` {what}, and there is no `{copy}`",
-            hint=hint,
-        )
+    def _folder_of_equal_shards(self) -> str | None:
+        """The folder of another build whose manifest lists the very shards of this release."""
+        if self.version is None:
+            return None
+        wanted = _shards(self.manifest)
+        for folder in _folders(self.dataset, self.version):
+            found = _manifest_in(self.registry, folder)
+            if isinstance(found, Manifest) and _shards(found) == wanted:
+                return folder
+        return None
 
 
 def resolve(registry: Registry, text: str) -> Resolved:
     """Find what the reference `text` names.
 
     Raises:
-        UsageError: it is no reference, or there is no such dataset, build or release.
+        UsageError: it is no reference, or there is no such dataset, release or stage.
+        NotHereError: there is no build of that dataset on this machine.
+        FailureError: it names a stage, and git refused or is not there.
         ManifestError: its manifest does not parse, breaks its digest, or is another's.
         NewerFormatError: a newer tfrecreg wrote its manifest.
     """
     reference = parse_reference(text)
     if reference.selector is None:
         return _resolve_build(registry, reference.name)
+    if reference.stage is not None:
+        version = version_in_stage(registry, reference.name, reference.stage)
+        reference = Reference(reference.name, str(version))
     return _resolve_release(registry, reference)
 
 
 def _resolve_build(registry: Registry, name: str) -> Resolved:
     manifest = registry.build_manifest(name)
     if manifest is None:
-        expect_dataset(registry, name)
-        versions = registry.versions(name)
-        if versions:
-            hint = f"its newest release is `{name}@{versions[-1]}`"
-        else:
-            hint = f"tfrecreg build {name}"
-        raise UsageError(f"`{name}` is not built", hint=hint)
+        if not has_shards(registry, name):
+            expect_dataset(registry, name)
+        raise absent_build(registry, name)
     return Resolved(registry, name, None, manifest, layout.build_folder(name))
 
 
@@ -189,21 +201,32 @@ def _bytes_of(
         folder whose manifest is damaged may still be this release, and looking will tell.
     """
     expected = manifest.release.build if manifest.release is not None else ""
-    build, copy = layout.build_folder(name), layout.version_folder(name, version)
-    digests = {folder: _digest(registry, folder) for folder in (build, copy)}
-    for folder, digest in digests.items():
-        if digest == expected:
+    build, copy = _folders(name, version)
+    found = {folder: _manifest_in(registry, folder) for folder in (build, copy)}
+    for folder, made in found.items():
+        if isinstance(made, Manifest) and made.digest == expected:
             return folder, True
-    if digests[copy] is not None:
+    if found[copy] is not None:
         return copy, False
-    return (build if digests[build] == _DAMAGED else None), False
+    return (build if found[build] == _DAMAGED else None), False
 
 
-def _digest(registry: Registry, folder: str) -> str | None:
-    """What the manifest in `folder` says of itself; None where there is none."""
+def _folders(name: str, version: Version) -> tuple[str, str]:
+    """Where the bytes of a release may be: in the build, and in the copy brought back."""
+    return layout.build_folder(name), layout.version_folder(name, version)
+
+
+def _shards(manifest: Manifest) -> tuple[str, frozenset[tuple[str, int, str]]]:
+    """Equal for builds of the same content in the same shards."""
+    shards = ((each.path, each.bytes, each.blake3) for each in manifest.shards)
+    return manifest.content, frozenset(shards)
+
+
+def _manifest_in(registry: Registry, folder: str) -> Manifest | Literal["damaged"] | None:
+    """What the manifest in `folder` says; None where there is none."""
     path = f"{folder}/{MANIFEST_NAME}"
     try:
-        return parse_manifest(registry.storage.read(path), path).digest
+        return parse_manifest(registry.storage.read(path), path)
     except MissingFileError:
         return None
     except (ManifestError, NewerFormatError):

@@ -14,7 +14,7 @@ from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry, Releases
 from tfrecreg.text import safe
 
-__all__ = ["YANKS_FORMAT", "Yank", "add_yank", "held", "parse_yanks", "read_yanks", "withdrawn"]
+__all__ = ["YANKS_FORMAT", "Yank", "appended", "held", "parse_yanks", "read_yanks", "withdrawn"]
 
 YANKS_FORMAT = 1
 """The `format_version` of a line."""
@@ -61,7 +61,8 @@ def parse_yanks(data: bytes, where: str) -> tuple[Yank, ...]:
         try:
             found.append(_yank(line))
         except NewerFormatError as error:
-            raise NewerFormatError(f"`{where}`, line {number}: {error}", hint=error.hint) from None
+            told = f"`{where}`, line {number}: {error.message}"
+            raise NewerFormatError(told, hint=error.hint) from None
         except ValueError as error:
             raise ManifestError(
                 f"`{where}` is no list of withdrawals: line {number}: {safe(str(error))}",
@@ -133,18 +134,14 @@ def held(registry: Registry, dataset: str) -> list[Version]:
     return [version for version in releases.versions if version not in gone]
 
 
-def add_yank(registry: Registry, dataset: str, version: Version, yank: Yank) -> None:
-    """Append a withdrawal; whoever calls it holds the dataset's lock.
+def appended(registry: Registry, dataset: str, version: Version, yank: Yank) -> bytes:
+    """The bytes of the file with one more withdrawal at its end.
 
     Raises:
-        ManifestError: what is there already cannot be read, and nothing is added.
-        StorageError: the registry cannot be written.
+        ManifestError: the file that is there cannot be read.
     """
-    path = layout.yanks_path(dataset, version)
     before = b""
     if read_yanks(registry, dataset, version):
+        path = layout.yanks_path(dataset, version)
         before = registry.storage.read(path).rstrip(b"\n") + b"\n"
-    line = canonical_json({"format_version": YANKS_FORMAT, **asdict(yank)}) + b"\n"
-    registry.storage.put_if_absent(layout.ATTRIBUTES, layout.MERGE_YANKS)
-    with registry.storage.create(path) as writer:
-        writer.write(before + line)
+    return before + canonical_json({"format_version": YANKS_FORMAT, **asdict(yank)}) + b"\n"

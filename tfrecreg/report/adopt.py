@@ -6,6 +6,7 @@ from rich.console import Console
 
 from tfrecreg.operations.adopt import AdoptPlan, AdoptResult
 from tfrecreg.report.catalog import in_reading_order, print_manifest
+from tfrecreg.report.check import print_findings
 from tfrecreg.report.layout import count, line, new_table
 from tfrecreg.text import safe, si_bytes
 from tfrecreg.validators.payloads import described
@@ -36,6 +37,7 @@ def print_plan(console: Console, plan: AdoptPlan) -> None:
 def print_adopted(console: Console, messages: Console, result: AdoptResult) -> None:
     """The build as it is now, and what a person should do next."""
     manifest = result.manifest
+    print_findings(messages, result.findings)
     again = " again, the same as before" if result.unchanged else ""
     title = f"adopted {manifest.dataset}{again}, in {result.folder}"
     print_manifest(console, title, result.folder, manifest, brief=True)

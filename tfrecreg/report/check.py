@@ -15,7 +15,7 @@ from tfrecreg.report.layout import Line, count, line
 from tfrecreg.report.places import place, plain, subject
 from tfrecreg.text import safe, si_bytes
 
-__all__ = ["print_findings", "print_report"]
+__all__ = ["print_accepted", "print_findings", "print_report"]
 
 _LOCATIONS = 5
 """So many places are shown for each finding; the JSON has up to 20."""
@@ -50,12 +50,17 @@ def print_report(console: Console, report: Report) -> None:
             console.print(line((f"{_MEASURES[family]}: ", "bold"), measure.text))
     for skipped in report.skipped:
         console.print(line(("not run: ", "dim"), f"{skipped.name} ({plain(skipped.reason)})"))
-    print_findings(console, report.findings)
-    for finding in report.waived:
-        console.print(line(("waived: ", "dim"), f"{finding.code} {safe(finding.fingerprint)}"))
+    print_accepted(console, report)
     for error in report.errors:
         console.print(line(("incomplete: ", "bold red"), plain(error)))
     console.print(_verdict(report))
+
+
+def print_accepted(console: Console, report: Report) -> None:
+    """The findings and what was waived; of a report that passed, all that it accepted."""
+    print_findings(console, report.findings)
+    for finding in report.waived:
+        console.print(line(("waived: ", "dim"), f"{finding.code} {safe(finding.fingerprint)}"))
 
 
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:

@@ -72,14 +72,14 @@ class ConsoleProgress:
         self._progress: Progress | None = None
         self._task: TaskID | None = None
 
-    def start(self, what: str, total: int) -> None:
+    def start(self, what: str, total: int, unit: str = "records") -> None:
         if not self._console.is_terminal:
             return
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=16),
             MofNCompleteColumn(),
-            TextColumn("records", markup=False),
+            TextColumn(unit, markup=False),
             _Bytes(),
             TimeRemainingColumn(),
             console=self._console,

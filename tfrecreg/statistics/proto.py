@@ -26,9 +26,9 @@ def parse_proto(data: bytes) -> DatasetFeatureStatisticsList:
 
 
 def render_proto(proto: DatasetFeatureStatisticsList) -> str:
-    """The text form, which `tfdv.load_stats_text` reads."""
+    """The text form, which `tfdv.load_stats_text` reads, the same by every release of protobuf."""
     text_format = importlib.import_module("google.protobuf.text_format")
-    return str(text_format.MessageToString(proto))
+    return str(text_format.MessageToString(proto, as_utf8=True))
 
 
 def named(

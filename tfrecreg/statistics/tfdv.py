@@ -3,6 +3,9 @@
 Importing TFDV takes seconds and half a gigabyte, so it happens when statistics are made, and not
 on the way to anything else. It also talks: warnings of Google's libraries about Python versions, a
 remark on IPython, TensorFlow on the processor. None of it is for whoever asked for statistics.
+
+TFDV 1.16 and 1.21 both serve, and give the same numbers. Which of them is for which machine stands
+in `pyproject.toml`; `_release_for` says the same, and knows glibc, which no marker does.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import os
 import platform
 import sys
 import warnings
+from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
@@ -26,6 +30,8 @@ from tfrecreg.text import safe
 __all__ = ["Tfdv", "load_tfdv", "missing_tfdv", "tfdv_version"]
 
 _FEATURE = "statistics"
+_GLIBC = (2, 39)
+"""The oldest that the wheels of TFDV 1.21 for Linux run on."""
 
 
 class Tfdv(NamedTuple):
@@ -60,13 +66,28 @@ def missing_tfdv() -> TfrecregError | None:
     """
     if find_spec("tensorflow_data_validation") is not None:
         return None
-    if sys.version_info < (3, 12) and sys.platform == "linux" and platform.machine() == "x86_64":
+    if _release_for(sys.version_info[:2], sys.platform, platform.machine()):
         return MissingExtraError(_FEATURE, "tfdv")
-    here = f"Python {platform.python_version()} on {sys.platform} {platform.machine()}"
+    libc = " ".join(platform.libc_ver()).strip()
+    here = f"{sys.platform} {platform.machine()}{libc and f' with {libc}'}"
     return FailureError(
-        f"{_FEATURE} needs TensorFlow Data Validation, which has no release for {here}",
-        hint="make them with Python 3.10 or 3.11 on Linux x86-64: pip install 'tfrecreg[tfdv]'",
+        f"{_FEATURE} needs TensorFlow Data Validation, which has no release for "
+        f"Python {platform.python_version()} on {here}",
+        hint="use Python 3.10 or 3.11 on Linux x86-64, or Python 3.12 or 3.13 where glibc is 2.39 "
+        "or later (Debian 13, Ubuntu 24.04), or a Mac with Apple silicon: "
+        "pip install 'tfrecreg[tfdv]'",
     )
+
+
+def _release_for(python: tuple[int, ...], system: str, machine: str) -> bool:
+    """Whether the extra `tfdv` can be installed: the markers of `pyproject.toml`, and glibc."""
+    if (system, machine) == ("linux", "x86_64"):
+        if python < (3, 12):
+            return True
+        name, version = platform.libc_ver()
+        new = name == "glibc" and tuple(map(int, version.split(".")[:2])) >= _GLIBC
+        return new and python < (3, 14)
+    return (system, machine) == ("darwin", "arm64") and python < (3, 14)
 
 
 def tfdv_version() -> str:
@@ -103,6 +124,7 @@ def load_tfdv() -> Tfdv:
             warnings.catch_warnings(),
             contextlib.redirect_stdout(said),
             contextlib.redirect_stderr(said),
+            _silent_descriptor(),
         ):
             warnings.simplefilter("ignore")
             return _import()
@@ -118,6 +140,27 @@ def load_tfdv() -> Tfdv:
         if collecting:
             gc.enable()
             gc.collect()
+
+
+@contextlib.contextmanager
+def _silent_descriptor() -> Iterator[None]:
+    """Nothing reaches the stream of errors from C++.
+
+    TensorFlow 2.21 and TFDV 1.21 log there before they read the variables that would stop them.
+    """
+    try:
+        kept = os.dup(2)
+    except OSError:  # it is closed, so there is nothing to keep silent
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _import() -> Tfdv:

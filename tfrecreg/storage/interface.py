@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Literal, Protocol
 
-__all__ = ["Entry", "Reader", "Storage", "Writer"]
+__all__ = ["Entry", "Follow", "Reader", "Storage", "Writer"]
+
+Follow = Literal["inside", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,8 @@ class Entry:
     """Bytes of a file; 0 for everything else."""
     mtime_ns: int
     inode: int
+    device: int = field(default=0, compare=False)
+    """Together with the inode it tells one folder from all others, whatever path led there."""
 
 
 class Reader(Protocol):
@@ -82,16 +86,23 @@ class Storage(Protocol):
     :class:`~tfrecreg.errors.UsageError` for a path that is absolute or leaves the root.
 
     `open`, `read` and `list` of a named path follow symbolic links wherever these lead, for raw
-    data and caches often are such links; `stat` tells where they leave the root. Nothing is ever
-    written, moved or removed through a link that leaves the root: that is a UsageError.
+    data and caches often are such links; `stat` tells where they leave the root, unless it is asked
+    to follow all. Nothing is ever written, moved or removed through a link that leaves the root:
+    that is a UsageError.
     """
 
     @property
     def root(self) -> str:
         """Where it is, for messages to people: an absolute path or a URL."""
 
-    def stat(self, path: str) -> Entry | None:
-        """What is at `path` (links are followed unless they leave the root), or None."""
+    def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
+        """The entry at `path`, or None.
+
+        Args:
+            path: below the root.
+            follow: which symbolic links are followed: those that stay ``inside`` the root, or
+                ``all``. A link that is not followed, or that leads nowhere, has the kind ``link``.
+        """
 
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
         """What lies below the folder `path`, sorted by the bytes of the path; links not followed.
@@ -133,8 +144,21 @@ class Storage(Protocol):
     def sync_dir(self, path: str) -> None:
         """Make names in a folder durable."""
 
-    def link(self, source: str, target: str) -> None:
-        """Make `target` the same bytes as `source`: a hard link, or a copy where that fails."""
+    def link(self, source: str, target: str, *, origin: Storage | None = None) -> None:
+        """Make `target` the same bytes as `source`: a hard link, or a copy where that fails.
+
+        Args:
+            source: a file.
+            target: its second name, which is free.
+            origin: the storage that `source` is in; None for this one.
+        """
 
     def remove(self, path: str) -> None:
         """Remove a file or a whole folder; nothing there is no error."""
+
+    def remove_abandoned(self, path: str) -> bool:
+        """Remove a temporary file (see :func:`tfrecreg.storage.is_temporary`) of a killed writer.
+
+        Returns:
+            False, and nothing is removed, where its writer is alive or nobody can tell.
+        """

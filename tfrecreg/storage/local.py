@@ -14,11 +14,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.storage.interface import Entry
+from tfrecreg.storage.interface import Entry, Follow, Storage
 from tfrecreg.storage.paths import leaves, locate, no_folder, path_text, refusal, translated
 from tfrecreg.storage.reader import LocalReader
 from tfrecreg.storage.renames import move_to_free_name, replace
-from tfrecreg.storage.writer import LINKLESS, LocalWriter, make_folders, sync_folder
+from tfrecreg.storage.writer import (
+    LINKLESS,
+    LocalWriter,
+    make_folders,
+    remove_abandoned,
+    sync_folder,
+)
 
 __all__ = ["LocalStorage"]
 
@@ -56,7 +62,7 @@ class LocalStorage:
                 hint="`cd` to one that does, or name an absolute path",
             ) from error
 
-    def stat(self, path: str) -> Entry | None:
+    def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
         full = locate(self.root, path)
         with translated("look at", full):
             try:
@@ -73,8 +79,8 @@ class LocalStorage:
                 return _entry(path, own)  # a link that leads nowhere
         # What is no link itself may lie behind one.
         above = path if status is not own else path.rpartition("/")[0]
-        if above and leaves(self.root, above):
-            return Entry(path, "link", 0, own.st_mtime_ns, own.st_ino)
+        if follow == "inside" and above and leaves(self.root, above):
+            return Entry(path, "link", 0, own.st_mtime_ns, own.st_ino, own.st_dev)
         return _entry(path, status)
 
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
@@ -124,13 +130,14 @@ class LocalStorage:
         with translated("sync", full):
             sync_folder(full)
 
-    def link(self, source: str, target: str) -> None:
+    def link(self, source: str, target: str, *, origin: Storage | None = None) -> None:
         new = self._own(target)
-        with self.open(source) as reader:
+        full = locate(self.root if origin is None else origin.root, source)
+        with LocalReader(full) as reader:
             try:
                 make_folders(os.path.dirname(new))
                 # link(2) of a symbolic link would link the link: DVC's caches may be such.
-                os.link(os.path.realpath(locate(self.root, source)), new)
+                os.link(os.path.realpath(full), new)
             except FileExistsError as error:
                 raise _taken(new) from error
             except OSError as error:
@@ -162,6 +169,11 @@ class LocalStorage:
                     else:
                         os.unlink(full)
                     sync_folder(os.path.dirname(full))
+
+    def remove_abandoned(self, path: str) -> bool:
+        full = self._own(path)
+        with translated("remove", full):
+            return remove_abandoned(full)
 
     def _own(self, path: str) -> str:
         """The absolute path of something that is to be written, moved or removed."""
@@ -201,7 +213,7 @@ def _entry(path: str, status: os.stat_result) -> Entry:
     elif stat.S_ISLNK(status.st_mode):
         kind = "link"
     size = status.st_size if kind == "file" else 0
-    return Entry(path, kind, size, status.st_mtime_ns, status.st_ino)
+    return Entry(path, kind, size, status.st_mtime_ns, status.st_ino, status.st_dev)
 
 
 def _walk(full: str, path: str, recursive: bool) -> Iterator[Entry]:

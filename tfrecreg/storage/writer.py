@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import secrets
@@ -15,7 +16,15 @@ from types import TracebackType
 from tfrecreg.errors import StorageError
 from tfrecreg.storage.paths import no_folder, path_text, refusal, translated
 
-__all__ = ["LINKLESS", "LocalWriter", "is_temporary", "make_folders", "make_way", "sync_folder"]
+__all__ = [
+    "LINKLESS",
+    "LocalWriter",
+    "is_temporary",
+    "make_folders",
+    "make_way",
+    "remove_abandoned",
+    "sync_folder",
+]
 
 LINKLESS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 """What link(2) says where the file system has no hard links, or no more of them for this file."""
@@ -27,6 +36,7 @@ _NAME_MAX = 255
 _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}\.tmp", re.DOTALL)
 # What fsync(2) of a folder says on file systems that cannot: there, nothing more can be done.
 _SYNCLESS = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+_LOCKLESS = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK})
 
 
 def is_temporary(path: str) -> bool:
@@ -34,11 +44,37 @@ def is_temporary(path: str) -> bool:
     return _TEMPORARY.fullmatch(path.rpartition("/")[2]) is not None
 
 
+def remove_abandoned(path: str) -> bool:
+    """Remove the temporary file of a writer that was killed. Raises OSError.
+
+    Returns:
+        False, and nothing is removed, where its writer is alive, or where the file system has no
+        locks to tell by.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _unlink(path)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno in _LOCKLESS:
+            return False
+        raise
+    finally:
+        os.close(handle)
+    return True
+
+
 class LocalWriter:
     """A file in the making, beside its place. See :class:`tfrecreg.storage.Writer`.
 
     After the first refusal the temporary file is gone, and :meth:`write` and :meth:`close` repeat
-    that refusal: a file with a hole never appears.
+    that refusal: a file with a hole never appears. The temporary file is locked until it has its
+    name, so that :func:`remove_abandoned` can tell it from one that a killed writer left.
     """
 
     def __init__(self, path: str, *, durable: bool = True) -> None:
@@ -51,8 +87,7 @@ class LocalWriter:
         self._refusal: StorageError | None = None
         with translated("write", path):
             make_folders(self._folder)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            handle = os.open(self._temporary, flags, 0o666)
+            handle, self._lock = _create_locked(self._temporary)
         self._file = os.fdopen(handle, "wb", buffering=0)
 
     def write(self, data: bytes | memoryview) -> None:
@@ -95,7 +130,10 @@ class LocalWriter:
             try:
                 self._file.close()
             finally:
-                _unlink(self._temporary)
+                try:
+                    _unlink(self._temporary)
+                finally:
+                    os.close(self._lock)
 
     def _finish(self, publish: Callable[[str, str], None]) -> None:
         self._check()
@@ -108,6 +146,7 @@ class LocalWriter:
             self._file.close()
             publish(self._temporary, self._path)
             self._open = False
+            os.close(self._lock)
             if self._durable:
                 sync_folder(self._folder)
         except OSError as error:
@@ -158,6 +197,29 @@ def _temporary_name(name: str) -> str:
     # Names are bounded in bytes. Cutting may split a character: what is left of it is dropped.
     room = _NAME_MAX - 1 - len(ending)
     return f".{os.fsencode(name)[:room].decode('utf-8', 'ignore')}{ending}"
+
+
+def _create_locked(path: str) -> tuple[int, int]:
+    """Create a file and lock it. Raises OSError.
+
+    Returns:
+        a descriptor to write to, and another one of the same open file: the lock holds until both
+        are closed.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    while True:
+        handle = os.open(path, flags, 0o666)
+        try:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            # Between the two calls it was nobody's, and may have been removed as such.
+            if os.fstat(handle).st_nlink:
+                return handle, os.dup(handle)
+        except BaseException:
+            os.close(handle)
+            _unlink(path)
+            raise
+        os.close(handle)
 
 
 def _take_free_name(temporary: str, path: str) -> None:

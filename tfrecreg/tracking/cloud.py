@@ -6,19 +6,32 @@ each. What DVC hands over is not believed here: it does not look at what is in i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.text import safe
-from tfrecreg.tracking.dvc import opened
+from tfrecreg.tracking.dvc import locked, opened
 
-__all__ = ["Held", "Stale", "fetch", "missing", "remotes", "remove", "send", "stale"]
+__all__ = [
+    "Held",
+    "Stale",
+    "fetch",
+    "missing",
+    "remotes",
+    "remove",
+    "remove_corrupt",
+    "send",
+    "stale",
+]
 
 _ALGORITHM = "md5"
 _DIR = ".dir"
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +73,17 @@ def send(root: str, hashes: Sequence[str], remote: str | None) -> int:
         FailureError: DVC refused, or objects are neither in the cache nor in the remote.
     """
     _expect_remote(root, remote)
-    with opened(root, "dvc push") as repo:
-        for value in hashes:
-            if not repo.cache.local.exists(value):
-                raise FailureError(
-                    f"DVC's cache does not have the folder `{safe(value)}`",
-                    hint="push where it was released, or `dvc fetch --all-commits` first",
-                )
-        result = repo.cloud.push(_infos(_whole(repo, hashes)), remote=remote)
+    with locked(root), opened(root, "dvc push") as repo:
+        here = [value for value in hashes if repo.cache.local.exists(value)]
+        result = repo.cloud.push(_infos(_whole(repo, here)), remote=remote)
     _none_failed(result.failed, "pushed", "is it in the cache? `dvc push` says more")
+    lacking = [value for value in hashes if value not in here]
+    if lacking:
+        others = "all others were sent" if here else "nothing was sent"
+        raise FailureError(
+            f"DVC's cache does not have the folder `{safe(lacking[0])}`, so {others}",
+            hint="push where it was released, or `dvc fetch --all-commits` first",
+        )
     return len(result.transferred)
 
 
@@ -114,13 +129,17 @@ def missing(root: str, hashes: Sequence[str], remote: str | None) -> set[str]:
     return found
 
 
-def stale(root: str, kept: Iterable[str], refs: Sequence[str], mark: str) -> list[Stale]:
-    """Objects of the cache that belong to our folders and that nothing refers to.
+def stale(
+    root: str, kept: Iterable[str], linked: Iterable[str], refs: Sequence[str], mark: str
+) -> list[Stale]:
+    """Objects of the cache that belong to our folders and that nothing refers to. Whoever calls it
+    to remove them holds DVC's lock from before until then.
 
     Args:
         root: the registry's root.
         kept: hashes of folders that are referred to, beside those of all pointers and pipelines in
             those `refs` and the workspace.
+        linked: absolute paths of objects that stay because links lead to them.
         refs: commits to look at; empty outside git.
         mark: the file by which a folder is known to be ours: others are left alone.
 
@@ -147,7 +166,10 @@ def stale(root: str, kept: Iterable[str], refs: Sequence[str], mark: str) -> lis
                 doomed.add(value)
                 doomed |= {oid for _, oid in entries if oid in present and oid not in marked}
         ordered = sorted(doomed, key=lambda oid: (oid.endswith(_DIR), oid))
-        paths = [cache.oid_to_path(oid) for oid in ordered]
+        held = set(linked)
+        paths = [
+            path for path in map(cache.oid_to_path, ordered) if os.path.realpath(path) not in held
+        ]
     return [Stale(path, Path(path).stat().st_size) for path in paths]
 
 
@@ -157,10 +179,43 @@ def remove(objects: Iterable[Stale]) -> None:
         try:
             Path(each.cached).unlink(missing_ok=True)
         except OSError as error:
-            raise FailureError(
-                f"`{safe(each.cached)}` cannot be removed: {error.strerror}",
-                hint="check who owns DVC's cache",
-            ) from error
+            raise _refused(each.cached, error) from error
+
+
+def remove_corrupt(objects: Mapping[str, str]) -> int:
+    """Remove objects of the cache that do not have the bytes that their names say.
+
+    Args:
+        objects: the path of a file in the workspace to the object that DVC keeps it in. An object
+            that the file is a symbolic link to stays: it is the only one with its bytes.
+
+    Returns:
+        how many were removed.
+
+    Raises:
+        FailureError: one of them cannot be read or removed.
+    """
+    removed = 0
+    for file, cached in objects.items():
+        path = Path(cached)
+        try:
+            with path.open("rb") as stream:
+                found = hashlib.new(_ALGORITHM, usedforsecurity=False)
+                while piece := stream.read(_CHUNK):
+                    found.update(piece)
+            linked = Path(file).is_symlink() and Path(file).resolve() == path.resolve()
+            if found.hexdigest() != path.parent.name + path.name and not linked:
+                path.unlink()
+                removed += 1
+        except OSError as error:
+            raise _refused(cached, error) from error
+    return removed
+
+
+def _refused(cached: str, error: OSError) -> FailureError:
+    return FailureError(
+        f"`{safe(cached)}` cannot be removed: {error.strerror}", hint="check who owns DVC's cache"
+    )
 
 
 def _whole(repo: Any, hashes: Sequence[str]) -> list[str]:

@@ -8,8 +8,12 @@ import json
 import logging
 import os
 import posixpath
+import re
+import threading
 import warnings
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,20 +27,21 @@ from tfrecreg.errors import (
     UsageError,
 )
 from tfrecreg.storage.flock import exclusive
-from tfrecreg.storage.paths import path_text
+from tfrecreg.storage.paths import advice, path_text
 from tfrecreg.text import safe
 from tfrecreg.tracking.git import work_tree
 
 __all__ = [
     "LOCK_NAME",
+    "Kept",
     "available",
     "cached_files",
     "initialise",
     "initialised",
+    "keep",
+    "locked",
     "opened",
-    "out_hash",
     "pointer",
-    "track",
     "tracked_hash",
 ]
 
@@ -44,7 +49,11 @@ LOCK_NAME = "dvc.lock"
 """The file in which DVC notes what the stages of a pipeline made."""
 
 _STATE = ".tfrecreg/dvc"
-_LOCK = "alone"
+_HARDLINK_LOCK = re.compile(rb"^\s*hardlink_lock\s*=\s*(true|1|yes|on)\s*$", re.I | re.M)
+_locked: ContextVar[frozenset[Path]] = ContextVar("locked", default=frozenset())
+"""DVC repositories whose lock whoever runs this holds."""
+_one_at_a_time = threading.RLock()
+"""What :func:`_quiet` changes is the whole process's."""
 _LOGGERS = ("dvc", "dvc_data", "dvc_objects", "scmrepo")
 
 
@@ -53,20 +62,96 @@ def available() -> bool:
     return find_spec("dvc") is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A folder that DVC has in its cache."""
+
+    value: str
+    """DVC's hash of it (``….dir``)."""
+    files: dict[str, str]
+    """Path in the folder to the absolute path of the object in the cache."""
+
+
 def initialised(root: str) -> bool:
     """Whether `root` lies in a DVC repository. Looks, imports nothing.
 
     One that lies around the git work tree of `root` does not count: git would not see its
     pointers.
     """
+    return _repository(root) is not None
+
+
+def _repository(root: str) -> Path | None:
+    """The folder of the DVC repository that `root` lies in."""
     here = Path(root).resolve()
     tree = work_tree(root)
     for folder in (here, *here.parents):
         if (folder / ".dvc" / "config").is_file():
-            return True
+            return folder
         if folder == tree:
             break
+    return None
+
+
+@contextlib.contextmanager
+def locked(root: str, waiting: Callable[[], None] | None = None) -> Iterator[None]:
+    """Hold DVC's own lock, as each of its commands does that adds, checks out or removes.
+
+    Imports nothing: the lock is that of zc.lockfile, flock(2) on ``.dvc/tmp/lock``. Where DVC is
+    told to lock by hard links (``core.hardlink_lock``), its own code does so, and gives up after
+    three seconds. Who holds the lock may take it again. Outside a DVC repository there is none.
+
+    Args:
+        root: the registry's root.
+        waiting: called once if another command has the lock.
+
+    Raises:
+        StorageError: DVC's folder cannot be written.
+        FailureError: DVC refused.
+    """
+    folder = _repository(root)
+    if folder is None or folder in _locked.get():
+        yield
+        return
+    path = folder / ".dvc/tmp/lock"
+    with contextlib.ExitStack() as stack:
+        try:
+            path.parent.mkdir(exist_ok=True)
+            if _locks_by_hard_links(folder):
+                stack.enter_context(_hardlink_lock(root, path))
+            else:
+                stack.enter_context(exclusive(str(path), waiting))
+        except OSError as error:
+            raise StorageError(
+                f"DVC's lock `{path_text(str(path))}` cannot be taken: {error.strerror}",
+                hint=advice(error) or "check who owns the folder, and its permissions",
+            ) from error
+        token = _locked.set(_locked.get() | {folder})
+        try:
+            yield
+        finally:
+            _locked.reset(token)
+
+
+def _locks_by_hard_links(folder: Path) -> bool:
+    for name in ("config", "config.local"):
+        path = folder / ".dvc" / name
+        if path.is_file() and _HARDLINK_LOCK.search(path.read_bytes()):
+            return True
     return False
+
+
+@contextlib.contextmanager
+def _hardlink_lock(root: str, path: Path) -> Iterator[None]:
+    with _quiet(root, "dvc status"):
+        from dvc.lock import make_lock
+
+        lock = make_lock(str(path), tmp_dir=str(path.parent), hardlink_lock=True)
+        lock.lock()
+    try:
+        yield
+    finally:
+        lock.unlock()
 
 
 def pointer(folder: str) -> str:
@@ -91,23 +176,37 @@ def initialise(root: str) -> None:
         Repo.init(str(where), no_scm=tree is None, subdir=below).close()
 
 
-def track(root: str, folder: str, waiting: Callable[[], None] | None = None) -> str:
-    """Put `folder` under DVC, as `dvc add` does, and return DVC's hash of it (``….dir``).
+def keep(root: str, folder: str, adding: Callable[[], None] | None = None) -> Kept:
+    """Have `folder` in DVC's cache: as the stage of a pipeline that makes it left it there, or by
+    adding it, as `dvc add` does.
+
+    DVC does not look at the bytes of objects that its cache has already: whoever wants to be sure
+    hashes them, and holds DVC's lock (:func:`locked`) from before this call until then.
 
     Args:
         root: the registry's root, in a DVC repository.
         folder: relative to `root`.
-        waiting: called once if another command has DVC add something.
+        adding: called before the folder is added, which may take long.
 
     Raises:
+        UsageError: a stage makes it, and it is not what `dvc.lock` says, or not in DVC's cache.
         FailureError: DVC refused.
         MissingExtraError: DVC is not installed.
     """
-    # DVC takes a path that leads through a symbolic link for one outside its repository.
-    where = Path(root).resolve()
-    with _alone(root, waiting), opened(root, f"dvc add {folder}") as repo:
-        stages = repo.add(str(where / folder))
-        value = stages[0].outs[0].hash_info.value
+    with locked(root), opened(root, f"dvc add {folder}") as repo:
+        # DVC takes a path that leads through a symbolic link for one outside its repository.
+        where = Path(root).resolve() / folder
+        value = _made_by_stage(repo, where, folder)
+        if value is None:
+            if adding is not None:
+                adding()
+            value = _added(repo, where, folder)
+        return Kept(value, _listed(repo, value))
+
+
+def _added(repo: Any, where: Path, folder: str) -> str:
+    stages = repo.add(str(where))
+    value = stages[0].outs[0].hash_info.value
     if not isinstance(value, str):
         raise FailureError(
             f"DVC tracked `{safe(folder)}` and named no hash of it",
@@ -116,39 +215,23 @@ def track(root: str, folder: str, waiting: Callable[[], None] | None = None) -> 
     return value
 
 
-def out_hash(root: str, folder: str) -> str | None:
-    """DVC's hash of a folder that a stage of a pipeline makes, as `dvc.lock` has it.
-
-    Args:
-        root: the registry's root, in a DVC repository.
-        folder: relative to `root`.
-
-    Returns:
-        the hash (``….dir``); None where no stage makes the folder, so that it can be tracked.
-
-    Raises:
-        UsageError: a stage makes it, and it is not what `dvc.lock` says, or not in DVC's cache.
-        FailureError: DVC refused.
-        MissingExtraError: DVC is not installed.
-    """
-    where = Path(root).resolve() / folder
-    with _alone(root), opened(root, "dvc status") as repo:
-        made = [out for out in repo.index.outs if Path(out.fs_path) == where and out.stage.cmd]
-        if not made:
-            return None
-        stage = made[0].stage  # one of an old `.dvc` file has no name
-        name = str(getattr(stage, "name", stage.addressing))
-        value = made[0].hash_info.value if made[0].hash_info is not None else None
-        if not isinstance(value, str) or made[0].workspace_status():
-            raise UsageError(
-                f"`{folder}` is not what `{LOCK_NAME}` says that the stage `{safe(name)}` made",
-                hint=f"dvc repro {safe(name)}; or, to keep what is there: dvc commit {safe(name)}",
-            )
-        if made[0].changed_cache():
-            raise UsageError(
-                f"DVC's cache does not have what the stage `{safe(name)}` made",
-                hint=f"dvc commit {safe(name)}",
-            )
+def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
+    made = [out for out in repo.index.outs if Path(out.fs_path) == where and out.stage.cmd]
+    if not made:
+        return None
+    stage = made[0].stage  # one of an old `.dvc` file has no name
+    name = str(getattr(stage, "name", stage.addressing))
+    value = made[0].hash_info.value if made[0].hash_info is not None else None
+    if not isinstance(value, str) or made[0].workspace_status():
+        raise UsageError(
+            f"`{folder}` is not what `{LOCK_NAME}` says that the stage `{safe(name)}` made",
+            hint=f"dvc repro {safe(name)}; or, to keep what is there: dvc commit {safe(name)}",
+        )
+    if made[0].changed_cache():
+        raise UsageError(
+            f"DVC's cache does not have what the stage `{safe(name)}` made",
+            hint=f"dvc commit {safe(name)}",
+        )
     return value
 
 
@@ -166,16 +249,17 @@ def cached_files(root: str, value: str) -> dict[str, str]:
         FailureError: DVC refused, or what the cache has is no list of files.
         MissingExtraError: DVC is not installed.
     """
-    with _quiet(root, "dvc status"):
-        from dvc.repo import Repo
+    with opened(root, "dvc status") as repo:
+        return _listed(repo, value)
 
-        with Repo(str(Path(root).resolve())) as repo:
-            cache = repo.cache.local
-            listing = Path(cache.oid_to_path(value))
-            if not listing.is_file():
-                return {}
-            listed = json.loads(listing.read_bytes())
-            places = {each["relpath"]: cache.oid_to_path(each["md5"]) for each in listed}
+
+def _listed(repo: Any, value: str) -> dict[str, str]:
+    cache = repo.cache.local
+    listing = Path(cache.oid_to_path(value))
+    if not listing.is_file():
+        return {}
+    listed = json.loads(listing.read_bytes())
+    places = {each["relpath"]: cache.oid_to_path(each["md5"]) for each in listed}
     return {path: place for path, place in places.items() if Path(place).is_file()}
 
 
@@ -230,9 +314,12 @@ def opened(root: str, command: str) -> Iterator[Any]:
         MissingExtraError: DVC is not installed.
     """
     with _quiet(root, command):
+        from dvc.lock import LockNoop
         from dvc.repo import Repo
 
         with Repo(str(Path(root).resolve())) as repo:
+            if _repository(root) in _locked.get():
+                repo.lock = LockNoop()  # it is held already, and DVC would wait for us
             yield repo
 
 
@@ -247,6 +334,7 @@ def _quiet(root: str, command: str) -> Iterator[None]:
     if not available():
         raise MissingExtraError("tracking with DVC", "dvc")
     settings = {"DVC_NO_ANALYTICS": "1", "DVC_SITE_CACHE_DIR": str(_private_folder(root))}
+    _one_at_a_time.acquire()
     before = {name: os.environ.get(name) for name in settings}
     levels: dict[logging.Logger, int] = {}
     os.environ.update(settings)
@@ -278,15 +366,7 @@ def _quiet(root: str, command: str) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-@contextlib.contextmanager
-def _alone(root: str, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-    """One of our processes after the other: DVC gives up on a lock of its own after three seconds,
-    and reads the pointers of others while they are written.
-    """
-    with exclusive(str(_private_folder(root) / _LOCK), waiting):
-        yield
+        _one_at_a_time.release()
 
 
 def _private_folder(root: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ __all__ = [
     "list_tags",
     "merge_base",
     "read_blob",
+    "read_object",
+    "restore_command",
     "touches",
     "work_tree",
 ]
@@ -223,7 +226,38 @@ def read_blob(folder: str, commit: str, path: str) -> bytes | None:
         FailureError: git refused, or is not there.
     """
     blob = list_blobs(folder, commit, path).get(path)
-    return None if blob is None else _run(folder, "cat-file", "blob", blob)
+    return None if blob is None else read_object(folder, blob)
+
+
+def read_object(folder: str, blob: str) -> bytes:
+    """A file by its object, as hex.
+
+    Raises:
+        FailureError: git refused, or is not there; in a partial clone it may lack the object.
+    """
+    return _run(folder, "cat-file", "blob", blob)
+
+
+def restore_command(folder: str, path: str) -> str:
+    """The command that restores a file which is not there; empty where git does not know it.
+
+    Args:
+        folder: of the work tree.
+        path: relative to `folder`.
+    """
+    if not head_commit(folder):
+        return ""
+    shown = shlex.quote(path)
+    try:
+        if _run(folder, "ls-files", "-z", "--", f":(literal){path}"):
+            return f"git checkout -- {shown}"
+        removed = next((each for each in touches(folder, path) if each.path == path), None)
+    except FailureError:
+        return ""
+    if removed is None:
+        return ""
+    commit = "HEAD" if removed.blob else f"{removed.commit[:12]}^"
+    return f"git checkout {commit} -- {shown}"
 
 
 def blob_id(data: bytes, like: str) -> str:

@@ -281,7 +281,7 @@ class TestSchema:
         adopter.adopt(key="name")
         before = adopter.manifest()
         path = adopter.root / "schemas/pets.pbtxt"
-        path.write_text(path.read_text() + "# reviewed\n")
+        path.write_text(path.read_text() + 'feature { name: "age" type: INT }\n')
         with pytest.raises(UsageError) as caught:
             release(adopter.registry, ReleaseRequest(name="pets", version="1.0.0"))
         assert caught.value.hint == "tfrecreg adopt pets --in-place"

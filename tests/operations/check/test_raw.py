@@ -30,23 +30,27 @@ def test_damaged_gzip_counts_as_it_lies(tmp_path: Path) -> None:
     assert measure_raw(str(tmp_path)) == (200, 200)
 
 
-def test_links_to_files_count_and_links_to_folders_are_not_followed(tmp_path: Path) -> None:
-    cache, raw = tmp_path / "cache", tmp_path / "raw"
-    cache.mkdir()
-    raw.mkdir()
+def test_links_count_as_what_they_lead_to_and_each_folder_once(tmp_path: Path) -> None:
+    cache, raw, other = tmp_path / "cache", tmp_path / "raw", tmp_path / "other"
+    for folder in (cache, raw, other):
+        folder.mkdir()
+    (other / "file").write_bytes(bytes(7))
+    (other / "back").symlink_to(raw)
+    (raw / "other").symlink_to(other)
+    (raw / "other again").symlink_to("../other")
     packed = gzip.compress(bytes(1000))
     (cache / "blob").write_bytes(packed)
     (raw / "a.gz").symlink_to(cache / "blob")
     (raw / "again").symlink_to("a.gz")
     (raw / "loop").symlink_to(raw)
     os.mkfifo(raw / "fifo")
-    assert measure_raw(str(raw)) == (2 * len(packed), 2000)
+    assert measure_raw(str(raw)) == (2 * len(packed) + 7, 2007)
 
 
 def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x")
     (tmp_path / "b").symlink_to("gone")
-    with pytest.raises(MissingFileError, match="b"):
+    with pytest.raises(MissingFileError, match=r"b` is a symbolic link that leads nowhere\nhint: "):
         measure_raw(str(tmp_path))
 
 

@@ -36,7 +36,7 @@ class Watcher:
         self.records = self.stopped = 0
         self.notes: list[str] = []
 
-    def start(self, what: str, total: int) -> None:
+    def start(self, what: str, total: int, unit: str = "records") -> None:
         self.started.append((what, total))
 
     def advance(self, records: int, size: int) -> None:
@@ -115,11 +115,11 @@ def test_a_schema_of_the_users_own_that_is_wrong_is_a_refusal(
             check(named, registry=digits_registry, options=CheckOptions(schema=str(path)))
 
 
-def test_where_nothing_is_built_it_says_so(digits_registry: Path, tmp_path: Path) -> None:
-    write(tmp_path / "empty/tfrecreg.toml", '[datasets.mnist]\nsource = "mnist"\n')
-    with pytest.raises(UsageError, match="nothing is built here yet") as caught:
+def test_a_registry_without_a_dataset_says_so(tmp_path: Path) -> None:
+    write(tmp_path / "empty/tfrecreg.toml", "")
+    with pytest.raises(UsageError, match="the registry has no dataset yet") as caught:
         check([], registry=tmp_path / "empty")
-    assert caught.value.hint
+    assert caught.value.hint == "tfrecreg build NAME, or name files"
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_the_gate_of_the_dataset_comes_before_the_default(digits_registry: Path)
     config(
         digits_registry,
         '\n[gates.default]\nvalidators = ["crc"]\n[gates.digits]\nvalidators = ["manifest"]\n'
-        '[gates.strict]\nvalidators = ["schema"]\n',
+        '[datasets.strict]\n[gates.strict]\nvalidators = ["schema"]\n',
     )
     (report,) = check(["digits"], registry=digits_registry)
     assert report.validators == ("manifest",)

@@ -184,7 +184,13 @@ def test_a_rewritten_shard_whose_old_index_is_gone_is_unknown(compare) -> None:
     assert result.change.counts is None
     known = {split.name: split.known for split in result.splits}
     assert known == {"test": True, "train": False}
-    assert set(result.totals.values()) == {0}
+    assert not result.known
+    document = result.to_json()
+    assert set(document["totals"].values()) == {None}
+    test, train = document["splits"]
+    assert (train["known"], train["added"], train["moved_out"]) == (False, None, None)
+    assert (test["known"], test["added"], test["moved_out"]) == (True, 0, 0)
+    assert train["records_after"] == 3
 
 
 def test_an_example_that_moved_to_another_split_is_told_by_its_record(compare) -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests_support import flip, tree
 
+from tfrecreg.cli.main import main
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import RefusedError, SchemaError, UsageError
 from tfrecreg.example import bytes_feature, int64_feature
+from tfrecreg.manifest import render_manifest, seal
 from tfrecreg.operations.export import FORMATS, export
 from tfrecreg.registry import Registry
 
@@ -43,6 +46,50 @@ def examples(count: int) -> list[Any]:
 def registry(place_build: Callable[..., Registry]) -> Registry:
     splits = {"train": [examples(3), examples(2)], "test": [examples(1)]}
     return place_build(splits, SCHEMA, labels=LABELS, config=CONFIG)
+
+
+def renamed(registry: Registry, **changes: str) -> Registry:
+    """A registry whose manifest was edited and sealed by another tool."""
+    manifest = registry.build_manifest("things")
+    assert manifest is not None
+    splits = [replace(each, name=changes.get("split", each.name)) for each in manifest.splits[:1]]
+    shards = [replace(each, split=changes.get("shard", each.split)) for each in manifest.shards[:1]]
+    changed = seal(
+        replace(
+            manifest,
+            splits=[*splits, *manifest.splits[1:]],
+            shards=[*shards, *manifest.shards[1:]],
+        )
+    )
+    path = Path(registry.storage.root, "data/things/manifest.json")
+    path.write_bytes(render_manifest(changed))
+    return registry
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"split": "tset"}, "has shards of the split `{first}`, which it does not list"),
+        ({"shard": "x\x1b"}, r"has shards of the split `x\x1b`, which it does not list"),
+    ],
+)
+def test_a_split_that_no_shard_names_is_one_line(
+    registry: Registry,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    changes: dict[str, str],
+    message: str,
+) -> None:
+    before = registry.build_manifest("things")
+    assert before is not None
+    root = renamed(registry, **changes).storage.root
+    assert main(["-C", root, "export", "things", str(tmp_path / "out"), "--to", "tfds"]) == 2
+    said = capsys.readouterr().err
+    assert said.splitlines() == [
+        f"error: the manifest of `things` {message.format(first=before.shards[0].split)}",
+        "hint: `tfrecreg check things` says more; restore the manifest, or build again",
+    ]
+    assert not (tmp_path / "out").exists()
 
 
 def names(folder: Path) -> list[str]:
@@ -200,7 +247,7 @@ def test_an_interrupted_export_leaves_nothing(registry, tmp_path, jobs) -> None:
 class Watching:
     """Somebody who watches the progress, and presses ^C when the first shard is done."""
 
-    def start(self, what: str, total: int) -> None:
+    def start(self, what: str, total: int, unit: str = "records") -> None:
         assert (what, total) == ("exporting things", 6)
 
     def advance(self, records: int, size: int) -> None:
@@ -246,14 +293,14 @@ def test_an_unknown_format_is_refused(registry, tmp_path) -> None:
 
 def test_a_schema_that_changed_since_the_build_is_refused(registry, tmp_path) -> None:
     path = Path(registry.storage.root) / "schemas/things.pbtxt"
-    path.write_text(SCHEMA + "# reviewed\n")
+    path.write_text(SCHEMA + 'feature { name: "more" }\n')
     message = "`schemas/things.pbtxt` is not the schema that `things` was built with"
     refused(registry, tmp_path, UsageError, message)
 
 
 def test_a_build_without_a_schema_is_refused(registry, tmp_path) -> None:
     (Path(registry.storage.root) / "schemas/things.pbtxt").unlink()
-    refused(registry, tmp_path, UsageError, "`things` has no schema to tell its features from")
+    refused(registry, tmp_path, UsageError, "`things` has no schema: there is no `schemas/things")
 
 
 def test_a_schema_that_tfds_cannot_express_is_refused(place_build, tmp_path) -> None:

@@ -179,7 +179,7 @@ def test_a_stream_that_does_not_end_is_cut_and_refused(tmp_path: Path) -> None:
 def test_a_missing_shard_is_refused(tmp_path: Path) -> None:
     todo = task(tmp_path)
     (tmp_path / "source/s/shard").unlink()
-    with pytest.raises(RefusedError, match=REFUSED + r"it is missing$"):
+    with pytest.raises(RefusedError, match=REFUSED + r"it is missing\n"):
         bring_shard(todo)
 
 
@@ -187,7 +187,7 @@ def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
     todo = task(tmp_path)
     (tmp_path / "source/s/shard").unlink()
     (tmp_path / "source/s/shard").symlink_to(tmp_path / "cache that was cleared")
-    with pytest.raises(RefusedError, match=REFUSED + r"it is missing$"):
+    with pytest.raises(RefusedError, match=REFUSED + r"it is missing\n"):
         bring_shard(todo)
 
 

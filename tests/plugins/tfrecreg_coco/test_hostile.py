@@ -233,17 +233,32 @@ class TestPaths:
         assert skipped.code == "SRC021"
         assert says in skipped.detail
 
-    def test_a_link_out_of_the_folder_is_not_followed(self, raw: Any) -> None:
-        outside = raw.path.parent / "outside"
-        outside.mkdir()
-        (outside / "a.png").write_bytes(raw.png(3, 3))
+    def test_a_link_to_nothing_or_to_a_device_is_skipped(self, raw: Any) -> None:
         (raw.path / "train2017").mkdir()
-        (raw.path / "train2017/link.png").symlink_to(outside / "a.png")
-        (raw.path / "train2017/folder").symlink_to(outside)
-        for name in ("link.png", "folder/a.png"):
+        (raw.path / "train2017/gone.png").symlink_to("../nothing.png")
+        (raw.path / "train2017/circle.png").symlink_to("circle.png")
+        for name in ("gone.png", "circle.png"):
             skipped = self.made(raw, name)
             assert skipped.code == "SRC011"
-            assert skipped.detail == "a symbolic link that leaves the raw folder, or leads nowhere"
+            assert skipped.detail == "a symbolic link that leads nowhere or in a circle"
+        (raw.path / "train2017/device.png").symlink_to("/dev/zero")
+        assert self.made(raw, "device.png").code == "SRC010"
+
+    def test_links_out_of_the_folder_are_as_good_as_files(self, raw: Any) -> None:
+        outside = raw.path.parent / "outside"
+        outside.mkdir()
+        for name in ("1.png", "2.png"):
+            (outside / name).write_bytes(raw.png(3, 3))
+        raw.put(WHERE, raw.dataset([raw.image(1), raw.image(2, name="folder/2.png")]))
+        (raw.path / "train2017").mkdir()
+        (raw.path / "train2017/1.png").symlink_to(outside / "1.png")
+        (raw.path / "train2017/nobody.png").symlink_to(outside / "1.png")
+        (raw.path / "train2017/folder").symlink_to(outside)
+        made = raw.made()
+        assert sorted(made) == ["train2017/1.png", "train2017/folder/2.png"]
+        assert all(isinstance(each, Written) for each in made.values())
+        orphans = [each.detail for each in raw.remarks() if each.code == "SRC030"]
+        assert orphans == ["no annotation file that was read names `train2017/nobody.png`"]
 
     def test_a_link_within_the_folder_is_followed(self, raw: Any) -> None:
         raw.picture("store/a.png")
@@ -252,15 +267,20 @@ class TestPaths:
         (raw.path / "train2017/1.png").symlink_to("../store/a.png")
         assert raw.values()["image/encoded"] == ((raw.path / "store/a.png").read_bytes(),)
 
-    def test_a_folder_of_pictures_outside_is_refused_at_once(self, raw: Any) -> None:
+    def test_a_folder_of_pictures_may_lie_outside(self, raw: Any) -> None:
         outside = raw.path.parent / "outside"
         outside.mkdir()
         (outside / "1.png").write_bytes(raw.png(3, 3))
         raw.put(WHERE, raw.dataset([raw.image(1)]))
         (raw.path / "train2017").symlink_to(outside)
+        assert raw.values()["image/encoded"] == ((outside / "1.png").read_bytes(),)
+
+    def test_a_folder_of_pictures_that_leads_nowhere_is_refused_at_once(self, raw: Any) -> None:
+        raw.put(WHERE, raw.dataset([raw.image(1)]))
+        (raw.path / "train2017").symlink_to("nowhere")
         message, hint = raw.refusal()
-        assert message == "the folder `train2017` is a symbolic link that leaves the raw folder"
-        assert "mount it there" in hint
+        assert message == "the folder `train2017` is a symbolic link that leads nowhere"
+        assert "put the folder itself there" in hint
 
     def test_a_fifo_is_never_opened(self, raw: Any) -> None:
         (raw.path / "train2017").mkdir()

@@ -187,11 +187,11 @@ def test_everything_hostile_at_once_ends_in_words(cli, build, raw, tmp_path) -> 
     raw.link("dog", "../secret")
     raw.put(b"cat/caf\xe9.png")
     raw.put("cat/zero.png", b"")
-    done = build("--max-skipped=8", "--json")
+    done = build("symlinks=inside", "--max-skipped=8", "--json")
     assert done.code == 0, done.err
     assert done.json["splits"] == {"train": 4}
     assert manifest()["ledger"]["train"]["items"] == 12
-    assert {line["key"]: line["code"] for line in ledger()} == {
+    bad = {
         "cat/caf\\xe9.png": "SRC012",
         "cat/device.png": "SRC011",
         "cat/fifo.png": "SRC010",
@@ -202,11 +202,16 @@ def test_everything_hostile_at_once_ends_in_words(cli, build, raw, tmp_path) -> 
         "dog": "SRC011",
         "fifo": "SRC015",
     }
-    for name in ("device.png", "loop"):  # `--raw` measures all that links lead to, and says no
-        (raw.path / "cat" / name).unlink()
+    assert {line["key"]: line["code"] for line in ledger()} == bad
+    done = build("symlinks=all", "--max-skipped=6", "--json")
+    assert done.code == 0, done.err
+    assert done.json["splits"] == {"train": 6}
+    del bad["cat/secret"], bad["dog"]
+    assert {line["key"]: line["code"] for line in ledger()} == {**bad, "cat/device.png": "SRC010"}
+    (raw.path / "cat/loop").unlink()  # `--raw` measures all that links lead to, and says no
     checked = cli("check", "pets", "--raw", raw.path)
     assert checked.code == 0, checked.out + checked.err
-    assert "4 pictures were compared with their raw files" in checked.out
+    assert "6 pictures were compared with their raw files" in checked.out
     shown = cli("head", "pets", "-n", "20")
     assert shown.code == 0
     assert "\x1b" not in shown.out

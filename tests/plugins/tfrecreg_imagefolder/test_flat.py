@@ -70,7 +70,7 @@ def test_every_line_is_accounted_for(raw, tmp_path) -> None:
         ",cat",
     ]
     raw.put("labels.csv", "\n".join(lines))
-    made = raw.made("label_file=labels.csv")
+    made = raw.made("label_file=labels.csv", "symlinks=inside")
     assert made.labels() == {"a.png": (0, "cat")}
     assert made.codes() == {
         "../outside.png": "SRC013",

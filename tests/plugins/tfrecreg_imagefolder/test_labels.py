@@ -101,11 +101,20 @@ def test_a_label_file_that_is_none_is_refused(raw, tmp_path, make) -> None:
     elif make == "link":
         raw.link("labels", "../outside")
     with pytest.raises(RawDataError) as caught:
-        read_label_file(LocalStorage(raw.path), "labels")
+        read_label_file(LocalStorage(raw.path), "labels", "inside")
     found = "nothing" if make == "nothing" else "no regular file"
     assert caught.value.message == (
         f"the label file `labels` is not there: found {found} at that place of `{raw.path}`"
     )
+
+
+def test_a_label_file_may_be_a_link_out_of_the_folder(raw, tmp_path) -> None:
+    (tmp_path / "outside").write_text("a.png,cat")
+    raw.link("labels", "../outside")
+    raw.puts("a.png")
+    assert raw.made("label_file=labels").labels() == {"a.png": (0, "cat")}
+    error = raw.error("label_file=labels", "symlinks=none")
+    assert "the label file `labels` is not there: found no regular file" in error.message
 
 
 @given(st.text(max_size=200))

@@ -145,12 +145,24 @@ def test_classes_without_any_file_are_refused(raw) -> None:
     assert error.message == f"`{raw.path}` has no picture in its class folders: `cat`, `dog`"
 
 
-def test_a_split_folder_that_is_a_link_out_is_refused(raw, tmp_path) -> None:
+def test_a_split_folder_that_is_a_link_out_is_refused_where_those_are_not_followed(
+    raw, tmp_path
+) -> None:
     (tmp_path / "elsewhere/cat").mkdir(parents=True)
+    (tmp_path / "elsewhere/cat/2.png").write_bytes(raw.put("train/cat/1.png").read_bytes())
+    raw.link("test", "../elsewhere")
+    error = raw.error("symlinks=inside")
+    assert error.message.startswith("the split folder `test` cannot be looked into: a symbolic")
+    assert raw.made().splits() == {"train": 1, "test": 1}
+
+
+def test_a_split_folder_that_is_a_link_to_nothing_is_refused(raw) -> None:
     raw.puts("train/cat/1.png")
     raw.link("test", "../elsewhere")
-    error = raw.error()
-    assert error.message.startswith("the split folder `test` cannot be looked into: a symbolic")
+    assert raw.error().message == (
+        "the split folder `test` cannot be looked into: a symbolic link that leads nowhere or in "
+        "a circle"
+    )
 
 
 def test_a_split_folder_may_be_a_link_inside(raw) -> None:

@@ -101,22 +101,45 @@ def test_what_is_bad_in_a_class_is_an_item_that_is_skipped(raw) -> None:
     raw.link("cat/out.png", "/etc/passwd")
     raw.link("cat/again", "..")
     raw.put(b"cat/caf\xe9.png")
-    made = raw.made()
+    made = raw.made("symlinks=inside")
     assert made.splits() == {"train": 1}
-    assert made.codes() == {
+    bad = {
         "cat/again": "SRC011",
         "cat/caf\udce9.png": "SRC012",
         "cat/fifo.png": "SRC010",
         "cat/out.png": "SRC011",
     }
+    assert made.codes() == bad
+    # A link is followed to what then turns out to be no picture.
+    assert raw.made().codes() == {**bad, "cat/out.png": "SRC003"}
 
 
 def test_a_class_behind_a_link_that_is_not_followed_is_not_lost_silently(raw, tmp_path) -> None:
     (tmp_path / "dogs").mkdir()
     raw.puts("cat/1.png")
     raw.link("dog", "../dogs")
-    assert raw.made().codes() == {"dog": "SRC011"}
+    assert raw.made("symlinks=inside").codes() == {"dog": "SRC011"}
+    assert raw.source("symlinks=inside").labels() == {"image/class/label": ["cat"]}
+
+
+def test_a_class_behind_a_link_that_leads_nowhere_is_not_lost_silently(raw) -> None:
+    raw.puts("cat/1.png")
+    raw.link("dog", "../dogs")
+    made = raw.made()
+    assert made.skipped == {
+        ("train", "dog"): ("SRC011", "a symbolic link that leads nowhere or in a circle")
+    }
     assert raw.source().labels() == {"image/class/label": ["cat"]}
+
+
+def test_a_class_behind_a_link_out_of_the_folder_is_a_class(raw, tmp_path) -> None:
+    raw.puts("cat/1.png")
+    (tmp_path / "dogs").mkdir()
+    (tmp_path / "dogs/2.png").write_bytes(raw.put("cat/1.png").read_bytes())
+    raw.link("dog", "../dogs")
+    size = (tmp_path / "dogs/2.png").stat().st_size
+    assert raw.made().labels() == {"cat/1.png": (0, "cat"), "dog/2.png": (1, "dog")}
+    assert RawFile("dog/2.png", size, size) in list(raw.source().raw_files())
 
 
 def test_a_class_behind_a_link_inside_is_a_class(raw) -> None:

@@ -25,7 +25,7 @@ def test_the_defaults_change_nothing_about_a_picture() -> None:
         "reencode": "none",
         "resize": "none",
         "split": "",
-        "symlinks": "inside",
+        "symlinks": "all",
         "twins": "refuse",
         "verify": "header",
     }
@@ -87,7 +87,7 @@ def test_how_pictures_are_made_anew(options: list[str], conversion: Conversion) 
         (["reencode=gif"], "the option `reencode` is `gif`"),
         (["verify=yes"], "the option `verify` of `imagefolder` should be `header` or `decode`"),
         (["labels_from=2"], "the option `labels_from` of `imagefolder` should be `0` or `1`"),
-        (["symlinks=all"], "the option `symlinks` of `imagefolder` should be"),
+        (["symlinks=yes"], "the option `symlinks` of `imagefolder` should be"),
         (["twins=merge"], "the option `twins` of `imagefolder` should be `refuse` or `apart`"),
         (["color=red"], "no option named `color`"),
     ],

@@ -65,10 +65,11 @@ def test_what_is_no_file_is_bad_and_never_opened(raw) -> None:
         ]
 
 
-def test_links_inside_are_followed_and_others_are_bad(raw, tmp_path) -> None:
+def test_links_are_followed_as_far_as_the_option_says(raw, tmp_path) -> None:
     raw.puts("a.png", "folder/b.png")
     (tmp_path / "outside.png").write_bytes(b"secret")
     (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/c.png").write_bytes(b"secret")
     for name, target in {
         "file": "a.png",
         "dir": "folder",
@@ -80,18 +81,21 @@ def test_links_inside_are_followed_and_others_are_bad(raw, tmp_path) -> None:
         "in-again": "../raw/a.png",
     }.items():
         raw.link(name, target)
-    found = dict(paths(raw))
-    assert found == {
-        "a.png": "",
-        "dir/b.png": "",
-        "file": "",
-        "folder/b.png": "",
-        "in-again": "",
-        "nowhere": "SRC011",
+    inside = {"a.png": "", "dir/b.png": "", "file": "", "folder/b.png": "", "in-again": ""}
+    bad = {"nowhere": "SRC011", "self": "SRC011"}
+    assert dict(paths(raw)) == {
+        **inside,
+        **bad,
+        "out": "",
+        "out-absolute": "",
+        "out-dir/c.png": "",
+    }
+    assert dict(paths(raw, symlinks="inside")) == {
+        **inside,
+        **bad,
         "out": "SRC011",
         "out-absolute": "SRC011",
         "out-dir": "SRC011",
-        "self": "SRC011",
     }
     found = dict(paths(raw, symlinks="none"))
     assert {path for path, code in found.items() if not code} == {"a.png", "folder/b.png"}
@@ -109,10 +113,28 @@ def test_a_circle_of_folders_is_found(raw) -> None:
     raw.puts("a/b/c.png")
     raw.link("a/b/up", "..")
     raw.link("a/b/here", ".")
-    inode = raw.path.stat().st_ino
+    root = raw.path.stat()
     walker = Walker(LocalStorage(raw.path))
-    found = {node.path: node.code for node in walker.files("", above=(inode,))}
+    found = {node.path: node.code for node in walker.files("", above=((root.st_dev, root.st_ino),))}
     assert found == {"a/b/c.png": "", "a/b/here": "SRC011", "a/b/up": "SRC011"}
+
+
+def test_a_circle_through_a_folder_outside_is_found(raw, tmp_path) -> None:
+    raw.puts("a/c.png")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/back").symlink_to("../raw/a")
+    raw.link("a/out", "../../outside")
+    assert dict(paths(raw)) == {"a/c.png": "", "a/out/back": "SRC011"}
+
+
+def test_the_same_inode_on_another_device_is_no_circle(raw) -> None:
+    """Every file system numbers its folders from the same start."""
+    raw.puts("a/b.png")
+    status = (raw.path / "a").stat()
+    walker = Walker(LocalStorage(raw.path))
+    for device, code in ((status.st_dev, "SRC011"), (status.st_dev + 1, "")):
+        found = list(walker.files("", above=((device, status.st_ino),)))
+        assert [node.code for node in found] == [code]
 
 
 def test_links_that_multiply_are_refused(raw, monkeypatch) -> None:

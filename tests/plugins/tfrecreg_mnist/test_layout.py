@@ -65,16 +65,28 @@ def test_link_to_nothing_is_refused(raw: Any) -> None:
     (raw.path / "train-images-idx3-ubyte").symlink_to("gone")
     message, hint = raw.refusal()
     assert message == (
-        "`train-images-idx3-ubyte` is no regular file: "
-        "a link to nothing or out of the folder, or a device"
+        "`train-images-idx3-ubyte` is not a regular file but a link that leads nowhere"
     )
     assert "put the file itself there" in hint
+
+
+def test_link_out_of_the_folder_is_followed(raw: Any, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_bytes(raw.images())
+    raw.put("train-labels-idx1-ubyte", raw.labels())
+    (raw.path / "train-images-idx3-ubyte").symlink_to(tmp_path / "elsewhere")
+    assert len(list(raw.source().items())) == 5
+    (raw.path / "train-images-idx3-ubyte").unlink()
+    (raw.path / "train-images-idx3-ubyte").symlink_to("/dev/zero")
+    message, _ = raw.refusal()
+    assert message == (
+        "`train-images-idx3-ubyte` is not a regular file but a FIFO, a socket or a device"
+    )
 
 
 def test_fifo_is_refused_without_waiting(raw: Any) -> None:
     os.mkfifo(raw.path / "train-images-idx3-ubyte")
     message, _ = raw.refusal()
-    assert message.startswith("`train-images-idx3-ubyte` is no regular file")
+    assert message.startswith("`train-images-idx3-ubyte` is not a regular file but a FIFO")
 
 
 def test_missing_folder_is_named(raw: Any) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="accept")
-@click.argument("target")
+@click.argument("target", shell_complete=complete.targets)
 @click.option(
     "--feature",
     "features",
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
     metavar="F",
     help="Take in the findings of this feature alone. May be given several times.",
 )
-@click.option("--schema", metavar="FILE", help="Change this schema instead of the target's own.")
+@click.option(
+    "--schema",
+    metavar="FILE",
+    shell_complete=complete.files,
+    help="Change this schema instead of the target's own.",
+)
 @click.option("--write", is_flag=True, help="Write the change. Without it, it is only shown.")
 @jobs_option
 @json_option

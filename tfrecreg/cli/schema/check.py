@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 _MODES = ("backward", "forward", "full")
 
 
 @click.command(name="check")
-@click.argument("schema")
+@click.argument("schema", shell_complete=complete.targets)
 @click.option(
     "--mode",
     type=click.Choice([*_MODES, *(f"{mode}-transitive" for mode in _MODES)]),
@@ -23,6 +24,7 @@ _MODES = ("backward", "forward", "full")
     "--against",
     multiple=True,
     metavar="REF|FILE",
+    shell_complete=complete.targets,
     help="Hold it against this schema instead of releases. May be given several times.",
 )
 @click.option("--environment", metavar="E", help="Compare in this environment of the schemas.")

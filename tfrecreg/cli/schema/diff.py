@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 
 @click.command(name="diff")
-@click.argument("expected", metavar="A")
-@click.argument("found", metavar="B")
+@click.argument("expected", metavar="A", shell_complete=complete.targets)
+@click.argument("found", metavar="B", shell_complete=complete.targets)
 @click.option("--exit-code", is_flag=True, help="Exit with 1 where they differ, as git diff does.")
 @json_option
 @click.pass_obj

@@ -2,49 +2,57 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
+from tfrecreg.cli.output import expect_free, write_text
 
 if TYPE_CHECKING:
     from tfrecreg.engines import Engine
 
 
 @click.command(name="infer")
-@click.argument("target")
-@click.option("--output", metavar="FILE", help="Write the draft to FILE, which must not exist.")
+@click.argument("target", shell_complete=complete.targets)
+@click.option(
+    "--output",
+    metavar="FILE",
+    shell_complete=complete.files,
+    help="Write the draft to FILE, which must not exist.",
+)
 @jobs_option
 @json_option
 @click.pass_obj
-def command(face: Face, target: str, output: str | None, engine: Engine) -> None:
+def command(face: Face, target: str, output: str | None, engine: Engine) -> int:
     """Draft a schema from records.
 
     TARGET is a reference, or a path, folder or glob of TFRecord files. A schema that was inferred
-    from data accepts those very data: read the draft before you rely on it.
+    from data accepts those very data: read the draft before you rely on it. Damaged records are
+    passed over, and the exit code is then 1.
     """
-    from tfrecreg.errors import UsageError
+    from dataclasses import asdict
+
     from tfrecreg.operations.check import find_target
+    from tfrecreg.operations.reading import PassedOver, passed_over
     from tfrecreg.operations.schemas import infer_schema
     from tfrecreg.text import safe
 
-    if output is not None and Path(output).exists():
-        raise UsageError(f"`{safe(output)}` exists", hint="compare it with the draft on stdout")
-    found = find_target(target, registry=face.registry)
-    draft = infer_schema(found, engine, face.progress())
     if output is not None:
-        try:
-            Path(output).write_text(draft, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(
-                f"`{safe(output)}` cannot be written: {error.strerror}",
-                hint="make its folder, or leave out --output: the draft then goes to stdout",
-            ) from None
+        expect_free(output)
+    found = find_target(target, registry=face.registry)
+    damage: list[PassedOver] = []
+    draft = infer_schema(found, engine, face.progress(), damage=damage)
+    if output is not None:
+        write_text(output, draft, new=True)
         face.err.print(f"wrote {safe(output)}: review it, it accepts whatever is in the data")
-        return
-    if face.as_json:
-        face.print_json({"target": found.name, "schema": draft})
+    elif face.as_json:
+        places = [asdict(each) for each in damage]
+        face.print_json({"target": found.name, "schema": draft, "damage": places})
+        return 1 if damage else 0
     else:
         click.echo(draft.rstrip("\n"))
+    if damage:
+        raise passed_over(found.name, damage)
+    return 0

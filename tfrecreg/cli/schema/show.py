@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 
 @click.command(name="show")
-@click.argument("schema")
+@click.argument("schema", shell_complete=complete.targets)
 @click.option(
     "--format",
     "form",

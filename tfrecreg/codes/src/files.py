@@ -158,11 +158,12 @@ SRC011 = Code(
     "link-not-followed",
     Severity.WARNING,
     "A symbolic link in the place of a picture or folder is not followed",
-    "put the file itself there (for DVC: `dvc config cache.type hardlink,copy`)",
+    "correct the link, or bring what it leads to: `dvc checkout` or `dvc pull` for DVC's cache",
     """\
-Links that leave the folder of the raw data are never followed: what is behind them is not part of
-the data that was named, and may be anything on the machine. Links within it are followed unless
-`symlinks=none`. A link that leads nowhere, or in a circle, is skipped with the same code.
+The link leads nowhere or in a circle, or an option forbids to follow it. Otherwise links are
+followed wherever they lead, as into DVC's cache. With `symlinks=inside` the source `imagefolder`
+follows those that stay in the raw folder, for raw data that may come with links to anything on the
+machine; with `symlinks=none` it follows none.
 """,
 )
 

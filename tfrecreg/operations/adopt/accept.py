@@ -12,7 +12,7 @@ from tfrecreg.gate import FailOn, judge
 from tfrecreg.operations.adopt.examine import Examination, Examined, Settings
 from tfrecreg.operations.adopt.plan import AdoptPlan
 from tfrecreg.operations.adopt.request import KnownSchema
-from tfrecreg.operations.progress import Progress
+from tfrecreg.progress import Progress
 from tfrecreg.registry import Registry
 from tfrecreg.scan import ScanResult, Shard, Target, Validator, run_scan
 from tfrecreg.text import safe
@@ -30,11 +30,11 @@ def examine(
     known: KnownSchema | None,
     engine: Engine,
     progress: Progress,
-) -> list[tuple[Shard, Examined]]:
+) -> tuple[list[tuple[Shard, Examined]], tuple[Finding, ...]]:
     """Read every file once, and refuse what is not as it should be.
 
     Returns:
-        What was seen of each file, in their order.
+        What was seen of each file, in their order; and the findings that the gate accepts.
 
     Raises:
         UsageError: a record that is too large, or no record at all.
@@ -91,7 +91,7 @@ def examine(
             f"there is no record in the {len(plan.files)} files",
             hint="name files that have some",
         )
-    return examination.seen
+    return examination.seen, verdict.findings
 
 
 def _expect_complete(result: ScanResult) -> None:

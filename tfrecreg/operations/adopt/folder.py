@@ -1,4 +1,4 @@
-"""The build's folder: what may be replaced, and how a build comes to lie beside files that stay."""
+"""The build's folder: what may be replaced, and which files stay beside the shards."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import UsageError
 from tfrecreg.index import INDEX_MAGIC
-from tfrecreg.manifest import MANIFEST_NAME, FileEntry, Manifest, render_manifest
+from tfrecreg.manifest import MANIFEST_NAME, FileEntry, Manifest
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.operations.adopt.examine import Examined, index_path
 from tfrecreg.operations.adopt.manifest import RESERVED
@@ -22,7 +22,7 @@ from tfrecreg.scan import Shard
 from tfrecreg.storage import LocalStorage, Storage, is_temporary
 from tfrecreg.text import safe
 
-__all__ = ["bystanders", "expect_free", "keep_indexes", "put_beside", "swap_in"]
+__all__ = ["bystanders", "expect_free", "keep_indexes"]
 
 
 def expect_free(registry: Registry, plan: AdoptPlan) -> Manifest | None:
@@ -114,30 +114,3 @@ def _is_leftover(path: str) -> bool:
     """Whether an adoption that was killed was about to write a file of its own here."""
     names = (*RESERVED, MANIFEST_NAME)
     return is_temporary(path) and path.startswith(tuple(f".{name}." for name in names))
-
-
-def swap_in(registry: Registry, stage: str, manifest: Manifest) -> None:
-    """Put a whole staged folder in the build's place."""
-    staged = LocalStorage(f"{registry.storage.root}/{stage}")
-    with staged.create(MANIFEST_NAME) as writer:
-        writer.write(render_manifest(manifest))
-    registry.storage.replace_dir(stage, layout.build_folder(manifest.dataset))
-
-
-def put_beside(registry: Registry, stage: str, manifest: Manifest) -> None:
-    """Put indexes, labels, ledger and, when all of them are there, the manifest beside the shards.
-
-    A kill on the way leaves no build, or the one before with files of the new one, which `check`
-    tells of; adopting again completes it.
-    """
-    folder = layout.build_folder(manifest.dataset)
-    storage = registry.storage
-    for entry in list(storage.list(folder, recursive=False)):
-        if _is_leftover(entry.path.rpartition("/")[2]):
-            storage.remove(entry.path)
-    storage.replace_dir(f"{stage}/{INDEX_FOLDER}", f"{folder}/{INDEX_FOLDER}")
-    for name in RESERVED:
-        with storage.create(f"{folder}/{name}") as writer:
-            writer.write(storage.read(f"{stage}/{name}"))
-    with storage.create(f"{folder}/{MANIFEST_NAME}") as writer:
-        writer.write(render_manifest(manifest))

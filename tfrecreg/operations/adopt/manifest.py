@@ -112,6 +112,7 @@ def make_manifest(
     kind: PayloadKind,
     key: str | None,
     compression: Compression,
+    raw: RawTotals,
 ) -> Manifest:
     """The sealed manifest of the build.
 
@@ -126,6 +127,7 @@ def make_manifest(
         kind: what the payloads are.
         key: the feature that names records, if one does.
         compression: of all shards.
+        raw: size of the raw data that they were made from; zeros where nobody knows it.
     """
     shards: list[ShardEntry] = []
     files = list(others)
@@ -156,7 +158,7 @@ def make_manifest(
             splits=splits,
             shards=shards,
             files=sorted(files, key=lambda entry: entry.path),
-            raw=RawTotals(files=0, stored=0, decoded=0),
+            raw=raw,
             ledger={
                 split.name: Ledger(items=split.records, written=split.records) for split in splits
             },

@@ -9,7 +9,7 @@ from tfrecreg.operations.adopt.plan import PlannedFile
 from tfrecreg.operations.adopt.request import How
 from tfrecreg.records import Hashed
 from tfrecreg.records.hashing import FileHasher
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage import Storage
 from tfrecreg.storage.interface import Writer
 from tfrecreg.text import safe
 
@@ -42,8 +42,7 @@ def place_shard(task: PlaceTask) -> Hashed:
         with task.folder.create(task.file.path) as writer:
             found = _hash(shard.storage, shard.path, writer)
     elif task.how == "link":
-        root = LocalStorage("/")
-        root.link(shard.path, f"{task.folder.root}/{task.file.path}".lstrip("/"))
+        task.folder.link(shard.path, task.file.path, origin=shard.storage)
         found = hash_both(task.folder, task.file.path)
     else:
         found = hash_both(shard.storage, shard.path)

@@ -33,6 +33,9 @@ class AdoptRequest:
     """Split and glob over the files of it: before what names say."""
     schema: str | None = None
     """A schema's file or a reference; None for the dataset's own, or one that is drafted."""
+    raw: str | None = None
+    """Folder of the raw data that the records were made from, to judge the size by; None for the
+    `raw` of `[datasets.<name>]`, if it has one."""
     key: str | None = None
     """The feature whose value is the key of a record; None for file and number."""
 

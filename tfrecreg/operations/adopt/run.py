@@ -11,19 +11,15 @@ from typing import Any
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.manifest import Manifest
+from tfrecreg.findings import Finding
+from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.manifest.adopted import KEY
 from tfrecreg.operations.adopt.accept import examine
 from tfrecreg.operations.adopt.examine import Examined, Settings, index_path
-from tfrecreg.operations.adopt.folder import (
-    bystanders,
-    expect_free,
-    keep_indexes,
-    put_beside,
-    swap_in,
-)
+from tfrecreg.operations.adopt.folder import bystanders, expect_free, keep_indexes
 from tfrecreg.operations.adopt.keys import expect_unique
 from tfrecreg.operations.adopt.manifest import (
+    RESERVED,
     index_of,
     make_manifest,
     own_files,
@@ -32,11 +28,15 @@ from tfrecreg.operations.adopt.manifest import (
 from tfrecreg.operations.adopt.place import PlaceTask, place_shard
 from tfrecreg.operations.adopt.plan import AdoptPlan, make_plan
 from tfrecreg.operations.adopt.request import AdoptRequest, KnownSchema, known_schema
+from tfrecreg.operations.builds.names import INDEX_FOLDER
+from tfrecreg.operations.check.raw import configured_raw, raw_totals
+from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.precious import expect_kept
-from tfrecreg.operations.progress import SILENT, Progress
-from tfrecreg.records import Compression, Hashed
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.records import Compression, Hashed, hashed_write
 from tfrecreg.registry import Registry, layout
-from tfrecreg.registry.lock import locked
+from tfrecreg.registry.schemas import keep_schema
+from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.scan import Shard
 from tfrecreg.schema import SchemaSketch
 from tfrecreg.storage import LocalStorage
@@ -57,6 +57,8 @@ class AdoptResult:
     """In the registry."""
     kinds: Mapping[str, int]
     """What the payloads are: kind to number."""
+    findings: tuple[Finding, ...]
+    """What was found and accepted."""
     schema_path: str
     """Where its schema is, in the registry."""
     drafted: bool
@@ -80,6 +82,7 @@ class AdoptResult:
             "schema": {"path": self.schema_path, "drafted": self.drafted},
             "salvaged": manifest.salvaged,
             "unchanged": self.unchanged,
+            "findings": [finding.to_json() for finding in self.findings],
         }
 
 
@@ -114,34 +117,33 @@ def adopt(
         FailureError: a file cannot be read, or the disk refused.
     """
     engine = engine or LocalEngine(1)
-    with locked(registry, request.name, lambda: progress.note("waiting for another command")):
+    with transaction(registry, request.name, progress) as change:
+        expect_policy(registry, request.name)
         plan = make_plan(registry, request)
         before = expect_free(registry, plan)
         known = known_schema(registry, request)
-        stage = f"{layout.STAGE}/adopt-{request.name}"
-        registry.storage.remove(stage)  # a run that was killed left it
-        try:
-            return _adopt(registry, request, plan, before, known, stage, engine, progress)
-        finally:
-            registry.storage.remove(stage)
+        raw = _raw(registry, request, before, progress)
+        with change.stage("adopt") as staged:
+            return _adopt(change, request, plan, before, known, raw, staged, engine, progress)
 
 
 def _adopt(
-    registry: Registry,
+    change: Transaction,
     request: AdoptRequest,
     plan: AdoptPlan,
     before: Manifest | None,
     known: KnownSchema | None,
-    stage: str,
+    raw: RawTotals,
+    staged: LocalStorage,
     engine: Engine,
     progress: Progress,
 ) -> AdoptResult:
-    staged = LocalStorage(f"{registry.storage.root}/{stage}")
+    registry = change.registry
     scratch = LocalStorage(f"{staged.root}/examined")
     build = LocalStorage(f"{staged.root}/build")
     key = _key(request, before)
     settings = Settings(scratch, plan.base, key, sketch=known is None)
-    seen = examine(registry, plan, settings, known, engine, progress)
+    seen, findings = examine(registry, plan, settings, known, engine, progress)
     kinds = _kinds(seen)
     kind = _kind(kinds)
     schema = _schema(registry, plan, seen, kind, known)
@@ -170,9 +172,17 @@ def _adopt(
         kind=kind,
         key=key,
         compression=compression,
+        raw=raw,
     )
-    (put_beside if plan.how == "in-place" else swap_in)(registry, f"{stage}/build", manifest)
+    if plan.how == "in-place":
+        change.complete(build, manifest, indexes=INDEX_FOLDER, files=RESERVED)
+    else:
+        hashed_write(build, MANIFEST_NAME, render_manifest(manifest))
+        # A linked file was hashed where it is; a copy only on its way.
+        verified = plan.how == "link"
+        change.replace(layout.build_folder(plan.dataset), build, manifest, verified=verified)
     path = registry.schema_path(plan.dataset)
+    keep_schema(registry, schema)
     if known is None or known.is_new:
         registry.storage.put_if_absent(path, schema.encode("utf-8"))
     if manifest.salvaged is not None:
@@ -181,10 +191,25 @@ def _adopt(
         manifest=manifest,
         folder=layout.build_folder(plan.dataset),
         kinds=kinds,
+        findings=findings,
         schema_path=path,
         drafted=known is None and kind is PayloadKind.EXAMPLE,
         unchanged=before is not None and before.digest == manifest.digest,
     )
+
+
+def _raw(
+    registry: Registry, request: AdoptRequest, before: Manifest | None, progress: Progress
+) -> RawTotals:
+    """How large the raw data are: files that stay where they are keep what was known of them."""
+    folder = request.raw
+    if folder is None:
+        folder = configured_raw(registry, request.name)
+    if folder is not None:
+        return raw_totals(folder, progress)
+    if request.how == "in-place" and before is not None:
+        return before.raw
+    return RawTotals(files=0, stored=0, decoded=0)
 
 
 def _key(request: AdoptRequest, before: Manifest | None) -> str | None:

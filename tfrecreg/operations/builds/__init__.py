@@ -1,6 +1,8 @@
 """Making a build: a pure function of raw data, options and schema.
 
 - `request`: what is asked for, from arguments and `tfrecreg.toml`
+- `settings`: which of that the next build will not have, or an earlier one had not
+- `watch`: raw data that tell how far a source is with listing them
 - `base`: the release that a build grows from
 - `growth`: what becomes of its shards
 - `push`: what a push of the release will send

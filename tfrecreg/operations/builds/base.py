@@ -102,7 +102,8 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
     """
     if wanted == "none" or (wanted is None and not held(registry, dataset)):
         return None
-    text = wanted if wanted is not None and "@" in wanted else f"{dataset}@{wanted or 'latest'}"
+    named = wanted is not None and ("@" in wanted or "#" in wanted)
+    text = wanted if wanted is not None and named else f"{dataset}@{wanted or 'latest'}"
     resolved = resolve(registry, text)
     if resolved.dataset != dataset:
         raise UsageError(

@@ -24,7 +24,7 @@ from tfrecreg.operations.builds.shard import (
     keep_shard,
     make_part,
 )
-from tfrecreg.operations.progress import Progress
+from tfrecreg.progress import Progress
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.storage import LocalStorage, is_temporary
 from tfrecreg.text import safe

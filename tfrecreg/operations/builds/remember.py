@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain, islice
 
 import msgspec
 from blake3 import blake3
 
 from tfrecreg.errors import TfrecregError, UsageError
 from tfrecreg.manifest import RawTotals
+from tfrecreg.progress import SILENT, Progress, counting
 from tfrecreg.registry import Registry, layout
 from tfrecreg.sources import Source
 from tfrecreg.storage import LocalStorage, Storage
@@ -29,15 +31,22 @@ class BuildRecord:
     """Raw file to its size and modification time in nanoseconds."""
 
 
-def raw_files(source: Source, raw: Storage) -> tuple[RawTotals, dict[str, tuple[int, int]]]:
+def raw_files(
+    source: Source, raw: Storage, progress: Progress = SILENT
+) -> tuple[RawTotals, dict[str, tuple[int, int]]]:
     """The raw files that the source reads: totals, and size and time of each."""
     stored = decoded = 0
     files: dict[str, tuple[int, int]] = {}
-    for file in source.raw_files():
-        entry = raw.stat(file.path)
-        files[file.path] = (file.stored, entry.mtime_ns if entry is not None else 0)
-        stored += file.stored
-        decoded += file.decoded
+    listed = iter(source.raw_files())
+    with counting(progress, "listing raw data", "files"):
+        first = list(islice(listed, 1))  # most sources list everything before they name a file
+    with counting(progress, "measuring raw data", "files") as ticker:
+        for file in chain(first, listed):
+            entry = raw.stat(file.path, follow="all")
+            files[file.path] = (file.stored, entry.mtime_ns if entry is not None else 0)
+            stored += file.stored
+            decoded += file.decoded
+            ticker.add(1, file.stored)
     return RawTotals(files=len(files), stored=stored, decoded=decoded), files
 
 
@@ -76,7 +85,7 @@ def raw_changed(record: BuildRecord) -> str | None:
         return None
     for path, (size, mtime_ns) in record.files.items():
         try:
-            entry = raw.stat(path)
+            entry = raw.stat(path, follow="all")
         except UsageError:
             entry = None
         if entry is None or (entry.size, entry.mtime_ns) != (size, mtime_ns):

@@ -11,15 +11,20 @@ from typing import Any, Literal
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.config import DatasetConfig
 from tfrecreg.errors import UsageError
+from tfrecreg.operations.builds.watch import WatchedStorage
 from tfrecreg.plugins import plugins
-from tfrecreg.reference import is_dataset_name
+from tfrecreg.progress import Progress
+from tfrecreg.reference import check_dataset_name
 from tfrecreg.registry import Registry
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import Source, options_as_text, parse_options
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 
-__all__ = ["BuildRequest", "Prepared", "prepare"]
+__all__ = ["SIZING", "BuildRequest", "Prepared", "prepare"]
+
+SIZING = ("shards", "shard_size", "records_per_shard", "hosts")
+"""The ways to size shards, of which at most one is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +40,14 @@ class BuildRequest:
     policy: ShardPolicy | None = None
     compression: Literal["none", "gzip"] | None = None
     max_skipped: SkipLimit | None = None
+    default_schema: bool = False
+    """Whether a missing schema may become the source's own, although the dataset had another."""
     base: str | None = None
     """The release to grow from: a version or a reference, or ``none``. None for the latest one,
     unless the number of shards is asked for or another compression: then everything is new."""
+    save: bool = False
+    """Whether `[datasets.<name>]` gets what this request asks for, so that ``build NAME`` does it
+    again. The first build of a dataset is saved in any case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,18 +71,21 @@ class Prepared:
     it says enough."""
 
 
-def prepare(registry: Registry, request: BuildRequest) -> Prepared:
+def prepare(
+    registry: Registry, request: BuildRequest, progress: Progress | None = None
+) -> Prepared:
     """Decide everything that the request leaves open, and load the source.
+
+    Args:
+        registry: whose `tfrecreg.toml` fills in.
+        request: what is asked for.
+        progress: told of the raw files that the source lists and reads in this process.
 
     Raises:
         UsageError: a bad name, no source, no raw data, a bad option.
         PluginError: the source does not exist or does not load.
     """
-    if not is_dataset_name(request.name):
-        raise UsageError(
-            f"`{safe(request.name)}` is no name of a dataset",
-            hint="a lower-case letter, then lower-case letters, digits and underscores",
-        )
+    check_dataset_name(request.name)
     config = registry.dataset_config(request.name)
     source_name = request.source or config.source
     if source_name is None:
@@ -90,7 +103,7 @@ def prepare(registry: Registry, request: BuildRequest) -> Prepared:
     policy = request.policy or _policy(config)
     return Prepared(
         name=request.name,
-        source=kind(raw, options),
+        source=kind(raw if progress is None else WatchedStorage(raw, progress), options),
         source_name=announced.record.name,
         distribution=announced.distribution,
         version=announced.version,
@@ -144,16 +157,18 @@ def _remember(
     raw: str,
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    if config.source is not None and config.raw is not None:
+    known = config.source is not None and config.raw is not None
+    if known and not request.save:
         return {}  # a person wrote it: what was said this once stays said this once
-    values: dict[str, Any] = {"source": source, "raw": raw}
-    if options:
-        values["options"] = dict(options)
-    policy = request.policy or ShardPolicy()
-    for name in ("shards", "shard_size", "records_per_shard", "hosts"):
-        value = getattr(policy, name)
-        if value is not None:
-            values[name] = value
+    values: dict[str, Any] = {}
+    if config.source is None or request.source is not None:
+        values["source"] = source
+    if config.raw is None or request.raw is not None:
+        values["raw"] = raw
+    if dict(options) != config.options:
+        values["options"] = dict(options) or None
+    if request.policy is not None:
+        values.update({name: getattr(request.policy, name) for name in SIZING})
     if request.compression is not None:
         values["compression"] = request.compression
     if request.max_skipped is not None:

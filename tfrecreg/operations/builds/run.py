@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from tfrecreg.config import CONFIG_NAME, remember_dataset
 from tfrecreg.engines import Engine, LocalEngine
@@ -26,13 +24,19 @@ from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.operations.builds.push import PushCost, push_cost
 from tfrecreg.operations.builds.remember import BuildRecord, raw_files, raw_state, remember
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
+from tfrecreg.operations.builds.settings import Settings, compare_settings
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.check import CheckOptions, Report, build_target, check_target
+from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.precious import expect_kept, expect_no_strangers
-from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.progress import SILENT, Progress, Ticker, counting
 from tfrecreg.registry import Registry, layout
-from tfrecreg.registry.lock import locked, locked_settings
+from tfrecreg.registry.absence import expect_same_schema
+from tfrecreg.registry.lock import locked_settings
+from tfrecreg.registry.schemas import keep_schema
+from tfrecreg.registry.transaction import transaction
 from tfrecreg.schema import parse_schema
+from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 
@@ -57,6 +61,8 @@ class BuildResult:
     """What became of the base's shards; None without one."""
     unchanged: bool
     """Whether the build that was there is the same to the byte."""
+    settings: Settings
+    """How its settings differ from `tfrecreg.toml`, and from what was made before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +80,8 @@ class Preview:
     """Path to bytes of each shard of the plan, about."""
     push: PushCost
     """What a push of its release would send."""
+    settings: Settings
+    """How its settings differ from `tfrecreg.toml`, and from what was made before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +92,7 @@ class _Begun:
     files: dict[str, tuple[int, int]]
     schema: str
     schema_is_new: bool
+    settings: Settings
 
 
 def preview(
@@ -99,13 +108,13 @@ def preview(
         UsageError: as :func:`build` does before its work starts.
         FailureError: a plugin or a worker failed.
     """
-    begun = _begin(registry, request, LocalEngine(1))
+    begun = _begin(registry, request, LocalEngine(1), progress)
     plan = begun.plan
     describe = getattr(begun.prepared.source, "describe", dict)
     kept: set[str] = set()
     if plan.base is not None:
         engine = engine_for(plan, engine or LocalEngine(1))
-        nowhere = LocalStorage(f"{registry.storage.root}/{layout.STAGE}")
+        nowhere = LocalStorage(registry.storage.root)
         kept = unchanged(plan, begun.prepared, nowhere, engine, progress)
     sizes = sizes_of(plan, kept)
     return Preview(
@@ -116,6 +125,7 @@ def preview(
         growth=growth_of(plan, kept, sizes),
         sizes=sizes,
         push=push_cost(plan, kept, sizes, begun.prepared.source.labels()),
+        settings=begun.settings,
     )
 
 
@@ -137,12 +147,10 @@ def build(
         FailureError: a plugin, a worker or the disk failed.
     """
     engine = engine or LocalEngine(1)
-    waiting = partial(progress.note, "waiting for another build")
-    with closing(engine), locked(registry, request.name, waiting):
-        begun = _begin(registry, request, engine)
+    with transaction(registry, request.name, progress) as change:
+        begun = _begin(registry, request, engine, progress)
         name = request.name
-        stage_path = layout.stage_folder(name, begun.plan.digest[:16])
-        stage = LocalStorage(f"{registry.storage.root}/{stage_path}")
+        stage = change.plan_stage(begun.plan.digest)
         staged = LocalStorage(f"{stage.root}/build")
         engine = engine_for(begun.plan, engine)
         made, resumed = make_all(begun.plan, begun.prepared, stage, staged, engine, progress)
@@ -159,8 +167,10 @@ def build(
         with staged.create(MANIFEST_NAME) as writer:
             writer.write(render_manifest(manifest))
         report = _read_back(registry, begun, manifest, staged, engine, progress)
-        _raw_is_unchanged(begun)
-        unchanged = _swap_in(registry, name, f"{stage_path}/build", manifest)
+        _raw_is_unchanged(begun, progress)
+        unchanged = _is_there(registry, manifest)
+        # What was read back just now is the manifest's, byte for byte.
+        change.replace(layout.build_folder(name), staged, manifest, verified=True)
         _settle(registry, begun, manifest)
         return BuildResult(
             manifest=manifest,
@@ -173,23 +183,31 @@ def build(
                 {shard.entry.path: shard.entry.bytes for shard in made},
             ),
             unchanged=unchanged,
+            settings=begun.settings,
         )
 
 
-def _begin(registry: Registry, request: BuildRequest, engine: Engine) -> _Begun:
-    prepared = prepare(registry, request)
+def _begin(registry: Registry, request: BuildRequest, engine: Engine, progress: Progress) -> _Begun:
+    expect_policy(registry, request.name)
+    prepared = prepare(registry, request, progress)
+    settings = compare_settings(registry, request, prepared)
+    for note in settings.notes():
+        progress.note(note)
     _expect_replaceable(registry, request.name)
     schema = registry.schema_text(request.name)
     text = prepared.source.schema() if schema is None else schema
+    if schema is None and not request.default_schema:
+        expect_same_schema(registry, request.name, text)
     parse_schema(text, registry.schema_path(request.name))
-    totals, files = raw_files(prepared.source, prepared.raw)
+    totals, files = raw_files(prepared.source, prepared.raw, progress)
     salt = {f"option.{name}": value for name, value in prepared.options.items()}
     salt["compression"] = prepared.compression
     salt["source"] = f"{prepared.distribution} {prepared.version} {prepared.source_name}"
     salt["raw"] = raw_state(files)
     base = choose_base(registry, request, prepared)
-    listed = warming(prepared.source.items(), engine)
-    plan = make_plan(request.name, listed, prepared.policy, salt, base)
+    with counting(progress, f"planning {request.name}", "items") as ticker:
+        listed = warming(_counted(prepared.source.items(), ticker), engine)
+        plan = make_plan(request.name, listed, prepared.policy, salt, base)
     return _Begun(
         prepared=prepared,
         plan=plan,
@@ -197,11 +215,20 @@ def _begin(registry: Registry, request: BuildRequest, engine: Engine) -> _Begun:
         files=files,
         schema=text,
         schema_is_new=schema is None,
+        settings=settings,
     )
 
 
+def _counted(
+    listed: Iterable[Item | Skipped | Remark], ticker: Ticker
+) -> Iterator[Item | Skipped | Remark]:
+    for each in listed:
+        ticker.add(1, 0)
+        yield each
+
+
 def _expect_replaceable(registry: Registry, name: str) -> None:
-    """Refuse before any work what :func:`_swap_in` would cost."""
+    """Refuse before any work what publishing the build would cost."""
     expect_no_strangers(registry, name)
     try:
         before = registry.build_manifest(name)
@@ -262,26 +289,24 @@ def _read_back(
     )
 
 
-def _raw_is_unchanged(begun: _Begun) -> None:
-    """Raw files that changed while they were read would make a build of no moment at all."""
-    for path, before in begun.files.items():
-        entry = begun.prepared.raw.stat(path)
-        if entry is None or (entry.size, entry.mtime_ns) != before:
-            raise RawDataError(
-                f"the raw file `{safe(path)}` changed while it was built from",
-                hint="build again when nothing writes to the raw data",
-            )
+def _raw_is_unchanged(begun: _Begun, progress: Progress) -> None:
+    """Raise if a raw file changed during the build: it would mix two states of the data."""
+    with counting(progress, "looking whether raw data changed", "files") as ticker:
+        for path, before in begun.files.items():
+            entry = begun.prepared.raw.stat(path, follow="all")
+            if entry is None or (entry.size, entry.mtime_ns) != before:
+                raise RawDataError(
+                    f"the raw file `{safe(path)}` changed while it was built from",
+                    hint="build again when nothing writes to the raw data",
+                )
+            ticker.add(1, 0)
 
 
-def _swap_in(registry: Registry, name: str, staged: str, manifest: Manifest) -> bool:
-    """Put the staged folder in the build's place; True where they were the same."""
+def _is_there(registry: Registry, manifest: Manifest) -> bool:
+    """Whether the build that is there says to the byte what the new one says."""
+    path = f"{layout.build_folder(manifest.dataset)}/{MANIFEST_NAME}"
     storage = registry.storage
-    target = layout.build_folder(name)
-    path = f"{target}/{MANIFEST_NAME}"
-    same = storage.stat(path) is not None and storage.read(path) == render_manifest(manifest)
-    storage.replace_dir(staged, target)
-    storage.remove(f"{layout.STAGE}/{name}")
-    return same
+    return storage.stat(path) is not None and storage.read(path) == render_manifest(manifest)
 
 
 def _settle(registry: Registry, begun: _Begun, manifest: Manifest) -> None:
@@ -289,6 +314,7 @@ def _settle(registry: Registry, begun: _Begun, manifest: Manifest) -> None:
     name = manifest.dataset
     storage = registry.storage
     schema = registry.schema_path(name)
+    keep_schema(registry, begun.schema)
     if begun.schema_is_new:
         storage.put_if_absent(schema, begun.schema.encode("utf-8"))
     else:  # a run that was killed may have written it, and not made it durable

@@ -10,7 +10,6 @@ import pickle
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import PurePosixPath
 from typing import Literal
 
 from tfrecreg.digests import record_digest
@@ -186,10 +185,9 @@ def _link(maker: Maker, shard: PlannedShard) -> bool:
             return False
     except StorageError:
         return False
-    folder = PurePosixPath(maker.stage.root).relative_to(base.storage.root)
     for source, target in ((base.path, shard.path), (base.index_path, shard.index)):
         maker.stage.remove(target)  # a killed run may have left it
-        base.storage.link(source, str(folder / target))
+        maker.stage.link(source, target, origin=base.storage)
     return True
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tfrecreg.engines import Engine
 from tfrecreg.operations.check.find import find
 from tfrecreg.operations.check.targets import files_target, reference_target
-from tfrecreg.operations.progress import Progress
+from tfrecreg.progress import Progress
 from tfrecreg.registry import Resolved
 from tfrecreg.scan import Baseline, Target
 

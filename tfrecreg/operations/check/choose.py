@@ -21,10 +21,12 @@ from tfrecreg.scan import UNRULY, Target, Validator, ValidatorRecord, reason_of
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-__all__ = ["DRIFT", "Choice", "choose"]
+__all__ = ["DRIFT", "SCHEMA", "Choice", "choose"]
 
 DRIFT = "drift"
 """The validator that compares a target with another: naming that other is asking for it."""
+SCHEMA = "schema"
+"""The validator that holds records against the schema, which every build has."""
 
 
 @dataclass(slots=True)

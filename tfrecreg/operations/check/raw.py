@@ -6,15 +6,24 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfrecreg.errors import UsageError
+from tfrecreg.config import CONFIG_NAME
+from tfrecreg.errors import MissingFileError, UsageError
+from tfrecreg.manifest import RawTotals
+from tfrecreg.progress import SILENT, Progress, counting
+from tfrecreg.registry import Registry
 from tfrecreg.scan import RawSize
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage import LocalStorage, list_through_links
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.sources import RawFile
 
-__all__ = ["measure_raw", "total_raw"]
+__all__ = ["configured_raw", "measure_raw", "raw_totals", "total_raw"]
+
+_WHERE = (
+    "name the folder that the raw files lie in, with `--raw` or as the `raw` of the dataset in "
+    f"`{CONFIG_NAME}`"
+)
 
 
 def total_raw(files: Iterable[RawFile]) -> RawSize:
@@ -26,11 +35,26 @@ def total_raw(files: Iterable[RawFile]) -> RawSize:
     return RawSize(stored, decoded)
 
 
-def measure_raw(folder: str) -> RawSize:
+def configured_raw(registry: Registry, dataset: str) -> str | None:
+    """The folder that `raw` of `[datasets.<name>]` names; None where there is none.
+
+    It counts where a manifest knows no raw data: for shards that were adopted.
+    """
+    raw = registry.dataset_config(dataset).raw
+    return None if raw is None else str(Path(registry.storage.root, raw))
+
+
+def measure_raw(folder: str, progress: Progress = SILENT) -> RawSize:
+    """The size of :func:`raw_totals`."""
+    totals = raw_totals(folder, progress)
+    return RawSize(totals.stored, totals.decoded)
+
+
+def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
     """Every file below `folder`, whatever made the dataset.
 
-    A link to a file counts as the file: raw data are often links into a cache. Links to folders
-    are not followed, for they may lead in circles.
+    A link counts as the file or folder that it leads to: raw data are often links into a cache.
+    A folder counts once, however many links lead to it.
 
     Raises:
         UsageError: there is no such folder, or nothing in it.
@@ -41,37 +65,32 @@ def measure_raw(folder: str) -> RawSize:
     if entry is None or entry.kind != "dir":
         raise UsageError(
             f"there is no folder `{safe(folder)}` of raw data",
-            hint="name the folder that the raw files lie in",
+            hint=_WHERE,
         )
-    size = total_raw(_raw_files(storage))
+    files = list(_raw_files(storage, progress))
+    size = total_raw(files)
     if size.stored == 0:
         raise UsageError(
             f"the folder `{safe(folder)}` of raw data is empty",
-            hint="name the folder that the raw files lie in",
+            hint=_WHERE,
         )
-    return size
+    return RawTotals(files=len(files), stored=size.stored, decoded=size.decoded)
 
 
-def _raw_files(storage: LocalStorage) -> Iterator[RawFile]:
+def _raw_files(storage: LocalStorage, progress: Progress) -> Iterator[RawFile]:
     from tfrecreg.records.decoded import decoded_size
     from tfrecreg.sources import RawFile
 
-    for entry in storage.list():
-        size = entry.size
-        if entry.kind == "link":
-            found = _linked(storage, entry.path)
-            if found is None:
-                continue
-            size = found
-        elif entry.kind != "file":
-            continue
-        decoded = decoded_size(storage, entry.path)
-        yield RawFile(entry.path, size, size if decoded is None else decoded)
-
-
-def _linked(storage: LocalStorage, path: str) -> int | None:
-    """Bytes of the file that a link leads to; None where it leads to a folder."""
-    if Path(storage.root, path).is_dir():
-        return None
-    with storage.open(path) as reader:
-        return reader.size
+    with counting(progress, "measuring raw data", "files") as ticker:
+        for entry in list_through_links(storage):
+            if entry.kind == "link":
+                raise MissingFileError(
+                    f"`{safe(f'{storage.root}/{entry.path}', limit=4096)}` is a symbolic link that "
+                    "leads nowhere",
+                    hint="correct the link; `dvc checkout` or `dvc pull` brings what a link into "
+                    "DVC's cache lacks",
+                )
+            if entry.kind == "file":
+                decoded = decoded_size(storage, entry.path)
+                yield RawFile(entry.path, entry.size, entry.size if decoded is None else decoded)
+                ticker.add(1, entry.size)

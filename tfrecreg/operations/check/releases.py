@@ -11,18 +11,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tfrecreg.codes import reg
-from tfrecreg.errors import FailureError, ManifestError, UsageError
+from tfrecreg.errors import FailureError, ManifestError, SchemaError, UsageError
 from tfrecreg.findings import Finding, Measure
 from tfrecreg.gate import FailOn, Waiver
 from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.verdict import order, verdict_of
+from tfrecreg.operations.policy import expect_policy
 from tfrecreg.reference import Version
 from tfrecreg.registry import Registry, expect_dataset, layout
+from tfrecreg.registry.absence import expects_schema, schema_hint
 from tfrecreg.registry.audit import Audit, Issue, audit, fork_issue
 from tfrecreg.registry.chain import Link, forks, link_of
 from tfrecreg.registry.history import ever_released, version_in
 from tfrecreg.scan import Tally
+from tfrecreg.schema import parse_schema
 from tfrecreg.text import safe
 from tfrecreg.tracking import git
 from tfrecreg.validators.registry import HISTORY, add_issue
@@ -41,7 +44,7 @@ def check_registry(
     fail_on: FailOn | None = None,
     today: datetime.date | None = None,
 ) -> Report:
-    """Check manifests, schemas, numbers and history of releases.
+    """Check manifests, schemas, numbers and history of releases, and today's schemas.
 
     Args:
         registry: the registry.
@@ -58,6 +61,7 @@ def check_registry(
     """
     for name in names:
         expect_dataset(registry, name)
+    expect_policy(registry, *names)
     other = _Base.of(registry, base) if base is not None else None
     findings: list[Finding] = []
     waived: list[Finding] = []
@@ -67,7 +71,11 @@ def check_registry(
         found = audit(registry, name)
         releases += len(registry.versions(name))
         unseen = unseen or found.unseen
-        issues = [*found.issues, *(other.issues(registry, name, found) if other else ())]
+        issues = [
+            *found.issues,
+            *_schema_issues(registry, name),
+            *(other.issues(registry, name, found) if other else ()),
+        ]
         verdict = verdict_of(
             _findings(name, issues),
             registry.config.gate(name),
@@ -105,6 +113,24 @@ def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
     except FailureError:
         return found  # why git does not answer, the audit of each dataset tells
     return found
+
+
+def _schema_issues(registry: Registry, name: str) -> Iterator[Issue]:
+    """Whether the next build can be held against the dataset's schema."""
+    path = registry.schema_path(name)
+    text = registry.schema_text(name)
+    if text is None:
+        if not expects_schema(registry, name):
+            return
+        message = f"it is missing; {schema_hint(registry, name)}"
+    else:
+        try:
+            parse_schema(text, path)
+        except SchemaError as error:
+            message = error.message
+        else:
+            return
+    yield Issue(code=reg.REG010, versions=frozenset(), path=path, message=message)
 
 
 def _findings(name: str, issues: Iterable[Issue]) -> Iterator[Finding]:

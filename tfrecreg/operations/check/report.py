@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tfrecreg._version import JSON_VERSION
 from tfrecreg.findings import Finding, Measure
 from tfrecreg.gate import FailOn, Waiver
 from tfrecreg.operations.check.basis import Basis
 
-__all__ = ["FORMAT_VERSION", "Report", "SkippedValidator"]
-
-FORMAT_VERSION = 1
-"""Of every JSON document that the command line prints."""
+__all__ = ["Report", "SkippedValidator", "error_report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """The document of ``check --json``."""
         return {
-            "format_version": FORMAT_VERSION,
+            "format_version": JSON_VERSION,
             "target": self.target,
             "status": self.status,
             "judged": self.judged,
@@ -124,3 +122,23 @@ class Report:
                 "expires": waiver.expires.isoformat(),
             }
         return documents
+
+
+def error_report(target: str, error: str, *, findings: tuple[Finding, ...] = ()) -> Report:
+    """The report about a target that could not be judged.
+
+    Args:
+        target: as the user named it.
+        error: why, in one line.
+        findings: what was found nevertheless.
+    """
+    return Report(
+        target=target,
+        status="error",
+        shards=0,
+        records=0,
+        bytes=0,
+        payload_bytes=0,
+        findings=findings,
+        errors=(error,),
+    )

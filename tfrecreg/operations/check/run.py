@@ -1,45 +1,38 @@
-"""The operation: choose validators, scan, judge, report."""
+"""Checking one target: choose validators, scan, judge, report."""
 
 from __future__ import annotations
 
 import datetime
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tfrecreg.config import CONFIG_NAME, Config, GateConfig
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines import Engine
 from tfrecreg.errors import (
     ConfigError,
-    ManifestError,
-    NewerFormatError,
-    SchemaError,
     TfrecregError,
-    UsageError,
 )
 from tfrecreg.findings import Finding
 from tfrecreg.gate import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
-from tfrecreg.operations.check.baseline import with_baseline
 from tfrecreg.operations.check.basis import Basis, folder_of, limits_of, schema_digest
-from tfrecreg.operations.check.choose import DRIFT, choose
+from tfrecreg.operations.check.choose import SCHEMA, choose
 from tfrecreg.operations.check.effort import engine_for
-from tfrecreg.operations.check.find import find
+from tfrecreg.operations.check.hints import with_hints
 from tfrecreg.operations.check.keys import with_keys
 from tfrecreg.operations.check.places import with_places
-from tfrecreg.operations.check.remember import scan_cache
 from tfrecreg.operations.check.report import Report
-from tfrecreg.operations.check.targets import files_target, reference_target
 from tfrecreg.operations.check.verdict import verdict_of
-from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import StreamEnd
-from tfrecreg.registry import Registry, Resolved, find_registry, open_registry, resolve
+from tfrecreg.registry import Registry
+from tfrecreg.registry.absence import absent_schema
 from tfrecreg.scan import ScanCache, ScanResult, Shard, Target, run_scan
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-__all__ = ["CheckOptions", "check", "check_target"]
+__all__ = ["CheckOptions", "check_target"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,124 +53,13 @@ class CheckOptions:
     against: str | None = None
     """A reference or files to compare with: the validator `drift` then runs."""
     gate: str | None = None
-    """Name of a gate that there is; None for the dataset's own, else the default one."""
+    """Name of a gate to use, such as that of another dataset; None for the dataset's own, else the
+    default one."""
+    ignore_missing: bool = False
+    """Without targets: whether datasets whose bytes are not on this machine are passed over."""
     cached: bool = False
     """Whether shards that did not change since an earlier check with this option, by their size,
     time and inode, are not read again."""
-
-
-def check(
-    targets: Sequence[str],
-    *,
-    registry: str | os.PathLike[str] | None = None,
-    options: CheckOptions | None = None,
-    engine: Engine | None = None,
-    progress: Progress = SILENT,
-) -> list[Report]:
-    """Check references and files.
-
-    Args:
-        targets: references (``mnist``, ``mnist@1.0.0``), paths, globs or folders; empty for every
-            build of the registry.
-        registry: folder of the registry; None to look for it from here upwards.
-        options: what to check and when to fail.
-        engine: where to scan; None for this process.
-        progress: told how far it is.
-
-    Returns:
-        One report for each reference, in their order, and one for all the files together. Without
-        targets, a build whose manifest or schema is broken has a report that says so, and the
-        others are checked.
-
-    Raises:
-        UsageError: a target that does not exist, an unknown validator, a schema that does not
-            parse. All targets are found before the first is read.
-    """
-    options = options or CheckOptions()
-    engine = engine or LocalEngine(1)
-    if not targets:
-        return _check_all(open_registry(registry), options, engine, progress)
-    found = [find(each, registry) for each in dict.fromkeys(targets)]
-    todo: list[tuple[Target, Registry | None]] = [
-        (reference_target(each, schema=options.schema, raw=options.raw), each.registry)
-        for each in found
-        if isinstance(each, Resolved)
-    ]
-    files = [each for each in found if isinstance(each, str)]
-    if files:
-        target = files_target(files, schema=options.schema, raw=options.raw)
-        todo.append((target, _registry_here(registry)))
-    return [
-        check_target(
-            _compared(target, options, registry, engine, progress),
-            home.config if home is not None else Config(),
-            options,
-            engine=engine,
-            progress=progress,
-            cache=scan_cache(home, reuse=options.cached),
-        )
-        for target, home in todo
-    ]
-
-
-def _compared(
-    target: Target,
-    options: CheckOptions,
-    registry: str | os.PathLike[str] | None,
-    engine: Engine,
-    progress: Progress,
-) -> Target:
-    """The target with what it is compared with, and no more of it than is asked for."""
-    named = DRIFT in options.only or not options.only
-    return with_baseline(
-        target,
-        options.against,
-        registry,
-        engine,
-        progress,
-        with_statistics=named and DRIFT not in options.skip,
-    )
-
-
-def _registry_here(registry: str | os.PathLike[str] | None) -> Registry | None:
-    """The registry that was named or is found: bare files need none."""
-    root = registry if registry is not None else find_registry()
-    return open_registry(root) if root is not None else None
-
-
-def _check_all(
-    opened: Registry, options: CheckOptions, engine: Engine, progress: Progress
-) -> list[Report]:
-    reports = []
-    for name in filter(opened.is_built, opened.datasets()):
-        try:
-            resolved = resolve(opened, name)
-            target = reference_target(resolved, schema=options.schema, raw=options.raw)
-            report = check_target(
-                _compared(target, options, opened.storage.root, engine, progress),
-                opened.config,
-                options,
-                engine=engine,
-                progress=progress,
-                cache=scan_cache(opened, reuse=options.cached),
-            )
-        except (ManifestError, NewerFormatError, SchemaError) as error:
-            if isinstance(error, SchemaError) and options.schema is not None:
-                raise  # the user's own file, whatever is checked against it
-            report = Report(
-                target=name,
-                status="error",
-                shards=0,
-                records=0,
-                bytes=0,
-                payload_bytes=0,
-                findings=(),
-                errors=(error.message,),
-            )
-        reports.append(report)
-    if not reports:
-        raise UsageError("nothing is built here yet", hint="tfrecreg build NAME, or name files")
-    return reports
 
 
 def check_target(
@@ -233,7 +115,7 @@ def check_target(
         progress.stop()
     judged = options.fail_on is not FailOn.NEVER
     verdict = verdict_of(
-        with_keys(with_places(_without_echoes(result.findings)), target.shards),
+        with_hints(with_keys(with_places(_without_echoes(result.findings)), target.shards), target),
         gate if judged else GateConfig(),
         config.waivers if judged else (),
         dataset=target.dataset,
@@ -247,7 +129,12 @@ def check_target(
         progress.note(f"every shard was read: what the validator {names} finds cannot be kept")
     if cache is not None and cache.problem:
         progress.note(f"what was found could not be remembered: {cache.problem}")
-    errors = (*choice.problems, *_errors(result), *_replaced(target, before))
+    errors = (
+        *choice.problems,
+        *_schema_problems(target, options),
+        *_errors(result),
+        *_replaced(target, before),
+    )
     return Report(
         target=target.name,
         status="error" if errors else verdict.status,
@@ -277,6 +164,17 @@ def check_target(
             limits={name: given for name, given in limits.items() if given},
         ),
     )
+
+
+def _schema_problems(target: Target, options: CheckOptions) -> Iterator[str]:
+    """Why a build cannot be held against its schema; nothing where nobody asked for that.
+
+    Every build was made with a schema, so one without is not a build that has none.
+    """
+    asked = SCHEMA not in options.skip and (not options.only or SCHEMA in options.only)
+    if target.kind == "build" and target.schema is None and target.home is not None and asked:
+        error = absent_schema(Registry(target.home), target.dataset)
+        yield f"{error.message}; hint: {error.hint}"
 
 
 def _gate(config: Config, options: CheckOptions, target: Target) -> GateConfig:

@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 import msgspec
 
+from tfrecreg._version import JSON_VERSION
 from tfrecreg.errors import NewerFormatError, UsageError
 from tfrecreg.findings import Finding, Measure
 from tfrecreg.gate import FailOn
 from tfrecreg.operations.check.basis import Basis
-from tfrecreg.operations.check.report import FORMAT_VERSION, Report, SkippedValidator
+from tfrecreg.operations.check.report import Report, SkippedValidator
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
@@ -99,9 +100,9 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
     if not isinstance(found, dict) or not isinstance(found.get("format_version"), int):
         raise UsageError(f"`{safe(where)}` is no report of a check", hint=_HINT)
     version = found["format_version"]
-    if version > FORMAT_VERSION:
+    if version > JSON_VERSION:
         raise NewerFormatError(
-            f"`{safe(where)}` has format {version}, this tfrecreg reads up to {FORMAT_VERSION}",
+            f"`{safe(where)}` has format {version}, this tfrecreg reads up to {JSON_VERSION}",
             hint="use the tfrecreg that wrote it, or check again",
         )
     several = found.get("reports")

@@ -12,25 +12,29 @@ from tfrecreg.errors import UsageError
 from tfrecreg.manifest import Manifest
 from tfrecreg.operations.check.raw import measure_raw
 from tfrecreg.operations.schema_file import read_schema_file
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Resolved
 from tfrecreg.scan import RawSize, Shard, Target
 from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 
-__all__ = ["build_target", "files_target", "reference_target"]
+__all__ = ["build_target", "files_target", "reference_target", "sharded_spec"]
 
 _NAMED = 3
 """So many files or globs are named where a target is shown."""
 
 
-def reference_target(resolved: Resolved, *, schema: str | None, raw: str | None) -> Target:
+def reference_target(
+    resolved: Resolved, *, schema: str | None, raw: str | None, progress: Progress = SILENT
+) -> Target:
     """A build or a release.
 
     Args:
         resolved: what the reference names.
         schema: path of a schema to check against instead of its own.
         raw: folder of raw data to measure instead of taking the manifest's word.
+        progress: told of the raw files that are measured.
 
     Raises:
         UsageError: its bytes are not here, or a path does not exist.
@@ -47,7 +51,7 @@ def reference_target(resolved: Resolved, *, schema: str | None, raw: str | None)
         kind=resolved.kind,
         schema=text,
         schema_path=path,
-        raw=measure_raw(raw) if raw is not None else None,
+        raw=measure_raw(raw, progress) if raw is not None else None,
         raw_folder=raw,
         home=resolved.registry.storage,
     )
@@ -102,7 +106,13 @@ def build_target(
     )
 
 
-def files_target(patterns: Sequence[str], *, schema: str | None, raw: str | None) -> Target:
+def files_target(
+    patterns: Sequence[str],
+    *,
+    schema: str | None,
+    raw: str | None,
+    progress: Progress = SILENT,
+) -> Target:
     """Bare files: paths, globs, folders (every shard below them) and ``prefix@N`` shard sets.
 
     Raises:
@@ -141,7 +151,7 @@ def files_target(patterns: Sequence[str], *, schema: str | None, raw: str | None
         manifest=None,
         schema=read_schema_file(schema) if schema is not None else None,
         schema_path=schema,
-        raw=measure_raw(raw) if raw is not None else None,
+        raw=measure_raw(raw, progress) if raw is not None else None,
         raw_folder=raw,
     )
 
@@ -171,7 +181,7 @@ def _expand(pattern: str) -> list[str]:
     elif _may_exist(pattern):
         return [pattern]
     else:
-        found = glob.glob(pattern, recursive=True) or list(_sharded_spec(pattern))
+        found = glob.glob(pattern, recursive=True) or list(sharded_spec(pattern))
         found = [each for each in found if not os.path.isdir(each)]  # noqa: PTH112 - as above
         missing = f"no file matches `{safe(pattern)}`"
     if not found:
@@ -200,7 +210,7 @@ def _shards_below(folder: str) -> Iterator[str]:
             yield str(Path(folder) / entry.path)
 
 
-def _sharded_spec(pattern: str) -> Iterator[str]:
+def sharded_spec(pattern: str) -> Iterator[str]:
     """``prefix@5`` stands for the files of one set of five, as TFX and Beam write it."""
     prefix, _, count = pattern.rpartition("@")
     if prefix and count.isdecimal():

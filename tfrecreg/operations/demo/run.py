@@ -60,7 +60,7 @@ def run_demo(folder: Path, engine: Engine) -> Iterator[DemoStep]:
         folder: an empty folder, or one that does not exist.
         engine: where to work.
     """
-    initialised = init(folder)
+    initialised = init(folder, nested=True)
     raw = LocalStorage(folder / "raw")
     write_digits(raw, train=_TRAIN, test=_TEST, seed=1)
     title = f"{_TRAIN + _TEST} digits were drawn into raw/, in MNIST's own format"

@@ -34,7 +34,7 @@ from tfrecreg.operations.diff.rows import (
     restore,
 )
 from tfrecreg.operations.diff.side import Side
-from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.progress import SILENT, Progress
 
 _MOST_SPLITS = 1 << 16
 """A row has two bytes for the number of its split."""

@@ -29,6 +29,9 @@ KINDS: tuple[Kind, ...] = ("removed", "added", "changed", "moved", "renamed")
 """What can become of an example; ``renamed`` is the same picture or record under another key."""
 
 
+_COUNTS = ("added", "removed", "changed", "moved_in", "moved_out", "renamed")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordDiff:
     """One example that is not the same on both sides."""
@@ -81,6 +84,13 @@ class SplitDiff:
     known: bool = True
     """False where an index is not on this machine: then the counts say nothing."""
 
+    def to_json(self) -> dict[str, Any]:
+        """The split for a JSON document; what is not known is null."""
+        plain = asdict(self)
+        if not self.known:
+            plain.update(dict.fromkeys(_COUNTS))
+        return plain
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelChange:
@@ -132,6 +142,7 @@ class DiffResult:
     """The number that goes with it; None where the first side is no release of that dataset."""
     splits: tuple[SplitDiff, ...]
     totals: Mapping[Kind, int]
+    """In the splits that are known."""
     examples: Mapping[Kind, tuple[RecordDiff, ...]]
     """The first of each kind, in order of split, shard and record."""
     compared: int
@@ -163,6 +174,11 @@ class DiffResult:
             and not any(self.totals.values())
         )
 
+    @property
+    def known(self) -> bool:
+        """Whether the indexes of all splits are here; if not, the totals are those of a part."""
+        return all(split.known for split in self.splits)
+
     def records(self) -> Iterator[RecordDiff]:
         """Every example that is not the same, kind by kind; made while they are taken."""
         for kind in KINDS:
@@ -183,8 +199,8 @@ class DiffResult:
                 "hint": self.hint,
                 "counts": asdict(counts) if counts is not None else None,
             },
-            "splits": [asdict(split) for split in self.splits],
-            "totals": dict(self.totals),
+            "splits": [split.to_json() for split in self.splits],
+            "totals": {kind: total if self.known else None for kind, total in self.totals.items()},
             "examples": {
                 kind: [each.to_json() for each in found] for kind, found in self.examples.items()
             },

@@ -25,7 +25,7 @@ from tfrecreg.operations.diff.rows import (
     shard_of,
 )
 from tfrecreg.operations.diff.side import Side
-from tfrecreg.operations.progress import Progress
+from tfrecreg.progress import Progress
 
 __all__ = ["follow_pictures"]
 

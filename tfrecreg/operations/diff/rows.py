@@ -15,7 +15,7 @@ from blake3 import blake3
 
 from tfrecreg.index import Index
 from tfrecreg.operations.diff.side import Side
-from tfrecreg.operations.progress import Progress
+from tfrecreg.progress import Progress
 
 __all__ = [
     "DIGEST",

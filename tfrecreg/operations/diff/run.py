@@ -29,7 +29,7 @@ from tfrecreg.operations.diff.shards import shard_counts
 from tfrecreg.operations.diff.side import Side, side_of
 from tfrecreg.operations.diff.tally import Tallied, tally
 from tfrecreg.operations.diff.verdict import judge, missing_hint, per_split
-from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
 from tfrecreg.registry import Resolved, open_registry, resolve
 from tfrecreg.schema.differ import Change as SchemaChange

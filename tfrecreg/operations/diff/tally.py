@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tfrecreg.operations.diff.compare import Labels, RecordChange, compare
 from tfrecreg.operations.diff.match import Pairs
 from tfrecreg.operations.diff.payloads import Payloads, UnreadError
-from tfrecreg.operations.progress import Progress
+from tfrecreg.progress import Progress
 
 __all__ = ["FeatureCounts", "Tallied", "changes_of", "tally"]
 

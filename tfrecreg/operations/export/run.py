@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from blake3 import blake3
-
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest import Manifest, ShardEntry
-from tfrecreg.manifest.adopted import adopted_kind, remake_command
+from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.export.connectors import make_connectors, require_expressible
 from tfrecreg.operations.export.index import IndexedShards, index_notes, require_suffix
 from tfrecreg.operations.export.pictures import PicturesSeen
@@ -23,12 +21,15 @@ from tfrecreg.operations.export.shards import BroughtShard, ShardTask, bring_sha
 from tfrecreg.operations.export.tfds import (
     BUILD_VERSION,
     dataset_info,
+    require_shards_of_splits,
     require_split_names,
     write_files,
 )
-from tfrecreg.operations.place import free_folder, new_folder
-from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Registry, Resolved, resolve
+from tfrecreg.registry.absence import absent_schema
+from tfrecreg.registry.output_folder import free_folder, new_folder
+from tfrecreg.registry.schemas import built_schema
 from tfrecreg.schema import Schema, parse_schema
 from tfrecreg.shards import shard_name
 from tfrecreg.storage import LocalStorage
@@ -109,6 +110,7 @@ def export(
     schema = _schema(resolved)
     require_expressible(schema)
     require_split_names(resolved.manifest)
+    require_shards_of_splits(resolved.manifest, resolved.name)
     resolved.storage()  # refuses here, before anything is made, where the bytes are elsewhere
     with new_folder(path) as stage:
         brought = _bring_all(resolved, schema.pictures(), stage, engine, progress, bring_shard)
@@ -137,15 +139,9 @@ def _schema(resolved: Resolved) -> Schema:
             hint="its shards are plain TFRecord files: `tf.data.TFRecordDataset` reads them",
         )
     if text is None:
-        raise UsageError(
-            f"`{name}` has no schema to tell its features from",
-            hint=f"tfrecreg schema infer {name}",
-        )
-    if blake3(text.encode("utf-8")).hexdigest() != resolved.manifest.schema.blake3:
-        raise UsageError(
-            f"`{resolved.schema_path}` is not the schema that `{name}` was built with",
-            hint=remake_command(resolved.manifest),
-        )
+        raise absent_schema(resolved.registry, resolved.dataset)
+    if resolved.version is None:
+        text = built_schema(resolved)
     return parse_schema(text, resolved.schema_path)
 
 

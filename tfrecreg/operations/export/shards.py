@@ -20,7 +20,7 @@ __all__ = ["BroughtShard", "ShardTask", "bring_shard"]
 _CHUNK = 1 << 20
 
 _EVERYWHERE = LocalStorage("/")
-# The registry and the export have different roots, and a storage links within its own.
+# Shards may be links to DVC's cache, which a storage with another root says nothing about.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +71,9 @@ def bring_shard(task: ShardTask) -> BroughtShard:
 
 
 def _link(task: ShardTask) -> Literal["linked", "copied"]:
-    source, target = _source(task), f"{task.stage.root}/{task.name}".lstrip("/")
-    _EVERYWHERE.link(source, target)
-    return "linked" if _inode(source) == _inode(target) else "copied"
+    task.stage.link(task.entry.path, task.name, origin=task.bytes)
+    target = f"{task.stage.root}/{task.name}".lstrip("/")
+    return "linked" if _inode(_source(task)) == _inode(target) else "copied"
 
 
 def _source(task: ShardTask) -> str:

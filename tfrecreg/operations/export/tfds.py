@@ -6,12 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 
 from tfrecreg.config import DatasetConfig
-from tfrecreg.errors import UsageError
+from tfrecreg.errors import ManifestError, UsageError
 from tfrecreg.manifest import Manifest, ShardEntry
 from tfrecreg.operations.export.connectors import Connectors, Json
 from tfrecreg.storage import Storage
+from tfrecreg.text import safe
 
-__all__ = ["BUILD_VERSION", "dataset_info", "require_split_names", "write_files"]
+__all__ = [
+    "BUILD_VERSION",
+    "dataset_info",
+    "require_shards_of_splits",
+    "require_split_names",
+    "write_files",
+]
 
 BUILD_VERSION = "0.0.0"
 """The version that a build, which has none, is exported as: TFDS demands one."""
@@ -29,6 +36,33 @@ def require_split_names(manifest: Manifest) -> None:
         raise UsageError(
             "TFDS cannot read a split named `all`: that is its name for all splits together",
             hint="rename the split in the raw data, then build again",
+        )
+
+
+def require_shards_of_splits(manifest: Manifest, name: str) -> None:
+    """Make sure that splits and shards name each other, as in every manifest that tfrecreg writes.
+
+    Args:
+        manifest: of the build or release.
+        name: its reference.
+
+    Raises:
+        ManifestError: a shard is of a split that the manifest does not list, or a split with
+            records has no shard.
+    """
+    listed = {split.name for split in manifest.splits}
+    used = {shard.split for shard in manifest.shards}
+    empty = [each.name for each in manifest.splits if each.records and each.name not in used]
+    for split, problem in (
+        *(
+            (split, "has shards of the split `{}`, which it does not list")
+            for split in used - listed
+        ),
+        *((split, "lists the split `{}`, and no shard is of it") for split in empty),
+    ):
+        raise ManifestError(
+            f"the manifest of `{name}` {problem.format(safe(split))}",
+            hint=f"`tfrecreg check {name}` says more; restore the manifest, or build again",
         )
 
 

@@ -23,6 +23,7 @@ import msgspec
 from tfrecreg.config import Config
 from tfrecreg.gate import concerns
 from tfrecreg.operations.check.basis import limits_of
+from tfrecreg.operations.policy import expect_policy
 from tfrecreg.registry import Registry, expect_dataset
 
 __all__ = ["next_expiry", "policy_of", "write_policy"]
@@ -48,6 +49,7 @@ def policy_of(
         UsageError: there is no such dataset.
     """
     expect_dataset(registry, name)
+    expect_policy(registry, name)
     config = registry.config
     gate = config.gate(name)
     table = asdict(registry.dataset_config(name))

@@ -14,6 +14,7 @@ from tfrecreg.operations.pipeline.document import PIPELINE_NAME, Edited, edited
 from tfrecreg.operations.pipeline.stages import Entry, artifact_of, stages_of
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry, expect_dataset, layout
+from tfrecreg.registry.absence import expect_same_schema, schema_hint
 from tfrecreg.sources import parse_options
 from tfrecreg.storage import LocalStorage
 from tfrecreg.tracking import dvc, git
@@ -179,12 +180,14 @@ def _missing(registry: Registry, name: str) -> dict[str, bytes]:
         if config.source is None or config.raw is None:
             raise UsageError(
                 f"`{name}` has neither a schema `{schema}` nor a source that brings one",
-                hint=f"tfrecreg schema infer {name}",
+                hint=schema_hint(registry, name),
             )
         kind = plugins().load_source(config.source)
         options = parse_options(kind.Options, config.options, of=config.source)
         raw = LocalStorage(posixpath.join(registry.storage.root, config.raw))
-        found[schema] = kind(raw, options).schema().encode("utf-8")
+        text = kind(raw, options).schema()
+        expect_same_schema(registry, name, text)
+        found[schema] = text.encode("utf-8")
     return found
 
 

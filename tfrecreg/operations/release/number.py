@@ -57,7 +57,6 @@ def choose_number(
             reg.REG001,
             name,
             version,
-            f"expected {smallest} or more",
             f"`{version}` understates the change since {before}: it is {change.level}, "
             f"not {said}: {reasons}",
             f"{legal}; it might be smaller if more were known: {hint}" if hint else legal,
@@ -68,7 +67,6 @@ def choose_number(
             reg.REG005,
             name,
             version,
-            f"expected a number above {above[-1]}",
             f"`{version}` would come before {above[0]}, which does not hold what changed "
             f"since {before}",
             next_one,
@@ -76,15 +74,13 @@ def choose_number(
     return version
 
 
-def _refused(
-    code: Code, name: str, version: Version, found: str, message: str, hint: str
-) -> RefusedError:
+def _refused(code: Code, name: str, version: Version, message: str, hint: str) -> RefusedError:
     finding = Finding(
         code=code.code,
         rule=code.rule,
         severity=code.severity,
-        message=found,
-        hint=code.hint,
+        message=message,
+        hint=hint,
         fingerprint=fingerprint(code.code, dataset=name, subject=str(version)),
         count=1,
     )

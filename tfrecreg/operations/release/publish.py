@@ -6,8 +6,8 @@ from functools import partial
 
 from tfrecreg.engines import Engine
 from tfrecreg.operations.builds import BuildRequest, BuildResult, build
-from tfrecreg.operations.progress import SILENT, Progress
 from tfrecreg.operations.release.run import ReleaseRequest, ReleaseResult, release
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Registry
 from tfrecreg.registry.lock import locked
 

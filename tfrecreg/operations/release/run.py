@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import platform
-import secrets
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
-
-from blake3 import blake3
 
 from tfrecreg._version import __version__
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import ConflictError, FailureError, RefusedError, UsageError
-from tfrecreg.manifest import (
-    MANIFEST_NAME,
-    Change,
-    Manifest,
-    Parent,
-    Provenance,
-    Release,
-    render_manifest,
-    seal,
-)
-from tfrecreg.manifest.adopted import remake_command
+from tfrecreg.manifest import Change, Manifest, Parent, Provenance, Release, seal
 from tfrecreg.operations.builds.remember import raw_changed, recall
 from tfrecreg.operations.check import (
     CheckOptions,
@@ -31,13 +19,19 @@ from tfrecreg.operations.check import (
     reference_target,
     scan_cache,
 )
+from tfrecreg.operations.check.raw import configured_raw
 from tfrecreg.operations.diff import classify
 from tfrecreg.operations.people import now, user
-from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.release.number import choose_number
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import Registry, Resolved, layout, resolve
-from tfrecreg.registry.lock import locked
+from tfrecreg.registry.schemas import built_schema
+from tfrecreg.registry.transaction import Transaction, transaction
+from tfrecreg.registry.verify import below, expect_intact, repair_hint
+from tfrecreg.registry.yanks import read_yanks
+from tfrecreg.text import safe
 from tfrecreg.tracking import dvc, git
 
 __all__ = ["ReleaseRequest", "ReleaseResult", "release"]
@@ -53,8 +47,12 @@ class ReleaseRequest:
     version: str | None = None
     """MAJOR.MINOR.PATCH; None to count from the parent."""
     bump: Level = "auto"
-    """Which part to count up where no version is given; ``auto`` takes the smallest legal."""
+    """Which part to count up where no version is given; ``auto`` takes the smallest legal. A build
+    that is released already gets no other number by counting."""
     note: str = ""
+    raw: str | None = None
+    """Folder of the raw data to hold the size against; None for what the manifest says of them, or
+    where it knows none for the `raw` of `[datasets.<name>]`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,35 +91,33 @@ def release(
             above it was made without it (REG005).
         FailureError: DVC, a plugin or the disk failed.
     """
-    with locked(registry, request.name, lambda: progress.note("waiting for another command")):
+    with transaction(registry, request.name, progress) as change:
+        expect_policy(registry, request.name)
         resolved = resolve(registry, request.name)
-        build, schema = resolved.manifest, resolved.schema
-        if schema is None or blake3(schema.encode("utf-8")).hexdigest() != build.schema.blake3:
-            raise UsageError(
-                f"`{resolved.schema_path}` is not the schema that `{request.name}` was built with",
-                hint=remake_command(build),
-            )
+        build, schema = resolved.manifest, built_schema(resolved)
+        if schema != resolved.schema:
+            path = resolved.schema_path
+            progress.note(f"`{path}` means the same as at the build: the text of then is released")
         version = parse_version(request.version) if request.version is not None else None
         versions = registry.versions(request.name)
         if version is not None and version in versions:
-            return _exists(registry, request.name, version, build)
+            return _exists(change, version, build, progress)
         parent = _parent(registry, request.name, versions, version)
         before = parent.manifest if parent is not None else None
-        change, hint = classify(parent, resolved, progress)
-        if version is None and before is not None and change.level == "patch":
-            same = _same_as(registry, request, before, build)
+        step, hint = classify(parent, resolved, progress)
+        if version is None and before is not None and step.level == "patch":
+            same = _same_as(change, before, build, progress)
             if same is not None:
                 return same
-        version = choose_number(request.name, version, request.bump, before, change, versions, hint)
+        version = choose_number(request.name, version, request.bump, before, step, versions, hint)
         if hint:
             progress.note(f"the number might be smaller if more were known: {hint}")
         _raw_is_unchanged(registry, request.name, build)
-        report = _judge(registry, request.name, engine or LocalEngine(1), progress)
-        kept = _keep_bytes(registry, request.name, version, build, progress)
-        _keep_indexes(registry, request.name, build)
-        manifest = _released(registry, request, version, before, change, build, kept)
-        if not _commit(registry, manifest, version, schema):
-            return _exists(registry, request.name, version, build)
+        report = _judge(registry, request, build, engine or LocalEngine(1), progress)
+        sealed = partial(_released, registry, request, version, before, step, build)
+        manifest = change.release(build, version, schema, sealed)
+        if manifest is None:
+            return _exists(change, version, build, progress)
         return ReleaseResult(
             manifest=manifest,
             version=version,
@@ -131,13 +127,35 @@ def release(
         )
 
 
-def _exists(registry: Registry, name: str, version: Version, build: Manifest) -> ReleaseResult:
-    """The number is taken: by the same content, which is well, or by other content."""
+def _exists(
+    change: Transaction, version: Version, build: Manifest, progress: Progress
+) -> ReleaseResult:
+    """The number is taken: by the same content, which is well, or by other content.
+
+    Raises:
+        ConflictError: by other content, or the release was withdrawn.
+        RefusedError: the bytes that are here are not those of the manifest.
+    """
+    registry, name = change.registry, change.dataset
     there = registry.release_manifest(name, version)
     if (there.content, there.schema) == (build.content, build.schema):
+        yanks = read_yanks(registry, name, version)
+        if yanks:
+            raise ConflictError(
+                f"`{name}@{version}` has this very content and was withdrawn: "
+                f"{safe(yanks[-1].reason)}",
+                hint=f"change the data; or release them again: tfrecreg release {name} "
+                "--version X.Y.Z",
+            )
+        expect_intact(
+            build,
+            below(resolve(registry, name).storage()),
+            what=f"`{name}@{version}` exists, and the files in `{layout.build_folder(name)}`",
+            hint=repair_hint(name),
+            progress=progress,
+        )
         # Whoever made it may have been killed, or told of an error, before it was durable.
-        for folder in (f"{layout.RELEASES}/{name}", layout.RELEASES, ""):
-            registry.storage.sync_dir(folder)
+        change.sync_releases()
         return ReleaseResult(
             manifest=there, version=version, created=False, report=None, commands=()
         )
@@ -150,13 +168,13 @@ def _exists(registry: Registry, name: str, version: Version, build: Manifest) ->
 
 
 def _same_as(
-    registry: Registry, request: ReleaseRequest, parent: Manifest, build: Manifest
+    change: Transaction, parent: Manifest, build: Manifest, progress: Progress
 ) -> ReleaseResult | None:
     """Without a number asked for, a build that is its parent to the byte needs no new one."""
     released = parent.release
-    if request.bump != "auto" or released is None or released.build != build.digest:
+    if released is None or released.build != build.digest:
         return None
-    return _exists(registry, request.name, parse_version(released.version), build)
+    return _exists(change, parse_version(released.version), build, progress)
 
 
 def _parent(
@@ -186,12 +204,20 @@ def _raw_is_unchanged(registry: Registry, name: str, build: Manifest) -> None:
         )
 
 
-def _judge(registry: Registry, name: str, engine: Engine, progress: Progress) -> Report:
-    target = reference_target(resolve(registry, name), schema=None, raw=None)
+def _judge(
+    registry: Registry, request: ReleaseRequest, build: Manifest, engine: Engine, progress: Progress
+) -> Report:
+    name, raw = request.name, request.raw
+    if raw is None and not build.raw.files:
+        raw = configured_raw(registry, name)
+    resolved = resolve(registry, name)
+    target = reference_target(resolved, schema=None, raw=raw, progress=progress)
+    if target.raw is None:
+        progress.note("the size of the raw data is not known: inflation is not judged; see --raw")
     report = check_target(
         target,
         registry.config,
-        CheckOptions(),
+        CheckOptions(raw=raw),
         engine=engine,
         progress=progress,
         # What it sees is the last word: nothing that was remembered may contradict it.
@@ -205,43 +231,11 @@ def _judge(registry: Registry, name: str, engine: Engine, progress: Progress) ->
     if report.status != "pass":
         raise RefusedError(
             f"the gate does not pass, nothing was released: {report.findings[0].message}",
-            hint=f"tfrecreg check {name}",
+            hint=f"tfrecreg check {name}"
+            + (f" --raw {safe(request.raw, limit=1000)}" if request.raw is not None else ""),
             findings=report.findings,
         )
     return report
-
-
-def _keep_bytes(
-    registry: Registry, name: str, version: Version, build: Manifest, progress: Progress
-) -> str | None:
-    """Make sure that the bytes outlive the next build; DVC's hash where DVC keeps them."""
-    folder = layout.build_folder(name)
-    root = registry.storage.root
-    if dvc.initialised(root) and dvc.available():
-        made = dvc.out_hash(root, folder)
-        if made is not None:
-            return made  # a stage of a pipeline makes it, and DVC has it
-        progress.note(f"dvc add {folder}")
-        return dvc.track(root, folder, lambda: progress.note("waiting for another command"))
-    copy = layout.version_folder(name, version)
-    stage = f"{layout.STAGE}/versions-{name}-{version}-{secrets.token_hex(4)}"
-    shards, files = [each.path for each in build.shards], [each.path for each in build.files]
-    for path in (*shards, *files, MANIFEST_NAME):
-        registry.storage.link(f"{folder}/{path}", f"{stage}/{path}")
-    registry.storage.replace_dir(stage, copy)
-    registry.storage.remove(stage)
-    return None
-
-
-def _keep_indexes(registry: Registry, name: str, build: Manifest) -> None:
-    """Indexes are small and say what a release held: the next one is compared with them."""
-    wanted = {shard.index for shard in build.shards}
-    for entry in build.files:
-        if entry.path in wanted:
-            target = layout.cached_index(entry.blake3)
-            if registry.storage.stat(target) is None:
-                source = f"{layout.build_folder(name)}/{entry.path}"
-                registry.storage.link(source, target)
 
 
 def _released(
@@ -279,20 +273,6 @@ def _released(
             ),
         )
     )
-
-
-def _commit(registry: Registry, manifest: Manifest, version: Version, schema: str) -> bool:
-    """One rename makes the release; False where the number was taken meanwhile."""
-    storage = registry.storage
-    stage = f"{layout.STAGE}/release-{manifest.dataset}-{version}-{secrets.token_hex(4)}"
-    files = {MANIFEST_NAME: render_manifest(manifest), layout.SCHEMA_NAME: schema.encode("utf-8")}
-    for name, data in files.items():
-        with storage.create(f"{stage}/{name}") as writer:
-            writer.write(data)
-    if storage.rename_dir(stage, layout.release_folder(manifest.dataset, version)):
-        return True
-    storage.remove(stage)
-    return False
 
 
 def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...]:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from tfrecreg.errors import ManifestError, NewerFormatError
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
-from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
 from tfrecreg.registry import Registry, layout
-from tfrecreg.registry.lock import locked
-from tfrecreg.storage import Storage
+from tfrecreg.registry.transaction import Removal, removal
+from tfrecreg.storage import Storage, is_temporary
 from tfrecreg.tracking import cloud, dvc, git
 
 __all__ = ["Doomed", "gc"]
 
-Kind = Literal["stage", "version", "index", "dvc"]
+Kind = Literal["stage", "temporary", "version", "index", "dvc"]
+
+_TREES = (layout.BUILDS, layout.RELEASES, layout.VERSIONS, layout.REPORTS)
+"""Folders below which commands write files beside those that they replace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,39 +47,54 @@ def gc(
     """Find what may go, and remove it if told to.
 
     - `stage`: what killed commands left behind
+    - `temporary`: files that a killed command was writing
     - `version`: a copy of a release that the DVC remote has as well
     - `index`: kept indexes that no manifest names
     - `dvc`: objects of DVC's cache that belong to builds which nothing refers to: no release in
-      any branch, tag or stash, no pointer, no pipeline. What is not ours is left alone.
+      any branch, tag or stash, no pointer, no pipeline, no link in a build. What is not ours is
+      left alone.
+
+    It holds the locks of all datasets and DVC's own from before it looks until it is done, so no
+    other command is in the middle of a change.
 
     Args:
         registry: where to look.
         apply: False only lists.
         remote: which DVC remote a copy has to be in; None for the default one.
-        progress: told what is looked at.
+        progress: told when it waits, and what stays because another process reads it.
+
+    Returns:
+        what may go; if told to remove it, what is gone.
 
     Raises:
         FailureError: git or DVC refused, so nobody knows what is referred to; nothing was removed.
         ManifestError: a manifest is damaged: what it refers to is not known either.
     """
-    manifests = list(_manifests(registry))
-    doomed = [
-        *_stage(registry, progress, apply=False),
-        *_versions(registry, remote),
-        *_indexes(registry, manifests),
-    ]
-    objects = _objects(registry, manifests)
-    doomed += [
+    with removal(registry, progress) as change:
+        manifests = list(_manifests(registry))
+        doomed = [
+            *_stage(registry),
+            *_temporaries(registry),
+            *_versions(registry, remote),
+            *_indexes(registry, manifests),
+        ]
+        objects = _objects(registry, manifests)
+        if apply:
+            doomed = [each for each in doomed if _removed(change, each)]
+            change.remove_objects(objects)
+    return doomed + [
         Doomed(kind="dvc", path=each.cached, bytes=each.bytes, why="no release and no pointer")
         for each in objects
     ]
-    if apply:
-        list(_stage(registry, progress, apply=True))
-        for each in doomed:
-            if each.kind in ("version", "index"):
-                registry.storage.remove(each.path)
-        cloud.remove(objects)
-    return doomed
+
+
+def _removed(change: Removal, doomed: Doomed) -> bool:
+    if doomed.kind == "version":
+        return change.remove_copy(doomed.path)
+    if doomed.kind == "temporary":
+        return change.remove_temporary(doomed.path)
+    change.remove(doomed.path)
+    return True
 
 
 def _manifests(registry: Registry) -> Iterator[Manifest]:
@@ -93,32 +114,24 @@ def _manifests(registry: Registry) -> Iterator[Manifest]:
             raise
 
 
-def _stage(registry: Registry, progress: Progress, *, apply: bool) -> Iterator[Doomed]:
-    """Whatever lies in the stage of a dataset that no command is working on."""
+def _stage(registry: Registry) -> Iterator[Doomed]:
+    """Whatever is staged: no command is at work."""
     storage = registry.storage
-    for entry in list(storage.list(layout.STAGE, recursive=False)):
-        name = entry.path.rpartition("/")[2]
-        dataset = _dataset_of(registry, name)
-        # Who works on a dataset holds its lock: then this waits until that is done.
-        with locked(registry, dataset, lambda: progress.note("waiting for another command")):
-            if storage.stat(entry.path) is None:
-                continue
-            size = _size(storage, entry.path)
-            if apply:
-                storage.remove(entry.path)
-            yield Doomed(kind="stage", path=entry.path, bytes=size, why="a killed command left it")
+    for entry in storage.list(layout.STAGE, recursive=False):
+        size = entry.size if entry.kind == "file" else _size(storage, entry.path)
+        yield Doomed(kind="stage", path=entry.path, bytes=size, why="a killed command left it")
 
 
-def _dataset_of(registry: Registry, name: str) -> str:
-    """The dataset whose lock guards a folder of the stage."""
-    if "-" not in name:
-        return name
-    known = [
-        each
-        for each in registry.datasets()
-        if name.startswith((f"release-{each}-", f"versions-{each}-"))
-    ]
-    return max(known, key=len, default=name.split("-")[1])
+def _temporaries(registry: Registry) -> Iterator[Doomed]:
+    schemas = {posixpath.dirname(registry.schema_path(name)) for name in registry.datasets()}
+    listings = [registry.storage.list(path, recursive=False) for path in sorted({"", *schemas})]
+    listings += [registry.storage.list(path) for path in (*_TREES, layout.STATE)]
+    for listing in listings:
+        for entry in listing:
+            staged = entry.path.startswith(f"{layout.STAGE}/")
+            if entry.kind == "file" and is_temporary(entry.path) and not staged:
+                why = "a killed command was writing it"
+                yield Doomed(kind="temporary", path=entry.path, bytes=entry.size, why=why)
 
 
 def _size(storage: Storage, path: str) -> int:
@@ -162,7 +175,14 @@ def _objects(registry: Registry, manifests: list[Manifest]) -> list[cloud.Stale]
     if not _tracked(root):
         return []
     kept = [each.release.dvc for each in manifests if each.release and each.release.dvc]
-    return cloud.stale(root, kept, git.commits_of_refs(root), MANIFEST_NAME)
+    # DVC may have put links to its cache into builds that no release and no pointer names.
+    linked = [
+        os.path.realpath(Path(root, entry.path))
+        for folder in (layout.BUILDS, layout.VERSIONS)
+        for entry in registry.storage.list(folder)
+        if entry.kind == "link"
+    ]
+    return cloud.stale(root, kept, linked, git.commits_of_refs(root), MANIFEST_NAME)
 
 
 def _tracked(root: str) -> bool:

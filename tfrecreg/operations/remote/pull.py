@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from secrets import token_hex
 
 from blake3 import blake3
 
 from tfrecreg.errors import MissingFileError, RefusedError, UsageError
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
-from tfrecreg.operations.progress import SILENT, Progress
 from tfrecreg.operations.remote.push import expect_kept
-from tfrecreg.registry import Registry, Resolved, layout, resolve
-from tfrecreg.registry.lock import locked
-from tfrecreg.storage import LocalStorage
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.reference import parse_reference
+from tfrecreg.registry import Registry, Resolved, expect_dataset, layout, resolve
+from tfrecreg.registry.transaction import transaction
+from tfrecreg.registry.verify import altered, below
+from tfrecreg.storage import LocalStorage, Storage, is_temporary
 from tfrecreg.text import safe
-from tfrecreg.tracking import cloud
+from tfrecreg.tracking import cloud, dvc
+from tfrecreg.tracking.pointers import bring_command
 
 __all__ = ["PullResult", "pull"]
 
@@ -46,7 +49,7 @@ def pull(
 
     Args:
         registry: where the release is.
-        reference: of a release.
+        reference: of a release; the name of a dataset stands for its latest one.
         remote: DVC's name of it; None for its default one.
         progress: told of the bytes.
 
@@ -55,46 +58,77 @@ def pull(
         RefusedError: what DVC holds is not what was released. Nothing is put in its place.
         FailureError: DVC or the disk failed.
     """
+    named = parse_reference(reference)
+    if named.selector is None:
+        _expect_release(registry, named.name)
+        reference = f"{reference}@latest"
     resolved = resolve(registry, reference)
-    if resolved.version is None:
-        raise UsageError(
-            f"`{resolved.name}` is a build, and only releases are pulled",
-            hint=f"{resolved.name}@latest, or `dvc pull {layout.build_folder(resolved.name)}.dvc`",
-        )
-    folder = _here(registry, resolved)
+    assert resolved.version is not None  # what has a selector is a release
+    folder = _here(resolved, progress)
     if folder is not None:
         return PullResult(name=resolved.name, folder=folder, files=0, bytes=0)
     value = expect_kept(resolved)
-    with locked(registry, resolved.dataset, lambda: progress.note("waiting for another command")):
+    with (
+        transaction(registry, resolved.dataset, progress) as change,
+        # From fetching to copying: nobody removes it from DVC's cache meanwhile.
+        dvc.locked(registry.storage.root, partial(progress.note, "waiting for DVC")),
+        change.stage("pull") as staged,
+    ):
         progress.note(f"dvc fetch: {resolved.name}")
         held = {
             each.path: each.cached for each in cloud.fetch(registry.storage.root, value, remote)
         }
         target = layout.version_folder(resolved.dataset, resolved.version)
-        stage = f"{layout.STAGE}/versions-{resolved.dataset}-{resolved.version}-{token_hex(4)}"
-        staged = LocalStorage(f"{registry.storage.root}/{stage}")
+        if resolved.folder is not None and resolved.proven:
+            target = resolved.folder  # it is damaged
         progress.start(f"bringing {resolved.name}", 0)
         try:
             size = _bring(resolved, held, staged, progress)
-            registry.storage.replace_dir(stage, target)
         finally:
             progress.stop()
-            registry.storage.remove(stage)
+        _keep_strays(registry.storage, target, staged)
+        change.replace(target, staged, resolved.manifest)
     return PullResult(
         name=resolved.name, folder=target, files=len(_expected(resolved.manifest)) + 1, bytes=size
     )
 
 
-def _here(registry: Registry, resolved: Resolved) -> str | None:
-    """The folder, if every file of it is there with its size. Whether it is whole is `check`'s."""
+def _expect_release(registry: Registry, name: str) -> None:
+    """Refuse a dataset without a release, with what brings its build.
+
+    Raises:
+        UsageError: it has none.
+    """
+    expect_dataset(registry, name)
+    if registry.versions(name):
+        return
+    command = bring_command(registry.storage.root, layout.build_folder(name))
+    raise UsageError(
+        f"`{name}` has no release to pull", hint=command or f"tfrecreg release {name} makes one"
+    )
+
+
+def _keep_strays(storage: Storage, folder: str, staged: LocalStorage) -> None:
+    """Bring files that no manifest lists along: they are not ours to remove."""
+    for entry in list(storage.list(folder)):
+        path = entry.path.removeprefix(f"{folder}/")
+        if entry.kind == "file" and staged.stat(path) is None and not is_temporary(path):
+            staged.link(entry.path, path, origin=storage)
+
+
+def _here(resolved: Resolved, progress: Progress) -> str | None:
+    """The folder of the bytes, if every one of them is here and is what was released."""
     if resolved.folder is None or not resolved.proven:
         return None
-    storage = registry.storage
-    for path, (size, _) in _expected(resolved.manifest).items():
-        entry = storage.stat(f"{resolved.folder}/{path}")
-        if entry is None or entry.size != size:
-            return None
-    return resolved.folder
+    progress.start(f"verifying {resolved.name}", 0)
+    try:
+        first = next(altered(resolved.manifest, below(resolved.storage()), progress), None)
+    finally:
+        progress.stop()
+    if first is None:
+        return resolved.folder
+    progress.note(f"`{resolved.folder}/{safe(first.path)}` {first.fault}: bringing all of it again")
+    return None
 
 
 def _expected(manifest: Manifest) -> dict[str, tuple[int, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.progress import SILENT, Progress
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Registry, Resolved, expect_dataset, resolve
 from tfrecreg.tracking import cloud
 
@@ -62,7 +62,7 @@ def _releases(registry: Registry, names: Sequence[str]) -> list[Resolved]:
         return kept
     found = []
     for name in names:
-        if "@" in name:
+        if "@" in name or "#" in name:
             found.append(resolve(registry, name))
             continue
         expect_dataset(registry, name)

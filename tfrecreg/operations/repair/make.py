@@ -13,9 +13,9 @@ from tfrecreg.index import Index
 from tfrecreg.manifest import Manifest, ShardEntry
 from tfrecreg.operations.builds.plan import PlannedShard, make_plan
 from tfrecreg.operations.builds.shard import Maker, ShardTask, close_source, make_shard
-from tfrecreg.operations.progress import Progress
 from tfrecreg.operations.repair.raw import RawData
 from tfrecreg.operations.repair.remake import RemadeShard, RemakeTask, remake
+from tfrecreg.progress import Progress
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import Item
 from tfrecreg.storage import Storage

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from blake3 import blake3
 
 from tfrecreg.engines import Engine, LocalEngine
-from tfrecreg.errors import RefusedError, StorageError, UsageError
+from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.manifest import MANIFEST_NAME, FileEntry, Manifest, render_manifest
 from tfrecreg.manifest.canonical import canonical_json
 from tfrecreg.operations.builds.names import LABELS_NAME, LEDGER_NAME
-from tfrecreg.operations.progress import SILENT, Progress
 from tfrecreg.operations.repair.differences import refusal
 from tfrecreg.operations.repair.make import Lost, make_again
 from tfrecreg.operations.repair.raw import RawData, open_raw
 from tfrecreg.operations.repair.remake import RemadeShard
 from tfrecreg.operations.repair.state import State, build_manifest, find_index, look_over
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import hashed_write
 from tfrecreg.registry import Registry, Resolved, layout, resolve
-from tfrecreg.registry.lock import locked
+from tfrecreg.registry.transaction import transaction
 from tfrecreg.storage import LocalStorage, Storage
-from tfrecreg.storage.renames import ASIDE
 from tfrecreg.text import safe
 
 __all__ = ["RepairResult", "repair"]
@@ -93,8 +91,7 @@ def repair(
         ManifestError: the manifest itself is damaged.
         FailureError: a plugin, a worker or the disk failed.
     """
-    with locked(registry, name, lambda: progress.note("waiting for another build")):
-        _complete(registry, name)
+    with transaction(registry, name, progress) as change:
         resolved = resolve(registry, reference)
         if resolved.dataset != name:
             raise UsageError(
@@ -107,12 +104,9 @@ def repair(
         state = look_over(here, manifest, progress)
         if state.sound:
             return _result(resolved, manifest, (), ())
-        path = _stage(resolved.folder)
-        stage = LocalStorage(f"{registry.storage.root}/{path}")
-        registry.storage.remove(path)
-        try:
-            lost, links = _sort_out(registry, resolved.folder, manifest, state)
-            data = open_raw(registry, manifest, raw)
+        lost, links = _sort_out(registry, resolved.folder, manifest, state)
+        data = open_raw(registry, manifest, raw)
+        with change.stage("repair") as stage:
             made = make_again(
                 lost,
                 manifest,
@@ -123,19 +117,9 @@ def repair(
                 progress=progress,
             )
             _require_same(resolved.name, manifest, made, data)
-            restored = _restore(registry, manifest, state, stage, path, links)
-            _link_rest(registry, resolved.folder, path, here, stage)
-            if not look_over(stage, manifest, progress).sound:
-                raise StorageError(
-                    f"the repaired `{resolved.name}` is not what was written: the disk fails, or "
-                    "something else changes its files",
-                    hint="nothing was changed; repair again when nothing writes there",
-                )
-            registry.storage.replace_dir(path, resolved.folder)
-        finally:
-            # What is told is why it failed, not that the cleaning failed too.
-            with suppress(StorageError):
-                registry.storage.remove(path)
+            restored = _restore(registry, manifest, state, stage, links)
+            _link_rest(here, stage)
+            change.replace(resolved.folder, stage, manifest)
         return _result(resolved, manifest, made, restored)
 
 
@@ -149,22 +133,6 @@ def _result(
         shards=tuple(made),
         files=tuple(files),
     )
-
-
-def _stage(folder: str) -> str:
-    """Where the repaired folder grows: for `data/mnist` one place, whatever is wrong there."""
-    return layout.stage_folder(folder.split("/")[1], f"repair-{folder.replace('/', '-')}")
-
-
-def _complete(registry: Registry, name: str) -> None:
-    """Finish an exchange of folders that was killed halfway, on a system that has no real one."""
-    folders = [layout.build_folder(name)]
-    folders += [layout.version_folder(name, version) for version in registry.versions(name)]
-    for folder in folders:
-        path = _stage(folder)
-        if registry.storage.stat(path + ASIDE) is not None:
-            registry.storage.replace_dir(path, folder)
-            registry.storage.remove(path)
 
 
 def _sort_out(
@@ -212,13 +180,12 @@ def _restore(
     manifest: Manifest,
     state: State,
     stage: LocalStorage,
-    path: str,
     links: dict[str, str],
 ) -> list[str]:
     """Write what the manifest itself says, and link what was kept elsewhere."""
     restored = []
     for target, source in links.items():
-        registry.storage.link(source, f"{path}/{target}")
+        stage.link(source, target, origin=registry.storage)
         restored.append(target)
     indexes = {shard.index for shard in manifest.shards}
     for entry in state.files:
@@ -250,10 +217,10 @@ def _content(manifest: Manifest, entry: FileEntry) -> bytes:
     )
 
 
-def _link_rest(registry: Registry, folder: str, path: str, here: Storage, stage: Storage) -> None:
+def _link_rest(here: Storage, stage: Storage) -> None:
     """Everything that is not there yet comes from the old folder; what no manifest lists, too, for
     it is not ours to remove.
     """
     for entry in here.list():
         if entry.kind != "dir" and stage.stat(entry.path) is None:
-            registry.storage.link(f"{folder}/{entry.path}", f"{path}/{entry.path}")
+            stage.link(entry.path, entry.path, origin=here)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from blake3 import blake3
-
 from tfrecreg.errors import ManifestError, StorageError
 from tfrecreg.index import Index, read_index
 from tfrecreg.manifest import (
@@ -13,12 +11,11 @@ from tfrecreg.manifest import (
     FileEntry,
     Manifest,
     ShardEntry,
-    render_manifest,
     seal,
 )
-from tfrecreg.operations.progress import Progress
-from tfrecreg.records.hashing import hash_file
+from tfrecreg.progress import Progress
 from tfrecreg.registry import Registry, indexes
+from tfrecreg.registry.verify import altered, below
 from tfrecreg.storage import Storage
 
 __all__ = ["State", "build_manifest", "find_index", "look_over"]
@@ -68,25 +65,15 @@ def look_over(storage: Storage, manifest: Manifest, progress: Progress) -> State
         progress: told of each shard.
     """
     progress.start(f"hashing {manifest.dataset}", sum(each.records for each in manifest.shards))
-    shards = []
     try:
-        for entry in manifest.shards:
-            if not _is(storage, entry.path, entry.blake3):
-                shards.append(entry)
-            progress.advance(entry.records, entry.bytes)
+        wrong = {each.path for each in altered(manifest, below(storage), progress)}
     finally:
         progress.stop()
-    files = [entry for entry in manifest.files if not _is(storage, entry.path, entry.blake3)]
-    expected = blake3(render_manifest(manifest)).hexdigest()
-    return State(tuple(shards), tuple(files), not _is(storage, MANIFEST_NAME, expected))
-
-
-def _is(storage: Storage, path: str, digest: str) -> bool:
-    """Whether the file is there with these bytes. One that cannot be read is as good as none."""
-    try:
-        return hash_file(storage, path)[1] == digest
-    except StorageError:
-        return False
+    return State(
+        tuple(entry for entry in manifest.shards if entry.path in wrong),
+        tuple(entry for entry in manifest.files if entry.path in wrong),
+        MANIFEST_NAME in wrong,
+    )
 
 
 def find_index(

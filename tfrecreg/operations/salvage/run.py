@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from tfrecreg.errors import RefusedError, StorageError, UsageError
 from tfrecreg.manifest.salvaged import SALVAGE_NAME
-from tfrecreg.operations.place import free_folder, new_folder
-from tfrecreg.operations.progress import SILENT, Progress
 from tfrecreg.operations.salvage.find import find_shards, require_elsewhere
 from tfrecreg.operations.salvage.model import SalvageResult
 from tfrecreg.operations.salvage.shard import missing_shard, salvage_shard
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import find_registry, open_registry
+from tfrecreg.registry.output_folder import free_folder, new_folder
 from tfrecreg.text import safe
 
 __all__ = ["salvage"]

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from tfrecreg.errors import StorageError, TfrecregError
 from tfrecreg.index import Index, read_index
-from tfrecreg.operations.progress import Progress
 from tfrecreg.operations.salvage.files import CleanShard, HashedFile, Quarantine
 from tfrecreg.operations.salvage.model import ShardResult, ShardStatus, StoredFile
 from tfrecreg.operations.salvage.original import Original
 from tfrecreg.operations.salvage.roll import Roll
 from tfrecreg.operations.salvage.work import Work
+from tfrecreg.progress import Progress
 from tfrecreg.records import Fault, RecordBatch, StreamEnd, scan
 from tfrecreg.records.reader import Event
 from tfrecreg.records.stream import SNIFF_BYTES, sniff

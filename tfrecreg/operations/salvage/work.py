@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import google_crc32c
 
 from tfrecreg.errors import StorageError
-from tfrecreg.operations.progress import Progress
 from tfrecreg.operations.salvage.files import CleanShard, Quarantine
 from tfrecreg.operations.salvage.model import Cut, Piece, What
 from tfrecreg.operations.salvage.original import Original
 from tfrecreg.operations.salvage.roll import Roll
+from tfrecreg.progress import Progress
 from tfrecreg.records import HOLD_LIMIT, MAX_LENGTH, OVERHEAD, Fault, RecordBatch, StreamEnd
 from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, frame_header, mask
 from tfrecreg.records.reader import Event

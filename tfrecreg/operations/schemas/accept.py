@@ -16,10 +16,11 @@ from tfrecreg.example import Example
 from tfrecreg.findings import Finding, Measure
 from tfrecreg.operations.check.find import find
 from tfrecreg.operations.check.targets import files_target, reference_target
-from tfrecreg.operations.progress import SILENT, Progress
 from tfrecreg.operations.reading import read_whole
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import RecordBatch, StreamEnd
 from tfrecreg.registry import Resolved, find_registry, open_registry
+from tfrecreg.registry.absence import absent_schema
 from tfrecreg.scan import Shard, Target
 from tfrecreg.schema import Contract, Problem, Schema, parse_schema
 from tfrecreg.schema.accept import Edit, Refusal, SplitFacts, edit_schema
@@ -184,10 +185,7 @@ def _place(found: Resolved | str, named: str | None) -> tuple[Storage, str, str]
             "schema: --schema FILE",
         )
     if found.schema is None:
-        raise UsageError(
-            f"`{found.name}` has no schema: there is no `{found.schema_path}`",
-            hint=f"`tfrecreg schema infer {found.name} --output {found.schema_path}` drafts one",
-        )
+        raise absent_schema(found.registry, found.dataset)
     return found.registry.storage, found.schema_path, found.schema_path
 
 

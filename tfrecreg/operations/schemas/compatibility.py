@@ -12,7 +12,7 @@ from tfrecreg.findings import Finding, Location, Severity, fingerprint
 from tfrecreg.gate import FailOn
 from tfrecreg.operations.schemas.find import find_schema
 from tfrecreg.reference import looks_like_reference, parse_reference
-from tfrecreg.registry import open_registry
+from tfrecreg.registry import open_registry, resolve
 from tfrecreg.registry.yanks import held
 from tfrecreg.schema import Schema, parse_schema
 from tfrecreg.schema.compat import Clash, Mode, clashes
@@ -116,7 +116,7 @@ def _releases(
     reference = parse_reference(name)
     versions = held(opened, reference.name)
     if reference.selector is not None:
-        own = reference.pick(opened.versions(reference.name))
+        own = resolve(opened, name).version
         versions = [version for version in versions if own is None or version < own]
     if not transitive:
         versions = versions[-1:]

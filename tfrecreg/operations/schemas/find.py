@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
-from tfrecreg.errors import UsageError
+from tfrecreg.operations.check.find import expect_no_misspelt_reference
 from tfrecreg.operations.schema_file import read_schema_file
-from tfrecreg.reference import looks_like_reference
+from tfrecreg.reference import looks_like_reference, parse_reference
 from tfrecreg.registry import expect_dataset, open_registry, resolve
+from tfrecreg.registry.absence import absent_schema
 
 __all__ = ["find_schema"]
 
@@ -21,22 +22,20 @@ def find_schema(name: str, *, registry: str | os.PathLike[str] | None = None) ->
         registry: the registry's folder; None to look for it.
 
     Raises:
-        UsageError: there is no such schema.
+        UsageError: there is no such dataset, release or file.
+        NotHereError: the dataset has no schema.
         ManifestError: a release's manifest or schema is not the one that was released.
     """
     if not looks_like_reference(name):
+        expect_no_misspelt_reference(name, registry)
         return read_schema_file(name), name
     opened = open_registry(registry)
-    if "@" not in name:
+    if parse_reference(name).selector is None:
         text = opened.schema_text(name)
         if text is not None:
             return text, opened.schema_path(name)
         expect_dataset(opened, name)
-        path = opened.schema_path(name)
-        raise UsageError(
-            f"`{name}` has no schema: there is no `{path}`",
-            hint=f"`tfrecreg schema infer {name} --output {path}` drafts one",
-        )
+        raise absent_schema(opened, name)
     resolved = resolve(opened, name)
     text = resolved.schema
     assert text is not None  # a release has one, or resolving it fails

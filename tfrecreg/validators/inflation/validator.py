@@ -12,7 +12,7 @@ from tfrecreg.pictures import sniff
 from tfrecreg.scan.codec import JsonCodec
 from tfrecreg.scan.interface import Need, RawSize, Shard, Target
 from tfrecreg.scan.tally import Tally
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage import LocalStorage, list_through_links
 from tfrecreg.text import si_bytes
 from tfrecreg.validators.inflation.causes import find_causes
 from tfrecreg.validators.inflation.part import Sizes
@@ -119,9 +119,7 @@ def _raw_formats(target: Target) -> dict[str, int]:
     if target.raw_folder is None:
         return formats
     storage, looked = LocalStorage(target.raw_folder), 0
-    for entry in storage.list():
-        if entry.kind == "dir":
-            continue
+    for entry in list_through_links(storage):
         looked += 1
         if looked > _RAW_FILES:
             break

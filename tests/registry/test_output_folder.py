@@ -10,8 +10,8 @@ import pytest
 
 from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.operations.init import init
-from tfrecreg.operations.place import free_folder, new_folder
 from tfrecreg.registry import Registry, open_registry
+from tfrecreg.registry.output_folder import free_folder, new_folder
 from tfrecreg.storage import LocalStorage
 
 
@@ -95,7 +95,7 @@ def test_any_other_folder_is_refused(registry, tmp_path, monkeypatch, given, mes
 def test_the_current_folder_is_refused(registry, tmp_path, monkeypatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    with pytest.raises(UsageError, match=r"^`.` is the current folder$"):
+    with pytest.raises(UsageError, match=r"(?m)^`.` is the current folder$"):
         free_folder(".", registry)
 
 
@@ -107,7 +107,7 @@ def test_an_empty_mount_point_is_refused(registry: Registry) -> None:
     empty = [path for path in empty if not any(path.iterdir())]
     if not empty:
         pytest.skip("no empty file system is mounted here")
-    with pytest.raises(UsageError, match=r"is a mount point$"):
+    with pytest.raises(UsageError, match=r"(?m)is a mount point$"):
         free_folder(empty[0], registry)
 
 
@@ -126,7 +126,7 @@ def test_what_is_interrupted_leaves_nothing(registry, tmp_path, given, error) ->
 def test_whoever_was_quicker_keeps_their_files(registry, tmp_path, given) -> None:
     (tmp_path / "empty").mkdir()
     path = free_folder(tmp_path / given, registry)
-    with pytest.raises(UsageError, match=r"was written to meanwhile$"):
+    with pytest.raises(UsageError, match=r"(?m)was written to meanwhile$"):
         overtaken(path)
     assert names(path) == ["theirs"]
     assert not list(tmp_path.glob(".tfrecreg-export*"))

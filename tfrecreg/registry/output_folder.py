@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.registry import Registry, layout
+from tfrecreg.registry import layout
+from tfrecreg.registry.registry import Registry
 from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.paths import advice
+from tfrecreg.storage.writer import make_folders
 from tfrecreg.text import safe
 
 __all__ = ["free_folder", "new_folder"]
 
 _OURS = (layout.BUILDS, layout.RELEASES, layout.VERSIONS, layout.STATE)
 """Folders of a registry whose files manifests and DVC vouch for."""
+
+_PREFIX, _SUFFIX = ".tfrecreg-", ".tmp"
+_HIDDEN = re.compile(r"\.tfrecreg-(export|salvage)\.[0-9a-f]{16}\.tmp")
 
 _HINT = "name a folder that does not exist yet, or an empty one: {} never overwrites"
 
@@ -67,7 +75,8 @@ def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
     """A folder in the making beside `path`, which takes that name when the block is left well.
 
     Left by an exception, it is removed without a trace, with the folders above it that were made
-    for it. Only a kill that cannot be caught leaves it: a hidden folder that ends in ``.tmp``.
+    for it. After a kill it stays, hidden and with a name that ends in ``.tmp``, until the next
+    folder is made beside it: it is locked as long as somebody fills it.
 
     Args:
         path: from :func:`free_folder`.
@@ -78,11 +87,13 @@ def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
         StorageError: the file system refused.
     """
     missing = [each for each in path.parents if not each.exists()]
-    name = f".tfrecreg-{what}.{secrets.token_hex(8)}.tmp"
+    name = f"{_PREFIX}{what}.{secrets.token_hex(8)}{_SUFFIX}"
     beside = LocalStorage(path.parent)
+    _remove_abandoned(beside)
     try:
-        yield LocalStorage(path.parent / name)
-        _put_in_place(beside, name, path, _HINT.format(f"this {what}"))
+        with _locked_folder(path.parent / name):
+            yield LocalStorage(path.parent / name)
+            _put_in_place(beside, name, path, _HINT.format(f"this {what}"))
     except BaseException:
         # What is told is why it failed, not that the cleaning failed too.
         with suppress(StorageError):
@@ -93,6 +104,52 @@ def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
         raise
 
 
+@contextmanager
+def _locked_folder(path: Path) -> Iterator[None]:
+    """Make a folder and lock it for as long as it is being filled."""
+    try:
+        handle = _make_locked(str(path))
+    except OSError as error:
+        raise StorageError(
+            f"`{safe(str(path), limit=1000)}` cannot be made: {error.strerror}",
+            hint=advice(error) or "check the permissions of the folder above it",
+        ) from error
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _make_locked(path: str) -> int:
+    while True:
+        make_folders(path)
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with suppress(OSError):  # a file system without locks: nobody removes it there
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        # Between the two calls it was nobody's, and may have been removed as such.
+        if os.fstat(handle).st_nlink:
+            return handle
+        os.close(handle)
+
+
+def _remove_abandoned(beside: LocalStorage) -> None:
+    """Remove folders in the making whose makers were killed."""
+    for entry in list(beside.list(recursive=False)):
+        if entry.kind != "dir" or not _HIDDEN.fullmatch(entry.path):
+            continue
+        try:
+            handle = os.open(Path(beside.root, entry.path), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            continue  # somebody else removed it, or it is somebody else's
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            beside.remove(entry.path)
+        except (OSError, StorageError):
+            continue  # it is being filled, or not ours to remove
+        finally:
+            os.close(handle)
+
+
 def _require_free(path: Path, shown: str, hint: str) -> None:
     entry = LocalStorage(path.parent).stat(path.name) if path.name else None
     if path.name and entry is None:
@@ -100,6 +157,9 @@ def _require_free(path: Path, shown: str, hint: str) -> None:
     if entry is not None and entry.kind != "dir":
         raise UsageError(f"`{shown}` is no folder", hint=hint)
     if next(LocalStorage(path).list(recursive=False), None) is not None:
+        with suppress(StorageError):
+            # Whoever filled it may have been killed before its name was durable.
+            LocalStorage(path.parent).sync_dir("")
         raise UsageError(f"`{shown}` is not empty", hint=hint)
     # An empty folder gives way to the new one, which these cannot.
     if path.is_mount():

@@ -1,0 +1,143 @@
+"""A build says which of its settings are not written down, and which an earlier one had not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from picture_support import png
+
+from tfrecreg.tables import read_toml
+
+SPLIT = "split=train=0.5,test=0.5"
+
+
+@pytest.fixture
+def pictures(registry: Path, tmp_path: Path) -> Path:
+    """Pictures of one class, built as `s` without options; the current folder is the registry."""
+    folder = tmp_path / "pictures"
+    (folder / "cat").mkdir(parents=True)
+    for seed in range(30):
+        (folder / f"cat/{seed}.png").write_bytes(png(9, 9, seed=seed))
+    return folder
+
+
+def table(registry: Path, name: str = "s") -> Any:
+    return read_toml((registry / "tfrecreg.toml").read_bytes(), "tfrecreg.toml")["datasets"][name]
+
+
+def built(cli: Any, pictures: Path, *more: str) -> Any:
+    return cli("build", "s", "--source", "imagefolder", "--raw", pictures, *more)
+
+
+def test_options_that_are_not_written_down_are_told(cli, registry, pictures) -> None:
+    assert built(cli, pictures).err == ""
+    before = table(registry)
+    done = cli("build", "s", "--option", SPLIT)
+    assert done.code == 0
+    assert done.err.splitlines()[:2] == [
+        f"`[datasets.s]` in `tfrecreg.toml` does not have these settings: `{SPLIT}` (there "
+        "`split=`); the next `tfrecreg build s` will not use them unless `--save-options` writes "
+        "them there",
+        f"the build of `s` before was made with other settings: `split=` (now `{SPLIT}`)",
+    ]
+    assert table(registry) == before
+    document = cli("build", "s", "--option", SPLIT, "--json").json
+    assert document["settings"] == {
+        "unsaved": {"split": {"used": "train=0.5,test=0.5", "saved": ""}},
+        "since": None,
+        "changed": {},
+    }
+
+
+def test_a_build_that_forgets_what_the_release_had_is_told(cli, registry, pictures) -> None:
+    built(cli, pictures)
+    assert cli("build", "s", "--option", SPLIT, "--release", "1.0.0").code == 0
+    said = f"`s@1.0.0` was made with other settings: `{SPLIT}` (now `split=`)"
+    for _ in range(2):  # the build before is not all that counts
+        done = cli("build", "s")
+        assert done.code == 0
+        assert said in done.err.splitlines()
+    document = cli("build", "s", "--json").json
+    assert document["settings"] == {
+        "unsaved": {},
+        "since": "`s@1.0.0`",
+        "changed": {"split": {"used": "", "before": "train=0.5,test=0.5"}},
+    }
+    preview = cli("build", "s", "--dry-run")
+    assert said in preview.err.splitlines()
+    preview = cli("build", "s", "--dry-run", "--json")
+    assert preview.json["settings"] == document["settings"]
+    assert cli("build", "s", "--option", SPLIT, "--json").json["settings"]["changed"] == {}
+
+
+def test_settings_are_written_where_that_is_asked_for(cli, registry, pictures) -> None:
+    built(cli, pictures, "--option", "labels_from=1")
+    file = registry / "tfrecreg.toml"
+    head = "[datasets.s]\n"
+    file.write_text(file.read_text().replace(head, f'{head}# ours\nowner = "ada"\n'))
+    more = ("--hosts", "2", "--compression", "gzip", "--max-skipped", "5%", "--option", SPLIT)
+    done = cli("build", "s", *more, "--save-options")
+    assert done.code == 0
+    assert "does not have these settings" not in done.err
+    assert "# ours" in file.read_text()
+    assert table(registry) == {
+        "owner": "ada",
+        "source": "imagefolder",
+        "raw": str(pictures),
+        "options": {"labels_from": "1", "split": "train=0.5,test=0.5"},
+        "hosts": 2,
+        "compression": "gzip",
+        "max_skipped": "5%",
+    }
+    again = cli("build", "s", "--json")
+    assert again.json["unchanged"] is True
+    assert again.json["settings"] == {"unsaved": {}, "since": None, "changed": {}}
+    # One way to size shards takes the place of another.
+    assert cli("build", "s", "--shards", "3", "--save-options").code == 0
+    assert (table(registry)["shards"], "hosts" in table(registry)) == (3, False)
+    assert cli("build", "s").code == 0
+
+
+def test_every_kind_of_setting_is_told(cli, registry, pictures, tmp_path) -> None:
+    built(cli, pictures, "--shards", "1")
+    pictures.rename(tmp_path / "moved")
+    more = ("--raw", "../moved", "--shards", "2", "--compression", "gzip", "--max-skipped", "1")
+    unsaved = cli("build", "s", *more, "--json").json["settings"]["unsaved"]
+    assert unsaved == {
+        "raw": {"used": "../moved", "saved": str(pictures)},
+        "compression": {"used": "gzip", "saved": "none"},
+        "max_skipped": {"used": "1", "saved": "0"},
+        "shards": {"used": "2", "saved": "1"},
+    }
+    same = cli("build", "s", "--raw", "../moved", "--shards", "1", "--save-options", "--json").json
+    assert same["settings"]["unsaved"] == {}
+    assert table(registry)["raw"] == "../moved"
+    assert cli("build", "s", "--raw", tmp_path / "moved", "--json").json["settings"] == {
+        "unsaved": {},
+        "since": None,
+        "changed": {},
+    }
+
+
+def test_a_dry_run_writes_no_settings(cli, registry, pictures) -> None:
+    built(cli, pictures)
+    before = (registry / "tfrecreg.toml").read_bytes()
+    assert cli("build", "s", "--option", SPLIT, "--save-options", "--dry-run").code == 0
+    assert (registry / "tfrecreg.toml").read_bytes() == before
+
+
+def test_a_build_that_fails_writes_no_settings(cli, registry, pictures) -> None:
+    built(cli, pictures)
+    before = (registry / "tfrecreg.toml").read_bytes()
+    (pictures / "cat/bad.png").write_bytes(b"no picture")
+    assert cli("build", "s", "--option", SPLIT, "--save-options").code == 1
+    assert (registry / "tfrecreg.toml").read_bytes() == before
+
+
+def test_saved_options_do_not_go_with_a_repair(cli, registry, pictures) -> None:
+    built(cli, pictures)
+    done = cli("build", "s", "--repair", "s", "--save-options")
+    assert done.code == 2
+    assert "`--save-options` does not go with `--repair`" in done.err

@@ -1,0 +1,111 @@
+"""Files that a person asked for: whole or not at all, and one message where they cannot be."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from scan_support import framed
+from tests_support import flip
+
+from tfrecreg.cli.output import expect_free, write_text
+from tfrecreg.errors import UsageError
+from tfrecreg.example import encode, int64_feature
+
+HINT = "hint: name a file in a folder that is there and that you may write to"
+
+
+@pytest.fixture
+def shard(tmp_path: Path) -> Path:
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(framed(encode({"n": int64_feature(1)})) * 3)
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check", "--only", "crc", "--output"),
+        ("check", "--only", "crc", "--json", "--output"),
+        ("check", "--only", "crc", "--format", "markdown", "--output"),
+        ("check", "--only", "crc", "--metrics"),
+        ("schema", "infer", "--output"),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_written_is_told_in_the_same_words(cli, shard: Path, command) -> None:
+    name, *rest = command
+    arguments = (name, rest[0], shard, *rest[1:]) if name == "schema" else (name, shard, *rest)
+    done = cli(*arguments, "none/it")
+    assert done.code == 2
+    assert done.err.splitlines()[-2:] == [
+        "error: `none/it` cannot be written: No such file or directory",
+        HINT,
+    ]
+
+
+def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "report"
+    path.write_text("old")
+    with path.open() as reader:
+        write_text(str(path), "new")
+        assert reader.read() == "old"
+    assert path.read_text() == "new"
+    assert [each.name for each in tmp_path.iterdir()] == ["report"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    write_text(str(tmp_path / "link"), "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+def test_a_pipe_is_written_into(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    found: list[str] = []
+    reader = threading.Thread(target=lambda: found.append(pipe.read_text()))
+    reader.start()
+    write_text(str(pipe), "through")
+    reader.join(30)
+    assert (found, pipe.is_fifo()) == (["through"], True)
+
+
+def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be written: Is a directory"):
+        write_text(str(tmp_path), "x")
+    with pytest.raises(UsageError, match="cannot be written: File name too long"):
+        write_text(str(tmp_path / ("x" * 300)), "x")
+
+
+def test_what_has_to_be_new_replaces_nothing(cli, shard: Path, tmp_path: Path) -> None:
+    draft = tmp_path / "draft.pbtxt"
+    draft.write_text("mine")
+    done = cli("schema", "infer", shard, "--output", draft)
+    assert done.code == 2
+    assert f"error: `{draft}` exists" in done.err
+    assert "hint: name another file: this one is kept" in done.err
+    with pytest.raises(UsageError, match="exists"):
+        write_text(str(draft), "theirs", new=True)
+    assert draft.read_text() == "mine"
+    expect_free(str(tmp_path / "free"))
+
+
+def test_a_draft_of_damaged_data_says_what_it_left_out(cli, shard: Path, tmp_path: Path) -> None:
+    flip(shard, 14)
+    draft = tmp_path / "draft.pbtxt"
+    written = cli("schema", "infer", shard, "--output", draft)
+    shown = cli("schema", "infer", shard)
+    document = cli("schema", "infer", shard, "--json")
+    assert (written.code, shown.code, document.code) == (1, 1, 1)
+    assert draft.read_text() == shown.out == document.json["schema"]
+    message = f"error: 1 damaged place was passed over, the first is record 0 of `{shard}`, at byte"
+    for done in (written, shown):
+        assert message in done.err
+        assert f"hint: tfrecreg check {shard}" in done.err
+    assert document.err == ""
+    assert document.json["damage"][0]["reason"].startswith("CRC002: ")

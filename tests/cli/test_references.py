@@ -1,0 +1,66 @@
+"""What is meant as a reference is never called a file that does not match."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+FORMS = "expected MAJOR.MINOR.PATCH, MAJOR.*, MAJOR.MINOR.* or latest"
+
+
+@pytest.fixture
+def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(digits_registry)
+    return digits_registry
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check",),
+        ("head",),
+        ("show",),
+        ("schema", "infer"),
+        ("schema", "show"),
+        ("schema", "diff", "digits"),
+        ("diff", "digits"),
+        ("check", "digits", "--only", "drift", "--against"),
+        ("salvage", "--output", "out"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize(
+    ("reference", "message", "hint"),
+    [
+        ("digits@1", f"`1` in `digits@1` names no version: {FORMS}", "write `digits@1.*`"),
+        ("digits@foo", f"`foo` in `digits@foo` names no version: {FORMS}", "write `mnist`, "),
+        ("digits@V1.0.0", "`V1.0.0` in `digits@V1.0.0` names no version", "write `digits@1.0.0`"),
+        ("Digits@1.0.0", "`Digits` is no name of a dataset", "write `digits@1.0.0`"),
+        ("digits#", "`` in `digits#` is no name of a stage", "write `digits#prod` for the "),
+    ],
+)
+def test_a_version_that_is_misspelt_has_one_message(
+    cli, here: Path, command, reference: str, message: str, hint: str
+) -> None:
+    done = cli(*command, reference)
+    assert done.code == 2
+    assert f"error: {message}" in done.err
+    assert f"hint: {hint}" in done.err
+    assert len(done.err.splitlines()) == 2
+
+
+@pytest.mark.parametrize("command", [("check",), ("head",), ("show",), ("schema", "show")])
+def test_the_tag_of_a_release_names_it(cli, here: Path, command) -> None:
+    assert cli(*command, "digits@v1.0.0").code == 0
+
+
+def test_files_keep_their_names(cli, here: Path) -> None:
+    """A set of two files, a file that looks like a bad reference, and a set that is not there."""
+    shard = (here / "data/digits/digits-test.tfrecord-00000-of-00002").read_bytes()
+    for name in ("digits-00000-of-00002", "digits-00001-of-00002", "digits@one"):
+        (here / name).write_bytes(shard)
+    assert cli("check", "digits@2", "--only", "crc", "--json").json["summary"]["shards"] == 2
+    assert cli("check", "digits@one", "--only", "crc").code == 0
+    missing = cli("check", "others@3")
+    assert (missing.code, "no file matches `others@3`" in missing.err) == (2, True)

@@ -1,0 +1,233 @@
+"""A run that comes to no verdict has a report, too: no file is left from an earlier run."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree.ElementTree import fromstring
+
+import pytest
+
+from tfrecreg._version import JSON_VERSION
+
+FORMATS = ("text", "json", "junit", "sarif", "github", "markdown")
+OLD = "an earlier run passed\n"
+
+REFUSED = {
+    "no such target": ("check", "dgits"),
+    "no such file": ("check", "none/*.tfrecord"),
+    "no such validator": ("check", "digits", "--only", "cRc"),
+    "no such choice": ("check", "digits", "--fail-on", "always"),
+    "no such option": ("check", "digits", "--fial-on", "error"),
+    "an option without a value": ("check", "digits", "--only"),
+    "no report": ("gate", "digits", "--report", "none.json"),
+    "a missing option": ("gate", "digits"),
+    "a missing argument": ("gate", "--report", "none.json"),
+}
+
+
+@pytest.fixture
+def built(cli, raw, registry) -> Path:
+    done = cli("build", "digits", "--source", "mnist", "--raw", raw, "--shards", "2")
+    assert done.code == 0, done.err
+    return registry
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refused_run_leaves_its_own_report(cli, built, case, form) -> None:
+    command, *rest = REFUSED[case]
+    Path("report").write_text(OLD)
+    done = cli(command, "--output", "report", "--format", form, *rest)
+    assert done.code == 2
+    assert done.err.startswith("error: ")
+    assert done.out == ""
+    told = Path("report").read_text("utf-8")
+    assert OLD not in told
+    message = done.err.splitlines()[0].removeprefix("error: ")
+    plain = told.replace("\\", "").replace("&gt;", ">").replace("&#x27;", "'").replace("&#39;", "'")
+    assert message.split("`")[0] in plain
+    if form in ("json", "sarif"):
+        json.loads(told)
+    if form == "junit":
+        assert int(fromstring(told).attrib["errors"]) >= 1
+    if form == "github":
+        assert told.startswith("::error title=")
+
+
+def test_the_json_of_a_refused_run_is_a_report_with_the_error(cli, built) -> None:
+    done = cli("check", "dgits", "--json", "--output", "report.json")
+    assert (done.code, done.out) == (2, "")
+    report = json.loads(Path("report.json").read_text("utf-8"))
+    assert (report["format_version"], report["target"]) == (JSON_VERSION, "dgits")
+    assert (report["status"], report["findings"], report["validators"]) == ("error", [], [])
+    message, hint = "no dataset `dgits`; did you mean `digits`?", "there is `digits`"
+    assert report["error"] == {"message": message, "hint": hint, "exit_code": 2}
+    assert report["errors"] == [f"{message}; hint: {hint}"]
+    done = cli("gate", "digits", "--report", "report.json")
+    assert done.code == 2
+    assert "`report.json` is about `dgits`, not about `digits`" in done.err
+
+
+@pytest.mark.parametrize(
+    "asked", [("--json",), ("--format", "json"), ("--format=json",)], ids=" ".join
+)
+@pytest.mark.parametrize("case", REFUSED)
+def test_json_is_one_document_whatever_happens(cli, built, case, asked) -> None:
+    command, *rest = REFUSED[case]
+    done = cli(command, *asked, *rest)
+    assert done.code == 2
+    assert done.json["format_version"] == JSON_VERSION
+    assert done.json["status"] == "error"
+    assert done.json["error"]["exit_code"] == 2
+    assert done.err.startswith("error: ")
+
+
+@pytest.mark.parametrize("arguments", [("list", "--json", "--nope"), ("lsit", "--json")])
+def test_other_commands_speak_json_of_arguments_that_do_not_parse(cli, registry, arguments) -> None:
+    done = cli(*arguments)
+    assert (done.code, done.json["error"]["exit_code"]) == (2, 2)
+
+
+def test_an_argument_behind_two_dashes_asks_for_nothing(cli, built) -> None:
+    done = cli("check", "--", "--json")
+    assert (done.code, done.out) == (2, "")
+    assert "no file matches `--json`" in done.err
+
+
+def test_github_is_told_of_a_refused_run_on_stdout(cli, built, monkeypatch) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(built / "summary.md"))
+    done = cli("check", "dgits", "--format", "github")
+    assert done.code == 2
+    assert done.out.splitlines() == [
+        "::error title=dgits is incomplete::no dataset `dgits`; did you mean `digits`?; "
+        "hint: there is `digits`",
+        "tfrecreg: dgits: error",
+    ]
+    assert "dgits" in Path("summary.md").read_text("utf-8")
+    done = cli("check", "digits", "--format", "github", "--output", "report")
+    assert done.code == 0
+    # The report that said there is none yet is in no summary.
+    assert "did not finish" not in Path("summary.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_killed_run_leaves_a_report_that_says_so(built, form) -> None:
+    Path("report").write_text(OLD)
+    program = (
+        "import os, signal, sys\n"
+        "from tfrecreg.operations import check\n"
+        "from tfrecreg.cli.main import main\n"
+        "check.check = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "main(sys.argv[1:])\n"
+    )
+    arguments = ["check", "digits", "--output", "report", "--format", form]
+    done = subprocess.run([sys.executable, "-c", program, *arguments], check=False)
+    assert done.returncode == -signal.SIGKILL
+    told = Path("report").read_text("utf-8")
+    assert OLD not in told
+    assert "the run did not finish" in told
+
+
+def test_a_report_that_cannot_be_written_is_told_before_the_scan(cli, built, monkeypatch) -> None:
+    from tfrecreg.operations import check
+
+    monkeypatch.setattr(check, "check", lambda *_, **__: pytest.fail("it was scanned"))
+    done = cli("check", "digits", "--json", "--output", "no/such/folder/report")
+    assert done.code == 2
+    assert "`no/such/folder/report` cannot be written: No such file or directory" in done.err
+    # What cannot be in the file is on stdout.
+    assert done.json["error"]["message"].startswith("`no/such/folder/report` cannot be written")
+
+
+def test_the_report_that_is_judged_is_not_written_over(cli, built) -> None:
+    done = cli("check", "digits", "--fail-on", "never", "--json", "--output", "report.json")
+    assert done.code == 0
+    before = Path("report.json").read_bytes()
+    done = cli("gate", "digits", "--report", "report.json", "--output", "./report.json")
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        "error: `--report` and `--output` name one file",
+        "hint: name another one to write",
+    ]
+    assert Path("report.json").read_bytes() == before
+
+
+def test_one_dataset_that_is_not_built_hides_no_report(cli, built) -> None:
+    with Path("tfrecreg.toml").open("a", encoding="utf-8") as file:
+        file.write('\n[datasets.absent]\nsource = "mnist"\nraw = "raw"\n')
+    for named in ((), ("absent", "digits")):
+        done = cli("check", *named, "--format", "json", "--output", "report.json")
+        assert (done.code, done.out, done.err) == (3, "", "")
+        found = json.loads(Path("report.json").read_text("utf-8"))
+        assert found["format_version"] == JSON_VERSION
+        assert found["status"] == "error"
+        assert {each["target"]: each["status"] for each in found["reports"]} == {
+            "absent": "error",
+            "digits": "pass",
+        }
+    done = cli("check")
+    assert done.code == 3
+    assert "incomplete: `absent` is not built; hint: tfrecreg build absent\n" in done.out
+    done = cli("check", "--ignore-missing")
+    assert (done.code, done.err) == (0, "not checked: `absent` is not built\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("digits", "--ignore-missing"), "`--ignore-missing` goes without targets"),
+        (
+            ("--registry", "--ignore-missing"),
+            "`--ignore-missing` is about shards, and `--registry`",
+        ),
+    ],
+)
+def test_ignore_missing_goes_with_the_whole_registry_alone(
+    cli, built, arguments, complaint
+) -> None:
+    done = cli("check", *arguments)
+    assert done.code == 2
+    assert complaint in done.err
+
+
+# A schema that is gone, on the way from the build to the release.
+
+
+@pytest.fixture
+def gone(cli, built) -> Path:
+    schema = Path("schemas/digits.pbtxt")
+    schema.write_text(schema.read_text().replace("max: 255", "max: 9"))
+    assert cli("build", "digits").code == 0
+    schema.unlink()
+    return schema
+
+
+def test_neither_gate_nor_release_takes_a_build_whose_schema_is_gone(cli, gone) -> None:
+    measure = ("--fail-on", "never", "--format", "json", "--output", "report.json")
+    assert cli("check", "digits", *measure).code == 3
+    report = json.loads(Path("report.json").read_text("utf-8"))
+    # As one that was written where nobody minded.
+    report |= {"status": "pass", "errors": []}
+    Path("report.json").write_text(json.dumps(report))
+    for command in (("gate", "digits", "--report", "report.json"), ("release", "digits")):
+        done = cli(*command)
+        assert done.code == 2
+        assert done.err.splitlines() == [
+            "error: `digits` has no schema: there is no `schemas/digits.pbtxt`",
+            "hint: `tfrecreg schema infer digits --output schemas/digits.pbtxt` drafts one",
+        ]
+
+
+def test_neither_build_nor_pipeline_puts_the_looser_schema_there(cli, gone) -> None:
+    for command in (("build", "digits"), ("build", "digits", "--dry-run"), ("pipeline",)):
+        done = cli(*command)
+        assert done.code == 2
+        assert "error: `schemas/digits.pbtxt` is missing, and the source's own schema" in done.err
+        assert "hint: take the source's own: tfrecreg build digits --default-schema\n" in done.err
+        assert not gone.exists()
+    assert cli("build", "digits", "--default-schema").code == 0
+    assert "max: 255" in gone.read_text()

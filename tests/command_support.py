@@ -1,0 +1,21 @@
+"""A deed at the command line, in this process. On sys.path by `pythonpath` in pyproject.toml."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any
+
+from deed_support import Deed
+
+from tfrecreg.cli.main import main
+
+__all__ = ["at_command_line"]
+
+
+def at_command_line(deed: Deed) -> Any:
+    """Type the command; its exit code and what it says."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(deed.arguments())
+    return {"code": code, "err": err.getvalue()}

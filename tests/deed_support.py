@@ -1,0 +1,223 @@
+"""What may be interrupted: a deed, what it starts from, and what has to be true behind it.
+
+A deed is done in a folder that :meth:`Deed.reset` puts back to its start. Interrupted by whatever,
+it leaves what :meth:`Deed.expect_unharmed` asks for. Then it succeeds when it is done again, and so
+does what comes next; and when `gc` was there, nothing of it is left. On sys.path by `pythonpath` in
+pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from child_support import apart, preload
+from kept_support import expect_kept, expect_nothing_left
+from tests_support import tree
+
+from tfrecreg.gate import FailOn
+from tfrecreg.operations.builds import BuildRequest, build
+from tfrecreg.operations.catalog import list_datasets
+from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.init import init
+from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.operations.remote import gc
+from tfrecreg.registry import open_registry, resolve
+from tfrecreg.shards import ShardPolicy
+from tfrecreg.storage import LocalStorage, is_temporary
+
+__all__ = ["Deed", "write_pictures"]
+
+_VISIBLE = ("data", "versions", "registry", "schemas", "tfrecreg.toml", "in", "out")
+"""What of the folder people see: not the state of this machine, and nothing hidden."""
+_CREATED = re.compile(rb'"created":"[^"]*"')
+_SHARDS = 2
+
+
+class Deed(ABC):
+    """Something that is done to a registry with the dataset `digits`, or beside it.
+
+    Args:
+        folder: to be filled: the registry, or what is salvaged, is in its folder `work`.
+    """
+
+    released: tuple[str, ...] = ("1.0.0",)
+    """The releases that are acknowledged before it begins."""
+    adds: tuple[str, ...] = ()
+    """Those that it makes."""
+    shares = False
+    """Whether all its releases are kept by DVC, and committed after it."""
+    with_dvc = False
+    """Whether DVC takes part: then all is done in processes of their own, as DVC never forgets."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.root = folder, folder / "work"
+        for seed in (1, 2, 3):
+            raw = LocalStorage(folder / f"raw{seed}")
+            write_digits(raw, train=6, test=3, seed=seed)
+        self._run_first(self.prepare)
+        self.start = shutil.copytree(self.root, folder / "start", symlinks=True)
+        self.before = self.seen()
+        self._run_first(self.do)
+        self.after = self.seen()
+        self.expect_unharmed(self.adds)
+        self.reset()
+
+    @property
+    def stores(self) -> tuple[Path, ...]:
+        """Remotes of DVC."""
+        return (self.folder / "remote",)
+
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """The folders that it changes."""
+        return (self.root, self.folder / "remote")
+
+    def prepare(self) -> None:
+        """Make what it starts from, in `root`."""
+        init(self.root, with_dvc=False)
+        self.build(1)
+        self.release("1.0.0")
+
+    @abstractmethod
+    def do(self) -> None:
+        """Do it, here and now."""
+
+    def command(self) -> list[str]:
+        """What somebody types for it in `root`, behind ``tfrecreg``."""
+        raise NotImplementedError
+
+    def arguments(self) -> list[str]:
+        """What somebody types for it anywhere."""
+        return ["-C", str(self.root), *self.command()]
+
+    def again(self) -> None:
+        """Do it again, as somebody would whom it failed."""
+        self.do()
+
+    def then(self) -> None:
+        """Do what somebody does next."""
+        self.build(3)
+        self.release("9.0.0")
+
+    def run(self, work: Callable[[], object]) -> None:
+        """Do some work, which succeeds."""
+        if self.with_dvc:
+            apart(work)
+        else:
+            work()
+
+    def _run_first(self, work: Callable[[], object]) -> None:
+        preload(work) if self.with_dvc else work()
+
+    def reset(self) -> None:
+        """Put `root` back to what it starts from."""
+        shutil.rmtree(self.root)
+        shutil.copytree(self.start, self.root, symlinks=True)
+
+    def seen(self) -> dict[str, bytes]:
+        """The files that people see, without the times in them."""
+        return {
+            path: _CREATED.sub(b"", data)
+            for path, data in tree(self.root).items()
+            if path.split("/")[0] in _VISIBLE and not is_temporary(path)
+        }
+
+    def expect_recovered(self, acknowledged: Sequence[str] = (), *, further: bool = True) -> None:
+        """No harm was done; it succeeds now, and so does what comes next; nothing is left then.
+
+        Args:
+            acknowledged: releases, beside those from before.
+            further: whether to do what comes next, and to look what is left.
+        """
+        self.expect_unharmed(acknowledged)
+        self.run(self.again)
+        self.expect_done()
+        if further:
+            self.run(self.then)
+            self.expect_settled()
+
+    def expect_unharmed(self, acknowledged: Sequence[str] = ()) -> None:
+        """All that was acknowledged verifies; what was not is whole, or nobody sees it.
+
+        Args:
+            acknowledged: releases, beside those from before.
+        """
+        registry = open_registry(self.root)
+        assert [each.problem for each in list_datasets(registry)] in ([], [""])
+        versions = {str(version) for version in registry.versions("digits")}
+        assert {*self.released, *acknowledged} <= versions <= {*self.released, *self.adds}
+        self.expect_verified()
+        if registry.is_built("digits"):
+            assert self.clean("digits")
+        now = self.seen()
+        for state in (self.before, self.after):
+            kept = {path for path in state if path.startswith(("data/", "registry/"))}
+            strange = {path for path in now if path.startswith(("data/", "registry/"))} - kept
+            if not strange:
+                break
+        else:
+            raise AssertionError(f"files of nobody: {sorted(strange)}")
+
+    def expect_verified(self) -> None:
+        """Every release verifies, where its bytes are."""
+        expect_kept(self.root, *self.stores)
+        registry = open_registry(self.root)
+        for version in registry.versions("digits"):
+            resolved = resolve(registry, f"digits@{version}")
+            assert resolved.schema is not None
+            if resolved.folder is not None:
+                assert self.clean(resolved.name), version
+
+    def expect_done(self, said: str = "") -> None:
+        """It left what it leaves where nothing disturbs it.
+
+        Args:
+            said: a text for what was refused. What it leaves may lack what it says that it does.
+        """
+        assert self.seen() == self.after
+        self.expect_unharmed(self.adds)
+
+    def expect_beside_gc(self) -> None:
+        """It left what it leaves, though a `gc` was at work meanwhile."""
+        self.expect_done()
+
+    def expect_settled(self) -> None:
+        """When `gc` was there, nothing of those is left who were interrupted."""
+        self.run(self.collect)
+        expect_nothing_left(self.root)
+        self.expect_verified()
+        assert self.clean("digits")
+
+    def collect(self) -> None:
+        gc(open_registry(self.root), apply=True)
+
+    def build(self, seed: int) -> None:
+        raw, policy = str(self.folder / f"raw{seed}"), ShardPolicy(shards=_SHARDS)
+        request = BuildRequest(name="digits", source="mnist", raw=raw, policy=policy)
+        build(open_registry(self.root), request)
+
+    def release(self, version: str) -> None:
+        release(open_registry(self.root), ReleaseRequest(name="digits", version=version))
+
+    def clean(self, reference: str, root: Path | None = None) -> bool:
+        """Whether a build or a release verifies, here or in another registry."""
+        options = CheckOptions(only=("crc", "manifest"), fail_on=FailOn.WARNING)
+        (report,) = check([reference], registry=str(root or self.root), options=options)
+        return report.status == "pass"
+
+
+def write_pictures(folder: Path, numbers: Iterable[int]) -> None:
+    """Raw data in MNIST's format, of pictures of noise, each by its number."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = [random.Random(number).randbytes(784) for number in numbers]
+    pixels = struct.pack(">IIII", 0x803, len(pictures), 28, 28) + b"".join(pictures)
+    labels = struct.pack(">II", 0x801, len(pictures)) + bytes(len(pictures))
+    (folder / "train-images-idx3-ubyte").write_bytes(pixels)
+    (folder / "train-labels-idx1-ubyte").write_bytes(labels)

@@ -1,0 +1,232 @@
+"""What a registry names is there and judged, or the check does not pass."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from registry_support import write
+from tests_support import flip
+
+from tfrecreg.errors import NotHereError, UsageError
+from tfrecreg.gate import FailOn
+from tfrecreg.operations.builds import BuildRequest, build
+from tfrecreg.operations.check import CheckOptions, Report, check, check_registry
+from tfrecreg.operations.tag import TagRequest, tag
+from tfrecreg.progress import SILENT
+from tfrecreg.registry import open_registry
+
+TABLE = '\n[datasets.absent]\nsource = "mnist"\nraw = "raw"\n'
+SCHEMA = "schemas/digits.pbtxt"
+SHARD = "data/digits/digits-train.tfrecord-00000-of-00002"
+
+
+class Notes(type(SILENT)):  # type: ignore[misc]  # who watches nothing else
+    """Somebody who reads what is noted."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, message: str) -> None:
+        self.notes.append(message)
+
+
+def configure(root: Path, text: str) -> None:
+    file = root / "tfrecreg.toml"
+    file.write_text(file.read_text("utf-8") + text, "utf-8")
+
+
+def shown(reports: list[Report]) -> list[tuple[str, str]]:
+    return [(report.target, report.status) for report in reports]
+
+
+# Datasets that are not here.
+
+
+def test_a_dataset_that_is_not_here_makes_the_check_incomplete(digits_registry: Path) -> None:
+    configure(digits_registry, TABLE)
+    absent, digits = check([], registry=digits_registry)
+    assert (absent.target, absent.status, absent.exit_code) == ("absent", "error", 3)
+    assert absent.errors == ("`absent` is not built; hint: tfrecreg build absent",)
+    assert digits.status == "pass"
+
+
+def test_of_datasets_that_are_not_here_those_that_are_can_be_asked_for(
+    digits_registry: Path,
+) -> None:
+    configure(digits_registry, TABLE)
+    options, notes = CheckOptions(ignore_missing=True), Notes()
+    reports = check([], registry=digits_registry, options=options, progress=notes)
+    assert shown(reports) == [("digits", "pass")]
+    assert notes.notes == ["not checked: `absent` is not built"]
+    with pytest.raises(UsageError, match="`--ignore-missing` goes without targets"):
+        check(["digits"], registry=digits_registry, options=options)
+
+
+def test_where_none_is_here_nothing_passes(digits_registry: Path) -> None:
+    configure(digits_registry, TABLE)
+    for folder in ("data", "versions"):
+        shutil.rmtree(digits_registry / folder, ignore_errors=True)
+    reports = check([], registry=digits_registry)
+    assert shown(reports) == [("absent", "error"), ("digits", "error")]
+    assert "its newest release is `digits@1.0.0`" in reports[1].errors[0]
+    with pytest.raises(NotHereError) as caught:
+        check([], registry=digits_registry, options=CheckOptions(ignore_missing=True))
+    assert caught.value.message == "none of `absent` and `digits` is here"
+    assert caught.value.hint.startswith("without `--ignore-missing`, the report says")
+
+
+def test_where_only_the_newest_release_is_here_it_is_judged(digits_registry: Path) -> None:
+    copy = digits_registry / "versions/digits/1.0.0"
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(copy, ignore_errors=True)
+    (digits_registry / "data/digits").rename(copy)
+    assert shown(check([], registry=digits_registry)) == [("digits@1.0.0", "pass")]
+    flip(copy / Path(SHARD).name, 30)
+    assert shown(check([], registry=digits_registry)) == [("digits@1.0.0", "fail")]
+
+
+def test_a_dataset_of_which_every_release_was_withdrawn_is_named_by_its_table_alone(
+    digits_registry: Path,
+) -> None:
+    tag(open_registry(digits_registry), TagRequest(reference="digits@1.0.0", yank="wrong labels"))
+    shutil.rmtree(digits_registry / "data")
+    assert shown(check([], registry=digits_registry)) == [("digits", "error")]
+    # Without a table it is history, which nobody is to use.
+    (digits_registry / "tfrecreg.toml").write_text("", "utf-8")
+    with pytest.raises(UsageError, match="the registry has no dataset yet"):
+        check([], registry=digits_registry)
+
+
+def test_shards_without_a_manifest_are_named(digits_registry: Path) -> None:
+    (digits_registry / "data/digits/manifest.json").unlink()
+    write(digits_registry / "data/stray/a.tfrecord", b"")
+    digits, stray = check([], registry=digits_registry)
+    for report in (digits, stray):
+        assert report.status == "error"
+        assert report.errors[0].startswith(
+            f"`data/{report.target}` has shards and no `manifest.json`, so that nothing judges them"
+        )
+
+
+def test_one_target_that_is_not_here_hides_no_other(digits_registry: Path) -> None:
+    configure(digits_registry, TABLE)
+    reports = check(["digits", "absent"], registry=digits_registry)
+    assert shown(reports) == [("digits", "pass"), ("absent", "error")]
+    with pytest.raises(NotHereError, match="`absent` is not built"):
+        check(["absent"], registry=digits_registry)
+
+
+def test_one_target_with_a_broken_schema_hides_no_other(digits_registry: Path) -> None:
+    write(digits_registry / SCHEMA, "feature {")
+    digits, release = check(["digits", "digits@1.0.0"], registry=digits_registry)
+    assert (digits.status, release.status) == ("error", "pass")
+    assert digits.errors[0].startswith(f"{SCHEMA}:")
+
+
+# Schemas that are not here.
+
+
+@pytest.mark.parametrize("gate", ["", '\n[gates.digits]\nvalidators = ["crc", "schema"]\n'])
+@pytest.mark.parametrize("fail_on", [None, FailOn.NEVER])
+def test_a_build_whose_schema_is_gone_does_not_pass(
+    digits_registry: Path, gate: str, fail_on: FailOn | None
+) -> None:
+    configure(digits_registry, gate)
+    (digits_registry / SCHEMA).unlink()
+    for named in ([], ["digits"]):
+        (report,) = check(named, registry=digits_registry, options=CheckOptions(fail_on=fail_on))
+        assert (report.status, report.exit_code) == ("error", 3)
+        assert report.errors == (
+            "`digits` has no schema: there is no `schemas/digits.pbtxt`; hint: restore it: "
+            "cp registry/digits/1.0.0/schema.pbtxt schemas/digits.pbtxt",
+        )
+
+
+def test_a_schema_that_the_table_names_has_to_be_there(digits_registry: Path) -> None:
+    text = (digits_registry / "tfrecreg.toml").read_text("utf-8")
+    text = text.replace("[datasets.digits]\n", '[datasets.digits]\nschema = "schemas/d.pbtxt"\n')
+    (digits_registry / "tfrecreg.toml").write_text(text, "utf-8")
+    (report,) = check(["digits"], registry=digits_registry)
+    assert report.status == "error"
+    assert "there is no `schemas/d.pbtxt`" in report.errors[0]
+
+
+def test_who_asks_for_something_else_needs_no_schema(digits_registry: Path) -> None:
+    mine = (digits_registry / SCHEMA).rename(digits_registry / "mine.pbtxt")
+    for options in (
+        CheckOptions(only=("crc",)),
+        CheckOptions(skip=("schema",)),
+        CheckOptions(schema=str(mine)),
+    ):
+        (report,) = check(["digits"], registry=digits_registry, options=options)
+        assert report.status == "pass", report.errors
+
+
+def test_a_release_has_a_schema_of_its_own(digits_registry: Path) -> None:
+    (digits_registry / SCHEMA).unlink()
+    (report,) = check(["digits@1.0.0"], registry=digits_registry)
+    assert report.status == "pass"
+
+
+# The check of releases.
+
+
+def test_a_missing_schema_is_found_without_the_bytes(digits_registry: Path) -> None:
+    assert check_registry(open_registry(digits_registry)).status == "pass"
+    shutil.rmtree(digits_registry / "data")
+    (digits_registry / SCHEMA).unlink()
+    report = check_registry(open_registry(digits_registry))
+    (finding,) = report.findings
+    assert (report.status, finding.code, finding.rule) == ("fail", "REG010", "unusable-schema")
+    assert finding.fingerprint == f"REG010:digits:::{SCHEMA}"
+    assert finding.message == (
+        "it is missing; restore it: cp registry/digits/1.0.0/schema.pbtxt schemas/digits.pbtxt"
+    )
+
+
+def test_a_schema_that_does_not_parse_is_found_without_the_bytes(digits_registry: Path) -> None:
+    write(digits_registry / SCHEMA, "feature {")
+    (finding,) = check_registry(open_registry(digits_registry)).findings
+    assert finding.code == "REG010"
+    assert finding.message.startswith(f"{SCHEMA}:1:")
+
+
+def test_datasets_that_were_never_built_or_are_history_need_no_schema(
+    digits_registry: Path,
+) -> None:
+    configure(digits_registry, TABLE)
+    assert check_registry(open_registry(digits_registry)).status == "pass"
+    (digits_registry / "tfrecreg.toml").write_text("", "utf-8")
+    shutil.rmtree(digits_registry / "data")
+    (digits_registry / SCHEMA).unlink()
+    assert check_registry(open_registry(digits_registry)).status == "pass"
+
+
+# What is built in place of a schema that is gone.
+
+
+def test_a_build_puts_no_other_schema_in_the_place_of_one_that_is_gone(
+    digits_registry: Path,
+) -> None:
+    path, registry = digits_registry / SCHEMA, open_registry(digits_registry)
+    before = path.read_text("utf-8")
+    stricter = before.replace("max: 255", "max: 9")
+    assert stricter != before
+    path.write_text(stricter, "utf-8")
+    build(registry, BuildRequest(name="digits"))
+    path.unlink()
+    with pytest.raises(UsageError) as caught:
+        build(registry, BuildRequest(name="digits"))
+    assert caught.value.exit_code == 2
+    assert caught.value.message.startswith(
+        "`schemas/digits.pbtxt` is missing, and the source's own schema is not that of `digits`: "
+    )
+    assert caught.value.hint == ("take the source's own: tfrecreg build digits --default-schema")
+    assert not path.exists()
+    build(registry, BuildRequest(name="digits", default_schema=True))
+    assert path.read_text("utf-8") == before
+    path.unlink()
+    build(registry, BuildRequest(name="digits"))
+    assert path.read_text("utf-8") == before

@@ -1,0 +1,77 @@
+"""Who makes an engine closes it: an operation leaves the one that it was given as it was."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tfrecreg.cli.main import main
+from tfrecreg.engines import LocalEngine
+from tfrecreg.errors import UsageError
+from tfrecreg.operations.adopt import AdoptRequest, adopt
+from tfrecreg.operations.builds import BuildRequest, build, preview
+from tfrecreg.operations.check import check
+from tfrecreg.operations.export import export
+from tfrecreg.operations.release import ReleaseRequest, publish, release
+from tfrecreg.registry import open_registry
+
+
+class Watched(LocalEngine):
+    """Counts how often it was closed; works in this process."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def run(
+        self, function: Callable[[Any], Any], tasks: Iterable[Any]
+    ) -> Generator[Any, None, None]:
+        yield from LocalEngine(1).run(function, tasks)
+
+
+def test_no_operation_closes_the_engine_of_its_caller(
+    digits_registry: Path, tmp_path: Path
+) -> None:
+    registry = open_registry(digits_registry)
+    engine = Watched()
+    request = BuildRequest(name="digits")
+    build(registry, request, engine=engine)
+    preview(registry, request, engine=engine)
+    with pytest.raises(UsageError):
+        build(registry, BuildRequest(name="digits", raw="nowhere"), engine=engine)
+    check(["digits"], registry=digits_registry, engine=engine)
+    export(registry, "digits", tmp_path / "out", engine=engine)
+    foreign = shutil.copytree(digits_registry / "data/digits", tmp_path / "foreign")
+    adopt(registry, AdoptRequest(name="foreign", paths=(f"{foreign}/*-of-*",)), engine=engine)
+    release(registry, ReleaseRequest(name="foreign"), engine=engine)
+    publish(registry, request, None, engine=engine)
+    assert engine.closed == 0
+
+
+@pytest.mark.parametrize("given", [["build", "digits"], ["build", "digits", "--option", "x=1"]])
+def test_a_command_leaves_no_worker_behind(
+    digits_registry: Path, monkeypatch: pytest.MonkeyPatch, given: list[str]
+) -> None:
+    """A command owns its engine, so it closes it whatever comes of the command."""
+    closed: list[LocalEngine] = []
+    monkeypatch.setattr(LocalEngine, "close", lambda engine: closed.append(engine))
+    main(["-C", str(digits_registry), *given, "--jobs", "2"])
+    assert [engine.jobs for engine in closed] == [2]
+
+
+def test_workers_that_nothing_ran_on_end_when_the_engine_is_closed() -> None:
+    before = set(psutil.Process().children(recursive=True))
+    engine = LocalEngine(2)
+    engine.warm(len)
+    assert set(psutil.Process().children(recursive=True)) - before
+    engine.close()
+    after = set(psutil.Process().children(recursive=True)) - before
+    assert not [each for each in after if "resource_tracker" not in " ".join(each.cmdline())]

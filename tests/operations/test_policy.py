@@ -1,0 +1,160 @@
+"""A gate or a waiver that could never apply is refused by every command that would apply it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tfrecreg.cli.main import main
+
+WAIVER = '[[waivers]]\nowner = "ada"\nreason = "known"\nexpires = 2027-01-31\n'
+EXPLAIN = (
+    "hint: `tfrecreg explain` lists all codes; those of a plugin are known where it is installed"
+)
+
+
+@pytest.fixture
+def say(
+    digits_registry: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, list[str]]]:
+    """``say(config, "check", "digits")``: exit code, and the lines on stderr."""
+    monkeypatch.setenv("TFRECREG_JOBS", "1")
+    file = digits_registry / "tfrecreg.toml"
+    before = file.read_text("utf-8")
+
+    def call(config: str, *arguments: str) -> tuple[int, list[str]]:
+        file.write_text(f"{before}\n{config}\n", "utf-8")
+        capsys.readouterr()
+        code = main(["-C", str(digits_registry), *arguments])
+        return code, capsys.readouterr().err.splitlines()
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("config", "message", "hint"),
+    [
+        (
+            "[gates.digts]\nfail_on = 'warning'",
+            "`gates.digts` is for no dataset; did you mean `digits`?",
+            "hint: datasets: `digits`; for one that is not made yet, add the table "
+            "`[datasets.digts]`",
+        ),
+        (f'{WAIVER}code = "CRC999"', "`waivers[0].code` matches no code: `CRC999`; did", EXPLAIN),
+        (f'{WAIVER}code = "OWN*"', "`waivers[0].code` matches no code: `OWN*`", EXPLAIN),
+        (f'{WAIVER}code = "crc002"', "`waivers[0].code` matches no code: `crc002`", EXPLAIN),
+        (
+            f'{WAIVER}code = "CRC*"\n{WAIVER}fingerprint = "SHD777:digits:*"',
+            "`waivers[1].fingerprint` matches no code: `SHD777`; did you mean `SHD007`?",
+            EXPLAIN,
+        ),
+        (
+            '[gates.default.severity]\nDUP02 = "error"',
+            "`gates.default.severity.DUP02` matches no code; did you mean `DUP002`?",
+            EXPLAIN,
+        ),
+        (
+            '[gates.digits.severity]\n"OLD*" = "error"',
+            '`gates.digits.severity."OLD*"` matches no code',
+            EXPLAIN,
+        ),
+    ],
+)
+def test_what_could_never_apply_is_named(
+    say: Callable[..., tuple[int, list[str]]], config: str, message: str, hint: str
+) -> None:
+    code, said = say(config, "check", "digits")
+    assert code == 2
+    assert said[0].startswith(f"error: `tfrecreg.toml`: {message}")
+    assert said[1:] == [hint]
+
+
+@pytest.mark.parametrize("glob", ["[A-Z]*", "???00*", "?*", "*[0-9]", "S*", "[!X]*", "**"])
+def test_a_waiver_of_several_families_is_refused_as_that_of_all_is(
+    say: Callable[..., tuple[int, list[str]]], glob: str
+) -> None:
+    for pattern in (f'code = "{glob}"', f'fingerprint = "{glob}*"'):
+        code, said = say(WAIVER + pattern, "check", "digits")
+        assert code == 2
+        assert said[0].startswith("error: `tfrecreg.toml`: `waivers[0]` covers every finding of `")
+        assert said[1].startswith("hint: a waiver is for codes of one family, such as `IMG*`, or")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        'code = "CRC*"',
+        'code = "CRC00[1-4]"',
+        'code = "*002"',
+        'fingerprint = "*:digits:train:*"',
+        'fingerprint = "SHD007:digits:test:*"',
+        'fingerprint = "SHD*"',
+        'code = "[A-Z]*"\nfingerprint = "SHD007:digits:*"',
+    ],
+)
+def test_a_waiver_of_one_family_or_dataset_is_taken(
+    say: Callable[..., tuple[int, list[str]]], pattern: str
+) -> None:
+    assert say(WAIVER + pattern, "check", "digits") == (0, [])
+
+
+def test_every_command_that_applies_a_policy_refuses_it(
+    say: Callable[..., tuple[int, list[str]]], digits_registry: Path, tmp_path: Path
+) -> None:
+    report = tmp_path / "report.json"
+    ran = ("check", "digits", "--fail-on", "never", "--format", "json", "--output", str(report))
+    assert say("", *ran)[0] == 0
+    shards = shutil.copytree(digits_registry / "data/digits", tmp_path / "shards")
+    state = (digits_registry / "data/digits/manifest.json").read_bytes()
+    for arguments in (
+        ("check",),
+        ("check", str(shards / "digits-test.tfrecord-00000-of-00002")),
+        ("build", "digits"),
+        ("build", "digits", "--dry-run"),
+        ("release", "digits", "--bump", "major"),
+        ("adopt", "digits2", f"{shards}/*-of-*"),
+        ("gate", "digits", "--report", str(report)),
+        ("pipeline", "digits", "--policy", "reports/digits/policy.json"),
+    ):
+        code, said = say("[gates.digts]", *arguments)
+        assert (code, said[0]) == (
+            2,
+            "error: `tfrecreg.toml`: `gates.digts` is for no dataset; did you mean `digits`?",
+        ), arguments
+    assert (digits_registry / "data/digits/manifest.json").read_bytes() == state
+    assert not (digits_registry / "registry/digits/2.0.0").exists()
+    # Others read the same file, and apply nothing of it.
+    assert say("[gates.digts]", "list")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "known",
+    ["[datasets.fresh]", "schemas/fresh.pbtxt", "data/fresh.dvc", "registry/fresh/1.0.0"],
+)
+def test_a_dataset_that_git_knows_is_known(
+    say: Callable[..., tuple[int, list[str]]], digits_registry: Path, known: str
+) -> None:
+    config = "[gates.fresh]"
+    if known.startswith("["):
+        config += f"\n{known}"
+    elif known.startswith("registry"):
+        shutil.copytree(digits_registry / "registry/digits/1.0.0", digits_registry / known)
+    else:
+        (digits_registry / known).write_text("")
+    assert say(config, "check", "digits") == (0, [])
+
+
+def test_the_dataset_that_is_made_now_is_known(
+    say: Callable[..., tuple[int, list[str]]], digits_registry: Path
+) -> None:
+    config = '[gates.fresh.severity]\n"SRC*" = "error"'
+    raw = str(digits_registry / "raw")
+    code, said = say(config, "build", "fresh", "--source", "mnist", "--raw", raw)
+    assert code == 0, said
+    assert say(config, "check", "fresh")[0] == 0
+    document = json.loads((digits_registry / "data/fresh/manifest.json").read_bytes())
+    assert document["dataset"] == "fresh"

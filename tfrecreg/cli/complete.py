@@ -1,0 +1,155 @@
+"""What a shell may complete: names of the registry, plugins and codes, and paths.
+
+Each function is a `shell_complete` of click's: it gets what was typed of one argument. Nothing is
+ever printed, and where there is no registry there are no names, whatever the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from tfrecreg.registry import Registry
+
+__all__ = [
+    "codes",
+    "datasets",
+    "export_formats",
+    "files",
+    "folders",
+    "references",
+    "releases",
+    "sources",
+    "targets",
+    "validators",
+]
+
+Items = list["CompletionItem[str]"]
+Complete = Callable[[click.Context, click.Parameter, str], Items]
+
+
+def _silent(names: Callable[[click.Context, str], Iterable[str]]) -> Complete:
+    """A completion of those of some names that begin with what was typed."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+        del param
+        from tfrecreg.errors import TfrecregError
+
+        try:
+            found = [name for name in names(ctx, incomplete) if name.startswith(incomplete)]
+        except (TfrecregError, OSError):
+            return []
+        return [CompletionItem(name) for name in found]
+
+    return complete
+
+
+def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Paths of files; the shell knows them best."""
+    del ctx, param
+    return [CompletionItem(incomplete, type="file")]
+
+
+def folders(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Paths of folders."""
+    del ctx, param
+    return [CompletionItem(incomplete, type="dir")]
+
+
+def targets(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Builds, releases, and files."""
+    return [*references(ctx, param, incomplete), *files(ctx, param, incomplete)]
+
+
+def _registry(ctx: click.Context) -> Registry:
+    from tfrecreg.registry import open_registry
+
+    return open_registry(ctx.find_root().params.get("registry"))
+
+
+def _datasets(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    del incomplete
+    return _registry(ctx).datasets()
+
+
+def _references(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    registry = _registry(ctx)
+    names = _meant(registry, incomplete)
+    if "@" not in incomplete:
+        yield from names
+    if len(names) == 1:
+        yield from _releases_of(registry, names[0])
+
+
+def _releases(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    registry = _registry(ctx)
+    names = _meant(registry, incomplete)
+    for name in names:
+        # Of many datasets the newest release is enough: what is typed next makes them fewer.
+        found = _releases_of(registry, name)
+        yield from found if len(names) == 1 else found[:1]
+
+
+def _meant(registry: Registry, incomplete: str) -> list[str]:
+    """The datasets that a reference of which this was typed may name."""
+    name, at, _ = incomplete.partition("@")
+    return [each for each in registry.datasets() if (each == name if at else each.startswith(name))]
+
+
+def _releases_of(registry: Registry, name: str) -> list[str]:
+    versions = [f"{name}@{version}" for version in reversed(registry.versions(name))]
+    return [f"{name}@latest", *versions] if versions else []
+
+
+def _sources(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    del ctx, incomplete
+    from tfrecreg.plugins import plugins
+
+    return sorted({each.name for each in plugins().sources()})
+
+
+def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    """One more name of a list of names."""
+    del ctx
+    from tfrecreg.plugins import plugins
+
+    before, comma, _ = incomplete.rpartition(",")
+    named = set(before.split(","))
+    known = sorted({each.name for each in plugins().validators()})
+    return [f"{before}{comma}{name}" for name in known if name not in named]
+
+
+def _codes(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    from tfrecreg.cli.explain import known_codes
+
+    del ctx
+    # What is typed in small letters is meant in large ones, as `explain` takes it.
+    small = incomplete[:1].islower()
+    return [code.lower() if small else code for code in known_codes()]
+
+
+def _export_formats(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    del ctx, incomplete
+    from tfrecreg.operations.export import FORMATS
+
+    return FORMATS
+
+
+datasets = _silent(_datasets)
+"""Names of datasets."""
+references = _silent(_references)
+"""Builds, and releases once one dataset is left."""
+releases = _silent(_releases)
+"""Releases alone."""
+sources = _silent(_sources)
+"""Names of sources."""
+validators = _silent(_validators)
+"""Names of validators, as many as are wanted, with commas between them."""
+codes = _silent(_codes)
+"""Codes of findings."""
+export_formats = _silent(_export_formats)
+"""What `export --to` takes."""

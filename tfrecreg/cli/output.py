@@ -1,0 +1,74 @@
+"""Writing a file that a person or another program asked for: whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from tfrecreg.errors import StorageError, UsageError
+from tfrecreg.storage import LocalStorage
+from tfrecreg.text import safe
+
+__all__ = ["expect_free", "write_text"]
+
+_HINT = "name a file in a folder that is there and that you may write to"
+
+
+def expect_free(path: str) -> None:
+    """Refuse a file that exists, before the work whose result it would hold.
+
+    Raises:
+        UsageError: it exists.
+    """
+    if os.path.lexists(path):
+        raise UsageError(f"`{safe(path)}` exists", hint="name another file: this one is kept")
+
+
+def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool = False) -> None:
+    """Write a text as UTF-8. Who reads the file meanwhile sees the old one, or the whole new one.
+
+    What is no regular file, such as ``/dev/stdout`` or a pipe, is written into. A symbolic link
+    stays, and what it leads to is replaced.
+
+    Args:
+        path: of the file.
+        text: its content.
+        in_new_folder: whether the folders above it are made where they are missing.
+        new: whether a file of that name is kept.
+
+    Raises:
+        UsageError: it cannot be written, or is to be new and exists.
+    """
+    data = text.encode("utf-8", "backslashreplace")
+    try:
+        if _is_stream(path):
+            Path(path).write_bytes(data)
+            return
+        real = path if new else os.path.realpath(path)
+        folder, name = os.path.split(real)
+        if not in_new_folder:
+            os.stat(folder or ".")  # noqa: PTH116 - a str stays a str
+        storage = LocalStorage(folder or ".")
+        if not new:
+            with storage.create(name) as writer:
+                writer.write(data)
+        elif not storage.put_if_absent(name, data):
+            expect_free(path)
+    except OSError as error:
+        raise _refused(path, error.strerror or str(error)) from None
+    except StorageError as error:
+        raise _refused(path, error.message.rpartition(": ")[2]) from None
+
+
+def _is_stream(path: str) -> bool:
+    """Whether bytes go through it, so that a file in its place would be another thing."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - as above
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _refused(path: str, reason: str) -> UsageError:
+    return UsageError(f"`{safe(path)}` cannot be written: {reason}", hint=_HINT)

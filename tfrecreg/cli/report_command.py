@@ -1,0 +1,122 @@
+"""A command that hands out reports: a run that comes to no verdict has one, too.
+
+Whoever reads the report later, a step of CI or a person, may never find the one of an earlier run.
+So a file for the report says that the run is not finished until it is, whatever ends the run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from tfrecreg.cli.common import Face
+from tfrecreg.cli.reports import FORMATS, show
+from tfrecreg.errors import RefusedError, TfrecregError, UsageError
+from tfrecreg.text import safe
+
+__all__ = ["ReportCommand"]
+
+
+class ReportCommand(click.Command):
+    """A command with the options of :func:`tfrecreg.cli.reports.format_options`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            message = " ".join(error.format_message().split()).rstrip(".")
+            refusal = UsageError(safe(message, limit=400), hint=f"{ctx.command_path} --help")
+            face = ctx.ensure_object(Face)
+            _Wanted.of(face, self._loosely(ctx, given)).tell(refusal)
+            raise
+
+    def _loosely(self, ctx: click.Context, args: list[str]) -> Mapping[str, Any]:
+        """What the options say that can be understood."""
+        loose = click.Context(self, parent=ctx.parent, resilient_parsing=True)
+        loose.ignore_unknown_options = True
+        options, _, _ = self.make_parser(loose).parse_args(args)
+        return options
+
+    def invoke(self, ctx: click.Context) -> Any:
+        face = ctx.ensure_object(Face)
+        wanted = _Wanted.of(face, ctx.params)
+        read = ctx.params.get("report")
+        if read is not None and wanted.output is not None and _same(read, wanted.output):
+            raise UsageError(
+                "`--report` and `--output` name one file", hint="name another one to write"
+            )
+        try:
+            wanted.begin()
+            return super().invoke(ctx)
+        except TfrecregError as error:
+            wanted.tell(error)
+            raise
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """The report that a call asks for."""
+
+    face: Face
+    form: str
+    output: str | None
+    target: str
+    """What the report is about, as the user named it."""
+
+    @classmethod
+    def of(cls, face: Face, options: Mapping[str, Any]) -> _Wanted:
+        """Read it from the options, which may be wrong."""
+        # Where the arguments do not parse, click has values of its own in place of some.
+        texts = {name: value for name, value in options.items() if isinstance(value, str)}
+        several = options.get("targets")
+        named = several if isinstance(several, tuple) else (texts.get("target", ""),)
+        form = texts.get("form", "text")
+        if face.as_json or options.get("as_json") is True:
+            form = "json"
+        return cls(
+            face,
+            form if form in FORMATS else "text",
+            texts.get("output"),
+            " ".join(named) or "the registry",
+        )
+
+    def begin(self) -> None:
+        """Put a report into the file which says that there is none yet.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        output = self.output
+        # A pipe or a terminal would show it beside the report.
+        if output is None or (os.path.exists(output) and not os.path.isfile(output)):  # noqa: PTH110, PTH113
+            return
+        self._write(UsageError("the run did not finish", hint="run it again"), 3, summary=False)
+
+    def tell(self, error: TfrecregError) -> None:
+        """Report why the command failed, where the report was asked for."""
+        if self.output is None and self.form == "text":
+            return  # stderr has it
+        # What cannot be written is what the command fails for, or less than that.
+        with suppress(UsageError):
+            self._write(error, error.exit_code)
+            self.face.reported = True
+
+    def _write(self, error: TfrecregError, code: int, *, summary: bool = True) -> None:
+        from tfrecreg.operations.check.report import error_report
+
+        hint = f"; hint: {error.hint}" if error.hint else ""
+        findings = error.findings if isinstance(error, RefusedError) else ()
+        report = error_report(self.target, f"{error.message}{hint}", findings=findings)
+        told = {"message": error.message, "hint": error.hint, "exit_code": code}
+        more = {"error": told}
+        show(self.face, [report], self.form, self.output, more=more, summary=summary)
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)

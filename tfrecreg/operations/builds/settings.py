@@ -1,0 +1,175 @@
+"""Settings of a build that the next one will not have, or that the one before did not have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tfrecreg.config import CONFIG_NAME, DatasetConfig
+from tfrecreg.errors import ManifestError, NewerFormatError, TfrecregError
+from tfrecreg.manifest import Manifest
+from tfrecreg.manifest.adopted import is_adopted
+from tfrecreg.operations.builds.request import SIZING, BuildRequest, Prepared
+from tfrecreg.plugins import plugins
+from tfrecreg.registry import Registry
+from tfrecreg.sources import options_as_text, parse_options
+from tfrecreg.text import safe
+
+__all__ = ["Settings", "compare_settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """A setting of this build, and what it is elsewhere."""
+
+    name: str
+    here: str
+    there: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the settings of a build differ from those that were written down."""
+
+    dataset: str
+    unsaved: tuple[_Difference, ...]
+    """Against its table in `tfrecreg.toml`, which the next build follows."""
+    since: str | None
+    """The newest release, or the build before, where that was made with other settings."""
+    changed: tuple[_Difference, ...]
+    """Against `since`."""
+
+    def notes(self) -> Iterator[str]:
+        """What a person should know, a line each."""
+        if self.unsaved:
+            shown = ", ".join(
+                f"`{_text(each.name, each.here)}` (there `{_text(each.name, each.there)}`)"
+                for each in self.unsaved
+            )
+            yield (
+                f"`[datasets.{self.dataset}]` in `{CONFIG_NAME}` does not have these settings: "
+                f"{shown}; the next `tfrecreg build {self.dataset}` will not use them unless "
+                "`--save-options` writes them there"
+            )
+        if self.changed:
+            shown = ", ".join(
+                f"`{_text(each.name, each.there)}` (now `{_text(each.name, each.here)}`)"
+                for each in self.changed
+            )
+            yield f"{self.since} was made with other settings: {shown}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As the document of ``build --json`` has it."""
+        return {
+            "unsaved": {
+                each.name: {"used": each.here, "saved": each.there} for each in self.unsaved
+            },
+            "since": self.since,
+            "changed": {
+                each.name: {"used": each.here, "before": each.there} for each in self.changed
+            },
+        }
+
+
+def compare_settings(registry: Registry, request: BuildRequest, prepared: Prepared) -> Settings:
+    """Compare what a build is made with to the configuration, and to what was made before."""
+    unsaved: tuple[_Difference, ...] = ()
+    if not prepared.remember:
+        config = registry.dataset_config(request.name)
+        unsaved = tuple(_unsaved(registry, request, config, prepared))
+    since, changed = _changed(registry, prepared)
+    return Settings(dataset=request.name, unsaved=unsaved, since=since, changed=changed)
+
+
+def _unsaved(
+    registry: Registry, request: BuildRequest, config: DatasetConfig, prepared: Prepared
+) -> Iterator[_Difference]:
+    saved = {
+        "source": config.source or "",
+        "raw": config.raw or "",
+        "compression": config.compression,
+        "max_skipped": str(config.max_skipped or 0),
+        **{name: _number(getattr(config, name)) for name in SIZING},
+    }
+    used = dict(saved)
+    if request.source is not None:
+        used["source"] = request.source
+    if request.raw is not None and prepared.raw.root != _absolute(registry, saved["raw"]):
+        used["raw"] = request.raw
+    if request.compression is not None:
+        used["compression"] = request.compression
+    if request.max_skipped is not None:
+        used["max_skipped"] = str(request.max_skipped)
+    if request.policy is not None:
+        used.update({name: _number(getattr(request.policy, name)) for name in SIZING})
+    yield from _differences(used, saved)
+    if request.options or used["source"] != saved["source"]:
+        yield from _differences(prepared.options, _saved_options(request, config, prepared))
+
+
+def _saved_options(
+    request: BuildRequest, config: DatasetConfig, prepared: Prepared
+) -> dict[str, str]:
+    """The source's options as the next build would have them."""
+    same = request.source in (None, config.source)
+    kind = plugins().load_source(prepared.source_name)
+    for given in (config.options if same else {}), {}:
+        try:
+            return options_as_text(parse_options(kind.Options, given, of=prepared.source_name))
+        except TfrecregError:
+            continue  # they do not stand alone: what is used is not what is saved in any case
+    return dict.fromkeys(prepared.options, "")
+
+
+def _changed(registry: Registry, prepared: Prepared) -> tuple[str | None, tuple[_Difference, ...]]:
+    where, manifest = _made_before(registry, prepared.name)
+    if manifest is None or not manifest.source.name or is_adopted(manifest):
+        return None, ()
+    before = manifest.source
+    found = [
+        *_differences(
+            {"source": prepared.source_name, "compression": prepared.compression},
+            {"source": before.name, "compression": manifest.compression},
+        )
+    ]
+    if before.name == prepared.source_name:
+        # An option that came with a newer plugin was not chosen by anybody.
+        both = {name: text for name, text in prepared.options.items() if name in before.options}
+        found += _differences(both, before.options)
+    return (where, tuple(found)) if found else (None, ())
+
+
+def _made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
+    """The newest release, which the next one is compared with, or the build where there is none.
+
+    One that is damaged says nothing here.
+    """
+    versions = registry.versions(name)
+    try:
+        if versions:
+            release = registry.release_manifest(name, versions[-1])
+            return f"`{name}@{versions[-1]}`", release
+        return f"the build of `{name}` before", registry.build_manifest(name)
+    except (ManifestError, NewerFormatError):
+        return "", None
+
+
+def _differences(here: Mapping[str, str], there: Mapping[str, str]) -> Iterator[_Difference]:
+    for name, text in here.items():
+        if text != there.get(name, ""):
+            yield _Difference(name, text, there.get(name, ""))
+
+
+def _absolute(registry: Registry, raw: str) -> str:
+    return os.path.abspath(Path(registry.storage.root, raw))  # noqa: PTH100 - links stay
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _text(name: str, value: str) -> str:
+    return f"{safe(name)}={safe(value, limit=200)}"

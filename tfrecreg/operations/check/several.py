@@ -1,0 +1,248 @@
+"""The operation: find the targets, and check each, so that none hides another."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from tfrecreg.config import Config
+from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.errors import (
+    ManifestError,
+    NewerFormatError,
+    NotHereError,
+    SchemaError,
+    StorageError,
+    TfrecregError,
+    UsageError,
+)
+from tfrecreg.operations.check.baseline import with_baseline
+from tfrecreg.operations.check.choose import DRIFT
+from tfrecreg.operations.check.find import find
+from tfrecreg.operations.check.raw import configured_raw
+from tfrecreg.operations.check.remember import scan_cache
+from tfrecreg.operations.check.report import Report, error_report
+from tfrecreg.operations.check.run import CheckOptions, check_target
+from tfrecreg.operations.check.targets import files_target, reference_target
+from tfrecreg.operations.policy import expect_policy
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry import Registry, Resolved, find_registry, open_registry, resolve
+from tfrecreg.registry.absence import has_shards, strays
+from tfrecreg.registry.yanks import held
+from tfrecreg.scan import Target
+from tfrecreg.suggest import listed
+from tfrecreg.text import safe
+
+__all__ = ["check"]
+
+_BROKEN = (ManifestError, NewerFormatError, SchemaError, StorageError)
+"""What is wrong with one target, so that others can be judged."""
+_UNFIT = (*_BROKEN, NotHereError)
+
+_Found: TypeAlias = tuple[Target, "Registry | None"]
+"""A target, and the registry whose gate judges it."""
+
+
+def check(
+    targets: Sequence[str],
+    *,
+    registry: str | os.PathLike[str] | None = None,
+    options: CheckOptions | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> list[Report]:
+    """Check references and files.
+
+    Args:
+        targets: references (``mnist``, ``mnist@1.0.0``), paths, globs or folders; empty for every
+            dataset of the registry.
+        registry: folder of the registry; None to look for it from here upwards.
+        options: what to check and when to fail.
+        engine: where to scan; None for this process.
+        progress: told how far it is.
+
+    Returns:
+        One report for each reference, in their order, and one for all the files together. Without
+        targets, one for each dataset that is configured, built or released: about its build, or
+        its newest release where only that is here. Of several targets, one that is not here or
+        whose manifest or schema is broken has a report that says so, and the others are checked.
+
+    Raises:
+        UsageError: a target that does not exist, an unknown validator, a schema that does not
+            parse. All targets are found before the first is read.
+        NotHereError: the only target is not on this machine.
+    """
+    options = options or CheckOptions()
+    engine = engine or LocalEngine(1)
+    if not targets:
+        return _check_all(open_registry(registry), options, engine, progress)
+    if options.ignore_missing:
+        raise UsageError(
+            "`--ignore-missing` goes without targets", hint="leave it out, or name no target"
+        )
+    named = list(dict.fromkeys(targets))
+    todo: list[_Found | Report] = []
+    files: list[str] = []
+    for name in named:
+        try:
+            found = find(name, registry)
+            if isinstance(found, str):
+                files.append(found)
+            else:
+                todo.append(_target(found, options, progress))
+        except _UNFIT as error:
+            if len(named) == 1 or _is_the_users(error, options):
+                raise
+            todo.append(_unjudged(name, error))
+    if files:
+        target = files_target(files, schema=options.schema, raw=options.raw, progress=progress)
+        todo.append((target, _registry_here(registry)))
+    homes = {id(each[1]): each[1] for each in todo if not isinstance(each, Report)}
+    for home in filter(None, homes.values()):
+        expect_policy(home, options.gate)
+    alone = len(todo) == 1
+    return [_judged(each, registry, options, engine, progress, alone=alone) for each in todo]
+
+
+def _target(found: Resolved, options: CheckOptions, progress: Progress) -> _Found:
+    raw = _raw(found, options, progress)
+    target = reference_target(found, schema=options.schema, raw=raw, progress=progress)
+    return target, found.registry
+
+
+def _raw(resolved: Resolved, options: CheckOptions, progress: Progress) -> str | None:
+    """The raw data to measure: those that were named, or the configured ones of a build whose
+    manifest knows none.
+    """
+    if options.raw is not None or resolved.kind != "build" or resolved.manifest.raw.files:
+        return options.raw
+    folder = configured_raw(resolved.registry, resolved.dataset)
+    if folder is not None and not Path(folder).is_dir():
+        progress.note(
+            f"`{safe(folder, limit=1000)}`, the `raw` of `[datasets.{resolved.dataset}]`, is not "
+            "here: inflation is not judged"
+        )
+        return None
+    return folder
+
+
+def _judged(
+    found: _Found | Report,
+    registry: str | os.PathLike[str] | None,
+    options: CheckOptions,
+    engine: Engine,
+    progress: Progress,
+    *,
+    alone: bool,
+) -> Report:
+    """Check one target; one of several that cannot be judged hides no other."""
+    if isinstance(found, Report):
+        return found
+    target, home = found
+    try:
+        return check_target(
+            _compared(target, options, registry, engine, progress),
+            home.config if home is not None else Config(),
+            options,
+            engine=engine,
+            progress=progress,
+            cache=scan_cache(home, reuse=options.cached),
+        )
+    except _BROKEN as error:
+        if alone or _is_the_users(error, options):
+            raise
+        return _unjudged(target.name, error)
+
+
+def _is_the_users(error: TfrecregError, options: CheckOptions) -> bool:
+    """Whether the user's own schema is wrong, whatever is checked against it."""
+    return isinstance(error, SchemaError) and options.schema is not None
+
+
+def _unjudged(name: str, error: TfrecregError) -> Report:
+    """The report about a target that could not be looked at."""
+    hint = f"; hint: {error.hint}" if error.hint else ""
+    return error_report(name, f"{error.message}{hint}")
+
+
+def _compared(
+    target: Target,
+    options: CheckOptions,
+    registry: str | os.PathLike[str] | None,
+    engine: Engine,
+    progress: Progress,
+) -> Target:
+    """The target with what it is compared with, and no more of it than is asked for."""
+    named = DRIFT in options.only or not options.only
+    return with_baseline(
+        target,
+        options.against,
+        registry,
+        engine,
+        progress,
+        with_statistics=named and DRIFT not in options.skip,
+    )
+
+
+def _registry_here(registry: str | os.PathLike[str] | None) -> Registry | None:
+    """The registry that was named or is found: bare files need none."""
+    root = registry if registry is not None else find_registry()
+    return open_registry(root) if root is not None else None
+
+
+def _check_all(
+    opened: Registry, options: CheckOptions, engine: Engine, progress: Progress
+) -> list[Report]:
+    expect_policy(opened, options.gate)
+    reports: list[Report] = []
+    known = (name for name in opened.datasets() if not _is_history(opened, name))
+    names = sorted({*known, *strays(opened)})
+    for name in names:
+        found: _Found | Report
+        try:
+            found = _target(_here(opened, name), options, progress)
+        except _UNFIT as error:
+            if _is_the_users(error, options):
+                raise
+            if options.ignore_missing and isinstance(error, NotHereError):
+                progress.note(f"not checked: {error.message}")
+                continue
+            found = _unjudged(name, error)
+        root = opened.storage.root
+        reports.append(_judged(found, root, options, engine, progress, alone=False))
+    if not names:
+        raise UsageError(
+            "the registry has no dataset yet", hint="tfrecreg build NAME, or name files"
+        )
+    if not reports:
+        raise NotHereError(
+            f"none of {listed(names)} is here",
+            hint="without `--ignore-missing`, the report says what brings each of them",
+        )
+    return reports
+
+
+def _is_history(opened: Registry, name: str) -> bool:
+    """Whether all that names a dataset is releases that were withdrawn: nobody is to use them."""
+    if name in opened.config.datasets or opened.is_built(name):
+        return False
+    try:
+        return not held(opened, name)
+    except (ManifestError, NewerFormatError):
+        return False
+
+
+def _here(opened: Registry, name: str) -> Resolved:
+    """The build of a dataset, else its newest release where the bytes of that are here.
+
+    Raises:
+        NotHereError: neither is on this machine.
+    """
+    versions = held(opened, name)
+    if versions and not opened.is_built(name) and not has_shards(opened, name):
+        newest = resolve(opened, f"{name}@{versions[-1]}")
+        if newest.folder is not None:
+            return newest
+    return resolve(opened, name)

@@ -1,0 +1,124 @@
+"""Gates and waivers that could never apply, refused before any work is judged by them.
+
+`tfrecreg.toml` is parsed without knowing which datasets and codes there are. Here both are known:
+the datasets of the registry, the codes of the bundled validators and those of the plugins that are
+installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from itertools import groupby
+
+from tfrecreg.codes import CORE_CODES
+from tfrecreg.config import CONFIG_NAME, Config
+from tfrecreg.errors import ConfigError
+from tfrecreg.gate import Waiver
+from tfrecreg.plugins import plugins
+from tfrecreg.registry import Registry, layout
+from tfrecreg.suggest import did_you_mean, listed
+from tfrecreg.tables import Place
+from tfrecreg.text import safe
+
+__all__ = ["expect_policy"]
+
+_DEFAULT = "default"
+_POINTER, _SCHEMA = ".dvc", ".pbtxt"
+_ALL_CODES = "`tfrecreg explain` lists all codes; those of a plugin are known where it is installed"
+
+
+def expect_policy(registry: Registry, *names: str | None) -> None:
+    """Refuse a policy that is silently not applied, and a waiver that covers nearly everything.
+
+    Args:
+        registry: whose `tfrecreg.toml` has the policy.
+        names: of datasets that are about to be made, and of gates that were asked for by name.
+
+    Raises:
+        ConfigError: a gate for a dataset that the registry does not know, a severity or a waiver
+            for a code that no validator has, or a waiver for all codes of several families.
+    """
+    config = registry.config
+    _expect_datasets(registry, {_DEFAULT, *filter(None, names)})
+    if config.waivers or any(gate.severity for gate in config.gates.values()):
+        known = _codes()
+        _expect_severities(config, known)
+        for number, waiver in enumerate(config.waivers):
+            _expect_waiver(waiver, Place(CONFIG_NAME) / "waivers" / number, known)
+
+
+def _expect_datasets(registry: Registry, names: set[str]) -> None:
+    unknown = [name for name in registry.config.gates if name not in names]
+    if not unknown:
+        return
+    datasets = _datasets(registry)
+    for name in unknown:
+        if name not in datasets:
+            raise (Place(CONFIG_NAME) / "gates" / name).error(
+                f"is for no dataset{did_you_mean(name, datasets)}",
+                hint=f"datasets: {listed(sorted(datasets))}; for one that is not made yet, add "
+                f"the table `[datasets.{safe(name)}]`",
+            )
+
+
+def _datasets(registry: Registry) -> set[str]:
+    """Configured, built or released, or known to git by a schema or by DVC's pointer."""
+    found = set(registry.datasets())
+    for folder, suffix in (("schemas", _SCHEMA), (layout.BUILDS, _POINTER)):
+        for entry in registry.storage.list(folder, recursive=False):
+            name = entry.path.rpartition("/")[2]
+            if name.endswith(suffix):
+                found.add(name.removesuffix(suffix))
+    return found
+
+
+def _codes() -> list[str]:
+    """Every code that a finding may have here, sorted."""
+    ours = set(CORE_CODES)
+    return sorted(
+        ours.union(code.code for each in plugins().validators() for code in each.record.codes)
+    )
+
+
+def _expect_severities(config: Config, known: Iterable[str]) -> None:
+    # The default's first: a key of it is in every gate.
+    for name in sorted(config.gates, key=lambda each: each != _DEFAULT):
+        for glob in config.gates[name].severity:
+            if not any(fnmatchcase(code, glob) for code in known):
+                place = Place(CONFIG_NAME) / "gates" / name / "severity" / glob
+                raise place.error(f"matches no code{did_you_mean(glob, known)}", hint=_ALL_CODES)
+
+
+def _expect_waiver(waiver: Waiver, place: Place, known: list[str]) -> None:
+    if not any(fnmatchcase(code, waiver.code) for code in known):
+        raise _no_code(place / "code", waiver.code, known)
+    named, colon, _ = waiver.fingerprint.partition(":")
+    # A `*` may stand for more than the rest of the code.
+    start = f"{named.partition('*')[0]}*" if "*" in named or not colon else named
+    if not any(fnmatchcase(code, start) for code in known):
+        raise _no_code(place / "fingerprint", named, known)
+    families = list(_covered_families(waiver, known))
+    if len(families) > 1:
+        raise place.error(
+            f"covers every finding of {listed(families)}",
+            hint="a waiver is for codes of one family, such as `IMG*`, or for the `fingerprint` of "
+            "one dataset: somebody answers for what it covers",
+        )
+
+
+def _no_code(place: Place, pattern: str, known: Iterable[str]) -> ConfigError:
+    return place.error(
+        f"matches no code: `{safe(pattern)}`{did_you_mean(pattern, known)}", hint=_ALL_CODES
+    )
+
+
+def _covered_families(waiver: Waiver, known: Iterable[str]) -> Iterator[str]:
+    """The families of which it covers every code, in any dataset, split and shard."""
+    for family, codes in groupby(sorted(known), key=lambda code: code[:3]):
+        if all(
+            fnmatchcase(code, waiver.code)
+            and fnmatchcase(f"{code}:any dataset:any split:any subject", waiver.fingerprint)
+            for code in codes
+        ):
+            yield family

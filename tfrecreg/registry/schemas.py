@@ -1,0 +1,91 @@
+"""The schema that a build was made with, whatever was written into the working schema since.
+
+A manifest names a schema by the digest of its text. The working schema may be edited after the
+build: as long as it means the same, the build stands, and a release freezes the text that its
+manifest names. That text is found by its digest, so nobody has to be believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from blake3 import blake3
+
+from tfrecreg.errors import FailureError, SchemaError, TfrecregError, UsageError
+from tfrecreg.manifest.adopted import remake_command
+from tfrecreg.registry import layout
+from tfrecreg.registry.absence import absent_schema
+from tfrecreg.registry.lookup import Resolved
+from tfrecreg.registry.registry import Registry
+from tfrecreg.schema import parse_schema, render_schema
+from tfrecreg.tracking import git
+
+__all__ = ["built_schema", "keep_schema"]
+
+
+def keep_schema(registry: Registry, text: str) -> None:
+    """Remember the text of a schema on this machine, under its digest."""
+    data = text.encode("utf-8")
+    registry.storage.put_if_absent(layout.cached_schema(blake3(data).hexdigest()), data)
+
+
+def built_schema(resolved: Resolved) -> str:
+    """The text of the schema that a build was made with.
+
+    The working schema may differ from it in comments, layout and whatever else means nothing.
+
+    Raises:
+        UsageError: the working schema is missing or means something else, or the text of then
+            is not on this machine to compare.
+        SchemaError: the working schema does not parse.
+    """
+    registry, digest = resolved.registry, resolved.manifest.schema.blake3
+    text, path = resolved.schema, resolved.schema_path
+    changed = f"`{path}` is not the schema that `{resolved.name}` was built with"
+    hint = remake_command(resolved.manifest)
+    if text is None:
+        raise absent_schema(registry, resolved.dataset)
+    if blake3(text.encode("utf-8")).hexdigest() == digest:
+        return text
+    meaning = render_schema(parse_schema(text, path))
+    before = _find(registry, resolved.dataset, path, digest)
+    if before is None:
+        raise UsageError(
+            f"{changed}, and the text of that one is neither in git's history nor on this machine "
+            "to compare their meaning",
+            hint=hint,
+        )
+    try:
+        same = render_schema(parse_schema(before, path)) == meaning
+    except SchemaError:
+        same = False  # another tensorflow-metadata may have read it
+    if not same:
+        raise UsageError(changed, hint=hint)
+    return before
+
+
+def _find(registry: Registry, dataset: str, path: str, digest: str) -> str | None:
+    """The text with this digest, from wherever there may be one."""
+    for data in _candidates(registry, dataset, path, digest):
+        if blake3(data).hexdigest() == digest:
+            return data.decode("utf-8", "replace")
+    return None
+
+
+def _candidates(registry: Registry, dataset: str, path: str, digest: str) -> Iterator[bytes]:
+    places = [layout.cached_schema(digest)]
+    places += [
+        f"{layout.release_folder(dataset, version)}/{layout.SCHEMA_NAME}"
+        for version in reversed(registry.versions(dataset))
+    ]
+    for place in places:
+        try:
+            yield registry.storage.read(place)
+        except TfrecregError:
+            continue  # it is not there, or no file: the next place may have it
+    try:
+        for touch in git.touches(registry.storage.root, path):
+            if touch.blob:
+                yield git.read_object(registry.storage.root, touch.blob)
+    except FailureError:
+        return  # git is missing or refused: then its history knows nothing

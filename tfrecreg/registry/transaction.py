@@ -1,0 +1,456 @@
+"""The only place that changes what a registry publishes: `data/`, `registry/`, `versions/`, and
+what DVC keeps of them.
+
+A command opens a :func:`transaction` on a dataset, stages files in a folder of it, and publishes
+them: every byte is verified against the manifest where it is going to stay, then one rename or one
+exchange of folders makes it visible. Whatever fails or is killed before that leaves nothing that
+anybody sees; the next transaction on the dataset clears it away.
+
+Locks, in the order in which they are taken: that of the registry, shared; that of the dataset;
+that of the settings; DVC's own. :func:`removal` takes the first one alone, so that it sees no
+command in the middle of a change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from tfrecreg.errors import ConflictError, FailureError, RefusedError, StorageError
+from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest, render_manifest
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.reference import Version, check_dataset_name
+from tfrecreg.registry import layout
+from tfrecreg.registry.lock import copy_unless_read, locked, locked_registry
+from tfrecreg.registry.registry import Registry
+from tfrecreg.registry.verify import below, expect_intact, repair_hint
+from tfrecreg.registry.yanks import Yank, appended
+from tfrecreg.storage import LocalStorage, Storage, is_temporary
+from tfrecreg.storage.renames import ASIDE
+from tfrecreg.tracking import cloud, dvc, git
+
+__all__ = ["Removal", "Transaction", "removal", "transaction"]
+
+_WAITING = "waiting for another command"
+_SWAP = "swap"
+"""The folder of the stage in which folders change places."""
+_PLAN = "plan-"
+"""How the folders of builds begin, which a killed build goes on with."""
+
+
+@contextlib.contextmanager
+def transaction(
+    registry: Registry, dataset: str, progress: Progress = SILENT
+) -> Iterator[Transaction]:
+    """Hold the lock of a dataset, and clear away what a killed command left of it.
+
+    Args:
+        registry: the registry.
+        dataset: its name.
+        progress: told when it waits, how far it is, and what it could not clear away.
+
+    Raises:
+        UsageError: it is no dataset's name.
+        StorageError: the registry cannot be written.
+    """
+    check_dataset_name(dataset)
+    with locked(registry, dataset, lambda: progress.note(_WAITING)):
+        _complete_exchanges(registry.storage, dataset)
+        _clear(registry.storage, dataset)
+        yield Transaction(registry, dataset, progress)
+
+
+class Transaction:
+    """Changes to one dataset. Made by :func:`transaction`, which holds the lock."""
+
+    def __init__(self, registry: Registry, dataset: str, progress: Progress) -> None:
+        self.registry = registry
+        self.dataset = dataset
+        self._storage = registry.storage
+        self._progress = progress
+        self._stage = layout.stage_folder(dataset)
+
+    @contextlib.contextmanager
+    def stage(self, purpose: str) -> Iterator[LocalStorage]:
+        """An empty folder, which is removed at the end of the block.
+
+        Args:
+            purpose: its name: ``"adopt"``.
+        """
+        try:
+            yield LocalStorage(f"{self._storage.root}/{self._stage}/{purpose}")
+        finally:
+            self._discard(purpose)
+
+    def plan_stage(self, plan: str) -> LocalStorage:
+        """The folder of a build in the making. It stays until a build of the dataset is published,
+        so that the same plan can be gone on with.
+
+        Args:
+            plan: digest of the plan.
+        """
+        return LocalStorage(f"{self._storage.root}/{self._stage}/{_PLAN}{plan[:16]}")
+
+    def replace(
+        self, folder: str, staged: Storage, manifest: Manifest, *, verified: bool = False
+    ) -> None:
+        """Put a staged folder in the place of a published one.
+
+        Args:
+            folder: in the registry: ``data/mnist`` or ``versions/mnist/1.0.0``.
+            staged: rooted at a folder below :meth:`stage` or :meth:`plan_stage`.
+            manifest: of the build that it is.
+            verified: every byte was read back from where it is staged, and is the manifest's.
+
+        Raises:
+            StorageError: a staged file is not what the manifest says, or the file system refused;
+                nothing was changed.
+        """
+        if not verified:
+            expect_intact(
+                manifest,
+                below(staged),
+                what=f"the files that were written for `{folder}`",
+                hint="nothing was changed; the disk is failing, or another program writes there",
+                error=StorageError,
+                progress=self._progress,
+            )
+        swap = f"{self._stage}/{_SWAP}/{folder.replace('/', '-')}"
+        with self._dvc():
+            if not self._storage.rename_dir(self._path(staged), swap):
+                raise StorageError(
+                    f"`{swap}` is in the way", hint="`tfrecreg gc --apply` removes leftovers"
+                )
+            self._storage.replace_dir(swap, folder)
+        # It is published: leftovers do no harm, and the next command removes what stays.
+        planned = self._path(staged).startswith(f"{self._stage}/{_PLAN}")
+        self._discard("" if planned else _SWAP)
+
+    def complete(
+        self, staged: Storage, manifest: Manifest, *, indexes: str, files: Iterable[str]
+    ) -> None:
+        """Put the indexes, some files and, when all of them are there, the manifest beside shards
+        that lie in the build's folder already.
+
+        A kill on the way leaves no build, or the one before with files of the new one, which
+        `check` finds; doing it again completes it.
+
+        Args:
+            staged: rooted at a folder below :meth:`stage`, which holds all but the manifest.
+            manifest: of the build that it is to be.
+            indexes: name of the folder in `staged` that holds the indexes.
+            files: names of the single files in `staged`.
+
+        Raises:
+            StorageError: the file system refused.
+        """
+        folder, source = layout.build_folder(self.dataset), self._path(staged)
+        for entry in list(self._storage.list(folder, recursive=False)):
+            if is_temporary(entry.path):
+                self._storage.remove_abandoned(entry.path)
+        with self._dvc():
+            self._storage.replace_dir(f"{source}/{indexes}", f"{folder}/{indexes}")
+            for name in files:
+                self._write(f"{folder}/{name}", self._storage.read(f"{source}/{name}"))
+            self._write(f"{folder}/{MANIFEST_NAME}", render_manifest(manifest))
+
+    def release(
+        self,
+        build: Manifest,
+        version: Version,
+        schema: str,
+        sealed: Callable[[str | None], Manifest],
+    ) -> Manifest | None:
+        """Have the bytes of the build kept, verify them as they are kept, and commit the release
+        by one rename.
+
+        Args:
+            build: the manifest of the build.
+            version: the number.
+            schema: text of the schema that is frozen with it.
+            sealed: makes the release's manifest of DVC's hash of the folder; None without DVC.
+
+        Returns:
+            the manifest of the release; None where the number was taken meanwhile.
+
+        Raises:
+            UsageError: a stage of a pipeline makes the build, and `dvc.lock` says otherwise.
+            RefusedError: the bytes that are kept are not the manifest's.
+            ConflictError: `versions/` has the bytes of another release of that number.
+            FailureError: DVC or the file system refused.
+        """
+        root = self._storage.root
+        # DVC's lock is held until the release names what DVC keeps: before, that is anybody's.
+        with self._dvc(), contextlib.ExitStack() as undo:
+            value = None
+            if dvc.initialised(root) and dvc.available():
+                value = self._keep_in_dvc(build, undo)
+            else:
+                self._keep_in_versions(build, version, undo)
+            self._keep_indexes(build)
+            manifest = sealed(value)
+            if not self._commit(manifest, version, schema):
+                return None
+            undo.pop_all()
+        return manifest
+
+    def yank(self, version: Version, yank: Yank) -> None:
+        """Append a withdrawal to those of a release.
+
+        Raises:
+            ManifestError: what is there already cannot be read, and nothing is added.
+            StorageError: the registry cannot be written.
+        """
+        data = appended(self.registry, self.dataset, version, yank)
+        self._storage.put_if_absent(layout.ATTRIBUTES, layout.MERGE_YANKS)
+        self._write(layout.yanks_path(self.dataset, version), data)
+
+    def sync_releases(self) -> None:
+        """Make durable what a command that was killed may have committed just before.
+
+        Raises:
+            StorageError: the file system refused.
+        """
+        for folder in (f"{layout.RELEASES}/{self.dataset}", layout.RELEASES, ""):
+            self._storage.sync_dir(folder)
+
+    def _keep_in_dvc(self, build: Manifest, undo: contextlib.ExitStack) -> str:
+        """DVC's hash of the build's folder, which its cache has, byte for byte."""
+        folder = layout.build_folder(self.dataset)
+        pointer = dvc.pointer(folder)
+        before = self._storage.read(pointer) if self._storage.stat(pointer) is not None else None
+        undo.callback(self._restore, pointer, before)
+        value = self._added(folder, build)
+        if value is None:
+            value = self._added(folder, build)
+        if value is None:
+            raise FailureError(
+                f"DVC's cache does not keep the bytes of `{folder}`",
+                hint="release again when nothing else writes there",
+            )
+        return value
+
+    def _added(self, folder: str, build: Manifest) -> str | None:
+        """DVC's hash of a folder that its cache has, byte for byte; None where it is to be added
+        again.
+
+        DVC believes that an object has the bytes that its name says. Whatever changes a file
+        between its hashing and its copying, or a disk that decays, makes one that has not. It is
+        removed, so that it is not believed the next time.
+        """
+        note = partial(self._progress.note, f"dvc add {folder}")
+        self._progress.start(f"keeping {self.dataset}", 0)
+        try:
+            kept = dvc.keep(self._storage.root, folder, note)
+        finally:
+            self._progress.stop()
+
+        def place(path: str) -> tuple[Storage, str] | None:
+            if path not in kept.files:
+                return None
+            cached = Path(kept.files[path])
+            return LocalStorage(cached.parent), cached.name
+
+        try:
+            expect_intact(
+                build,
+                place,
+                what=f"nothing was released: the bytes that DVC keeps of `{self.dataset}`",
+                hint=repair_hint(self.dataset),
+                progress=self._progress,
+            )
+        except RefusedError:
+            here = f"{self._storage.root}/{folder}"
+            if cloud.remove_corrupt({f"{here}/{path}": at for path, at in kept.files.items()}):
+                return None
+            for path in _paths(build):
+                if path not in kept.files and self._storage.stat(f"{folder}/{path}") is not None:
+                    raise FailureError(
+                        f"DVC did not keep `{folder}/{path}`, and did not say why",
+                        hint=f"`dvc add {folder}` shows more",
+                    ) from None
+            raise
+        return kept.value
+
+    def _restore(self, pointer: str, before: bytes | None) -> None:
+        """Let DVC's pointer say what it said before."""
+        if before is None:
+            self._storage.remove(pointer)
+        elif self._storage.stat(pointer) is None or self._storage.read(pointer) != before:
+            self._write(pointer, before)
+
+    def _keep_in_versions(
+        self, build: Manifest, version: Version, undo: contextlib.ExitStack
+    ) -> None:
+        """Hard links to the build's files, which outlive the next build."""
+        folder = layout.build_folder(self.dataset)
+        copy = layout.version_folder(self.dataset, version)
+        self._expect_leftover(copy, build, version)
+        with self.stage("versions") as staged:
+            for path in _paths(build):
+                # A file that is missing is found below.
+                if self._storage.stat(f"{folder}/{path}") is not None:
+                    staged.link(f"{folder}/{path}", path, origin=self._storage)
+            expect_intact(
+                build,
+                below(staged),
+                what=f"nothing was released: the bytes of `{self.dataset}`",
+                hint=repair_hint(self.dataset),
+                progress=self._progress,
+            )
+            undo.callback(self._withdraw, copy)
+            self.replace(copy, staged, build, verified=True)
+
+    def _withdraw(self, copy: str) -> None:
+        """Remove the bytes of a release that was refused: why it was is what is told."""
+        try:
+            self._storage.remove(copy)
+        except StorageError as error:
+            self._progress.note(f"left behind: {error.message}")
+
+    def _expect_leftover(self, copy: str, build: Manifest, version: Version) -> None:
+        """Refuse to replace the only bytes of a release that another branch has."""
+        if self._storage.stat(f"{copy}/{MANIFEST_NAME}") is None:
+            return
+        folder = layout.release_folder(self.dataset, version)
+        for data in git.blobs_of_refs(self._storage.root, folder, MANIFEST_NAME):
+            other = parse_manifest(data, f"{folder}/{MANIFEST_NAME} in git").release
+            if other is not None and other.build != build.digest:
+                raise ConflictError(
+                    f"`{copy}` holds the bytes of another `{self.dataset}@{version}`, which a "
+                    "branch or tag names",
+                    hint=f"release under another number: tfrecreg release {self.dataset} "
+                    "--version X.Y.Z",
+                )
+
+    def _keep_indexes(self, build: Manifest) -> None:
+        """Indexes are small and say what a release held: the next one is compared with them."""
+        wanted = {shard.index for shard in build.shards}
+        for entry in build.files:
+            target = layout.cached_index(entry.blake3)
+            if entry.path in wanted and self._storage.stat(target) is None:
+                self._storage.link(f"{layout.build_folder(self.dataset)}/{entry.path}", target)
+
+    def _commit(self, manifest: Manifest, version: Version, schema: str) -> bool:
+        """One rename makes the release; False where the number was taken meanwhile."""
+        files = {
+            MANIFEST_NAME: render_manifest(manifest),
+            layout.SCHEMA_NAME: schema.encode("utf-8"),
+        }
+        with self.stage("release") as staged:
+            for name, data in files.items():
+                with staged.create(name) as writer:
+                    writer.write(data)
+            target = layout.release_folder(self.dataset, version)
+            return self._storage.rename_dir(self._path(staged), target)
+
+    def _dvc(self) -> contextlib.AbstractContextManager[None]:
+        return dvc.locked(self._storage.root, lambda: self._progress.note(_WAITING))
+
+    def _path(self, staged: Storage) -> str:
+        """Where a staged folder is in the registry."""
+        return str(PurePosixPath(staged.root).relative_to(self._storage.root))
+
+    def _write(self, path: str, data: bytes) -> None:
+        with self._storage.create(path) as writer:
+            writer.write(data)
+
+    def _discard(self, name: str) -> None:
+        """Remove a folder of the stage, all of it for an empty name, and what is empty then."""
+        try:
+            self._storage.remove(f"{self._stage}/{name}" if name else self._stage)
+            if not any(True for _ in self._storage.list(self._stage, recursive=False)):
+                self._storage.remove(self._stage)
+        except StorageError as error:
+            # It is not published, and the next command on the dataset tries again.
+            self._progress.note(f"left behind in `{self._stage}`: {error.message}")
+
+
+def _paths(build: Manifest) -> list[str]:
+    """The files of a build, its manifest among them."""
+    shards, files = build.shards, build.files
+    return [*(each.path for each in shards), *(each.path for each in files), MANIFEST_NAME]
+
+
+def _complete_exchanges(storage: Storage, dataset: str) -> None:
+    """Finish exchanges of folders that were killed halfway, where the system has no real one."""
+    for entry in list(storage.list(f"{layout.stage_folder(dataset)}/{_SWAP}", recursive=False)):
+        if entry.path.endswith(ASIDE):
+            swap = entry.path.removesuffix(ASIDE)
+            storage.replace_dir(swap, swap.rpartition("/")[2].replace("-", "/"))
+
+
+def _clear(storage: Storage, dataset: str) -> None:
+    """Remove what is staged of a dataset, but for the builds that can be gone on with."""
+    for entry in list(storage.list(layout.stage_folder(dataset), recursive=False)):
+        if not entry.path.rpartition("/")[2].startswith(_PLAN):
+            storage.remove(entry.path)
+
+
+@contextlib.contextmanager
+def removal(registry: Registry, progress: Progress = SILENT) -> Iterator[Removal]:
+    """Hold the locks of all datasets and that of DVC, and complete what a killed command left
+    halfway: so nothing that is not referred to now will be referred to by a command that runs.
+
+    Args:
+        registry: the registry.
+        progress: told when it waits, and what is kept because somebody reads it.
+
+    Raises:
+        StorageError: the registry cannot be written.
+    """
+
+    def waiting() -> None:
+        progress.note(_WAITING)
+
+    with locked_registry(registry, waiting), dvc.locked(registry.storage.root, waiting):
+        for entry in list(registry.storage.list(layout.STAGE, recursive=False)):
+            _complete_exchanges(registry.storage, entry.path.rpartition("/")[2])
+        yield Removal(registry, progress)
+
+
+class Removal:
+    """Takes away what nothing refers to. Made by :func:`removal`, which holds all locks."""
+
+    def __init__(self, registry: Registry, progress: Progress) -> None:
+        self._registry = registry
+        self._progress = progress
+
+    def remove(self, path: str) -> None:
+        """Remove a file or folder of the registry that no manifest, pointer or command refers to.
+
+        Raises:
+            StorageError: the file system refused.
+        """
+        self._registry.storage.remove(path)
+
+    def remove_temporary(self, path: str) -> bool:
+        """Remove a temporary file, unless somebody is writing it; whether it was removed.
+
+        Raises:
+            StorageError: the file system refused.
+        """
+        return self._registry.storage.remove_abandoned(path)
+
+    def remove_copy(self, folder: str) -> bool:
+        """Remove the copy of a release, unless another process reads it; whether it was removed.
+
+        Raises:
+            StorageError: the file system refused.
+        """
+        with copy_unless_read(self._registry, folder) as free:
+            if free:
+                self._registry.storage.remove(folder)
+            else:
+                self._progress.note(f"`{folder}` stays: another process reads it")
+        return free
+
+    def remove_objects(self, objects: Iterable[cloud.Stale]) -> None:
+        """Remove objects of DVC's cache.
+
+        Raises:
+            FailureError: one of them cannot be removed.
+        """
+        cloud.remove(objects)

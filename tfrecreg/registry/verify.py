@@ -1,0 +1,172 @@
+"""Whether files are, byte for byte, what a manifest says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+
+from tfrecreg.errors import (
+    ManifestError,
+    MissingFileError,
+    NewerFormatError,
+    RefusedError,
+    StorageError,
+    TfrecregError,
+)
+from tfrecreg.manifest import MANIFEST_NAME, FileEntry, Manifest, ShardEntry, parse_manifest
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.records.hashing import hash_file
+from tfrecreg.storage import Storage
+from tfrecreg.text import safe
+
+__all__ = ["Altered", "Place", "altered", "below", "expect_intact", "repair_hint"]
+
+Place = Callable[[str], tuple[Storage, str] | None]
+"""Where a file of the build is kept: a storage and the path in it; None where it is not."""
+
+_MISSING = "is missing"
+_THREADS = min(4, os.cpu_count() or 1)
+"""blake3 lets go of the GIL, and one core hashes no faster than a disk delivers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Altered:
+    """A file that is not what a manifest says."""
+
+    path: str
+    """In the build's folder."""
+    fault: str
+    """What is wrong with it, without the subject: ``"is missing"``."""
+    refusal: StorageError | None = None
+    """Why it could not be read; None where it could, and where it is missing."""
+
+
+def below(storage: Storage) -> Place:
+    """Where the files are, if they lie in one folder.
+
+    Args:
+        storage: rooted at that folder.
+    """
+    return lambda path: (storage, path)
+
+
+def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> Iterator[Altered]:
+    """The files that are not what a manifest says. Every byte is hashed.
+
+    Args:
+        manifest: of a build, or of a release: then the files are those of its build.
+        place: where each file is.
+        progress: told of every shard, between its `start` and `stop`, which are the caller's.
+
+    Yields:
+        what is wrong with each, in the order of the manifest; its own file comes last.
+    """
+    entries: list[ShardEntry | FileEntry] = [*manifest.shards, *manifest.files]
+    with (
+        ThreadPoolExecutor(_THREADS) as pool,
+        # Closing it cancels what has not begun, for whoever wants the first fault only.
+        closing(_faults(pool, entries, place)) as faults,
+    ):
+        for entry, fault in zip(entries, faults, strict=True):
+            if isinstance(entry, ShardEntry):
+                progress.advance(entry.records, entry.bytes)
+            if fault is not None:
+                yield fault
+    fault = _manifest_fault(manifest, place)
+    if fault is not None:
+        yield fault
+
+
+def expect_intact(
+    manifest: Manifest,
+    place: Place,
+    *,
+    what: str,
+    hint: str,
+    error: type[TfrecregError] = RefusedError,
+    progress: Progress = SILENT,
+) -> None:
+    """Refuse files that are not what a manifest says.
+
+    Args:
+        manifest: as for :func:`altered`.
+        place: where each file is.
+        what: the files, as the subject of the error: ``"the bytes that DVC keeps of `mnist`"``.
+        hint: what to do about it.
+        error: raised for files with other bytes.
+        progress: told how far it is.
+
+    Raises:
+        TfrecregError: of the kind `error`: at least one of them is missing or has other bytes.
+        StorageError: one of them cannot be read.
+    """
+    records = sum(entry.records for entry in manifest.shards)
+    progress.start(f"verifying {manifest.dataset}", records)
+    try:
+        first = next(altered(manifest, place, progress), None)
+    finally:
+        progress.stop()
+    if first is None:
+        return
+    if first.refusal is not None:
+        raise first.refusal
+    path = safe(first.path, limit=1000)
+    raise error(f"{what} are not those of its manifest: `{path}` {first.fault}", hint=hint)
+
+
+def repair_hint(reference: str) -> str:
+    """What to do about files that are not what the manifest says.
+
+    Args:
+        reference: of the build or release: ``mnist`` or ``mnist@1.0.0``.
+    """
+    dataset = reference.partition("@")[0]
+    return f"tfrecreg build {dataset} --repair {reference}"
+
+
+def _faults(
+    pool: ThreadPoolExecutor, entries: Sequence[ShardEntry | FileEntry], place: Place
+) -> Generator[Altered | None, None, None]:
+    yield from pool.map(lambda entry: _fault(entry, place), entries)
+
+
+def _fault(entry: ShardEntry | FileEntry, place: Place) -> Altered | None:
+    found = place(entry.path)
+    if found is None:
+        return Altered(entry.path, _MISSING)
+    storage, path = found
+    try:
+        size, digest = hash_file(storage, path)
+    except MissingFileError:
+        return Altered(entry.path, _MISSING)
+    except StorageError as error:
+        return Altered(entry.path, f"cannot be read: {error.message}", error)
+    if size != entry.bytes:
+        return Altered(entry.path, f"should have {entry.bytes} bytes, it has {size}")
+    return _unequal(entry.path, "blake3", entry.blake3, digest)
+
+
+def _manifest_fault(manifest: Manifest, place: Place) -> Altered | None:
+    expected = manifest.digest if manifest.release is None else manifest.release.build
+    found = place(MANIFEST_NAME)
+    if found is None:
+        return Altered(MANIFEST_NAME, _MISSING)
+    storage, path = found
+    try:
+        digest = parse_manifest(storage.read(path), MANIFEST_NAME).digest
+    except MissingFileError:
+        return Altered(MANIFEST_NAME, _MISSING)
+    except StorageError as error:
+        return Altered(MANIFEST_NAME, f"cannot be read: {error.message}", error)
+    except (ManifestError, NewerFormatError) as error:
+        return Altered(MANIFEST_NAME, f"cannot be read: {error.message}")
+    return _unequal(MANIFEST_NAME, "digest", expected, digest)
+
+
+def _unequal(path: str, what: str, expected: str, found: str) -> Altered | None:
+    if found == expected:
+        return None
+    return Altered(path, f"should have the {what} {expected[:16]}…, it has {found[:16]}…")

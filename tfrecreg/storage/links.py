@@ -1,0 +1,33 @@
+"""Listing what lies behind symbolic links, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tfrecreg.storage.interface import Entry, Storage
+
+__all__ = ["list_through_links"]
+
+
+def list_through_links(storage: Storage) -> Iterator[Entry]:
+    """Everything below the root but folders, with symbolic links followed wherever they lead.
+
+    Each folder is listed once, however many links lead to it, so links in a circle do no harm. A
+    link that leads nowhere keeps the kind ``link``.
+
+    Raises:
+        StorageError: a folder cannot be listed.
+    """
+    top = storage.stat("", follow="all")
+    known = {(top.device, top.inode)} if top is not None else set()
+    folders = [""]
+    while folders:
+        for entry in storage.list(folders.pop(), recursive=False):
+            found = entry
+            if entry.kind == "link":
+                found = storage.stat(entry.path, follow="all") or entry
+            if found.kind != "dir":
+                yield found
+            elif (found.device, found.inode) not in known:
+                known.add((found.device, found.inode))
+                folders.append(found.path)

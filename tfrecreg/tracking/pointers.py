@@ -1,0 +1,52 @@
+"""What DVC's small files say of a folder, read without DVC: a hint may not cost its start-up.
+
+DVC itself writes `NAME.dvc` and `dvc.lock`, and `tfrecreg pipeline` writes `dvc.yaml`, all in
+YAML's block style. Of files in another style nothing is understood.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["bring_command"]
+
+_STAGE = re.compile(r"  ([^\s#:][^:]*):\s*")
+_SECTION = re.compile(r"\s*([a-z]+):\s*")
+_OUT = re.compile(r"\s*- (?:path: )?([^\s:]+?)/?:?\s*")
+
+
+def bring_command(root: str, folder: str) -> str:
+    """The command that brings a folder which DVC keeps; empty where DVC's files do not name it.
+
+    Args:
+        root: the registry's root.
+        folder: relative to `root`.
+
+    Returns:
+        `dvc pull` with the pointer of the folder or, for the out of a stage that ran, its path;
+        `dvc repro` with the stage that would make it where none ran yet.
+    """
+    if Path(root, f"{folder}.dvc").is_file():
+        return f"dvc pull {folder}.dvc"
+    if folder in dict(_outs(Path(root, "dvc.lock"))):
+        return f"dvc pull {folder}"
+    stage = dict(_outs(Path(root, "dvc.yaml"))).get(folder)
+    return f"dvc repro {stage}" if stage is not None else ""
+
+
+def _outs(path: Path) -> Iterator[tuple[str, str]]:
+    """The outs of the stages in `dvc.yaml` or `dvc.lock`, each with the name of its stage."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return
+    stage = section = ""
+    for line in lines:
+        if named := _STAGE.fullmatch(line):
+            stage, section = named[1], ""
+        elif opened := _SECTION.fullmatch(line):
+            section = opened[1]
+        elif section == "outs" and (out := _OUT.fullmatch(line)):
+            yield out[1], stage
