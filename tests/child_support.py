@@ -102,9 +102,11 @@ class Child:
     def _line(self, timeout: float) -> dict[str, Any] | None:
         """A line, ``{}`` at the end, None where none came."""
         deadline = time.monotonic() + timeout
+        polled = select.poll()
+        polled.register(self._reader, select.POLLIN)
         while b"\n" not in self._pending:
             left = deadline - time.monotonic()
-            if left < 0 or not select.select([self._reader], [], [], left)[0]:
+            if left < 0 or not polled.poll(left * 1000):
                 return None
             data = os.read(self._reader, 1 << 16)
             if not data:

@@ -17,6 +17,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from tfrecreg.errors import ConflictError, FailureError, RefusedError, StorageError
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest, render_manifest
@@ -191,7 +192,15 @@ class Transaction:
                 self._keep_in_versions(build, version, undo)
             self._keep_indexes(build)
             manifest = sealed(value)
-            if not self._commit(manifest, version, schema):
+            try:
+                committed = self._commit(manifest, version, schema)
+            except StorageError:
+                # Renamed, and neither made durable nor taken back: the release stands, on what
+                # would be undone.
+                if self._stands(version):
+                    undo.pop_all()
+                raise
+            if not committed:
                 return None
             undo.pop_all()
         return manifest
@@ -221,7 +230,7 @@ class Transaction:
         folder = layout.build_folder(self.dataset)
         pointer = dvc.pointer(folder)
         before = self._storage.read(pointer) if self._storage.stat(pointer) is not None else None
-        undo.callback(self._restore, pointer, before)
+        undo.callback(self._tried, self._restore, pointer, before)
         value = self._added(folder, build)
         if value is None:
             value = self._added(folder, build)
@@ -300,15 +309,22 @@ class Transaction:
                 hint=repair_hint(self.dataset),
                 progress=self._progress,
             )
-            undo.callback(self._withdraw, copy)
+            undo.callback(self._tried, self._storage.remove, copy)
             self.replace(copy, staged, build, verified=True)
 
-    def _withdraw(self, copy: str) -> None:
-        """Remove the bytes of a release that was refused: why it was is what is told."""
+    def _tried(self, step: Callable[..., None], *arguments: Any) -> None:
+        """Undo a step of what was refused, as far as that is possible: why it was is told."""
         try:
-            self._storage.remove(copy)
+            step(*arguments)
         except StorageError as error:
             self._progress.note(f"left behind: {error.message}")
+
+    def _stands(self, version: Version) -> bool:
+        """Whether a release is there, as far as can be told."""
+        try:
+            return self._storage.stat(layout.release_folder(self.dataset, version)) is not None
+        except StorageError:
+            return True
 
     def _expect_leftover(self, copy: str, build: Manifest, version: Version) -> None:
         """Refuse to replace the only bytes of a release that another branch has."""
