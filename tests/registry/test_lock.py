@@ -16,7 +16,7 @@ from tfrecreg.errors import StorageError
 from tfrecreg.reference import is_dataset_name
 from tfrecreg.registry import Registry
 from tfrecreg.registry.layout import SETTINGS, lock_path
-from tfrecreg.registry.lock import locked, locked_settings
+from tfrecreg.registry.lock import copy_unless_read, hold_copy, locked, locked_settings
 
 
 @pytest.fixture
@@ -139,3 +139,21 @@ def test_a_registry_that_cannot_be_written_is_told_in_one_line(registry: Registr
         f"the registry `{registry.storage.root}` cannot be written: "
     )
     assert caught.value.hint
+
+
+def test_a_process_that_goes_over_many_releases_has_few_files_open(registry: Registry) -> None:
+    with locked(registry, "mnist"):
+        pass  # the folder of the locks is there
+    before = len(os.listdir("/dev/fd"))
+    copies = [f"versions/mnist/{number}.0.0" for number in range(100)]
+    for copy in copies:
+        hold_copy(registry, copy)
+        hold_copy(registry, copies[0])
+    assert len(os.listdir("/dev/fd")) - before <= 64
+    assert not is_free(registry, copies[0].replace("/", "@")), "the one that was read last is held"
+    assert not is_free(registry, copies[-1].replace("/", "@"))
+    assert is_free(registry, copies[1].replace("/", "@"))
+    for copy in copies:
+        with copy_unless_read(registry, copy) as free:
+            assert free
+    assert len(os.listdir("/dev/fd")) <= before

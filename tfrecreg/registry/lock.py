@@ -23,7 +23,9 @@ __all__ = ["copy_unless_read", "hold_copy", "locked", "locked_registry", "locked
 _held: ContextVar[frozenset[Path]] = ContextVar("held", default=frozenset())
 """The locks that whoever runs this holds: it need not wait for itself."""
 _copies: dict[Path, int] = {}
-"""The locks on copies of releases that this process reads, with their descriptors."""
+"""The locks on copies of releases that this process reads, with their descriptors, latest last."""
+_MOST_COPIES = 64
+"""No command reads more at a time, and a process may have few files open: 256 on macOS."""
 
 
 @contextlib.contextmanager
@@ -113,16 +115,23 @@ def _lock(
 def hold_copy(registry: Registry, folder: str) -> None:
     """Keep the copy of a release from being removed for as long as this process lives.
 
+    Of a process that goes over many releases, the last 64 are kept so.
+
     Args:
         registry: the registry.
         folder: of the copy: ``versions/mnist/1.0.0``.
     """
     path = _copy_lock(registry, folder)
-    if path in _copies or not path.parent.is_dir():
+    if path in _copies:
+        _copies[path] = _copies.pop(path)
+        return
+    if not path.parent.is_dir():
         return
     handle = held_shared(str(path))
     if handle is not None:
         _copies[path] = handle
+    while len(_copies) > _MOST_COPIES:
+        os.close(_copies.pop(next(iter(_copies))))
 
 
 @contextlib.contextmanager
