@@ -60,7 +60,13 @@ def contents(run: Shell) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("cache", ["symlink", "symlink elsewhere", "hardlink"])
+@pytest.mark.parametrize(
+    "cache",
+    [
+        "symlink",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("symlink elsewhere", "hardlink")),
+    ],
+)
 def test_raw_data_in_dvcs_cache_build_and_check_as_files_do(
     started: Shell, tmp_path: Path, cache: str
 ) -> None:

@@ -344,7 +344,18 @@ def reader(tmp_path: Path) -> Reader:
     return Reader(here, environment)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in EXCLUDED])
+FIRST = ("README.md", "docs/quickstart.md")
+"""What a newcomer reads runs each time; the other pages take a minute."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=() if page in FIRST else pytest.mark.slow)
+        for page in PAGES
+        if page not in EXCLUDED
+    ],
+)
 def test_a_page_does_what_it_says(page: str, reader: Reader) -> None:
     for extra in ("dvc", "tensorflow", *NEEDED.get(page, ())):
         if find_spec(extra) is None:

@@ -21,6 +21,7 @@ def test_nothing_escapes(name: str) -> None:
     settings(max_examples=150)(given(target.inputs)(target.check))()
 
 
+@pytest.mark.slow
 def test_the_long_run_tells_what_it_tried() -> None:
     program = [sys.executable, str(ROOT / "tests/fuzz/run.py"), "--seconds", "1", "--seed", "3"]
     path = os.pathsep.join(str(ROOT / name) for name in ("", "tests", "plugins"))

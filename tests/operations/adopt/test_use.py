@@ -118,7 +118,9 @@ REAL = {
 
 
 @pytest.mark.realdata
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "taxi" else ()) for name in REAL]
+)
 def test_what_others_published_is_adopted_released_and_checked(
     adopter, realdata: Path, name: str
 ) -> None:
