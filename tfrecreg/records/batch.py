@@ -30,6 +30,9 @@ class Fault:
     """Expected against found."""
     tensorflow: TensorflowOutcome = TensorflowOutcome.STOPS
     """What TensorFlow does when it gets here: at nearly all damage it stops."""
+    exact: bool = True
+    """Exactly one record is damaged here, or none. If not, it may be more, and what follows was
+    searched for."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,9 @@ class RecordBatch:
     whole: bool = True
     """False for the batch of one record that is too large to be held: its checksums were
     verified as it streamed by, its payload is not here and `memory` is empty."""
+    searched: bool = False
+    """The first record was searched for behind damage: it may be one out of the payload of the
+    damaged record, and so may those that follow."""
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -1,4 +1,4 @@
-"""The compiled scanner: the walk of :mod:`tfrecreg.records.walk`, in C.
+"""The compiled scanner: the walk of :mod:`tfrecreg.records.walk` and the finder, in C.
 
 ``walk.c`` is compiled when the package is installed, where there is a compiler (``hatch_build.py``
 in the checkout); the library knows nothing of Python, so one wheel a platform serves them all. It
@@ -21,7 +21,7 @@ from tfrecreg.errors import FailureError
 from tfrecreg.records.walk import Stop, Walk
 from tfrecreg.text import safe
 
-__all__ = ["ENGINES", "LIBRARY", "SOURCE", "Native", "NativeWalker", "load"]
+__all__ = ["ENGINES", "LIBRARY", "SOURCE", "Native", "NativeFinder", "NativeWalker", "load"]
 
 # It does not end in `.so`, which would make it a module of Python's.
 LIBRARY = Path(__file__).with_name("libwalk.so.1")
@@ -59,10 +59,20 @@ class _Report(ctypes.Structure):
     )
 
 
+class _Span(ctypes.Structure):
+    """``struct span``."""
+
+    _fields_ = (("start", ctypes.c_int64), ("end", ctypes.c_int64))
+
+
 class Native(NamedTuple):
     """The library, ready to be called."""
 
     walk: Callable[..., None]
+    finder: Callable[..., int | None]
+    feed: Callable[..., int]
+    spans: Callable[..., int]
+    free: Callable[[int], None]
     engine: str
     """How it computes checksums: one of :data:`ENGINES`."""
 
@@ -80,6 +90,12 @@ def load() -> Native:
             library.tfrecreg_walk,
             library.tfrecreg_prepare,
             library.tfrecreg_source,
+        )
+        finder, feed, spans, free = (
+            library.tfrecreg_finder,
+            library.tfrecreg_finder_feed,
+            library.tfrecreg_finder_spans,
+            library.tfrecreg_finder_free,
         )
     except (OSError, AttributeError) as error:
         if not LIBRARY.exists():
@@ -101,7 +117,21 @@ def load() -> Native:
         ctypes.c_uint64,
         *[ctypes.c_void_p] * 4,
     ]
-    return Native(walk, ENGINES[prepare()])
+    finder.restype = ctypes.c_void_p
+    finder.argtypes = [ctypes.c_int32, *[ctypes.c_int64] * 3, ctypes.c_int32]
+    feed.restype = ctypes.c_int32
+    feed.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_char_p,
+        ctypes.c_uint64,
+        ctypes.c_int64,
+        ctypes.c_int32,
+    ]
+    spans.restype = ctypes.c_uint64
+    spans.argtypes = [ctypes.c_void_p] * 5
+    free.restype = None
+    free.argtypes = [ctypes.c_void_p]
+    return Native(walk, finder, feed, spans, free, ENGINES[prepare()])
 
 
 def _missing(why: str) -> FailureError:
@@ -154,3 +184,54 @@ class NativeWalker:
         length = None if stop in _WITHOUT_LENGTH else report.length
         crc, stored = (report.crc, report.stored) if why is Stop.DATA else (0, 0)
         return Walk(offsets, starts, lengths, payload_bytes, at, why, length, crc, stored)
+
+
+class NativeFinder:
+    """The finder that is there where the library is; see :class:`tfrecreg.records.finder.Finder`.
+
+    Args:
+        at, before, stop, gap: as of :class:`tfrecreg.records.finder.PythonFinder`.
+        engine: as of :class:`NativeWalker`.
+
+    Raises:
+        FailureError: there is no library that fits.
+    """
+
+    def __init__(self, at: int, *, before: int, stop: int, gap: bool, engine: int = _BEST) -> None:
+        self._handle: int | None = None
+        self._native = load()
+        self._handle = self._native.finder(engine, at, before, stop, gap)
+        if self._handle is None:
+            raise MemoryError
+        self.found = self.payload = -1
+        self._spans = ctypes.POINTER(_Span)()
+        self._count = 0
+        self._waiting = 0
+
+    def __del__(self) -> None:
+        if self._handle is not None:
+            self._native.free(self._handle)
+
+    def feed(self, block: bytes, base: int, *, last: bool) -> bool:
+        """See :meth:`tfrecreg.records.finder.Finder.feed`."""
+        passed = self._native.feed(self._handle, block, len(block), base, last)
+        if passed < 0:
+            raise MemoryError
+        waiting, found, payload = ctypes.c_uint64(), ctypes.c_int64(), ctypes.c_int64()
+        results = (self._spans, waiting, found, payload)
+        self._count = self._native.spans(self._handle, *map(ctypes.addressof, results))
+        self._waiting = waiting.value
+        self.found, self.payload = found.value, payload.value
+        return passed > 0
+
+    def first(self) -> tuple[int, int] | None:
+        """See :meth:`tfrecreg.records.finder.Finder.first`."""
+        return (self._spans[0].start, self._spans[0].end) if self._count else None
+
+    def spans(self) -> list[tuple[int, int]]:
+        """See :meth:`tfrecreg.records.finder.Finder.spans`."""
+        return [(span.start, span.end) for span in self._spans[: self._count]]
+
+    def waiting(self) -> bool:
+        """See :meth:`tfrecreg.records.finder.Finder.waiting`."""
+        return self._waiting > 0

@@ -43,6 +43,9 @@ BATCH_BYTES = 1 << 20
 HOLD_LIMIT = 64 << 20
 """A larger record is never held in memory: its checksum is computed as it streams by."""
 
+_MOST_FAULTS = 10_000
+"""Of a shard with more, damage is told a stretch at a time: each up to the next sound record."""
+
 _HEAD_BYTES = 64
 """What the words of a fault are made from."""
 
@@ -132,6 +135,8 @@ class _Scanner:
         self._at = 0
         self._number = 0
         self._walk = make_walker()
+        self._searched = False
+        self._faults = 0
         # What a damaged gzip member does to its records is told once, for the member,
         self._told: set[int] = set()
         self._gap = False  # and nothing more up to the next good record.
@@ -173,7 +178,9 @@ class _Scanner:
             lengths=walked.lengths,
             starts=walked.starts,
             memory=memory,
+            searched=self._searched,
         )
+        self._searched = False
         self._count(len(walked.starts), walked.payload_bytes)
         self._at += walked.end
         return batch
@@ -190,12 +197,16 @@ class _Scanner:
         length: int | None,
         detail: str,
         tensorflow: TensorflowOutcome = TensorflowOutcome.STOPS,
+        *,
+        exact: bool = True,
     ) -> Iterator[Fault]:
+        self._faults += 1
         if not self._gap:
-            yield Fault(code, self._at, self._number, length, detail, tensorflow)
+            yield Fault(code, self._at, self._number, length, detail, tensorflow, exact)
 
-    def _go(self, to: int, lost: int) -> None:
+    def _go(self, to: int, lost: int, *, searched: bool = False) -> None:
         """Go on at `to`, behind so many damaged records, unless the index knows of more."""
+        self._searched = self._searched or searched
         # One that knows of fewer is that of another file.
         self._number = max(self._number + lost, self._resync.number(to) or 0)
         self._at = to
@@ -212,25 +223,27 @@ class _Scanner:
             # records, checksums and all.
             self._drain()
             return (yield from self._interrupted(self._stream.interruption or damage, lost=True))
+        many = self._resync.after_many(stream, at) if self._faults >= _MOST_FAULTS else None
         if walked.stop is Stop.DATA and length is not None:
-            found = self._resync.after_data(stream, at, length)
-            yield from self._fault(
-                "CRC002", length, data_detail(walked.crc, walked.stored, at, found)
-            )
+            found = many or self._resync.after_data(stream, at, length)
+            detail = data_detail(walked.crc, walked.stored, at, found)
+            yield from self._fault("CRC002", length, detail, exact=found.exact)
         elif walked.stop is Stop.HUGE and length is not None:
-            found = self._resync.after_huge(stream, at, length)
+            found = many or self._resync.after_huge(stream, at, length)
             detail = huge_detail(length, found) + lost(at, found)
-            yield from self._fault("CRC005", length, detail, self._of_huge(length, found))
+            outcome = self._of_huge(length, found)
+            yield from self._fault("CRC005", length, detail, outcome, exact=found.exact)
         else:
-            found = self._resync.after_header(stream, at)
+            found = many or self._resync.after_header(stream, at)
             if found.next is None:
                 return (yield from self._no_more(head))
             size = found.next - at if found.length is None else found.length
-            yield from self._fault("CRC001", size, header_detail(head, at, found))
+            detail = header_detail(head, at, found)
+            yield from self._fault("CRC001", size, detail, exact=found.exact)
         if found.next is None:
             self._go(self._drain(), 1)
             return self._stream.interruption is not None
-        self._go(found.next, 1)
+        self._go(found.next, 1, searched=not found.exact)
         return True
 
     def _of_huge(self, length: int, found: Resolution) -> TensorflowOutcome:
@@ -304,7 +317,7 @@ class _Scanner:
             if not damage.misread:
                 code = "CRC007"
                 detail += gzip_rest(at, behind, lost=lost, going=going, known=known)
-            yield Fault(code, offset, number, size, detail, outcome)
+            yield Fault(code, offset, number, size, detail, outcome, exact=not lost)
         if going and (lost or not damage.lossless):
             self._gap = True
             self._go(behind, 1 if lost else 0)
@@ -336,7 +349,10 @@ class _Scanner:
         if mask(crc) != stored:
             walked = Walk.nowhere(length, mask(crc), stored)
             return (yield from self._damaged(origin, head, walked))
-        yield RecordBatch(self._number, [self._at], [length], [0], b"", whole=False)
+        yield RecordBatch(
+            self._number, [self._at], [length], [0], b"", whole=False, searched=self._searched
+        )
+        self._searched = False
         self._count(1, length)
         self._at = end + FOOTER_BYTES
         return True

@@ -15,19 +15,22 @@ With 1 to 3 the count of records goes on exactly. After 4 it is not known how ma
 lost: the stretch counts as one, and its fault says so.
 
 All of it reads ahead through forks of the stream, a block at a time, whatever the lengths say.
+3 and 4 are one pass of a :mod:`~tfrecreg.records.finder`; how far all passes of a scan look beyond
+what is read next is bounded.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.records.candidates import header_candidates, repaired_length, stored_length
+from tfrecreg.records.candidates import repaired_length, stored_length
+from tfrecreg.records.finder import KEPT_BYTES
 from tfrecreg.records.framing import (
     FOOTER_BYTES,
     HEADER_BYTES,
@@ -36,25 +39,24 @@ from tfrecreg.records.framing import (
     header_length,
     mask,
 )
+from tfrecreg.records.scanner import make_finder
 from tfrecreg.records.stream import ByteStream
 
-__all__ = ["GAP_WINDOW", "Offsets", "Resolution", "Resync", "data_holds"]
+__all__ = ["GAP_WINDOW", "Offsets", "Resolution", "Resync", "data_holds", "sound_records"]
 
 Offsets = Sequence[int] | npt.NDArray[np.int64]
 
 GAP_WINDOW = 64 << 20
 
 _BLOCK = 1 << 20
-_KEEP = OVERHEAD - 1
-"""Bytes of a block that the next one begins with: a header may straddle, and what is before it."""
-_FIRST_BLOCK = 1 << 14
-# So that a file that is damaged all over, or made to tire a reader, is read a bounded number of
-# times: bytes that the gap test may look at beyond first sound records, and bytes of payloads that
-# may turn out wrong; with what each header and each payload costs beyond its bytes.
-_GAP_BUDGET = 1 << 30
-_CANDIDATE_COST = 1 << 10
-_WRONG_BUDGET = 1 << 32
+_FIRST_BLOCK = 1 << 12
+_GAPS = 64
+"""So often a gap may seem to be one record, and be none, before no more of them is believed."""
+_AHEAD_BUDGET = 1 << 29
+_WRONG_BUDGET = 1 << 30
 _WRONG_COST = 1 << 12
+"""What each payload that turns out wrong costs beyond its bytes."""
+_NOWHERE = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,10 @@ class Resync:
     def __init__(self, known: Offsets, window: int = GAP_WINDOW) -> None:
         self._known = known
         self._window = window
-        self._gap_budget = _GAP_BUDGET
+        # A file that is damaged all over, or made to tire a reader, is read a bounded number of
+        # times: bytes that are looked at beyond what is read next, and bytes of payloads that may
+        # turn out wrong.
+        self._ahead_budget = _AHEAD_BUDGET
         self._wrong_budget = _WRONG_BUDGET
         self._fits = -1  # the header of a later record that was seen to hold
         self._misfit = False
@@ -99,7 +104,7 @@ class Resync:
         if known is not None:
             length = known - at - OVERHEAD
             return Resolution(known, length, data_holds(stream.fork(), at, length))
-        return _one_byte(stream, at) or self._search(stream, at)
+        return self._one_byte(stream, at) or self._search(stream, at)
 
     def after_huge(self, stream: ByteStream, at: int, length: int) -> Resolution:
         """The header at `at` holds, and states a length that no record has."""
@@ -116,17 +121,23 @@ class Resync:
             stream.fork().ends_at(following)
             or _header(stream.fork(), following) is not None
             or self.number(following) is not None
-            or _one_byte(stream, following)
+            or self._one_byte(stream, following)
         ):
             return trusted
         found = self._search(stream, following)
-        if found.next is not None and found.exact:
+        if found.intact:
             return trusted
         # Bytes may have been lost from this record, so that the next one starts earlier.
-        inner = _crossing(stream, at + HEADER_BYTES, following)
+        inner = self._crossing(stream, at + HEADER_BYTES, following)
         if inner is not None:
             return Resolution(inner, exact=False)
         return trusted if found.next is None else found
+
+    def after_many(self, stream: ByteStream, at: int) -> Resolution:
+        """So much was damaged before `at` that the next sound record is all that is wanted."""
+        for start, _ in sound_records(stream.fork(), at, _NOWHERE, first=True):
+            return Resolution(start, exact=False)
+        return Resolution(None)
 
     def _next_known(self, stream: ByteStream, at: int) -> int | None:
         place = self.number(at)
@@ -144,129 +155,135 @@ class Resync:
 
     def _search(self, stream: ByteStream, at: int) -> Resolution:
         """The gap test for every later header, and the first sound record if none passes."""
-        ahead = stream.fork()
-        # A record may start right behind `at`; one that ends the gap takes a whole frame.
-        cursor, done = at + 1, at + HEADER_BYTES
-        crc = 0
-        first: int | None = None
-        size = _FIRST_BLOCK
-        block = ahead.window(cursor, size)
-        while True:
-            for place, length in header_candidates(block):
-                start = cursor + place
-                if first is not None and self._enough(start - first, _CANDIDATE_COST):
-                    return Resolution(first, exact=False)
-                if start - FOOTER_BYTES >= done:
-                    crc = google_crc32c.extend(crc, block[done - cursor : place - FOOTER_BYTES])
-                    done = start - FOOTER_BYTES
-                    holds = mask(crc) == _word(block, place - FOOTER_BYTES)
-                    if holds and (first is None or _chain(stream, first, start) != start):
-                        return Resolution(start, start - at - OVERHEAD, intact=True)
-                if first is None and self._holds(ahead, start, length):
-                    first = start
-            if len(block) < size:
+        finder = make_finder(at, before=_NOWHERE, stop=stream.bound(), gap=True)
+        gaps = 0
+        for block, base, last in _blocks(stream.fork(), at):
+            while gaps < _GAPS and finder.feed(block, base, last=last):
+                if not _lead_to(finder.found, finder.spans()):
+                    # Where the header was cut short or grew, its length is not known.
+                    length = finder.found - FOOTER_BYTES - finder.payload
+                    whole = finder.payload == at + HEADER_BYTES
+                    return Resolution(finder.found, length if whole else None, intact=whole)
+                gaps += 1
+            first = finder.first()
+            if gaps == _GAPS or (
+                first is not None and self._enough(base + len(block) - first[0], len(block))
+            ):
                 break
-            reached = cursor + len(block) - _KEEP
-            crc = google_crc32c.extend(crc, block[done - cursor : reached - cursor])
-            cursor = done = reached
-            if first is not None and self._enough(cursor - first, size):
-                return Resolution(first, exact=False)
-            size = min(2 * size, _BLOCK)
-            block = ahead.window(cursor, size)
-        end = cursor + len(block)
-        if end - at >= OVERHEAD and ahead.interruption is None:
-            crc = google_crc32c.extend(crc, block[done - cursor : len(block) - FOOTER_BYTES])
-            holds = mask(crc) == _word(block, len(block) - FOOTER_BYTES)
-            if holds and (first is None or _chain(stream, first, end) != end):
-                return Resolution(end, end - at - OVERHEAD, intact=True)
-        return Resolution(first, exact=False)
+        first = finder.first()
+        return Resolution(None if first is None else first[0], exact=False)
 
     def _enough(self, distance: int, cost: int) -> bool:
         """Whether the gap test has looked far enough beyond the first sound record."""
-        self._gap_budget -= cost
-        return distance > (self._window if self._gap_budget > 0 else 0)
+        self._ahead_budget -= cost
+        return distance > (self._window if self._ahead_budget > 0 else 0)
+
+    def _crossing(self, stream: ByteStream, begin: int, target: int) -> int | None:
+        """The first sound record from `begin` on whose followers lead beyond `target`.
+
+        Records inside a payload do not: they end before the payload's own checksum.
+        """
+        finder = make_finder(begin - 1, before=target, stop=stream.bound(), gap=False)
+        if self._ahead_budget <= 0:
+            return None
+        for block, base, last in _blocks(stream.fork(), begin - 1):
+            finder.feed(block, base, last=last)
+            self._ahead_budget -= len(block)
+            if base + len(block) < target:
+                continue
+            start = reached = -1
+            for first, end in finder.spans():
+                start = start if first == reached else first
+                reached = end
+            if reached > target:
+                return start
+            if not finder.waiting() or self._ahead_budget <= 0:
+                break
+        return None
 
     def _holds(self, stream: ByteStream, at: int, length: int) -> bool:
-        if self._wrong_budget <= 0:
-            return False
-        if at + OVERHEAD + length > stream.bound():
+        """Whether a record that starts at `at` has its data checksum, as far as that is tried."""
+        if self._wrong_budget <= 0 or at + OVERHEAD + length > stream.bound():
             return False
         holds = data_holds(stream.fork(), at, length)
         if not holds:
             self._wrong_budget -= length + _WRONG_COST
         return holds
 
-
-def _one_byte(stream: ByteStream, at: int) -> Resolution | None:
-    """What one damaged byte, in the length or anywhere in its checksum, explains."""
-    head = stream.fork().window(at, HEADER_BYTES)
-    if len(head) < HEADER_BYTES:
-        return None
-    bound = stream.bound() - at - OVERHEAD
-    lengths = [
-        length
-        for length in (repaired_length(head), stored_length(head))
-        if length is not None and length <= min(MAX_LENGTH, bound)
-    ]
-    for length in lengths:
-        if data_holds(stream.fork(), at, length):
-            return Resolution(at + OVERHEAD + length, length, intact=True)
-    for length in lengths:
-        following = at + OVERHEAD + length
-        # Zeros are padding, not an empty record at the very end.
-        ends = any(head) and stream.fork().ends_at(following)
-        if ends or _header(stream.fork(), following) is not None:
-            return Resolution(following, length)
-    return None
-
-
-def _crossing(stream: ByteStream, begin: int, target: int) -> int | None:
-    """The first sound record from `begin` on whose followers lead beyond `target`, or to the end.
-
-    Records inside a payload do neither: they end before the payload's own checksum.
-    """
-    ahead = stream.fork()
-    cursor = begin
-    while cursor < target:
-        block = ahead.window(cursor, _BLOCK)
-        reached = cursor
-        for place, _ in header_candidates(block):
-            start = cursor + place
-            if start >= target:
-                return None
-            reached = _chain(ahead, start, target)
-            if reached > target or (reached > start and ahead.fork().ends_at(reached)):
-                return start
-            if reached > start:
-                break
-        if reached > cursor:
-            cursor = reached
-        elif len(block) < _BLOCK:
+    def _one_byte(self, stream: ByteStream, at: int) -> Resolution | None:
+        """What one damaged byte, in the length or anywhere in its checksum, explains."""
+        head = stream.fork().window(at, HEADER_BYTES)
+        if len(head) < HEADER_BYTES:
             return None
-        else:
-            cursor += len(block) - _KEEP
-    return None
+        bound = stream.bound() - at - OVERHEAD
+        lengths = [
+            length
+            for length in (repaired_length(head), stored_length(head))
+            if length is not None and length <= min(MAX_LENGTH, bound)
+        ]
+        for length in lengths:
+            if self._holds(stream, at, length):
+                return Resolution(at + OVERHEAD + length, length, intact=True)
+        for length in lengths:
+            following = at + OVERHEAD + length
+            # Zeros are padding, not an empty record at the very end.
+            ends = any(head) and stream.fork().ends_at(following)
+            if ends or _header(stream.fork(), following) is not None:
+                return Resolution(following, length)
+        return None
 
 
-def _chain(stream: ByteStream, at: int, target: int) -> int:
-    """Where the sound records that start at `at` lead, up to the first that reaches `target`."""
-    ahead = stream.fork()
-    while at < target:
-        length = _header(ahead, at)
-        if length is None or not _record_holds(ahead, at, length):
+def sound_records(
+    ahead: ByteStream, at: int, stop: int, *, first: bool = False
+) -> list[tuple[int, int]]:
+    """The sound records behind `at` that end no later than `stop`: from where to where, in order.
+
+    Args:
+        ahead: a stream, or a fork of it, which is read.
+        at: byte of the stream behind which they start.
+        stop: byte of the stream behind which none ends.
+        first: whether the one that ends first is enough: then nothing behind it is read.
+    """
+    finder = make_finder(at, before=stop, stop=min(stop, ahead.bound()), gap=False)
+    for block, base, last in _blocks(ahead, at):
+        finder.feed(block, base, last=last)
+        if base + len(block) >= stop or (first and finder.first() is not None):
             break
-        at += OVERHEAD + length
-    return at
+    found = finder.spans()
+    return found[:1] if first else found
+
+
+def _blocks(ahead: ByteStream, at: int) -> Iterator[tuple[bytes, int, bool]]:
+    """Blocks of the stream as a finder wants them: the bytes, their place, and whether it ends.
+
+    The last one of an undamaged stream ends with it.
+    """
+    size = _FIRST_BLOCK
+    while True:
+        block = ahead.window(at, size)
+        short = len(block) < size
+        yield block, at, short and ahead.interruption is None
+        if short:
+            return
+        at += len(block) - KEPT_BYTES
+        size = min(2 * size, _BLOCK)
+
+
+def _lead_to(place: int, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether sound records lead from the first of them exactly to a place."""
+    reached = spans[0][0] if spans else -1
+    for start, end in spans:
+        if start != reached:
+            return False
+        reached = end
+        if reached >= place:
+            break
+    return reached == place
 
 
 def _header(stream: ByteStream, at: int) -> int | None:
     length = header_length(stream.window(at, HEADER_BYTES))
     return length if length is not None and length <= MAX_LENGTH else None
-
-
-def _record_holds(stream: ByteStream, at: int, length: int) -> bool:
-    fits = at + OVERHEAD + length <= stream.bound()
-    return fits and data_holds(stream.fork(), at, length)
 
 
 def data_holds(ahead: ByteStream, at: int, length: int) -> bool:

@@ -10,11 +10,12 @@ import os
 from typing import Literal, NamedTuple
 
 from tfrecreg.errors import FailureError, UsageError
-from tfrecreg.records.native import NativeWalker, load
+from tfrecreg.records.finder import Finder, PythonFinder
+from tfrecreg.records.native import NativeFinder, NativeWalker, load
 from tfrecreg.records.walk import PythonWalker, Walker
 from tfrecreg.text import safe
 
-__all__ = ["VARIABLE", "Scanner", "make_walker", "scanner", "scanner_kind"]
+__all__ = ["VARIABLE", "Scanner", "make_finder", "make_walker", "scanner", "scanner_kind"]
 
 VARIABLE = "TFRECREG_SCANNER"
 
@@ -68,3 +69,13 @@ def make_walker() -> Walker:
         UsageError, FailureError: as :func:`scanner`.
     """
     return NativeWalker() if scanner_kind() == "native" else PythonWalker()
+
+
+def make_finder(at: int, *, before: int, stop: int, gap: bool) -> Finder:
+    """The finder for one search; see :class:`tfrecreg.records.finder.PythonFinder`.
+
+    Raises:
+        UsageError, FailureError: as :func:`scanner`.
+    """
+    kind = NativeFinder if scanner_kind() == "native" else PythonFinder
+    return kind(at, before=before, stop=stop, gap=gap)

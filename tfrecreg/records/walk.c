@@ -1,8 +1,9 @@
-/* From record to record through a stretch of a TFRecord stream, both checksums of each checked.
+/* From record to record through a stretch of a TFRecord stream, both checksums of each checked;
+ * and behind damage, the records that are sound.
  *
- * The compiled twin of walk.py: the same findings, without a cost of Python a record. Plain C that
- * knows nothing of Python, loaded by native.py, so that one library serves all its versions and
- * runs without the lock of the interpreter.
+ * The compiled twin of walk.py and finder.py: the same findings, without a cost of Python a record.
+ * Plain C that knows nothing of Python, loaded by native.py, so that one library serves all its
+ * versions and runs without the lock of the interpreter.
  *
  * CRC32C is computed by whatever the processor has: SSE 4.2 with carry-less multiplication, ARMv8's
  * CRC instructions, or tables (slicing by 8) where it has neither.
@@ -10,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -200,6 +202,47 @@ static uint32_t crc_armv8(uint32_t state, const uint8_t *data, size_t size)
 
 #endif
 
+/* ---- checksums of any stretch, by those of what is before it ---- */
+
+/* powers[0][k]: x^(8 * 2^k) modulo the polynomial, bits reversed; powers[1]: their inverses. */
+static uint32_t powers[2][48];
+
+/* The product of two polynomials of less than 32 bits, bits reversed. */
+static uint32_t times(uint32_t a, uint32_t b)
+{
+    uint32_t sum = 0;
+    for (uint32_t bit = 0x80000000u; bit; bit >>= 1) {
+        if (a & bit)
+            sum ^= b;
+        b = b & 1 ? b >> 1 ^ POLYNOMIAL : b >> 1;
+    }
+    return sum;
+}
+
+static void make_powers(void)
+{
+    powers[0][0] = 1u << 23;
+    powers[1][0] = 1u << 31;
+    for (int bit = 0; bit < 8; bit++) {
+        const uint32_t one = powers[1][0];
+        powers[1][0] = one >> 31 ? (one ^ POLYNOMIAL) << 1 | 1 : one << 1;
+    }
+    for (int k = 1; k < 48; k++)
+        for (int way = 0; way < 2; way++)
+            powers[way][k] = times(powers[way][k - 1], powers[way][k - 1]);
+}
+
+/* What multiplies a register that `count` bytes of zeros go through, or went through if negative. */
+static uint32_t power(int64_t count)
+{
+    uint32_t product = 1u << 31;
+    const uint32_t *factors = powers[count < 0];
+    for (uint64_t left = (uint64_t)(count < 0 ? -count : count); left; left >>= 1, factors++)
+        if (left & 1)
+            product = times(product, *factors);
+    return product;
+}
+
 /* ---- what is called from outside ---- */
 
 static int32_t best = TABLES;
@@ -208,6 +251,7 @@ static int32_t best = TABLES;
 int32_t tfrecreg_prepare(void)
 {
     make_tables();
+    make_powers();
 #if defined(__x86_64__)
     uint32_t a, b, c = 0, d;
     const uint32_t needed = bit_SSE4_2 | bit_PCLMUL;
@@ -298,4 +342,298 @@ void tfrecreg_walk(int32_t engine, const uint8_t *memory, uint64_t size, uint64_
     }
     found.end = at;
     *report = found;
+}
+
+/* ---- sound records behind damage: see finder.py ---- */
+
+#define STARTS 29 /* where the payload of a damaged record may start: at 12, and near it */
+#define KEPT 19 /* bytes of a block that the next one starts with: up to a header, and a footer */
+#define PENDING (1u << 20)
+
+/* A record whose header holds, and whose data are on their way. */
+struct pending {
+    int64_t end;   /* of its payload */
+    int64_t start; /* of its header */
+    uint32_t mine; /* what of the register at its end it is not to answer for */
+};
+
+struct span {
+    int64_t start, end;
+};
+
+struct finder {
+    crc_function crc;
+    int64_t stop;           /* no record ends behind it, */
+    int64_t before;         /* and none starts from here on */
+    int64_t at;             /* where the register stands, */
+    int64_t place;          /* and which place is tried next for a header */
+    int64_t origin;         /* where a damaged record starts, */
+    int64_t gap;            /* up to where the register of the gap test stands, */
+    uint32_t state, gapped; /* and both registers */
+    uint32_t starts[STARTS]; /* what each contributes to the register at the origin + STARTS */
+    int32_t tests;          /* whether the gap is tested */
+    int64_t found;          /* the place where it passed last, */
+    int64_t payload;        /* and where the payload starts then */
+    uint64_t cached, factor;
+    size_t pending_count, pending_room, span_count, span_room;
+    struct pending *pending; /* a heap: the nearest end first */
+    struct span *spans;      /* outermost and apart, in order */
+};
+
+static int compare_ends(const void *a, const void *b)
+{
+    const int64_t one = ((const struct pending *)a)->end, two = ((const struct pending *)b)->end;
+    return one < two ? -1 : one > two;
+}
+
+static void sift_down(struct pending *heap, size_t count, size_t at)
+{
+    const struct pending moved = heap[at];
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= count)
+            break;
+        if (child + 1 < count && heap[child + 1].end < heap[child].end)
+            child++;
+        if (heap[child].end >= moved.end)
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = moved;
+}
+
+static int push(struct finder *finder, struct pending added)
+{
+    if (finder->pending_count == finder->pending_room) {
+        if (finder->pending_room == PENDING) {
+            /* Too many: those that end last are given up. A sorted array is a heap. */
+            qsort(finder->pending, PENDING, sizeof added, compare_ends);
+            finder->pending_count = PENDING / 2;
+        } else {
+            const size_t room = finder->pending_room ? 2 * finder->pending_room : 64;
+            struct pending *more = realloc(finder->pending, room * sizeof added);
+            if (!more)
+                return 0;
+            finder->pending = more;
+            finder->pending_room = room;
+        }
+    }
+    struct pending *heap = finder->pending;
+    size_t at = finder->pending_count++;
+    while (at && heap[(at - 1) / 2].end > added.end) {
+        heap[at] = heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    heap[at] = added;
+    return 1;
+}
+
+/* A sound record. Those inside of it are none, and neither is it where one before reaches into it. */
+static int add_span(struct finder *finder, int64_t start, int64_t end)
+{
+    while (finder->span_count && finder->spans[finder->span_count - 1].start >= start)
+        finder->span_count--;
+    if (finder->span_count && finder->spans[finder->span_count - 1].end > start)
+        return 1;
+    if (finder->span_count == finder->span_room) {
+        const size_t room = finder->span_room ? 2 * finder->span_room : 64;
+        struct span *more = realloc(finder->spans, room * sizeof *more);
+        if (!more)
+            return 0;
+        finder->spans = more;
+        finder->span_room = room;
+    }
+    finder->spans[finder->span_count++] = (struct span){start, end};
+    return 1;
+}
+
+static void move_to(struct finder *finder, const uint8_t *memory, int64_t base, int64_t to)
+{
+    if (to <= finder->at)
+        return;
+    finder->state = finder->crc(finder->state, memory + (finder->at - base),
+                                (size_t)(to - finder->at));
+    finder->at = to;
+}
+
+/* Look at the data of all records that end up to here. */
+static int settle(struct finder *finder, const uint8_t *memory, int64_t base, int64_t to)
+{
+    struct pending *heap = finder->pending;
+    while (finder->pending_count && heap[0].end <= to) {
+        const struct pending next = heap[0];
+        heap[0] = heap[--finder->pending_count];
+        if (finder->pending_count)
+            sift_down(heap, finder->pending_count, 0);
+        move_to(finder, memory, base, next.end);
+        if (mask(~(finder->state ^ next.mine)) == load32(memory + (next.end - base)) &&
+            !add_span(finder, next.start, next.end + FOOTER_BYTES))
+            return 0;
+        heap = finder->pending;
+    }
+    return 1;
+}
+
+static void move_gap(struct finder *finder, const uint8_t *memory, int64_t base, int64_t to)
+{
+    /* Whatever the payload may start at is passed on the way. */
+    while (finder->gap < to) {
+        const int64_t behind = finder->gap - finder->origin;
+        const int64_t next = behind < STARTS ? finder->gap + 1 : to;
+        if (behind < STARTS)
+            finder->starts[behind] = times(finder->gapped ^ ~0u, power(STARTS - behind));
+        finder->gapped = finder->crc(finder->gapped, memory + (finder->gap - base),
+                                     (size_t)(next - finder->gap));
+        finder->gap = next;
+    }
+}
+
+/* Whether everything from the origin to this place is one record, whatever its header is. */
+static int test_gap(struct finder *finder, const uint8_t *memory, int64_t base, int64_t place)
+{
+    const int64_t end = place - FOOTER_BYTES, size = end - finder->origin;
+    if (size < 0)
+        return 0;
+    move_gap(finder, memory, base, end);
+    if (size < STARTS)
+        finder->starts[size] = times(finder->gapped ^ ~0u, power(STARTS - size));
+    const uint32_t rotated = load32(memory + (end - base)) - MASK_DELTA;
+    const uint32_t wanted = finder->gapped ^ ~(rotated >> 17 | rotated << 15);
+    const uint32_t key = times(wanted, power(STARTS - size));
+    for (int64_t number = 0; number < STARTS; number++) {
+        /* 12 first, then the others. */
+        const int64_t behind = !number ? (int64_t)HEADER_BYTES : number <= 12 ? number - 1 : number;
+        /* A length and its checksum are as good as a payload of 8 bytes and its own. */
+        if (behind > size || (number && (behind == size || behind == size - 8)))
+            continue;
+        if (finder->starts[behind] == key) {
+            finder->found = place;
+            finder->payload = finder->origin + behind;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The first place in memory[at:count] where a header may be whose checksum holds; `count` if none. */
+static size_t next_header(const uint8_t *memory, size_t at, size_t count, uint64_t *length)
+{
+    while (at < count) {
+        /* The upper half of a length is zero. */
+        const uint8_t *header = memory + at;
+        if (header[7]) {
+            at += 4;
+        } else if (load32(header + 4)) {
+            at++;
+        } else {
+            const uint64_t word = load64(header);
+            /* Zeros are none, at this place and the seven behind it. */
+            if (!word && at + 8 < count && !load64(header + 8) && !load32(header + 15)) {
+                at += 8;
+                continue;
+            }
+            if (mask(~table_word(~0u, word)) == load32(header + 8) && word <= MAX_LENGTH) {
+                *length = word;
+                return at;
+            }
+            at++;
+        }
+    }
+    return count;
+}
+
+struct finder *tfrecreg_finder(int32_t engine, int64_t at, int64_t before, int64_t stop,
+                               int32_t gap)
+{
+    struct finder *finder = calloc(1, sizeof *finder);
+    if (!finder)
+        return NULL;
+    finder->crc = function(engine);
+    finder->at = finder->origin = finder->gap = at;
+    finder->place = at + 1;
+    finder->before = before;
+    finder->stop = stop;
+    finder->tests = gap;
+    finder->found = finder->payload = -1;
+    finder->factor = 1u << 31;
+    return finder;
+}
+
+void tfrecreg_finder_free(struct finder *finder)
+{
+    free(finder->pending);
+    free(finder->spans);
+    free(finder);
+}
+
+/* Look through a block that starts 19 bytes before the end of the one before.
+ *
+ * Returns 1 where the gap test passes: the same block is to be fed again; 0 at the end of the
+ * block; -1 where there is no memory. */
+int32_t tfrecreg_finder_feed(struct finder *finder, const uint8_t *memory, uint64_t size,
+                             int64_t base, int32_t last)
+{
+    const int64_t limit = base + (int64_t)size;
+    /* A header at the very end may be that of a record which is cut. */
+    const uint64_t least = last ? HEADER_BYTES : HEADER_BYTES + FOOTER_BYTES;
+    const size_t count = size < least ? 0 : size - least + 1;
+    for (;;) {
+        uint64_t length = 0;
+        size_t place = count;
+        if (finder->place < finder->before && finder->place - base < (int64_t)count)
+            place = next_header(memory, (size_t)(finder->place - base), count, &length);
+        if (place >= count || base + (int64_t)place >= finder->before)
+            break;
+        const int64_t header = base + (int64_t)place, start = header + HEADER_BYTES;
+        const int64_t end = start + (int64_t)length;
+        if (!settle(finder, memory, base, header - FOOTER_BYTES))
+            return -1;
+        if (finder->tests && finder->found != header &&
+            test_gap(finder, memory, base, header)) {
+            finder->place = header;
+            return 1;
+        }
+        finder->place = header + 1;
+        if (end + FOOTER_BYTES > finder->stop)
+            continue;
+        if (!settle(finder, memory, base, start))
+            return -1;
+        move_to(finder, memory, base, start);
+        if (finder->cached != length || length == 0) {
+            finder->cached = length;
+            finder->factor = power((int64_t)length);
+        }
+        const uint32_t mine = times(finder->state ^ ~0u, (uint32_t)finder->factor);
+        if (!push(finder, (struct pending){end, header, mine}))
+            return -1;
+    }
+    if (size < FOOTER_BYTES)
+        return 0;
+    if (!settle(finder, memory, base, limit - FOOTER_BYTES))
+        return -1;
+    if (finder->tests && last && finder->found != limit &&
+        test_gap(finder, memory, base, limit))
+        return 1;
+    if (!last && size > KEPT) {
+        const int64_t next = limit - KEPT + FOOTER_BYTES;
+        move_to(finder, memory, base, next);
+        if (finder->place < next)
+            finder->place = next;
+        if (finder->tests)
+            move_gap(finder, memory, base, limit - KEPT);
+    }
+    return 0;
+}
+
+/* What it found so far: how many sound records, where they are, how many more are on their way, and
+ * the place and the start of the payload where the gap test passed last. */
+uint64_t tfrecreg_finder_spans(const struct finder *finder, const struct span **spans,
+                               uint64_t *pending, int64_t *found, int64_t *payload)
+{
+    *spans = finder->spans;
+    *pending = finder->pending_count;
+    *found = finder->found;
+    *payload = finder->payload;
+    return finder->span_count;
 }

@@ -13,7 +13,7 @@ from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
 from tfrecreg.manifest.salvaged import SALVAGE_NAME
 from tfrecreg.operations.check.find import find
 from tfrecreg.operations.check.targets import files_target, reference_target
-from tfrecreg.operations.salvage.shard import QUARANTINE
+from tfrecreg.operations.salvage.shard import DOUBTFUL, QUARANTINE
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import Resolved
 from tfrecreg.scan import Shard
@@ -158,7 +158,7 @@ def _require_distinct(shards: Sequence[Shard]) -> None:
     taken: dict[str, str] = {SALVAGE_NAME: "the report"}
     for shard in shards:
         name = _place(shard)[1]
-        for each in (name, name + QUARANTINE):
+        for each in (name, name + QUARANTINE, name + DOUBTFUL):
             if each in taken:
                 raise UsageError(
                     f"`{safe(shard.name)}` and `{safe(taken[each])}` would become one file of that "

@@ -14,11 +14,20 @@ ShardStatus = Literal["sound", "salvaged", "refused", "missing", "unreadable"]
 """``sound``: nothing is wrong, the clean file has the same bytes. ``salvaged``: the clean file is
 what was left. ``refused``: it is no TFRecord. Of the last three there is no clean file."""
 
-What = Literal["header", "record", "stretch", "trailing bytes", "gzip member", "unknown record"]
+What = Literal[
+    "header",
+    "record",
+    "stretch",
+    "trailing bytes",
+    "gzip member",
+    "unknown record",
+    "doubtful records",
+]
 """``header``: the 12 bytes in front of a record that was repaired. ``record``: exactly one.
 ``stretch``: at least one record. ``gzip member``: damage to the compressed file. ``unknown
 record``: behind damage, and none of the shard's: a copy that damaged gzip made, or a record out of
-the payload of another."""
+the payload of another. ``doubtful records``: they may be of the payload of a lost record, and nothing
+tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +100,10 @@ class ShardResult:
     """Whether that is the number of records."""
     unproven: int = 0
     """How many of those that were kept come from damaged gzip and no index vouches for them."""
+    doubtful: int = 0
+    """Records whose checksums hold and that are not in the clean shard, but in a file of their own:
+    they may be records of the shard, or of the payload of one that is lost, or repeated by damaged
+    gzip, and nothing tells."""
     lost_keys: tuple[str, ...] | None = None
     """Keys of the lost records, in order; None where no index tells."""
     original: StoredFile | None = None
@@ -98,6 +111,8 @@ class ShardResult:
     clean: StoredFile | None = None
     quarantine: StoredFile | None = None
     """None where nothing was cut out."""
+    doubts: StoredFile | None = None
+    """The file of the doubtful records; None where there are none."""
     cuts: tuple[Cut, ...] = ()
     """In order of the stream; the first 10,000."""
     cuts_total: int = 0

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tfrecreg.records import HOLD_LIMIT
 from tfrecreg.records.damage import Damage
 from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.records.gzip import Compression
 from tfrecreg.records.inflate import GzipStream
-from tfrecreg.records.resync import data_holds
+from tfrecreg.records.resync import data_holds, sound_records
 from tfrecreg.records.stream import open_stream
 from tfrecreg.storage import Reader
 
@@ -74,6 +75,22 @@ class Original:
     def payload(self, start: int, length: int) -> bytes:
         """The payload of a record that starts at `start`, read ahead; for lengths that are held."""
         return self._stream.fork().window(start + HEADER_BYTES, length)
+
+    def decoded(self, start: int, stop: int) -> int:
+        """Up to where these bytes of the stream are to be had: beyond `stop` where damaged gzip
+        makes more of what it spoils."""
+        damage = self._stream.inspect(start, max(stop, start + 1))
+        return stop if damage is None else max(stop, damage.stream)
+
+    def sound(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+        """Where sound records lie behind `start`, up to `stop` or to damage of gzip, and their frames.
+
+        Those that are too large to be held stay where they are.
+        """
+        frames = self._stream.fork()
+        for begin, end in sound_records(self._stream.fork(), start, stop):
+            if end - begin <= HOLD_LIMIT:
+                yield begin, frames.window(begin, end - begin)
 
     def unsound(self, start: int, stop: int) -> bool:
         """Whether any of these bytes of the stream come from a gzip member that is damaged."""

@@ -69,6 +69,12 @@ class Roll:
         self.met += int(known.sum())
         return known
 
+    def meet_anywhere(self, payload: bytes) -> bool:
+        """Tick off a record whose place says nothing; whether the index knows it, and it is new."""
+        known = self._meet_elsewhere(record_digest(canonical(payload)))
+        self.met += known
+        return known
+
     def meet_large(self, number: int, length: int) -> bool:
         """Tick off a record that is too large to be held: by its number and its length."""
         known = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, suppress
 from typing import NamedTuple
 
@@ -14,17 +14,22 @@ from tfrecreg.operations.salvage.original import Original
 from tfrecreg.operations.salvage.roll import Roll
 from tfrecreg.operations.salvage.work import Work
 from tfrecreg.progress import Progress
-from tfrecreg.records import Fault, RecordBatch, StreamEnd, scan
+from tfrecreg.records import OVERHEAD, Fault, RecordBatch, StreamEnd, scan
+from tfrecreg.records.framing import FOOTER_BYTES
+from tfrecreg.records.gzip import Compression
 from tfrecreg.records.reader import Event
 from tfrecreg.records.stream import SNIFF_BYTES, sniff
 from tfrecreg.scan import Shard
 from tfrecreg.storage import Reader, Storage
 from tfrecreg.text import safe
 
-__all__ = ["QUARANTINE", "missing_shard", "salvage_shard"]
+__all__ = ["DOUBTFUL", "QUARANTINE", "missing_shard", "salvage_shard"]
 
 QUARANTINE = ".quarantine"
 """What the name of a shard's quarantine ends in."""
+
+DOUBTFUL = ".doubtful"
+"""What the name of the file ends in that has the doubtful records of a shard."""
 
 
 def salvage_shard(shard: Shard, name: str, out: Storage, progress: Progress) -> ShardResult:
@@ -43,30 +48,45 @@ def salvage_shard(shard: Shard, name: str, out: Storage, progress: Progress) -> 
     index, reason = _read_index(shard)
     roll = Roll(index) if index is not None else None
     clean, rest = HashedFile(out, name), HashedFile(out, name + QUARANTINE)
+    apart = HashedFile(out, name + DOUBTFUL)
     try:
         with shard.storage.open(shard.path) as reader:
-            intact, hints, trusted = _survey(shard, index, reader)
+            intact, hints, trusted, doubts = _survey(shard, index, reader)
             members = hints.members if hints is not None else ()
             original = Original(reader, declared=shard.declared, members=members)
             encoder: CleanShard | None = None
+            doubtful: CleanShard | None = None
             if intact:
                 for piece in original.file(0, reader.size):
                     clean.write(piece)
             else:
-                encoder = CleanShard(clean, original.compression)
-            work = Work(shard.name, original, encoder, Quarantine(rest), roll, trusted=trusted)
+                # The clean shard is what its name says, whatever was found under it.
+                gzip = original.compression == "gzip" or name.endswith(".gz")
+                kind: Compression = shard.declared or ("gzip" if gzip else "none")
+                encoder, doubtful = CleanShard(clean, kind), CleanShard(apart, kind)
+            work = Work(
+                shard.name,
+                original,
+                encoder,
+                Quarantine(rest),
+                doubtful,
+                roll,
+                trusted=trusted,
+                doubts=doubts,
+            )
             with closing(_scan(shard, hints, digest=True)) as events:
                 end = work.run(events, progress)
         if end is None:
             return ShardResult(name=name, status="refused", reason=work.stranger, exact=False)
         quarantine = rest.close() if rest.bytes else None
-        return _result(shard, work, end, roll, reason, clean.close(), quarantine)
+        doubted = apart.close() if work.doubtful else None
+        return _result(shard, work, end, roll, reason, clean.close(), quarantine, doubted)
     except StorageError as error:
-        if clean.failed or rest.failed:
+        if clean.failed or rest.failed or apart.failed:
             raise
         return ShardResult(name=name, status="unreadable", reason=error.message, exact=False)
     finally:
-        for file in (clean, rest):
+        for file in (clean, rest, apart):
             # Drops what was not closed; an error on its way out says more than one about cleaning.
             with suppress(StorageError):
                 file.abort()
@@ -108,6 +128,8 @@ class _Survey(NamedTuple):
     """The index, if the places that it names help."""
     trusted: bool
     """The shard is damaged, and a record that the index does not know is none of its records."""
+    doubts: Sequence[tuple[int, int]] = ()
+    """Stretches of the stream whose records may be those of the payload of a lost one."""
 
 
 def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
@@ -117,18 +139,43 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
     since. So both ways are tried, and the one that finds more of its records is the better one.
     """
     gzip = sniff(reader.read_at(0, SNIFF_BYTES), shard.declared) == "gzip"
-    if index is None and not gzip:
-        return _Survey(False, None, False)
     with closing(_scan(shard, index, digest=False)) as events:
-        damaged = any(isinstance(event, Fault) and event.code != "CRC006" for event in events)
+        damaged, doubts = _look(events)
     if not damaged:
         return _Survey(gzip, index, False)
     if index is None:
-        return _Survey(False, None, False)
+        return _Survey(False, None, False, doubts)
     with_places, without = _met(shard, index, index), _met(shard, None, index)
     if with_places.met >= without.met:
         return _Survey(False, index, with_places.sure)
     return _Survey(False, None, without.sure)
+
+
+def _look(events: Iterable[Event]) -> tuple[bool, list[tuple[int, int]]]:
+    """Whether a shard is damaged, and the stretches of its stream that are in doubt.
+
+    Records that were searched for behind damage may be those of the payload of a lost record. They
+    are not where they lead to the end of the stream, or on to a record that is damaged and known
+    to be one: those inside end before the checksum of what is around them.
+    """
+    damaged = False
+    doubts: list[tuple[int, int]] = []
+    since, reached = -1, 0
+    for event in events:
+        if isinstance(event, RecordBatch):
+            if event.searched:
+                if since >= 0:
+                    doubts.append((since, reached))
+                since = event.offsets[0]
+            reached = event.offsets[-1] + event.lengths[-1] + OVERHEAD
+        elif isinstance(event, Fault):
+            damaged = damaged or event.code != "CRC006"
+            if since >= 0 and not event.exact:
+                doubts.append((since, reached))
+                since = -1
+        elif since >= 0 and event.stream_bytes - reached >= FOOTER_BYTES:
+            doubts.append((since, reached))
+    return damaged, doubts
 
 
 def _met(shard: Shard, hints: Index | None, index: Index) -> Roll:
@@ -149,6 +196,7 @@ def _result(
     reason: str,
     clean: StoredFile,
     quarantine: StoredFile | None,
+    doubts: StoredFile | None,
 ) -> ShardResult:
     original = StoredFile(path=shard.name, bytes=end.file_bytes, blake3=end.blake3 or "")
     lost, exact = work.lost, work.exact
@@ -173,10 +221,12 @@ def _result(
         lost=lost,
         exact=exact,
         unproven=work.unproven,
+        doubtful=work.doubtful,
         lost_keys=keys,
         original=original,
         clean=clean,
         quarantine=quarantine,
+        doubts=doubts,
         cuts=tuple(work.cuts),
         cuts_total=work.cuts_total,
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 
 import google_crc32c
 
+from tfrecreg.digests import record_digest
 from tfrecreg.errors import StorageError
 from tfrecreg.operations.salvage.files import CleanShard, Quarantine
 from tfrecreg.operations.salvage.model import Cut, Piece, What
@@ -26,6 +28,10 @@ _NO_DAMAGE = frozenset({"CRC006", "CRC009"})
 """The bytes are sound, and are misread by others: the clean shard is compressed anew."""
 _HEADER_CODES = frozenset({"CRC001", "CRC005"})
 """Damage to nothing but a header, perhaps."""
+_DOUBT = (
+    "the checksums hold; whether these are records of the shard, or of the payload of one that is "
+    "lost, nothing tells"
+)
 
 
 class Work:
@@ -36,8 +42,11 @@ class Work:
         original: the damaged file.
         clean: where sound records go; None to count only.
         quarantine: where all else goes.
+        doubtful: where records go as well that may be none of the shard's; None to count only.
         roll: the records of its index, where there is one.
         trusted: behind damage, what the index does not know is no record of the shard.
+        doubts: stretches of the stream, ascending, whose records may be those of the payload of
+            a damaged one.
     """
 
     def __init__(
@@ -46,11 +55,13 @@ class Work:
         original: Original,
         clean: CleanShard | None,
         quarantine: Quarantine,
+        doubtful: CleanShard | None,
         roll: Roll | None,
         *,
         trusted: bool = False,
+        doubts: Sequence[tuple[int, int]] = (),
     ) -> None:
-        self.kept = self.repaired = self.unproven = 0
+        self.kept = self.repaired = self.unproven = self.doubtful = 0
         self.lost = 0
         """Records that were lost, counted by what was cut out."""
         self.exact = True
@@ -63,8 +74,11 @@ class Work:
         self._original = original
         self._clean = clean
         self._quarantine = quarantine
+        self._doubtful = doubtful
         self._roll = roll
         self._trusted = trusted
+        self._doubts = deque(doubts)
+        self._seen: set[bytes] = set()  # digests of what came from damaged members of gzip
         self._at = 0  # byte of the stream up to which all is settled
         self._pending: list[Fault] = []  # what was heard of the bytes from there on,
         self._last: Fault | None = None  # and the last that was ever heard
@@ -89,6 +103,8 @@ class Work:
         self._settle(end.stream_bytes)
         if self._clean is not None:
             self._clean.close()
+        if self._doubtful is not None and self.doubtful:
+            self._doubtful.close()
         return end
 
     def _hear(self, fault: Fault) -> None:
@@ -103,6 +119,9 @@ class Work:
         start, stop = batch.offsets[0], _end(batch)
         gzip = self._clean is not None and self._original.compression == "gzip"
         unsound = gzip and self._original.unsound(start, stop)
+        if self._in_doubt(start):
+            self._set_apart(start, stop, len(batch), self._original.stream(start, stop))
+            return
         if not batch.whole:
             self._tick(int(self._meet_large(batch.first, batch.lengths[0])), 1, unsound)
             self.kept += 1
@@ -120,17 +139,21 @@ class Work:
         for place, begin in enumerate(batch.starts):
             length = batch.lengths[place]
             frame = batch.memory[begin - HEADER_BYTES : begin + length + FOOTER_BYTES]
-            if place in refused:
-                self._refuse(batch.offsets[place], batch.first + place, frame)
+            at = batch.offsets[place]
+            if place in refused and self._roll is None:
+                self._set_apart(at, at + len(frame), 1, [frame])
+            elif place in refused:
+                self._refuse(at, batch.first + place, frame)
             else:
                 self._clean.write(frame)
                 self._clean.end_record()
 
     def _meet(self, batch: RecordBatch, unsound: bool) -> frozenset[int]:
-        """Tick the batch off the roll; which of its records are none of the shard's."""
+        """Tick the batch off the roll; which of its records are none of the shard's, or may be."""
         if self._roll is None:
-            self._tick(0, len(batch), unsound)
-            return frozenset()
+            repeated = self._repeated(batch) if unsound else frozenset()
+            self._tick(0, len(batch) - len(repeated), unsound)
+            return repeated
         known = self._roll.meet(batch.first, batch.payloads())
         if self._trusted and (unsound or self._last is not None):
             # Damaged gzip repeats what came before, whole records with their checksums among it;
@@ -138,6 +161,37 @@ class Work:
             return frozenset((~known).nonzero()[0].tolist())
         self._tick(int(known.sum()), len(batch), unsound)
         return frozenset()
+
+    def _repeated(self, batch: RecordBatch) -> frozenset[int]:
+        """Records that came before: damaged gzip can repeat them whole."""
+        found = set()
+        for place, payload in enumerate(batch.payloads()):
+            digest = record_digest(payload)
+            if digest in self._seen:
+                found.add(place)
+            self._seen.add(digest)
+        return frozenset(found)
+
+    def _in_doubt(self, start: int) -> bool:
+        while self._doubts and self._doubts[0][1] <= start:
+            self._doubts.popleft()
+        return bool(self._doubts) and self._doubts[0][0] <= start
+
+    def _set_apart(self, start: int, stop: int, records: int, data: Iterable[bytes]) -> None:
+        """Records that may be none of the shard's: into quarantine, and into a file of their own."""
+        pieces = self._quarantine.add(self._copied(data), "stream", start)
+        self.doubtful += records
+        code = "CRC007" if self._last is None else self._last.code
+        where = (start, stop - start)
+        self._cut(code, "doubtful records", where, None, 0, False, _DOUBT, pieces)
+
+    def _copied(self, data: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in data:
+            if self._doubtful is not None:
+                self._doubtful.write(piece)
+            yield piece
+        if self._doubtful is not None:
+            self._doubtful.end_record()
 
     def _meet_large(self, number: int | None, length: int) -> bool:
         return (
@@ -168,6 +222,7 @@ class Work:
             faults = [self._last]
         for fault in faults:
             if start >= to or not self._repair(fault, start, to):
+                start = self._rescue(fault, start, to)
                 self._cut_out(fault, start, max(start, to))
             start = max(start, to)
 
@@ -194,6 +249,30 @@ class Work:
         where = (start, HEADER_BYTES)
         self._cut(fault.code, "header", where, fault.record, 0, True, fault.detail, pieces)
         return True
+
+    def _rescue(self, fault: Fault, start: int, stop: int) -> int:
+        """Take what is sound out of a stretch that is cut out: what the index knows is kept, and
+        the rest set apart. Where the rest of the stretch starts.
+        """
+        if self._clean is None or fault.code == "CRC004":
+            return start
+        reach = self._original.decoded(start, stop)
+        for at, frame in self._original.sound(start, reach):
+            payload = frame[HEADER_BYTES:-FOOTER_BYTES]
+            if not self._trusted or self._roll is None:
+                self.doubtful += 1
+                for _ in self._copied([frame]):
+                    pass
+            elif self._roll.meet_anywhere(payload):
+                if at < stop:
+                    self._cut_out(fault, start, at)
+                    start = at + len(frame)
+                    for _ in self._original.stream(at, start):
+                        pass
+                self._clean.write(frame)
+                self._clean.end_record()
+                self.kept += 1
+        return start
 
     def _cut_out(self, fault: Fault, start: int, stop: int) -> None:
         """Put these bytes of the stream into quarantine, and damaged gzip as it lies."""

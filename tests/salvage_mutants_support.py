@@ -1,0 +1,251 @@
+"""Damaged shards by number, with what a salvage of each has to bring and may not bring.
+
+A file is damaged as a list of places: each byte remembers where it was in the sound file, so what
+is whole is known without reading anything. On sys.path by `pythonpath` in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import gzip
+import random
+import struct
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from salvage_support import Made, filler, make, nested
+
+from tfrecreg.records import frame_header
+from tfrecreg.records.gzip import TRAILER
+
+__all__ = ["Damaged", "damaged"]
+
+ADDED = -1
+"""Of a byte that is not of the sound file."""
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A damaged shard."""
+
+    number: int
+    made: Made
+    """The sound one."""
+    data: bytes
+    done: tuple[str, ...]
+    """What was done to it, in order."""
+    whole: Counter[bytes]
+    """The payloads of the records that survive whole, and how often."""
+
+
+def damaged(number: int, *, compressed: bool) -> Damaged:
+    """The damaged shard of this number."""
+    dice = random.Random(f"{number} {compressed}")
+    made = _shard(dice, compressed=compressed)
+    file = _File(made, [*range(len(made.data))], bytearray(made.data))
+    kinds = [*_ANYWHERE, *(_GZIP if compressed else _PLAIN)]
+    done = []
+    for _ in range(dice.choice((1, 1, 1, 2, 2, 3))):
+        kind = dice.choice(kinds)
+        done.append(kind.__name__)
+        kind(dice, file)
+    whole = _whole_in_members(file) if compressed else _whole(made, file.places)
+    return Damaged(number, made, bytes(file.data), tuple(done), whole)
+
+
+def _shard(dice: random.Random, *, compressed: bool) -> Made:
+    payloads = [_payload(dice, number) for number in range(dice.randrange(3, 16))]
+    if not compressed:
+        return make(payloads)
+    ours = make(payloads, dice.choice((1, 60, 200, 1 << 20)))
+    if dice.randrange(3):
+        return ours
+    # As others write it: members that end anywhere, perhaps with a name and a time.
+    size = dice.choice((7, 50, 300, 1 << 20))
+    stream = ours.stream
+    members, parts, at = [], [], 0
+    for begin in range(0, len(stream), size):
+        part = gzip.compress(stream[begin : begin + size], mtime=dice.choice((0, 1)))
+        members.append((at, begin))
+        parts.append(part)
+        at += len(part)
+    return Made(payloads, ours.offsets, b"".join(parts), ours.index, members)
+
+
+def _payload(dice: random.Random, number: int) -> bytes:
+    size = dice.choice((0, 8, 30, 60, 150))
+    kind = dice.randrange(5)
+    if kind == 0:
+        inner = [filler(100 * number + each, dice.randrange(40)) for each in range(3)]
+        before, behind = dice.choice((b"", b"", b"before")), dice.choice((b"", b"behind"))
+        return before + nested(*inner) + behind
+    return filler(number, size) if kind < 3 else dice.randbytes(size)
+
+
+@dataclass
+class _File:
+    made: Made
+    places: list[int]
+    """Of each byte, where it was."""
+    data: bytearray
+
+    def put(self, at: int, stop: int, data: bytes, places: Sequence[int] | None = None) -> None:
+        """Something in the place of a stretch."""
+        self.data[at:stop] = data
+        self.places[at:stop] = places if places is not None else [ADDED] * len(data)
+
+
+def _stretch(dice: random.Random, file: _File) -> tuple[int, int]:
+    """Of any size, begun and ended where something begins, or anywhere."""
+    marks = sorted({*(each for each, _ in file.made.members), *file.made.offsets, len(file.data)})
+
+    def place() -> int:
+        near = dice.choice(marks) if dice.randrange(3) == 0 else dice.randrange(len(file.data) + 1)
+        return min(near, len(file.data))
+
+    at = place()
+    stop = place() if dice.randrange(2) else at + dice.choice((1, 2, 4, 12, 16, 60))
+    at, stop = sorted((at, min(stop, len(file.data))))
+    return at, stop
+
+
+def _bits(dice: random.Random, file: _File) -> None:
+    for _ in range(dice.choice((1, 1, 1, 2, 9))):
+        if file.data:
+            at = dice.randrange(len(file.data))
+            file.put(at, at + 1, bytes([file.data[at] ^ 1 << dice.randrange(8)]))
+
+
+def _deleted(dice: random.Random, file: _File) -> None:
+    at, stop = _stretch(dice, file)
+    file.put(at, stop, b"")
+
+
+def _inserted(dice: random.Random, file: _File) -> None:
+    at, _ = _stretch(dice, file)
+    size = dice.choice((1, 3, 12, 16, 100))
+    file.put(at, at, dice.choice((bytes(size), dice.randbytes(size))))
+
+
+def _zeroed(dice: random.Random, file: _File) -> None:
+    at, stop = _stretch(dice, file)
+    file.put(at, stop, bytes(stop - at))
+
+
+def _swapped(dice: random.Random, file: _File) -> None:
+    one, two = sorted((_stretch(dice, file), _stretch(dice, file)))
+    if one[1] <= two[0]:
+        data = file.data[slice(*two)] + file.data[one[1] : two[0]] + file.data[slice(*one)]
+        was = file.places
+        places = [*was[slice(*two)], *was[one[1] : two[0]], *was[slice(*one)]]
+        file.put(one[0], two[1], data, places)
+
+
+def _moved(dice: random.Random, file: _File) -> None:
+    at, stop = _stretch(dice, file)
+    data, places = bytes(file.data[at:stop]), file.places[at:stop]
+    file.put(at, stop, b"")
+    to = min(_stretch(dice, file)[0], len(file.data))
+    file.put(to, to, data, places)
+
+
+def _doubled(dice: random.Random, file: _File) -> None:
+    at, stop = _stretch(dice, file)
+    to = _stretch(dice, file)[0]
+    over = to + (stop - at) * dice.randrange(2)
+    file.put(to, over, bytes(file.data[at:stop]), file.places[at:stop])
+
+
+def _cut(dice: random.Random, file: _File) -> None:
+    at, _ = _stretch(dice, file)
+    file.put(at, len(file.data), b"")
+
+
+def _forged(dice: random.Random, file: _File) -> None:
+    """A header that holds, with another length."""
+    at = dice.choice(file.made.offsets)
+    length = dice.choice(
+        (0, 1, 40, dice.randrange(300), len(file.data), 1 << 20, 1 << 31, 1 << 40, (1 << 64) - 1)
+    )
+    if at + 12 <= len(file.data):
+        file.put(at, at + 12, frame_header(length))
+
+
+def _member(dice: random.Random, file: _File) -> tuple[int, int]:
+    members = [at for at, _ in file.made.members]
+    number = dice.randrange(len(members))
+    stop = [*members[1:], len(file.made.data)][number]
+    return min(members[number], len(file.data)), min(stop, len(file.data))
+
+
+def _member_dropped(dice: random.Random, file: _File) -> None:
+    file.put(*_member(dice, file), b"")
+
+
+def _member_cut(dice: random.Random, file: _File) -> None:
+    at, stop = _member(dice, file)
+    if at < stop:
+        file.put(dice.randrange(at, stop), stop, b"")
+
+
+def _member_head(dice: random.Random, file: _File) -> None:
+    at, stop = _member(dice, file)
+    where = at + dice.randrange(10)
+    if where < stop:
+        file.put(where, where + 1, dice.randbytes(1))
+
+
+def _member_headless(dice: random.Random, file: _File) -> None:
+    at, stop = _member(dice, file)
+    file.put(at, min(stop, at + dice.choice((1, 2, 10, 11, 30))), b"")
+
+
+def _member_trailer(dice: random.Random, file: _File) -> None:
+    at, stop = _member(dice, file)
+    if stop - at > 8:
+        crc, size = TRAILER.unpack(file.data[stop - 8 : stop])
+        changed = dice.choice(((crc ^ 1, size), (crc, size + 5), (crc ^ 7, size ^ 1)))
+        file.put(stop - 8, stop, struct.pack("<II", changed[0], changed[1] & 0xFFFFFFFF))
+
+
+_ANYWHERE = (_bits, _deleted, _inserted, _zeroed, _swapped, _moved, _doubled, _cut)
+_PLAIN = (_forged, _forged)
+_GZIP = (_member_dropped, _member_cut, _member_head, _member_headless, _member_trailer)
+
+
+def _whole(made: Made, places: Sequence[int]) -> Counter[bytes]:
+    """Records all of whose bytes stand in a row."""
+    starts = {start: number for number, start in enumerate(made.offsets)}
+    found: Counter[bytes] = Counter()
+    ends = made.ends()
+    for at, place in enumerate(places):
+        number = starts.get(place)
+        if number is None:
+            continue
+        size = ends[number] - place
+        if [*places[at : at + size]] == [*range(place, place + size)]:
+            found[made.payloads[number]] += 1
+    return found
+
+
+def _whole_in_members(file: _File) -> Counter[bytes]:
+    """Records all of whose members are whole, and stand in a row."""
+    made = file.made
+    begins = [at for at, _ in made.members]
+    ends = [*begins[1:], len(made.data)]
+    stream = [*(at for _, at in made.members), len(made.stream)]
+    starts = {begin: number for number, begin in enumerate(begins)}
+    places: list[int] = []
+    at = 0
+    while at < len(file.places):
+        number = starts.get(file.places[at])
+        size = ends[number] - begins[number] if number is not None else 0
+        if number is not None and file.places[at : at + size] == [
+            *range(begins[number], begins[number] + size)
+        ]:
+            places += range(stream[number], stream[number + 1])
+            at += size
+        else:
+            places.append(ADDED)
+            at += 1
+    return _whole(made, places)

@@ -1,0 +1,236 @@
+"""Sound records in a stretch of a stream that leads nowhere by itself, in one pass over its bytes.
+
+Whoever tries every header for itself reads the same bytes again for each. But CRC32C is linear: the
+checksum of a stretch is that of everything up to its end, less what everything before its start
+contributes, which is a product of polynomials. So one register runs over the stretch, and every
+record and every gap is judged by what it was at both of its ends. The time is that of reading,
+whatever the bytes are; the memory at most a million records whose data are still on their way.
+
+This is the twin in Python; :mod:`tfrecreg.records.native` has the compiled one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from functools import lru_cache
+from typing import Protocol
+
+import google_crc32c
+
+from tfrecreg.records.candidates import header_candidates
+from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, OVERHEAD, mask, unmask
+
+__all__ = ["KEPT_BYTES", "Finder", "PythonFinder"]
+
+KEPT_BYTES = 19
+"""Bytes of a block that the next one starts with: up to a header, and the footer before it."""
+
+_STARTS = 29
+"""Where the payload of a damaged record may start, from the record's own start on."""
+_PENDING = 1 << 20
+_ONES = 0xFFFFFFFF
+_ONE = 1 << 31
+_POLYNOMIAL = 0x82F63B78
+
+
+class Finder(Protocol):
+    """Finds sound records, and the end of the damaged record before them."""
+
+    found: int
+    """Where the gap test passed last: everything before it is one record with a damaged header."""
+    payload: int
+    """Where the payload of that record starts."""
+
+    def feed(self, block: bytes, base: int, *, last: bool) -> bool:
+        """Look through the next block.
+
+        Args:
+            block: bytes of the stream. Each starts :data:`KEPT_BYTES` before the end of the one
+                before; the first where the search does.
+            base: the byte of the stream where it starts.
+            last: whether the stream ends with it, undamaged.
+
+        Returns:
+            whether the gap test passed, at `found`. Then the same block may be fed again, and the
+            search goes on behind that place.
+        """
+
+    def first(self) -> tuple[int, int] | None:
+        """The first sound record so far, from where to where. One around it may be on its way."""
+
+    def spans(self) -> list[tuple[int, int]]:
+        """The sound records so far, from where to where: the outermost, in order."""
+
+    def waiting(self) -> bool:
+        """Whether data of records are still on their way whose headers were passed."""
+
+
+class PythonFinder:
+    """The finder that is always there.
+
+    Args:
+        at: byte of the stream where a damaged record starts; no sound one does.
+        before: byte of the stream from which on no record starts that is looked for.
+        stop: byte of the stream behind which no record ends.
+        gap: whether to test for the end of the damaged record.
+    """
+
+    def __init__(self, at: int, *, before: int, stop: int, gap: bool) -> None:
+        self.found = self.payload = -1
+        self._before = before
+        self._stop = stop
+        self._tests = gap
+        self._at = self._origin = self._gap = at
+        self._place = at + 1
+        self._state = self._gapped = 0
+        self._starts: list[int] = []  # what each contributes to the register behind the last one
+        self._pending: list[tuple[int, int, int]] = []
+        self._spans: list[tuple[int, int]] = []
+
+    def feed(self, block: bytes, base: int, *, last: bool) -> bool:
+        """See :meth:`Finder.feed`."""
+        most = base + len(block) - (HEADER_BYTES if last else OVERHEAD)
+        begin = self._place
+        for place, length in header_candidates(block[begin - base :]):
+            header = begin + place
+            if header > most or header >= self._before:
+                break
+            self._settle(block, base, header - FOOTER_BYTES)
+            if self._tests and self.found != header and self._test_gap(block, base, header):
+                self._place = header
+                return True
+            start = header + HEADER_BYTES
+            if start + length + FOOTER_BYTES <= self._stop:
+                self._settle(block, base, start)
+                self._move(block, base, start)
+                mine = _times(self._state ^ _ONES, _power(length))
+                self._push(start + length, header, mine)
+        return self._finish(block, base, last=last)
+
+    def first(self) -> tuple[int, int] | None:
+        """See :meth:`Finder.first`."""
+        return self._spans[0] if self._spans else None
+
+    def spans(self) -> list[tuple[int, int]]:
+        """See :meth:`Finder.spans`."""
+        return list(self._spans)
+
+    def waiting(self) -> bool:
+        """See :meth:`Finder.waiting`."""
+        return bool(self._pending)
+
+    def _finish(self, block: bytes, base: int, *, last: bool) -> bool:
+        limit = base + len(block)
+        self._settle(block, base, limit - FOOTER_BYTES)
+        if self._tests and last and self.found != limit and self._test_gap(block, base, limit):
+            self._place = limit
+            return True
+        if not last:
+            self._place = max(self._place, limit - KEPT_BYTES + FOOTER_BYTES)
+            self._move(block, base, limit - KEPT_BYTES + FOOTER_BYTES)
+            if self._tests:
+                self._move_gap(block, base, limit - KEPT_BYTES)
+        return False
+
+    def _push(self, end: int, header: int, mine: int) -> None:
+        if len(self._pending) == _PENDING:
+            # Too many: those that end last are given up. A sorted list is a heap.
+            self._pending.sort()
+            del self._pending[_PENDING // 2 :]
+        heapq.heappush(self._pending, (end, header, mine))
+
+    def _settle(self, block: bytes, base: int, to: int) -> None:
+        """Look at the data of all records that end up to here."""
+        while self._pending and self._pending[0][0] <= to:
+            end, header, mine = heapq.heappop(self._pending)
+            self._move(block, base, end)
+            if _masked(self._state ^ mine) == _word(block, end - base):
+                self._add(header, end + FOOTER_BYTES)
+
+    def _add(self, start: int, end: int) -> None:
+        """Those inside a sound record are none, nor is it where one before reaches into it."""
+        while self._spans and self._spans[-1][0] >= start:
+            self._spans.pop()
+        if not self._spans or self._spans[-1][1] <= start:
+            self._spans.append((start, end))
+
+    def _move(self, block: bytes, base: int, to: int) -> None:
+        if to > self._at:
+            self._state = _pass(self._state, block[self._at - base : to - base])
+            self._at = to
+
+    def _move_gap(self, block: bytes, base: int, to: int) -> None:
+        """Whatever the payload may start at is passed on the way."""
+        while self._gap < to:
+            step = to
+            if len(self._starts) < _STARTS:
+                self._starts.append(self._contribution(self._gap))
+                step = self._gap + 1
+            self._gapped = _pass(self._gapped, block[self._gap - base : step - base])
+            self._gap = step
+
+    def _contribution(self, at: int) -> int:
+        return _times(self._gapped ^ _ONES, _power(self._origin + _STARTS - at))
+
+    def _test_gap(self, block: bytes, base: int, place: int) -> bool:
+        """Whether everything from the origin to this place is one record, whatever its header."""
+        end = place - FOOTER_BYTES
+        size = end - self._origin
+        if size < 0:
+            return False
+        self._move_gap(block, base, end)
+        starts = self._starts if size >= _STARTS else [*self._starts, self._contribution(end)]
+        wanted = self._gapped ^ unmask(_word(block, end - base)) ^ _ONES
+        key = _times(wanted, _power(_STARTS - size))
+        if key not in starts:
+            return False
+        for number, behind in enumerate((HEADER_BYTES, *range(len(starts)))):
+            if behind > size or starts[behind] != key:
+                continue
+            # A length and its checksum are as good as a payload of 8 bytes and its own.
+            if number == 0 or size - behind not in {0, 8}:
+                self.found, self.payload = place, self._origin + behind
+                return True
+        return False
+
+
+def _pass(register: int, data: bytes) -> int:
+    """The register after some bytes; a checksum is inverted before and behind them."""
+    crc: int = google_crc32c.extend(register ^ _ONES, data)
+    return crc ^ _ONES
+
+
+def _masked(register: int) -> int:
+    return mask(register ^ _ONES)
+
+
+def _word(block: bytes, at: int) -> int:
+    return int.from_bytes(block[at : at + FOOTER_BYTES], "little")
+
+
+def _times(a: int, b: int) -> int:
+    """The product of two polynomials modulo that of CRC32C, bits reversed."""
+    product, bit = 0, _ONE
+    while bit:
+        if a & bit:
+            product ^= b
+        b = (b >> 1) ^ _POLYNOMIAL if b & 1 else b >> 1
+        bit >>= 1
+    return product
+
+
+@lru_cache(maxsize=1 << 12)
+def _power(count: int) -> int:
+    """What multiplies a register that so many bytes of zeros go through, or went if negative."""
+    product, square = _ONE, _ONE >> 8
+    if count < 0:
+        square = _ONE
+        for _ in range(8):
+            square = ((square ^ _POLYNOMIAL) << 1 | 1) & _ONES if square & _ONE else square << 1
+    count = abs(count)
+    while count:
+        if count & 1:
+            product = _times(product, square)
+        square = _times(square, square)
+        count >>= 1
+    return product
