@@ -22,8 +22,9 @@ from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, OVERHEAD, mask,
 
 __all__ = ["KEPT_BYTES", "Finder", "PythonFinder"]
 
-KEPT_BYTES = 19
-"""Bytes of a block that the next one starts with: up to a header, and the footer before it."""
+KEPT_BYTES = 31
+"""Bytes of a block that the next one starts with: a header, and what may be a record with a payload
+of a header before it."""
 
 _STARTS = 29
 """Where the payload of a damaged record may start, from the record's own start on."""
@@ -126,10 +127,11 @@ class PythonFinder:
             self._place = limit
             return True
         if not last:
-            self._place = max(self._place, limit - KEPT_BYTES + FOOTER_BYTES)
-            self._move(block, base, limit - KEPT_BYTES + FOOTER_BYTES)
+            place = limit - OVERHEAD + 1
+            self._place = max(self._place, place)
+            self._move(block, base, place)
             if self._tests:
-                self._move_gap(block, base, limit - KEPT_BYTES)
+                self._move_gap(block, base, place - FOOTER_BYTES)
         return False
 
     def _push(self, end: int, header: int, mine: int) -> None:
@@ -187,10 +189,16 @@ class PythonFinder:
         for number, behind in enumerate((HEADER_BYTES, *range(len(starts)))):
             if behind > size or starts[behind] != key:
                 continue
-            # A length and its checksum are as good as a payload of 8 bytes and its own.
-            if number == 0 or size - behind not in {0, 8}:
-                self.found, self.payload = place, self._origin + behind
-                return True
+            if number > 0 and behind == size:
+                continue
+            start = self._origin + behind
+            if start == end - 8:
+                # A length and its checksum are as good as a payload of 8 bytes and its own.
+                length = int.from_bytes(block[start - base : end - base], "little")
+                if number > 0 or length <= self._stop - place:
+                    continue
+            self.found, self.payload = place, start
+            return True
         return False
 
 

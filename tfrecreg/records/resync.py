@@ -117,6 +117,10 @@ class Resync:
         """The header at `at` holds, its data checksum does not."""
         following = at + OVERHEAD + length
         trusted = Resolution(following, length)
+        # Bytes may have been lost from this record, so that the next one starts earlier.
+        inner = self._crossing(stream, at + HEADER_BYTES, following)
+        if inner is not None:
+            return Resolution(inner, exact=False)
         if (
             stream.fork().ends_at(following)
             or _header(stream.fork(), following) is not None
@@ -127,10 +131,6 @@ class Resync:
         found = self._search(stream, following)
         if found.intact:
             return trusted
-        # Bytes may have been lost from this record, so that the next one starts earlier.
-        inner = self._crossing(stream, at + HEADER_BYTES, following)
-        if inner is not None:
-            return Resolution(inner, exact=False)
         return trusted if found.next is None else found
 
     def after_many(self, stream: ByteStream, at: int) -> Resolution:
@@ -159,11 +159,14 @@ class Resync:
         gaps = 0
         for block, base, last in _blocks(stream.fork(), at):
             while gaps < _GAPS and finder.feed(block, base, last=last):
-                if not _lead_to(finder.found, finder.spans()):
-                    # Where the header was cut short or grew, its length is not known.
+                spans = finder.spans()
+                sound = (finder.payload - HEADER_BYTES, finder.found)
+                if sound not in spans[-1:] and not _lead_to(finder.found, spans):
+                    # Where its header was cut short, or grew, it may be a record inside another.
+                    if finder.payload != at + HEADER_BYTES:
+                        return Resolution(finder.found, exact=False)
                     length = finder.found - FOOTER_BYTES - finder.payload
-                    whole = finder.payload == at + HEADER_BYTES
-                    return Resolution(finder.found, length if whole else None, intact=whole)
+                    return Resolution(finder.found, length, intact=True)
                 gaps += 1
             first = finder.first()
             if gaps == _GAPS or (
@@ -184,9 +187,10 @@ class Resync:
         Records inside a payload do not: they end before the payload's own checksum.
         """
         finder = make_finder(begin - 1, before=target, stop=stream.bound(), gap=False)
-        if self._ahead_budget <= 0:
-            return None
+        before = self._ahead_budget
         for block, base, last in _blocks(stream.fork(), begin - 1):
+            if self._ahead_budget <= 0:
+                return None
             finder.feed(block, base, last=last)
             self._ahead_budget -= len(block)
             if base + len(block) < target:
@@ -197,8 +201,10 @@ class Resync:
                 reached = end
             if reached > target:
                 return start
-            if not finder.waiting() or self._ahead_budget <= 0:
+            if not finder.waiting():
                 break
+        # What lies before the target is not read again.
+        self._ahead_budget = min(before, self._ahead_budget + target - begin)
         return None
 
     def _holds(self, stream: ByteStream, at: int, length: int) -> bool:

@@ -347,7 +347,8 @@ void tfrecreg_walk(int32_t engine, const uint8_t *memory, uint64_t size, uint64_
 /* ---- sound records behind damage: see finder.py ---- */
 
 #define STARTS 29 /* where the payload of a damaged record may start: at 12, and near it */
-#define KEPT 19 /* bytes of a block that the next one starts with: up to a header, and a footer */
+#define KEPT 31 /* bytes of a block that the next one starts with: a header, and what may be a record
+                 * with a payload of a header before it */
 #define PENDING (1u << 20)
 
 /* A record whose header holds, and whose data are on their way. */
@@ -504,12 +505,18 @@ static int test_gap(struct finder *finder, const uint8_t *memory, int64_t base, 
     for (int64_t number = 0; number < STARTS; number++) {
         /* 12 first, then the others. */
         const int64_t behind = !number ? (int64_t)HEADER_BYTES : number <= 12 ? number - 1 : number;
-        /* A length and its checksum are as good as a payload of 8 bytes and its own. */
-        if (behind > size || (number && (behind == size || behind == size - 8)))
+        if (behind > size || (number && behind == size))
             continue;
+        /* A length and its checksum are as good as a payload of 8 bytes and its own. */
+        const int64_t start = finder->origin + behind;
+        if (start == end - 8) {
+            const uint64_t length = load64(memory + (start - base));
+            if (number || length <= (uint64_t)(finder->stop - place))
+                continue;
+        }
         if (finder->starts[behind] == key) {
             finder->found = place;
-            finder->payload = finder->origin + behind;
+            finder->payload = start;
             return 1;
         }
     }
@@ -567,7 +574,7 @@ void tfrecreg_finder_free(struct finder *finder)
     free(finder);
 }
 
-/* Look through a block that starts 19 bytes before the end of the one before.
+/* Look through a block that starts 31 bytes before the end of the one before.
  *
  * Returns 1 where the gap test passes: the same block is to be fed again; 0 at the end of the
  * block; -1 where there is no memory. */
@@ -616,12 +623,12 @@ int32_t tfrecreg_finder_feed(struct finder *finder, const uint8_t *memory, uint6
         test_gap(finder, memory, base, limit))
         return 1;
     if (!last && size > KEPT) {
-        const int64_t next = limit - KEPT + FOOTER_BYTES;
+        const int64_t next = limit - HEADER_BYTES - FOOTER_BYTES + 1;
         move_to(finder, memory, base, next);
         if (finder->place < next)
             finder->place = next;
         if (finder->tests)
-            move_gap(finder, memory, base, limit - KEPT);
+            move_gap(finder, memory, base, next - FOOTER_BYTES);
     }
     return 0;
 }

@@ -42,8 +42,8 @@ class Roll:
 
     @property
     def sure(self) -> bool:
-        """Whether at least half of its records are there."""
-        return 0 < len(self._index) <= 2 * self.met
+        """Whether at least half of its records are there, or most of what is there is its."""
+        return self.met > 0 and (len(self._index) <= 2 * self.met or self.met > self.strangers)
 
     def meet(self, first: int, payloads: Iterable[bytes]) -> npt.NDArray[np.bool_]:
         """Tick off some records.
@@ -103,11 +103,12 @@ class Roll:
         wanted = np.frombuffer(digest, f"S{DIGEST_BYTES}")
         begin = int(np.searchsorted(rows, wanted, "left")[0])
         end = int(np.searchsorted(rows, wanted, "right")[0])
+        if begin == end:
+            return False
         at = self._cursors.get(begin, begin)
         while at < end and self._found[order[at]]:
             at += 1
-        if begin < end:
-            self._cursors[begin] = at
+        self._cursors[begin] = at
         if at == end:
             return False
         self._found[order[at]] = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import NamedTuple
 
@@ -15,7 +15,6 @@ from tfrecreg.operations.salvage.roll import Roll
 from tfrecreg.operations.salvage.work import Work
 from tfrecreg.progress import Progress
 from tfrecreg.records import OVERHEAD, Fault, RecordBatch, StreamEnd, scan
-from tfrecreg.records.framing import FOOTER_BYTES
 from tfrecreg.records.gzip import Compression
 from tfrecreg.records.reader import Event
 from tfrecreg.records.stream import SNIFF_BYTES, sniff
@@ -145,10 +144,10 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
         return _Survey(gzip, index, False)
     if index is None:
         return _Survey(False, None, False, doubts)
-    with_places, without = _met(shard, index, index), _met(shard, None, index)
+    (with_places, doubts), (without, others) = _met(shard, index, index), _met(shard, None, index)
     if with_places.met >= without.met:
-        return _Survey(False, index, with_places.sure)
-    return _Survey(False, None, without.sure)
+        return _Survey(False, index, with_places.sure, () if with_places.sure else doubts)
+    return _Survey(False, None, without.sure, () if without.sure else others)
 
 
 def _look(events: Iterable[Event]) -> tuple[bool, list[tuple[int, int]]]:
@@ -156,36 +155,61 @@ def _look(events: Iterable[Event]) -> tuple[bool, list[tuple[int, int]]]:
 
     Records that were searched for behind damage may be those of the payload of a lost record. They
     are not where they lead to the end of the stream, or on to a record that is damaged and known
-    to be one: those inside end before the checksum of what is around them.
+    to be one: those inside end before the checksum of what is around them. What ends where the lost
+    record should, as its header says, may lie inside all the same: bytes of it may be lost.
     """
     damaged = False
     doubts: list[tuple[int, int]] = []
-    since, reached = -1, 0
+    since, reached, claimed = -1, 0, 0
     for event in events:
         if isinstance(event, RecordBatch):
             if event.searched:
                 if since >= 0:
                     doubts.append((since, reached))
                 since = event.offsets[0]
+            if since >= 0 and claimed > reached:
+                inside = _inside(event, claimed)
+                if inside > event.offsets[0]:
+                    doubts.append((event.offsets[0], inside))
+                since = inside
             reached = event.offsets[-1] + event.lengths[-1] + OVERHEAD
         elif isinstance(event, Fault):
             damaged = damaged or event.code != "CRC006"
-            if since >= 0 and not event.exact:
-                doubts.append((since, reached))
+            if event.exact and event.code in {"CRC001", "CRC002"} and event.length is not None:
+                reached = event.offset + OVERHEAD + event.length
+            if not event.exact:
+                if since >= 0:
+                    doubts.append((since, reached))
                 since = -1
-        elif since >= 0 and event.stream_bytes - reached >= FOOTER_BYTES:
+                claims = event.code == "CRC002" and event.length is not None
+                claimed = event.offset + OVERHEAD + (event.length or 0) if claims else 0
+        elif since >= 0 and event.stream_bytes > reached:
             doubts.append((since, reached))
     return damaged, doubts
 
 
-def _met(shard: Shard, hints: Index | None, index: Index) -> Roll:
-    """How many records of the index a scan finds, and how many others."""
+def _inside(batch: RecordBatch, claimed: int) -> int:
+    """Where the records of a batch end that end no later than `claimed`."""
+    inside = batch.offsets[0]
+    for offset, length in zip(batch.offsets, batch.lengths, strict=True):
+        if offset + OVERHEAD + length > claimed:
+            break
+        inside = offset + OVERHEAD + length
+    return inside
+
+
+def _met(shard: Shard, hints: Index | None, index: Index) -> tuple[Roll, list[tuple[int, int]]]:
+    """How many records of the index a scan finds, and how many others; and what is in doubt."""
     roll = Roll(index)
-    with closing(_scan(shard, hints, digest=False)) as events:
+
+    def meeting(events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             if isinstance(event, RecordBatch) and event.whole:
                 roll.strangers += int((~roll.meet(event.first, event.payloads())).sum())
-    return roll
+            yield event
+
+    with closing(_scan(shard, hints, digest=False)) as events:
+        return roll, _look(meeting(events))[1]
 
 
 def _result(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import google_crc32c
 
@@ -28,6 +32,16 @@ _NO_DAMAGE = frozenset({"CRC006", "CRC009"})
 """The bytes are sound, and are misread by others: the clean shard is compressed anew."""
 _HEADER_CODES = frozenset({"CRC001", "CRC005"})
 """Damage to nothing but a header, perhaps."""
+
+
+class _Stretch(NamedTuple):
+    """Bytes of the stream that are no sound records, and what was heard of them."""
+
+    fault: Fault
+    start: int
+    stop: int
+
+
 _DOUBT = (
     "the checksums hold; whether these are records of the shard, or of the payload of one that is "
     "lost, nothing tells"
@@ -80,7 +94,7 @@ class Work:
         self._doubts = deque(doubts)
         self._seen: set[bytes] = set()  # digests of what came from damaged members of gzip
         self._at = 0  # byte of the stream up to which all is settled
-        self._pending: list[Fault] = []  # what was heard of the bytes from there on,
+        self._pending: list[list[Fault]] = []  # what was heard from there on, a stretch each,
         self._last: Fault | None = None  # and the last that was ever heard
 
     def run(self, events: Iterable[Event], progress: Progress) -> StreamEnd | None:
@@ -89,7 +103,8 @@ class Work:
         for event in events:
             if isinstance(event, RecordBatch):
                 self._settle(event.offsets[0])
-                self._keep(event)
+                for part in self._parts(event):
+                    self._keep(part)
                 self._at = _end(event)
                 progress.advance(len(event), sum(event.lengths))
             elif isinstance(event, StreamEnd):
@@ -109,9 +124,12 @@ class Work:
 
     def _hear(self, fault: Fault) -> None:
         # Damage to gzip that costs no record says nothing of where the one before ends.
-        if fault.code != "CRC007" or fault.record is not None:
-            self._settle(fault.offset)
-        self._pending.append(fault)
+        if fault.code == "CRC007" and fault.record is None and self._pending:
+            self._pending[-1].append(fault)
+        else:
+            if not self._pending and fault.offset > self._at:
+                self._pending.append([self._last or fault])
+            self._pending.append([fault])
         self._last = fault
 
     def _keep(self, batch: RecordBatch) -> None:
@@ -172,6 +190,24 @@ class Work:
             self._seen.add(digest)
         return frozenset(found)
 
+    def _parts(self, batch: RecordBatch) -> Iterator[RecordBatch]:
+        """A batch, divided where doubt begins or ends."""
+        stop = _end(batch)
+        near = itertools.takewhile(lambda doubt: doubt[0] < stop, self._doubts)
+        marks = {mark for doubt in near for mark in doubt}
+        cuts = sorted({0, len(batch), *(bisect_left(batch.offsets, mark) for mark in marks)})
+        if len(cuts) == 2:
+            yield batch
+            return
+        for start, end in itertools.pairwise(cuts):
+            yield replace(
+                batch,
+                first=batch.first + start,
+                offsets=batch.offsets[start:end],
+                lengths=batch.lengths[start:end],
+                starts=batch.starts[start:end],
+            )
+
     def _in_doubt(self, start: int) -> bool:
         while self._doubts and self._doubts[0][1] <= start:
             self._doubts.popleft()
@@ -211,26 +247,37 @@ class Work:
         self._cut(code, "unknown record", (offset, len(frame)), number, 0, True, detail, pieces)
 
     def _settle(self, to: int) -> None:
-        """Cut out what lies before `to`, where a sound record starts, or something else is wrong.
+        """Cut out what lies before `to`, where a sound record starts, or the stream ends.
 
         What was heard first tells why, for more is only heard of bytes that follow. Where nothing
         was, the last damage to gzip reaches as far: the scanner does not repeat itself.
         """
         start, self._at = self._at, to
-        faults, self._pending = self._pending, []
-        if not faults and start < to and self._last is not None:
-            faults = [self._last]
-        for fault in faults:
-            if start >= to or not self._repair(fault, start, to):
-                start = self._rescue(fault, start, to)
-                self._cut_out(fault, start, max(start, to))
-            start = max(start, to)
+        heard, self._pending = self._pending, []
+        if not heard and start < to and self._last is not None:
+            heard = [[self._last]]
+        run: list[_Stretch] = []
+        for place, faults in enumerate(heard):
+            stop = max(start, min(to, heard[place + 1][0].offset)) if heard[place + 1 :] else to
+            if start < stop and self._repairs(faults[0], start, stop):
+                self._cut_run(run)
+                run = []
+                self._repair(faults[0], start, stop)
+                faults = faults[1:]
+            else:
+                run.append(_Stretch(faults[0], start, max(start, stop)))
+                faults = faults[1:]
+            start = max(start, stop)
+            run += [_Stretch(fault, start, start) for fault in faults]
+        self._cut_run(run)
 
-    def _repair(self, fault: Fault, start: int, stop: int) -> bool:
-        """Keep a record of which only the header is damaged; False where it is not so."""
+    def _repairs(self, fault: Fault, start: int, stop: int) -> bool:
+        """Whether only the header of a record is damaged; then it is ticked off."""
         length = stop - start - OVERHEAD
         possible = fault.code in _HEADER_CODES and 0 <= length <= MAX_LENGTH
-        if self._clean is None or not possible or not self._original.holds(start, length):
+        if self._clean is None or not possible or self._in_doubt(start):
+            return False
+        if not self._original.holds(start, length):
             return False
         known = False
         if self._roll is not None and fault.record is not None:
@@ -242,37 +289,56 @@ class Work:
         if self._trusted and not known:
             return False
         self._tick(int(known), 1, False)
+        return True
+
+    def _repair(self, fault: Fault, start: int, stop: int) -> None:
+        """Keep a record with a right header, and put the damaged one into quarantine."""
+        assert self._clean is not None
+        length = stop - start - OVERHEAD
         header = self._original.stream(start, start + HEADER_BYTES)
         pieces = self._quarantine.add(header, "stream", start)
         self._copy(self._clean, start, length)
         self.repaired += 1
         where = (start, HEADER_BYTES)
         self._cut(fault.code, "header", where, fault.record, 0, True, fault.detail, pieces)
-        return True
 
-    def _rescue(self, fault: Fault, start: int, stop: int) -> int:
-        """Take what is sound out of a stretch that is cut out: what the index knows is kept, and
-        the rest set apart. Where the rest of the stretch starts.
+    def _cut_run(self, run: Sequence[_Stretch]) -> None:
+        """Cut out stretches that follow each other, but for what is sound in them: what the index
+        knows is kept, and the rest is set apart as well.
         """
-        if self._clean is None or fault.code == "CRC004":
-            return start
-        reach = self._original.decoded(start, stop)
-        for at, frame in self._original.sound(start, reach):
+        left = deque(run)
+        for at, frame in self._sound_in(run):
             payload = frame[HEADER_BYTES:-FOOTER_BYTES]
             if not self._trusted or self._roll is None:
                 self.doubtful += 1
                 for _ in self._copied([frame]):
                     pass
-            elif self._roll.meet_anywhere(payload):
-                if at < stop:
-                    self._cut_out(fault, start, at)
-                    start = at + len(frame)
-                    for _ in self._original.stream(at, start):
+            elif self._clean is not None and self._roll.meet_anywhere(payload):
+                end = at + len(frame)
+                if at < run[-1].stop:
+                    while left and left[0].stop <= at:
+                        self._cut_out(*left.popleft())
+                    if left and left[0].start < at:
+                        self._cut_out(left[0].fault, left[0].start, at)
+                    for _ in self._original.stream(at, end):
                         pass
+                    while left and left[0].stop <= end:
+                        left.popleft()
+                    if left:
+                        left[0] = left[0]._replace(start=max(end, left[0].start))
                 self._clean.write(frame)
                 self._clean.end_record()
                 self.kept += 1
-        return start
+        for stretch in left:
+            self._cut_out(*stretch)
+
+    def _sound_in(self, run: Sequence[_Stretch]) -> Iterable[tuple[int, bytes]]:
+        """Sound records in what is to be cut out, with their frames."""
+        stretches = [each for each in run if each.fault.code != "CRC004"]
+        if self._clean is None or not stretches:
+            return ()
+        start, stop = stretches[0].start, stretches[-1].stop
+        return self._original.sound(start, self._original.decoded(start, stop))
 
     def _cut_out(self, fault: Fault, start: int, stop: int) -> None:
         """Put these bytes of the stream into quarantine, and damaged gzip as it lies."""
