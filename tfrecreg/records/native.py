@@ -69,6 +69,7 @@ class Native(NamedTuple):
     """The library, ready to be called."""
 
     walk: Callable[..., None]
+    headers: Callable[[bytes, int], int]
     finder: Callable[..., int | None]
     feed: Callable[..., int]
     spans: Callable[..., int]
@@ -91,7 +92,8 @@ def load() -> Native:
             library.tfrecreg_prepare,
             library.tfrecreg_source,
         )
-        finder, feed, spans, free = (
+        headers, finder, feed, spans, free = (
+            library.tfrecreg_headers,
             library.tfrecreg_finder,
             library.tfrecreg_finder_feed,
             library.tfrecreg_finder_spans,
@@ -117,6 +119,8 @@ def load() -> Native:
         ctypes.c_uint64,
         *[ctypes.c_void_p] * 4,
     ]
+    headers.restype = ctypes.c_uint64
+    headers.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
     finder.restype = ctypes.c_void_p
     finder.argtypes = [ctypes.c_int32, *[ctypes.c_int64] * 3, ctypes.c_int32]
     feed.restype = ctypes.c_int32
@@ -131,7 +135,7 @@ def load() -> Native:
     spans.argtypes = [ctypes.c_void_p] * 5
     free.restype = None
     free.argtypes = [ctypes.c_void_p]
-    return Native(walk, finder, feed, spans, free, ENGINES[prepare()])
+    return Native(walk, headers, finder, feed, spans, free, ENGINES[prepare()])
 
 
 def _missing(why: str) -> FailureError:

@@ -10,12 +10,21 @@ import os
 from typing import Literal, NamedTuple
 
 from tfrecreg.errors import FailureError, UsageError
+from tfrecreg.records.candidates import header_candidates
 from tfrecreg.records.finder import Finder, PythonFinder
 from tfrecreg.records.native import NativeFinder, NativeWalker, load
 from tfrecreg.records.walk import PythonWalker, Walker
 from tfrecreg.text import safe
 
-__all__ = ["VARIABLE", "Scanner", "make_finder", "make_walker", "scanner", "scanner_kind"]
+__all__ = [
+    "VARIABLE",
+    "Scanner",
+    "count_headers",
+    "make_finder",
+    "make_walker",
+    "scanner",
+    "scanner_kind",
+]
 
 VARIABLE = "TFRECREG_SCANNER"
 
@@ -69,6 +78,17 @@ def make_walker() -> Walker:
         UsageError, FailureError: as :func:`scanner`.
     """
     return NativeWalker() if scanner_kind() == "native" else PythonWalker()
+
+
+def count_headers(memory: bytes) -> int:
+    """How many places of `memory` begin 12 bytes that are a header whose checksum holds.
+
+    Raises:
+        UsageError, FailureError: as :func:`scanner`.
+    """
+    if scanner_kind() == "native":
+        return load().headers(memory, len(memory))
+    return len(header_candidates(memory))
 
 
 def make_finder(at: int, *, before: int, stop: int, gap: bool) -> Finder:

@@ -550,6 +550,16 @@ static size_t next_header(const uint8_t *memory, size_t at, size_t count, uint64
     return count;
 }
 
+/* How many places of memory[:size] begin 12 bytes that are a header which holds. */
+uint64_t tfrecreg_headers(const uint8_t *memory, uint64_t size)
+{
+    const size_t count = size < HEADER_BYTES ? 0 : size - HEADER_BYTES + 1;
+    uint64_t found = 0, length = 0;
+    for (size_t at = 0; (at = next_header(memory, at, count, &length)) < count; at++)
+        found++;
+    return found;
+}
+
 struct finder *tfrecreg_finder(int32_t engine, int64_t at, int64_t before, int64_t stop,
                                int32_t gap)
 {

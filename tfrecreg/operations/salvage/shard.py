@@ -15,8 +15,10 @@ from tfrecreg.operations.salvage.roll import Roll
 from tfrecreg.operations.salvage.work import Work
 from tfrecreg.progress import Progress
 from tfrecreg.records import OVERHEAD, Fault, RecordBatch, StreamEnd, scan
+from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.records.gzip import Compression
 from tfrecreg.records.reader import Event
+from tfrecreg.records.scanner import count_headers
 from tfrecreg.records.stream import SNIFF_BYTES, sniff
 from tfrecreg.scan import Shard
 from tfrecreg.storage import Reader, Storage
@@ -145,7 +147,7 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
     if index is None:
         return _Survey(False, None, False, doubts)
     (with_places, doubts), (without, others) = _met(shard, index, index), _met(shard, None, index)
-    if with_places.met >= without.met:
+    if with_places.met and with_places.met >= without.met:
         return _Survey(False, index, with_places.sure, () if with_places.sure else doubts)
     return _Survey(False, None, without.sure, () if without.sure else others)
 
@@ -157,35 +159,74 @@ def _look(events: Iterable[Event]) -> tuple[bool, list[tuple[int, int]]]:
     are not where they lead to the end of the stream, or on to a record that is damaged and known
     to be one: those inside end before the checksum of what is around them. What ends where the lost
     record should, as its header says, may lie inside all the same: bytes of it may be lost.
+
+    Where payloads do hold records, the header of a damaged record is not believed that much either.
     """
     damaged = False
-    doubts: list[tuple[int, int]] = []
-    since, reached, claimed = -1, 0, 0
+    plain, nested = _Doubts(strict=False), _Doubts(strict=True)
+    nests = False
     for event in events:
         if isinstance(event, RecordBatch):
-            if event.searched:
-                if since >= 0:
-                    doubts.append((since, reached))
-                since = event.offsets[0]
-            if since >= 0 and claimed > reached:
-                inside = _inside(event, claimed)
-                if inside > event.offsets[0]:
-                    doubts.append((event.offsets[0], inside))
-                since = inside
-            reached = event.offsets[-1] + event.lengths[-1] + OVERHEAD
+            if event.whole and not nests:
+                begin = event.starts[0] - HEADER_BYTES
+                end = event.starts[-1] + event.lengths[-1]
+                nests = count_headers(event.memory[begin:end]) > len(event)
         elif isinstance(event, Fault):
             damaged = damaged or event.code != "CRC006"
-            if event.exact and event.code in {"CRC001", "CRC002"} and event.length is not None:
-                reached = event.offset + OVERHEAD + event.length
-            if not event.exact:
-                if since >= 0:
-                    doubts.append((since, reached))
-                since = -1
-                claims = event.code == "CRC002" and event.length is not None
-                claimed = event.offset + OVERHEAD + (event.length or 0) if claims else 0
-        elif since >= 0 and event.stream_bytes > reached:
-            doubts.append((since, reached))
-    return damaged, doubts
+        plain.take(event)
+        nested.take(event)
+    return damaged, (nested if nests else plain).found
+
+
+class _Doubts:
+    """The doubtful stretches of one scan.
+
+    Args:
+        strict: whether to doubt what follows a record of which only the data are damaged, too.
+    """
+
+    def __init__(self, *, strict: bool) -> None:
+        self.found: list[tuple[int, int]] = []
+        self._strict = strict
+        self._since = -1  # where the records begin that may turn out to be none of the shard's
+        self._reached = 0  # where the last record ends,
+        self._claimed = 0  # and where the damaged one before should
+        self._opens = False
+
+    def take(self, event: Event) -> None:
+        """Take in the next event of the scan."""
+        if isinstance(event, RecordBatch):
+            self._take_batch(event)
+        elif isinstance(event, Fault):
+            self._take_fault(event)
+        elif event.stream_bytes > self._reached:
+            self._close()
+
+    def _take_batch(self, batch: RecordBatch) -> None:
+        if batch.searched or self._opens:
+            self._close()
+            self._since = batch.offsets[0]
+            self._opens = False
+        if self._since >= 0 and self._claimed > self._reached:
+            inside = _inside(batch, self._claimed)
+            if inside > batch.offsets[0]:
+                self.found.append((batch.offsets[0], inside))
+            self._since = inside
+        self._reached = batch.offsets[-1] + batch.lengths[-1] + OVERHEAD
+
+    def _take_fault(self, fault: Fault) -> None:
+        if not fault.exact:
+            self._close()
+            claims = fault.code == "CRC002" and fault.length is not None
+            self._claimed = fault.offset + OVERHEAD + (fault.length or 0) if claims else 0
+        elif fault.code in {"CRC001", "CRC002"} and fault.length is not None:
+            self._reached = fault.offset + OVERHEAD + fault.length
+            self._opens = self._strict and fault.code == "CRC002" and self._since < 0
+
+    def _close(self) -> None:
+        if self._since >= 0:
+            self.found.append((self._since, self._reached))
+        self._since = -1
 
 
 def _inside(batch: RecordBatch, claimed: int) -> int:

@@ -93,6 +93,7 @@ class Work:
         self._trusted = trusted
         self._doubts = deque(doubts)
         self._seen: set[bytes] = set()  # digests of what came from damaged members of gzip
+        self._kept_to = 0  # byte of the stream behind the last record that was kept
         self._at = 0  # byte of the stream up to which all is settled
         self._pending: list[list[Fault]] = []  # what was heard from there on, a stretch each,
         self._last: Fault | None = None  # and the last that was ever heard
@@ -145,6 +146,7 @@ class Work:
             self.kept += 1
             if self._clean is not None:
                 self._copy(self._clean, start, batch.lengths[0])
+            self._kept_to = stop
             return
         refused = self._meet(batch, unsound)
         self.kept += len(batch) - len(refused)
@@ -153,18 +155,20 @@ class Work:
         if not gzip and not refused:
             first = batch.starts[0] - HEADER_BYTES
             self._clean.write(batch.memory[first : first + stop - start])
+            self._kept_to = stop
             return
         for place, begin in enumerate(batch.starts):
             length = batch.lengths[place]
             frame = batch.memory[begin - HEADER_BYTES : begin + length + FOOTER_BYTES]
             at = batch.offsets[place]
-            if place in refused and self._roll is None:
-                self._set_apart(at, at + len(frame), 1, [frame])
-            elif place in refused:
-                self._refuse(at, batch.first + place, frame)
-            else:
+            if place not in refused:
                 self._clean.write(frame)
                 self._clean.end_record()
+                self._kept_to = at + len(frame)
+            elif self._roll is None:
+                self._set_apart(at, at + len(frame), 1, [frame])
+            else:
+                self._refuse(at, batch.first + place, frame)
 
     def _meet(self, batch: RecordBatch, unsound: bool) -> frozenset[int]:
         """Tick the batch off the roll; which of its records are none of the shard's, or may be."""
@@ -173,9 +177,9 @@ class Work:
             self._tick(0, len(batch) - len(repeated), unsound)
             return repeated
         known = self._roll.meet(batch.first, batch.payloads())
-        if self._trusted and (unsound or self._last is not None):
+        if self._trusted:
             # Damaged gzip repeats what came before, whole records with their checksums among it;
-            # and behind damage a record may turn up that lay in the payload of another.
+            # and where bytes were lost or moved a record may turn up that lay inside another.
             return frozenset((~known).nonzero()[0].tolist())
         self._tick(int(known.sum()), len(batch), unsound)
         return frozenset()
@@ -315,7 +319,7 @@ class Work:
                     pass
             elif self._clean is not None and self._roll.meet_anywhere(payload):
                 end = at + len(frame)
-                if at < run[-1].stop:
+                if run[0].start <= at < run[-1].stop:
                     while left and left[0].stop <= at:
                         self._cut_out(*left.popleft())
                     if left and left[0].start < at:
@@ -338,7 +342,10 @@ class Work:
         if self._clean is None or not stretches:
             return ()
         start, stop = stretches[0].start, stretches[-1].stop
-        return self._original.sound(start, self._original.decoded(start, stop))
+        reach = self._original.decoded(start, stop)
+        if self._trusted and self._original.compression == "none":
+            start = self._kept_to  # one that reaches into a record which the index does not know
+        return self._original.sound(start, reach)
 
     def _cut_out(self, fault: Fault, start: int, stop: int) -> None:
         """Put these bytes of the stream into quarantine, and damaged gzip as it lies."""
