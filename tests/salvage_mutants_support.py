@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import random
 import struct
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ from dataclasses import dataclass
 from salvage_support import Made, filler, make, nested
 
 from tfrecreg.records import frame_header
-from tfrecreg.records.gzip import TRAILER
+from tfrecreg.records.framing import header_length, masked_crc
+from tfrecreg.records.gzip import MAGIC, TRAILER
 
 __all__ = ["Damaged", "damaged"]
 
@@ -36,6 +38,8 @@ class Damaged:
     """What was done to it, in order."""
     whole: Counter[bytes]
     """The payloads of the records that survive whole, and how often."""
+    readable: frozenset[bytes]
+    """Payloads of frames inside others that no reader can tell from records, without an index."""
 
 
 def damaged(number: int, *, compressed: bool) -> Damaged:
@@ -50,7 +54,11 @@ def damaged(number: int, *, compressed: bool) -> Damaged:
         done.append(kind.__name__)
         kind(dice, file)
     whole = _whole_in_members(file) if compressed else _whole(made, file.places)
-    return Damaged(number, made, bytes(file.data), tuple(done), whole)
+    stream, starts = bytes(file.data), _whole_places(made, file.places)
+    if compressed:
+        stream, starts = _decoded(stream), []
+    readable = _readable(stream, starts)
+    return Damaged(number, made, bytes(file.data), tuple(done), Counter(whole), readable)
 
 
 def _shard(dice: random.Random, *, compressed: bool) -> Made:
@@ -216,18 +224,64 @@ _GZIP = (_member_dropped, _member_cut, _member_head, _member_headless, _member_t
 
 
 def _whole(made: Made, places: Sequence[int]) -> Counter[bytes]:
-    """Records all of whose bytes stand in a row."""
-    starts = {start: number for number, start in enumerate(made.offsets)}
-    found: Counter[bytes] = Counter()
-    ends = made.ends()
-    for at, place in enumerate(places):
-        number = starts.get(place)
-        if number is None:
-            continue
-        size = ends[number] - place
-        if [*places[at : at + size]] == [*range(place, place + size)]:
-            found[made.payloads[number]] += 1
-    return found
+    """The payloads of the records all of whose bytes stand in a row."""
+    numbers = {start: number for number, start in enumerate(made.offsets)}
+    return Counter(made.payloads[numbers[places[at]]] for at in _whole_places(made, places))
+
+
+def _whole_places(made: Made, places: Sequence[int]) -> list[int]:
+    """Where those records are now."""
+    ends = dict(zip(made.offsets, made.ends(), strict=True))
+    return [
+        at
+        for at, place in enumerate(places)
+        if place in ends
+        and [*places[at : at + ends[place] - place]] == [*range(place, ends[place])]
+    ]
+
+
+def _readable(stream: bytes, starts: Sequence[int]) -> frozenset[bytes]:
+    """Payloads of sound frames that stand where a record has to stand: where another ends, as its
+    header says, or so that they lead on to another or to the end.
+    """
+    lengths = {at: header_length(stream[at : at + 12]) for at in range(len(stream) - 15)}
+    ends = {
+        at: at + 16 + length
+        for at, length in lengths.items()
+        if length is not None and at + 16 + length <= len(stream)
+    }
+    sound = {
+        at
+        for at, end in ends.items()
+        if masked_crc(stream[at + 12 : end - 4]) == int.from_bytes(stream[end - 4 : end], "little")
+    }
+    found = set()
+    reached = {0, *starts}
+    for at in range(len(stream)):
+        if at in reached and at in ends:
+            reached.add(ends[at])
+            found.add(at)
+    leading = {len(stream), *starts}
+    for at in sorted(sound, reverse=True):
+        if ends[at] in leading:
+            leading.add(at)
+            found.add(at)
+    return frozenset(stream[at + 12 : ends[at] - 4] for at in found & sound)
+
+
+def _decoded(data: bytes) -> bytes:
+    """What can be had of gzip by going from member to member."""
+    parts = []
+    while data:
+        inflater = zlib.decompressobj(31)
+        try:
+            parts.append(inflater.decompress(data))
+        except zlib.error:
+            at = data.find(MAGIC, 1)
+            data = data[at:] if at > 0 else b""
+        else:
+            data = inflater.unused_data
+    return b"".join(parts)
 
 
 def _whole_in_members(file: _File) -> Counter[bytes]:

@@ -146,10 +146,10 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
         return _Survey(gzip, index, False)
     if index is None:
         return _Survey(False, None, False, doubts)
-    (with_places, doubts), (without, others) = _met(shard, index, index), _met(shard, None, index)
-    if with_places.met and with_places.met >= without.met:
-        return _Survey(False, index, with_places.sure, () if with_places.sure else doubts)
-    return _Survey(False, None, without.sure, () if without.sure else others)
+    with_places, (without, doubts) = _met(shard, index, index)[0], _met(shard, None, index)
+    if with_places.sure and with_places.met >= without.met:
+        return _Survey(False, index, True)
+    return _Survey(False, None, without.sure, () if without.sure else doubts)
 
 
 def _look(events: Iterable[Event]) -> tuple[bool, list[tuple[int, int]]]:
@@ -182,12 +182,13 @@ class _Doubts:
     """The doubtful stretches of one scan.
 
     Args:
-        strict: whether to doubt what follows a record of which only the data are damaged, too.
+        strict: whether to believe less of what the header of a damaged record says.
     """
 
     def __init__(self, *, strict: bool) -> None:
         self.found: list[tuple[int, int]] = []
         self._strict = strict
+        self._believed = {"CRC002"} if strict else {"CRC001", "CRC002"}
         self._since = -1  # where the records begin that may turn out to be none of the shard's
         self._reached = 0  # where the last record ends,
         self._claimed = 0  # and where the damaged one before should
@@ -219,7 +220,7 @@ class _Doubts:
             self._close()
             claims = fault.code == "CRC002" and fault.length is not None
             self._claimed = fault.offset + OVERHEAD + (fault.length or 0) if claims else 0
-        elif fault.code in {"CRC001", "CRC002"} and fault.length is not None:
+        elif fault.code in self._believed and fault.length is not None:
             self._reached = fault.offset + OVERHEAD + fault.length
             self._opens = self._strict and fault.code == "CRC002" and self._since < 0
 
