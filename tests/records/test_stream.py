@@ -7,7 +7,8 @@ import pytest
 from blake3 import blake3
 
 from tfrecreg.records.framing import frame
-from tfrecreg.records.stream import open_stream, sniff
+from tfrecreg.records.opening import open_stream
+from tfrecreg.records.stream import sniff
 
 
 def test_plain_record_whose_length_looks_like_gzip_is_plain(shard: Any, see: Any) -> None:

@@ -10,6 +10,7 @@ zeros up to the end of the file, which `gzip` takes for padding and TensorFlow f
 
 from __future__ import annotations
 
+import bisect
 import copy
 import zlib
 from collections.abc import Sequence
@@ -88,6 +89,11 @@ class GzipStream:
     def file_position(self) -> int:
         """The byte of the file up to which it was decoded."""
         return self._next - len(self._input) + self._used
+
+    @property
+    def base(self) -> int:
+        """The byte of the stream before which nothing can be asked for again."""
+        return self._base
 
     @property
     def end(self) -> int | None:
@@ -361,20 +367,27 @@ class GzipStream:
 
     def _next_member(self, damage: Damage) -> tuple[int, int] | None:
         """Where reading can go on: byte of the file, byte of the stream."""
-        if any(file == damage.member for file, _ in self._members):
-            return next((pair for pair in self._members if pair[0] > damage.member), None)
-        for strict in (True,) if damage.cut else (True, False):
-            for at in places_of(MAGIC, self._file, damage.member + 1):
-                # What stands before it ends the damaged member's trailer, if that is whole.
-                size = int.from_bytes(self._file.read(max(at - 4, 0), min(at, 4)), "little")
-                span = at - damage.member
-                fits = span // 2 <= size <= span * EXPANSION
-                if (fits or not strict) and self._begins_records(at):
-                    return at, damage.begin + size if strict else damage.stream
-        return None
+        place = bisect.bisect_left(self._members, (damage.member, 0))
+        known = [file for file, _ in self._members[place : place + 2]]
+        if damage.member in known[:1] and known[1:] and self._begins(known[1]):
+            return self._members[place + 1]
+        likely = None
+        for at in places_of(MAGIC, self._file, damage.member + 1):
+            if not self._begins(at):
+                continue
+            # What stands before it ends the damaged member's trailer, if that is whole.
+            size = int.from_bytes(self._file.read(max(at - 4, 0), min(at, 4)), "little")
+            span = at - damage.member
+            if span // 2 <= size <= span * EXPANSION and damage.begin + size >= damage.stream:
+                return at, damage.begin + size
+            # A payload may hold gzip itself, of which no member follows another to the end.
+            if self._leads_on(at):
+                return at, damage.stream
+            likely = at if likely is None and not damage.cut else likely
+        return None if likely is None else (likely, damage.stream)
 
-    def _begins_records(self, at: int) -> bool:
-        """Whether a member at this byte of the file begins with a record, or is whole at least."""
+    def _probe(self, at: int) -> GzipStream:
+        """A view that begins with a member at this byte of the file."""
         probe = self.fork()
         probe._jump(at)
         probe.interruption = None
@@ -382,12 +395,25 @@ class GzipStream:
         probe._ended = []
         probe._buffer = b""
         probe.position = probe._base = 0
+        return probe
+
+    def _begins(self, at: int) -> bool:
+        """Whether a member at this byte of the file begins with a record, or is whole at least."""
+        probe = self._probe(at)
         if parse_member_header(probe._peek(_HEADER_LIMIT)).problem:
             return False
         length = header_length(probe.window(0, HEADER_BYTES))
         if length is not None and length <= MAX_LENGTH:
             return True
         return probe._member_ends_well() and probe._ended[0][0] > 0
+
+    def _leads_on(self, at: int) -> bool:
+        """Whether the member at this byte of the file is whole, and another follows, or the end."""
+        probe = self._probe(at)
+        if not probe._member_ends_well():
+            return False
+        following = probe._peek(len(MEMBER_HEADER))
+        return not following.strip(b"\0") or following.startswith(MAGIC)
 
     def _member_ends_well(self) -> bool:
         """Decode to the end of the member, and compare its trailer."""

@@ -28,10 +28,11 @@ from tfrecreg.records.details import (
 from tfrecreg.records.file import HashedFile
 from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, mask
 from tfrecreg.records.gzip import Compression
+from tfrecreg.records.opening import open_stream
 from tfrecreg.records.outcome import of_length, of_misread, of_rest
 from tfrecreg.records.resync import Offsets, Resolution, Resync
 from tfrecreg.records.scanner import make_walker
-from tfrecreg.records.stream import ByteStream, open_stream
+from tfrecreg.records.stream import ByteStream
 from tfrecreg.records.walk import Stop, Walk
 from tfrecreg.storage.interface import Storage
 

@@ -7,18 +7,15 @@ look like gzip is still plain: the first 12 bytes are tried as a record's header
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 from typing import Protocol
 
 from tfrecreg.records.damage import Damage
 from tfrecreg.records.file import HashedFile
 from tfrecreg.records.framing import HEADER_BYTES, header_length
 from tfrecreg.records.gzip import MAGIC, MEMBER_HEADER, WINDOW_BITS, Compression
-from tfrecreg.records.inflate import GzipStream
 from tfrecreg.records.outcome import GZIP_BITS
-from tfrecreg.storage.interface import Reader
 
-__all__ = ["SNIFF_BYTES", "ByteStream", "PlainStream", "open_stream", "sniff"]
+__all__ = ["SNIFF_BYTES", "ByteStream", "PlainStream", "sniff"]
 
 SNIFF_BYTES = 1 << 16
 """So much of a file tells its compression."""
@@ -132,29 +129,3 @@ def sniff(head: bytes, declared: Compression | None = None) -> Compression:
     if declared == "gzip" and head:
         return "gzip" if head[:3] == MAGIC[: len(head)] else "none"
     return "gzip" if head[:3] == MAGIC and declared is None else "none"
-
-
-def open_stream(
-    reader: Reader,
-    *,
-    digest: bool,
-    declared: Compression | None = None,
-    members: Sequence[tuple[int, int]] = (),
-) -> tuple[ByteStream, HashedFile]:
-    """The stream of an open file, and the file, which knows its own digest when all is read.
-
-    Args:
-        reader: the file; the caller closes it.
-        digest: whether to hash the file as it lies and the stream, with blake3, as it is read.
-        declared: the compression that a manifest declares; only a tie is decided by it.
-        members: where gzip members begin (byte of the file, byte of the stream), from an index.
-
-    Raises:
-        StorageError: the file system failed to deliver.
-    """
-    file = HashedFile(reader, digest=digest)
-    head = file.read(0, SNIFF_BYTES)
-    # An index that has members is that of a gzip file, even if nothing of the first one is left.
-    if sniff(head, declared) == "gzip" or (head and header_length(head) is None and len(members)):
-        return GzipStream(file, digest=digest, members=members, misread=True), file
-    return PlainStream(file), file

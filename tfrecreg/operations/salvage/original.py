@@ -14,8 +14,8 @@ from tfrecreg.records.damage import Damage
 from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.records.gzip import Compression
 from tfrecreg.records.inflate import GzipStream
+from tfrecreg.records.opening import open_stream
 from tfrecreg.records.resync import data_holds, sound_records
-from tfrecreg.records.stream import open_stream
 from tfrecreg.storage import Reader
 
 __all__ = ["Original"]
@@ -106,6 +106,24 @@ class Original:
         for _ in self.stream(start, start + 1):
             pass
         return self._stream.inspect(start, stop)
+
+    def catch_up(self, start: int) -> Iterator[tuple[int, int]]:
+        """Follow the scanner where damaged gzip made more of a member than there was, and it went
+        back to where the next one begins.
+
+        Yields:
+            The bytes of the file that are passed over, from where to where.
+        """
+        stream = self._stream
+        while isinstance(stream, GzipStream) and start < stream.base:
+            while stream.interruption is None and stream.window(stream.position, _PIECE):
+                pass
+            if stream.interruption is None:
+                return
+            begin, end, behind = self.leave(stream.interruption)
+            yield begin, end
+            if behind is None:
+                return
 
     def leave(self, damage: Damage) -> tuple[int, int, int | None]:
         """Go on behind `damage`.

@@ -104,6 +104,7 @@ class Work:
         for event in events:
             if isinstance(event, RecordBatch):
                 self._settle(event.offsets[0])
+                self._catch_up(event.offsets[0])
                 for part in self._parts(event):
                     self._keep(part)
                 self._at = _end(event)
@@ -257,6 +258,7 @@ class Work:
         was, the last damage to gzip reaches as far: the scanner does not repeat itself.
         """
         start, self._at = self._at, to
+        self._catch_up(start)
         heard, self._pending = self._pending, []
         if not heard and start < to and self._last is not None:
             heard = [[self._last]]
@@ -274,6 +276,13 @@ class Work:
             start = max(start, stop)
             run += [_Stretch(fault, start, start) for fault in faults]
         self._cut_run(run)
+
+    def _catch_up(self, start: int) -> None:
+        """Put damaged members of gzip into quarantine that the scanner has passed already."""
+        for begin, end in self._original.catch_up(start):
+            pieces = self._quarantine.add(self._original.file(begin, end), "file", begin)
+            detail = "" if self._last is None else self._last.detail
+            self._cut("CRC007", "gzip member", (start, 0), None, 0, False, detail, pieces)
 
     def _repairs(self, fault: Fault, start: int, stop: int) -> bool:
         """Whether only the header of a record is damaged; then it is ticked off."""
@@ -319,7 +328,9 @@ class Work:
                     pass
             elif self._clean is not None and self._roll.meet_anywhere(payload):
                 end = at + len(frame)
-                if run[0].start <= at < run[-1].stop:
+                # Of gzip it is the file that is cut out, where a member is damaged.
+                whole = self._original.compression == "none"
+                if whole and run[0].start <= at < run[-1].stop:
                     while left and left[0].stop <= at:
                         self._cut_out(*left.popleft())
                     if left and left[0].start < at:

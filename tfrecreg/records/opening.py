@@ -1,0 +1,69 @@
+"""Opening a shard: which compression its bytes have, also where its first ones are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tfrecreg.records.file import HashedFile, places_of
+from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, header_length
+from tfrecreg.records.gzip import MAGIC, Compression
+from tfrecreg.records.inflate import GzipStream
+from tfrecreg.records.resync import data_holds, sound_records
+from tfrecreg.records.stream import SNIFF_BYTES, ByteStream, PlainStream, sniff
+from tfrecreg.storage.interface import Reader
+
+__all__ = ["open_stream"]
+
+_NOWHERE = 1 << 62
+
+
+def open_stream(
+    reader: Reader,
+    *,
+    digest: bool,
+    declared: Compression | None = None,
+    members: Sequence[tuple[int, int]] = (),
+) -> tuple[ByteStream, HashedFile]:
+    """The stream of an open file, and the file, which knows its own digest when all is read.
+
+    Args:
+        reader: the file; the caller closes it.
+        digest: whether to hash the file as it lies and the stream, with blake3, as it is read.
+        declared: the compression that a manifest declares; only a tie is decided by it.
+        members: where gzip members begin (byte of the file, byte of the stream), from an index.
+
+    Raises:
+        StorageError: the file system failed to deliver.
+    """
+    file = HashedFile(reader, digest=digest)
+    head = file.read(0, SNIFF_BYTES)
+    if sniff(head, declared) == "gzip" or (
+        # An index that has members is that of a gzip file, even if nothing of the first is left.
+        head and header_length(head) is None and (len(members) or _is_headless(file, declared))
+    ):
+        return GzipStream(file, digest=digest, members=members, misread=True), file
+    return PlainStream(file), file
+
+
+def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
+    """Whether a file whose first bytes say nothing is gzip of records that lost its beginning."""
+    if declared == "none" or next(places_of(MAGIC, file, 0), None) is None:
+        return False
+    # A plain shard may hold gzip in its payloads, but then a record of its own is whole somewhere.
+    return (declared == "gzip" or not _has_record(PlainStream(file))) and _has_record(
+        GzipStream(file, digest=False)
+    )
+
+
+def _has_record(stream: ByteStream) -> bool:
+    """Whether there is a sound record anywhere, behind whatever damage."""
+    at = 0
+    while True:
+        length = header_length(stream.fork().window(at, HEADER_BYTES))
+        if length is not None and length <= MAX_LENGTH and data_holds(stream.fork(), at, length):
+            return True
+        if sound_records(stream, at, _NOWHERE, first=True):
+            return True
+        if stream.interruption is None or not stream.resume():
+            return False
+        at = stream.position
