@@ -339,7 +339,8 @@ class GzipStream:
     def _close(self) -> None:
         """Compare the member's trailer with what was decoded."""
         trailer = self._peek(TRAILER.size)
-        self._used += len(trailer)
+        kept = self._trailer_bytes()
+        self._used += min(len(trailer), kept)
         self._inflater = None
         damage: Damage | None = None
         if len(trailer) < TRAILER.size:
@@ -348,6 +349,11 @@ class GzipStream:
             words = "the file ends inside its trailer"
             tail = None if wrong else 0
             damage = self._break(words, lossless=True, inside=False, cut=True, tail=tail)
+        elif kept < TRAILER.size:
+            crc = self._crc.to_bytes(4, "little")[:kept]
+            words = f"its trailer should have {TRAILER.size} bytes, found {kept}"
+            right = 0 < len(crc) and trailer.startswith(crc)
+            damage = self._break(words, lossless=right, inside=not right)
         else:
             problems = trailer_problems(trailer, self._crc, self.position - self._begin)
             if problems:
@@ -356,6 +362,13 @@ class GzipStream:
         self._ended.append((self.position, damage))
         if damage is None and self._tensorflow is not None:
             self._compare(self._tensorflow)
+
+    def _trailer_bytes(self) -> int:
+        """How many bytes of a trailer come before the next member: fewer where some were lost."""
+        ahead = self._peek(TRAILER.size + len(MAGIC) - 1)
+        at = ahead.find(MAGIC)
+        cut = 0 <= at < TRAILER.size and self._begins(self.file_position + at)
+        return at if cut else TRAILER.size
 
     def _compare(self, tensorflow: InputBuffer) -> None:
         """Stop where the member that ended here is the last that TensorFlow reads."""

@@ -50,6 +50,12 @@ class Original:
         """As the bytes say."""
         return self._stream.compression
 
+    @property
+    def passed(self) -> int:
+        """The byte of the stream up to which it is in quarantine with the file already, if more of
+        a damaged member was cut out than was asked for."""
+        return self._stream.base if isinstance(self._stream, GzipStream) else 0
+
     def stream(self, start: int, stop: int) -> Iterator[bytes]:
         """These bytes of the decompressed stream, as far as they can be read; ascending only."""
         while start < stop:

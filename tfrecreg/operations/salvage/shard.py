@@ -218,6 +218,8 @@ class _Doubts:
     def _take_fault(self, fault: Fault) -> None:
         if not fault.exact:
             self._close()
+            # Where a member begins, another tool may be in the middle of a record.
+            self._opens = self._strict and fault.code == "CRC007"
             claims = fault.code == "CRC002" and fault.length is not None
             self._claimed = fault.offset + OVERHEAD + (fault.length or 0) if claims else 0
         elif fault.code in self._believed and fault.length is not None:

@@ -362,10 +362,12 @@ class Work:
         """Put these bytes of the stream into quarantine, and damaged gzip as it lies."""
         pieces: list[Piece] = []
         gzip = fault.code == "CRC007"
-        at = start
+        at = max(start, self._original.passed)
         look = max(stop, start + 1) if gzip else stop
         while at < look:
             damage = self._original.damage(at, look)
+            if damage is not None and not gzip and stop <= damage.stream:
+                damage = None  # it can be read, and records may follow in the same member
             sound = stop if damage is None else min(stop, max(at, damage.begin))
             pieces += self._quarantine.add(self._original.stream(at, sound), "stream", at)
             if damage is None:
