@@ -68,6 +68,8 @@ class GzipStream:
         self.interruption: Damage | None = None
         self.position = 0
         """Byte of the stream up to which it was decoded."""
+        self.guessed = False
+        """Whether what follows the last damage may be gzip that lies in a payload."""
         self._file = file
         self._members = members
         self._hasher = blake3() if digest else None
@@ -185,6 +187,7 @@ class GzipStream:
         if damage is None or damage.lossless:
             return True
         self._hasher = None
+        self.guessed = False
         self._sound_to = 0
         self._ended.clear()
         self._buffer = b""
@@ -393,10 +396,13 @@ class GzipStream:
             span = at - damage.member
             if span // 2 <= size <= span * EXPANSION and damage.begin + size >= damage.stream:
                 return at, damage.begin + size
-            # A payload may hold gzip itself, of which no member follows another to the end.
-            if self._leads_on(at):
+            whole, followed = self._ends(at)
+            if whole:
+                # A payload may hold gzip itself, of which no member follows another to the end.
+                self.guessed = not followed
                 return at, damage.stream
             likely = at if likely is None and not damage.cut else likely
+        self.guessed = True
         return None if likely is None else (likely, damage.stream)
 
     def _probe(self, at: int) -> GzipStream:
@@ -420,13 +426,13 @@ class GzipStream:
             return True
         return probe._member_ends_well() and probe._ended[0][0] > 0
 
-    def _leads_on(self, at: int) -> bool:
+    def _ends(self, at: int) -> tuple[bool, bool]:
         """Whether the member at this byte of the file is whole, and another follows, or the end."""
         probe = self._probe(at)
         if not probe._member_ends_well():
-            return False
+            return False, False
         following = probe._peek(len(MEMBER_HEADER))
-        return not following.strip(b"\0") or following.startswith(MAGIC)
+        return True, not following.strip(b"\0") or following.startswith(MAGIC)
 
     def _member_ends_well(self) -> bool:
         """Decode to the end of the member, and compare its trailer."""

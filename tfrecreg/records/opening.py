@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tfrecreg.records.file import HashedFile, places_of
-from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, header_length
+from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, OVERHEAD, header_length
 from tfrecreg.records.gzip import MAGIC, Compression
 from tfrecreg.records.inflate import GzipStream
 from tfrecreg.records.resync import data_holds, sound_records
@@ -49,21 +49,21 @@ def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
     """Whether a file whose first bytes say nothing is gzip of records that lost its beginning."""
     if declared == "none" or next(places_of(MAGIC, file, 0), None) is None:
         return False
-    # A plain shard may hold gzip in its payloads, but then a record of its own is whole somewhere.
-    return (declared == "gzip" or not _has_record(PlainStream(file))) and _has_record(
-        GzipStream(file, digest=False)
-    )
+    # A plain shard may hold gzip in its payloads, and gzip may hold records as they are.
+    plain = 0 if declared == "gzip" else _sound_bytes(PlainStream(file))
+    return _sound_bytes(GzipStream(file, digest=False)) > plain
 
 
-def _has_record(stream: ByteStream) -> bool:
-    """Whether there is a sound record anywhere, behind whatever damage."""
-    at = 0
+def _sound_bytes(stream: ByteStream) -> int:
+    """How many bytes of the stream are sound records, behind whatever damage."""
+    total = at = 0
     while True:
         length = header_length(stream.fork().window(at, HEADER_BYTES))
         if length is not None and length <= MAX_LENGTH and data_holds(stream.fork(), at, length):
-            return True
-        if sound_records(stream, at, _NOWHERE, first=True):
-            return True
+            total += OVERHEAD + length
+            at += OVERHEAD + length
+            continue
+        total += sum(end - start for start, end in sound_records(stream, at, _NOWHERE))
         if stream.interruption is None or not stream.resume():
-            return False
+            return total
         at = stream.position

@@ -321,7 +321,7 @@ class _Scanner:
             yield Fault(code, offset, number, size, detail, outcome, exact=not lost)
         if going and (lost or not damage.lossless):
             self._gap = True
-            self._go(behind, 1 if lost else 0)
+            self._go(behind, 1 if lost else 0, searched=self._stream.guessed)
         return going
 
     def _large(self, head: bytes, length: int) -> Outcome:

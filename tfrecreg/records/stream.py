@@ -27,6 +27,9 @@ class ByteStream(Protocol):
     interruption: Damage | None
     """Why the stream stops before its end. Always None for a plain file."""
 
+    guessed: bool
+    """Whether what follows the last interruption may be gzip that lies in a payload."""
+
     @property
     def compression(self) -> Compression: ...
 
@@ -71,6 +74,7 @@ class PlainStream:
 
     compression: Compression = "none"
     interruption: Damage | None = None
+    guessed = False
 
     def __init__(self, file: HashedFile) -> None:
         self._file = file
