@@ -195,7 +195,7 @@ BROKEN = {
             def begin(self, target, options): return 1 / 0
         def load(): return Bad
         """,
-        "the validator `even` failed: ZeroDivisionError: division by zero (fake_stranger.py,",
+        "the validator `even` of `stranger` 1.5 failed: ZeroDivisionError: division by zero",
     ),
     "cannot look": (
         """
@@ -205,7 +205,7 @@ BROKEN = {
             def begin(self, target, options): return BadEye
         def load(): return Bad
         """,
-        "the validator `even` failed on `0.tfrecord` and 1 more: ZeroDivisionError: division by ",
+        "the validator `even` of `stranger` 1.5 failed on `0.tfrecord` and 1 more: Zero",
     ),
     "cannot finish": (
         """
@@ -213,7 +213,7 @@ BROKEN = {
             def finish(self, target, parts): return 1 / 0
         def load(): return Bad
         """,
-        "the validator `even` failed: ZeroDivisionError: division by zero (fake_stranger.py,",
+        "the validator `even` of `stranger` 1.5 failed: ZeroDivisionError: division by zero",
     ),
     "has no needs": (
         """
@@ -221,7 +221,7 @@ BROKEN = {
             needs = None
         def load(): return Bad
         """,
-        "the validator `even` failed: TypeError: its `needs` should be a Need, found None",
+        "the validator `even` of `stranger` 1.5 failed: TypeError: its `needs` should be a Need",
     ),
 }
 

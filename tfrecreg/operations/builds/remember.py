@@ -12,7 +12,7 @@ from tfrecreg.errors import TfrecregError, UsageError
 from tfrecreg.manifest import RawTotals
 from tfrecreg.progress import SILENT, Progress, counting
 from tfrecreg.registry import Registry, layout
-from tfrecreg.sources import Source
+from tfrecreg.sources import GuardedSource
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 
@@ -32,7 +32,7 @@ class BuildRecord:
 
 
 def raw_files(
-    source: Source, raw: Storage, progress: Progress = SILENT
+    source: GuardedSource, raw: Storage, progress: Progress = SILENT
 ) -> tuple[RawTotals, dict[str, tuple[int, int]]]:
     """The raw files that the source reads: totals, and size and time of each."""
     stored = decoded = 0

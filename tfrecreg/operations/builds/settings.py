@@ -15,7 +15,6 @@ from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.operations.builds.request import SIZING, BuildRequest, Prepared
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry
-from tfrecreg.sources import options_as_text, parse_options
 from tfrecreg.text import safe
 
 __all__ = ["Settings", "compare_settings"]
@@ -115,10 +114,9 @@ def _saved_options(
 ) -> dict[str, str]:
     """The source's options as the next build would have them."""
     same = request.source in (None, config.source)
-    kind = plugins().load_source(prepared.source_name)
     for given in (config.options if same else {}), {}:
         try:
-            return options_as_text(parse_options(kind.Options, given, of=prepared.source_name))
+            return plugins().source_options(prepared.source_name, given)[1]
         except TfrecregError:
             continue  # they do not stand alone: what is used is not what is saved in any case
     return dict.fromkeys(prepared.options, "")

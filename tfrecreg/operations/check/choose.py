@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 
 from tfrecreg.config import CONFIG_NAME, GateConfig
@@ -15,9 +13,10 @@ from tfrecreg.errors import (
     UnknownPluginError,
     UsageError,
 )
+from tfrecreg.guard import Brought, calling, is_told, reason_of
 from tfrecreg.operations.check.report import SkippedValidator
 from tfrecreg.plugins import Announced, Plugins, plugins
-from tfrecreg.scan import UNRULY, Target, Validator, ValidatorRecord, reason_of
+from tfrecreg.scan import Target, Validator, ValidatorRecord
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
@@ -35,6 +34,8 @@ class Choice:
 
     running: list[Validator] = field(default_factory=list)
     """Fresh ones, in order of name."""
+    announced: list[tuple[Brought, frozenset[str] | None]] = field(default_factory=list)
+    """Who brought each of them, and the codes that it announces; None for any."""
     skipped: list[SkippedValidator] = field(default_factory=list)
     """Those that do not apply."""
     problems: list[str] = field(default_factory=list)
@@ -90,31 +91,48 @@ def _consider(
     must: bool,
 ) -> None:
     """Make the validator, ask whether it applies, and note what comes of it."""
+    brought = announced.brought
     try:
-        with redirect_stdout(sys.stderr):
-            validator = known.load_validator(announced.qualified)()
+        kind = known.load_validator(announced.qualified)
+    except PluginError as error:
+        choice.problems.append(error.message)
+        return
+    except MissingExtraError as error:
+        _not_running(choice, brought, error, must=must)
+        return
+    try:
+        with calling(brought, "__init__"):
+            validator = kind()
             found = getattr(validator, "name", None)
             if found != announced.name:
                 raise TypeError(f"its `name` is {found!r}")
-            reason = validator.applies(target)
-    except MissingExtraError as error:
+        with calling(brought, "applies"):
+            reason: object = validator.applies(target)
+            if reason is not None and not (isinstance(reason, str) and reason):
+                raise TypeError(f"its `applies` said {reason!r}, expected None or a reason")
+    except Exception as error:
+        _not_running(choice, brought, error, must=must)
+        return
+    if reason is None:
+        choice.running.append(validator)
+        codes = frozenset(code.code for code in announced.record.codes)
+        choice.announced.append((brought, None if brought.is_ours else codes))
+    else:
+        choice.skipped.append(SkippedValidator(announced.name, str(reason)))
+
+
+def _not_running(choice: Choice, brought: Brought, error: Exception, *, must: bool) -> None:
+    """Note why a validator cannot run; raises what it has to say to the user."""
+    if isinstance(error, MissingExtraError) and is_told(error):
         needs = f"{error.message}: {error.hint}"
         if must:
-            choice.problems.append(f"the validator `{announced.name}`: {needs}")
+            choice.problems.append(f"the validator `{brought.name}`: {needs}")
         else:
-            choice.skipped.append(SkippedValidator(announced.name, needs))
-    except UsageError:
-        raise
-    except PluginError as error:
-        choice.problems.append(error.message)
-    except UNRULY as error:
-        why = f"the validator `{announced.name}` of {announced.origin} failed: {reason_of(error)}"
-        choice.problems.append(why)
+            choice.skipped.append(SkippedValidator(brought.name, needs))
+    elif isinstance(error, UsageError) and is_told(error):
+        raise error
     else:
-        if reason is None:
-            choice.running.append(validator)
-        else:
-            choice.skipped.append(SkippedValidator(announced.name, str(reason)))
+        choice.problems.append(f"{brought} failed: {reason_of(error)}")
 
 
 def _named(

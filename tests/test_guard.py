@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.scan import UNRULY, reason_of
+from tfrecreg.guard import Brought, Misbehaviour, calling, reason_of
 
 
 def raised(error: BaseException) -> BaseException:
@@ -35,4 +35,12 @@ def test_an_error_that_was_never_raised_has_no_place() -> None:
 
 
 def test_an_interrupt_is_nobodys_to_catch() -> None:
-    assert not issubclass(KeyboardInterrupt, UNRULY)
+    with pytest.raises(KeyboardInterrupt), calling(Brought("source", "x"), "items"):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("error", [SystemExit(0), GeneratorExit(), BaseException("base")])
+def test_whatever_else_ends_programs_is_an_error_in_a_plugin(error: BaseException) -> None:
+    with pytest.raises(Misbehaviour) as caught, calling(Brought("source", "x"), "items"):
+        raise error
+    assert reason_of(caught.value).startswith(type(error).__name__)
