@@ -33,6 +33,8 @@ def run() -> None:
     guard.on_strangers(supervisor.begin)
     try:
         code = main(arguments)
+    except SystemExit as error:  # a reader of our output who has had enough
+        code = error.code if isinstance(error.code, int) else 3
     except Exception:
         traceback.print_exc()
         code = 3
