@@ -584,3 +584,15 @@ def test_codes_of_tfrecreg_are_no_strangers_to_announce(here: InProcess) -> None
     plant(here.site, f"{text}    pass\n")
     done = here.run("plugins", "list")
     assert "`evil` has the code `CRC002`, which is tfrecreg's own" in " ".join(done.out.split())
+
+
+def test_a_source_that_is_gone_is_told_of_with_its_distribution(here: InProcess) -> None:
+    plant_source(here.site, "")
+    assert here.build()[0] == 0
+    plant(here.site, "")
+    code, _, err = here.build()
+    assert code == 2
+    assert err.splitlines()[-2:] == [
+        "error: no source named `evil`; `hostile` 6.6 brought it for the build of `d` before",
+        "hint: install that distribution, such as by `pip install hostile`",
+    ]

@@ -126,8 +126,12 @@ def _locating_source(manifest: Manifest, raw: Storage) -> tuple[GuardedSource | 
         for split in manifest.splits[:1]:
             # Asked once here, so that a folder that is laid out otherwise is told of once.
             source.raw_path(split.name, "any")
+    except UnknownPluginError as error:
+        brought = manifest.source
+        found = error.brought_by(brought.distribution, brought.version, f"`{manifest.dataset}`")
+        return None, f"not compared: {found.message}"
     except TfrecregError as error:
-        if isinstance(error, PluginError) and not isinstance(error, UnknownPluginError):
+        if isinstance(error, PluginError):
             raise  # a plugin that fails is no reason to pass
         return None, f"not compared: {error.message}"
     return source, ""

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.config import DatasetConfig
 from tfrecreg.errors import UsageError
+from tfrecreg.operations.builds.before import announced_source
 from tfrecreg.operations.builds.watch import WatchedStorage
 from tfrecreg.plugins import plugins
 from tfrecreg.progress import Progress
@@ -94,7 +95,7 @@ def prepare(
             f"no source is known for `{request.name}`",
             hint=f"tfrecreg build {request.name} --source SOURCE --raw PATH; sources: {known}",
         )
-    announced = plugins().source(source_name)
+    announced = announced_source(registry, request.name, source_name)
     same = request.source in (None, config.source)
     given = {**(config.options if same else {}), **request.options}
     options, options_text = plugins().source_options(source_name, given)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tfrecreg.config import CONFIG_NAME, DatasetConfig
-from tfrecreg.errors import ManifestError, NewerFormatError, TfrecregError
-from tfrecreg.manifest import Manifest
+from tfrecreg.errors import TfrecregError
 from tfrecreg.manifest.adopted import is_adopted
+from tfrecreg.operations.builds.before import made_before
 from tfrecreg.operations.builds.request import SIZING, BuildRequest, Prepared
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry
@@ -123,7 +123,7 @@ def _saved_options(
 
 
 def _changed(registry: Registry, prepared: Prepared) -> tuple[str | None, tuple[_Difference, ...]]:
-    where, manifest = _made_before(registry, prepared.name)
+    where, manifest = made_before(registry, prepared.name)
     if manifest is None or not manifest.source.name or is_adopted(manifest):
         return None, ()
     before = manifest.source
@@ -138,21 +138,6 @@ def _changed(registry: Registry, prepared: Prepared) -> tuple[str | None, tuple[
         both = {name: text for name, text in prepared.options.items() if name in before.options}
         found += _differences(both, before.options)
     return (where, tuple(found)) if found else (None, ())
-
-
-def _made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
-    """The newest release, which the next one is compared with, or the build where there is none.
-
-    One that is damaged says nothing here.
-    """
-    versions = registry.versions(name)
-    try:
-        if versions:
-            release = registry.release_manifest(name, versions[-1])
-            return f"`{name}@{versions[-1]}`", release
-        return f"the build of `{name}` before", registry.build_manifest(name)
-    except (ManifestError, NewerFormatError):
-        return "", None
 
 
 def _differences(here: Mapping[str, str], there: Mapping[str, str]) -> Iterator[_Difference]:
