@@ -42,6 +42,7 @@ __all__ = [
     "TIMEOUT",
     "Brought",
     "Misbehaviour",
+    "Patience",
     "Slot",
     "calling",
     "death_of",
@@ -52,7 +53,6 @@ __all__ = [
     "on_strangers",
     "one_line",
     "reason_of",
-    "stuck_in",
     "time_limit",
     "watch_interrupts",
 ]
@@ -63,6 +63,8 @@ TIMEOUT = "TFRECREG_PLUGIN_TIMEOUT"
 """The variable of the environment that says how many seconds one call may take."""
 
 _DEFAULT_SECONDS = 600.0
+_AWAY = 5.0
+"""Seconds between two looks from which on this process was stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,16 +313,40 @@ def time_limit() -> float | None:
     return seconds or None
 
 
-def stuck_in(slot: Slot, limit: float | None) -> PluginError | None:
-    """Who is at work in the process of `slot` for longer than it may be; None for nobody."""
-    found = slot.read()
-    if limit is None or found is None or found[2] <= limit:
+class Patience:
+    """How long a process that waits for others lets a plugin work in them.
+
+    Time in which nobody looked does not count: this process was stopped then, and so were they.
+
+    Args:
+        limit: seconds for one call, as :func:`time_limit` gives them.
+    """
+
+    def __init__(self, limit: float | None) -> None:
+        self._limit = limit
+        self._looked = time.monotonic()
+        self._away = 0.0
+
+    def look(self, *slots: Slot) -> PluginError | None:
+        """Who is at work in one of these processes for longer than it may be; None for nobody.
+
+        To be called again and again, a few times a second.
+        """
+        now = time.monotonic()
+        if now - self._looked > _AWAY:
+            self._away += now - self._looked
+        self._looked = now
+        for slot in slots:
+            found = slot.read()
+            if self._limit is None or found is None or found[2] <= self._limit + self._away:
+                continue
+            who, doing, _ = found
+            return PluginError(
+                f"{who} did not come back from `{doing}` within {self._limit:g} seconds, and was "
+                "ended",
+                hint=f"`{TIMEOUT}` is the limit in seconds, 0 for none",
+            )
         return None
-    who, doing, _ = found
-    return PluginError(
-        f"{who} did not come back from `{doing}` within {limit:g} seconds, and was ended",
-        hint=f"`{TIMEOUT}` is the limit in seconds, 0 for none",
-    )
 
 
 def death_of(slot: Slot, how: str) -> FailureError | None:

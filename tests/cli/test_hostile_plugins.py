@@ -465,6 +465,24 @@ def test_an_answer_that_is_none_is_one_line(here: InProcess, what: str) -> None:
     expect_one_line(here.build(), "the source `evil`", words)
 
 
+def test_a_raw_file_that_is_not_there_is_told_of_with_the_distribution(here: InProcess) -> None:
+    plant_source(here.site, "def raw_files(self): yield RawFile('gone.txt', 5, 5)")
+    code, _, err = here.build()
+    assert code == 2
+    assert err.startswith(
+        "error: the source `evil` of `hostile` 6.6 lists the raw file `gone.txt`, which is not "
+        "there\n"
+    )
+
+
+@pytest.mark.parametrize("path", ["../r/tfrecreg.toml", "/etc/passwd", "a\0b", ""])
+def test_a_raw_file_outside_of_the_raw_data_is_one_line(here: InProcess, path: str) -> None:
+    plant_source(here.site, f"def raw_files(self): yield RawFile({path!r}, 5, 5)")
+    code, _, err = here.build()
+    assert code in (2, 3)
+    assert [line.partition(":")[0] for line in err.splitlines()] == ["error", "hint"]
+
+
 def test_what_a_source_says_of_raw_data_is_passed_on(here: InProcess) -> None:
     plant_source(here.site, "def items(self): raise RawDataError('no data', hint='bring some')")
     code, _, err = here.build()

@@ -56,8 +56,7 @@ class Supervisor:
         slot = guard.Slot(mmap.mmap(-1, guard.Slot.SIZE))
         read, write = os.pipe()
         alive, held = os.pipe()
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush()
         child = os.fork()
         if child:
             os.close(write)
@@ -65,8 +64,7 @@ class Supervisor:
             code = 3
             try:
                 code = _Watch(child, read, slot, limit, strangers).code(self._report)
-                sys.stdout.flush()
-                sys.stderr.flush()
+                _flush()
             finally:
                 os._exit(code)  # whatever is on the stack is the child's to leave
         os.close(read)
@@ -82,6 +80,13 @@ class Supervisor:
             with suppress(OSError):
                 os.write(self._verdict, bytes([code & 0xFF]))
             os.close(self._verdict)
+
+
+def _flush() -> None:
+    """Write what is buffered: what is not would be written by both processes."""
+    for each in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):  # None where it was closed
+            each.flush()
 
 
 def _leave_with_parent(alive: int) -> None:
@@ -119,7 +124,7 @@ class _Watch:
         self._child = child
         self._pipe = pipe
         self._slot = slot
-        self._limit = limit
+        self._patience = guard.Patience(limit)
         self._strangers = strangers
         self._interrupted = 0.0
         self._status: int | None = None
@@ -142,7 +147,7 @@ class _Watch:
                 break
             if self._is_gone():
                 break
-            stuck = guard.stuck_in(self._slot, self._limit)
+            stuck = self._patience.look(self._slot)
             if stuck is not None:
                 os.kill(self._child, signal.SIGKILL)
                 self._wait(_PATIENCE)

@@ -107,7 +107,7 @@ class Pool:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._limit = guard.time_limit()
+        self._patience = guard.Patience(guard.time_limit())
         self._workers: list[_Worker] = []
 
     def start(self, count: int, function: Callable[[Any], object] | None = None) -> None:
@@ -185,11 +185,9 @@ class Pool:
         ready: set[object] = set()
         while not ready:
             ready |= set(wait([*pipes, *(worker.process.sentinel for worker in busy)], _LOOK))
-            for worker in busy:
-                stuck = guard.stuck_in(worker.slot, self._limit)
-                if stuck is not None and worker.connection not in ready:
-                    worker.process.kill()
-                    raise stuck
+            stuck = self._patience.look(*(worker.slot for worker in busy))
+            if stuck is not None and not ready:
+                raise stuck  # which ends all of them
         for worker in busy:
             if worker.connection not in ready and worker.process.sentinel not in ready:
                 continue

@@ -8,7 +8,7 @@ from itertools import chain, islice
 import msgspec
 from blake3 import blake3
 
-from tfrecreg.errors import TfrecregError, UsageError
+from tfrecreg.errors import RawDataError, TfrecregError, UsageError
 from tfrecreg.manifest import RawTotals
 from tfrecreg.progress import SILENT, Progress, counting
 from tfrecreg.registry import Registry, layout
@@ -43,7 +43,12 @@ def raw_files(
     with counting(progress, "measuring raw data", "files") as ticker:
         for file in chain(first, listed):
             entry = raw.stat(file.path, follow="all")
-            files[file.path] = (file.stored, entry.mtime_ns if entry is not None else 0)
+            if entry is None:
+                raise RawDataError(
+                    f"{source.brought} lists the raw file `{safe(file.path)}`, which is not there",
+                    hint="build again, if it was removed just now; else tell the authors",
+                )
+            files[file.path] = (file.stored, entry.mtime_ns)
             stored += file.stored
             decoded += file.decoded
             ticker.add(1, file.stored)
