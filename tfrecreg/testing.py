@@ -44,7 +44,7 @@ def examples(
         if isinstance(entry, Skipped):
             yield Item(entry.split, entry.key, 0), entry
         elif isinstance(entry, Item):
-            made = opened.record(entry)
+            made = opened.record(entry, {})
             yield entry, made if isinstance(made, Skipped) else decode(made.payload)
 
 

@@ -34,8 +34,6 @@ class Record(NamedTuple):
     """What an item became."""
 
     payload: bytes
-    sizes: Mapping[str, int]
-    """Feature name to bytes of its values."""
     remarks: Sequence[Remark]
 
 
@@ -57,6 +55,7 @@ class GuardedSource:
     def __init__(self, source: Source, brought: Brought) -> None:
         self._source: Any = source
         self._packed: bytes | None = None
+        self._is_trusted = brought.is_ours
         self.brought = brought
 
     @classmethod
@@ -83,6 +82,7 @@ class GuardedSource:
     def __setstate__(self, state: tuple[Brought, bytes]) -> None:
         # Unpacked when it is first called: that runs code of the plugin.
         self.brought, self._packed = state
+        self._is_trusted = self.brought.is_ours
         self._source = None
 
     def _unpacked(self) -> Any:
@@ -114,7 +114,7 @@ class GuardedSource:
 
     def schema(self) -> str:
         """The schema's text, which parses."""
-        return self._asked("schema", _text if self.brought.is_ours else _schema)
+        return self._asked("schema", _text if self._is_trusted else _schema)
 
     def describe(self) -> Mapping[str, str]:
         """What it found; empty where it says nothing."""
@@ -128,20 +128,22 @@ class GuardedSource:
         """The raw file that a record's picture is; None where it is none as it lies."""
         return self._asked("raw_path", _path, split, key)
 
-    def record(self, item: Item) -> Skipped | Record:
-        """The item's example as it is written, or why there is none."""
+    def record(self, item: Item, sizes: dict[str, int]) -> Skipped | Record:
+        """The item's example as it is written, or why there is none.
+
+        Args:
+            item: the item.
+            sizes: feature name to bytes of its values; those of the example are added.
+        """
         brought = self.brought
         try:
-            source = self._unpacked()
+            source = self._source
+            if source is None:
+                source = self._unpacked()
+            if self._is_trusted:
+                return _record(source.example(item), sizes)
             with calling(brought, "example"):
-                made = source.example(item)
-                if isinstance(made, Skipped):
-                    return made if brought.is_ours else _skipped_as(made, item)
-                example, remarks = made if isinstance(made, Written) else (made, ())
-                if not brought.is_ours:
-                    example, remarks = _example(example), [_remark(each) for each in remarks]
-                sizes = {name: feature.wire_bytes for name, feature in example.items()}
-                return Record(encode(example), sizes, remarks)
+                return _record(_made(source.example(item), item), sizes)
         except Exception as error:
             what = f"failed on `{safe(item.key)}` of the split `{safe(item.split)}`"
             hint = "mend the plugin, or leave the item out of the raw data"
@@ -167,7 +169,7 @@ class GuardedSource:
                 if isinstance(entries, str) or not isinstance(entries, Iterable):
                     raise _Wrong(f"{_a(entries)} is no iterator")
                 entries = iter(entries)
-            if self.brought.is_ours:
+            if self._is_trusted:
                 yield from entries
                 return
             while True:
@@ -185,6 +187,16 @@ class GuardedSource:
         if isinstance(error, _Wrong):
             return PluginError(f"{self.brought} {what}: {error}", hint=self.brought.hint)
         return failure(self.brought, what, error, hint=hint)
+
+
+def _record(made: Example | Written | Skipped, sizes: dict[str, int]) -> Skipped | Record:
+    if isinstance(made, Skipped):
+        return made
+    example, remarks = made if isinstance(made, Written) else (made, ())
+    payload = encode(example)
+    for name, feature in example.items():
+        sizes[name] = sizes.get(name, 0) + feature.wire_bytes
+    return Record(payload, remarks)
 
 
 def _a(value: object) -> str:
@@ -278,10 +290,13 @@ def _raw_file(entry: object) -> RawFile:
     return RawFile(path, stored, _number(entry.decoded, f"`decoded` {named}"))
 
 
-def _example(made: object) -> Example:
-    if not isinstance(made, Mapping):
-        raise _Wrong(f"expected an example, found {_a(made)}")
-    return dict(made)
+def _made(made: object, item: Item) -> Written | Skipped:
+    if isinstance(made, Skipped):
+        return _skipped_as(made, item)
+    example, remarks = made if isinstance(made, Written) else (made, ())
+    if not isinstance(example, Mapping):
+        raise _Wrong(f"expected an example, found {_a(example)}")
+    return Written(dict(example), [_remark(each) for each in remarks])
 
 
 def _labels(found: object) -> Mapping[str, Sequence[str]]:

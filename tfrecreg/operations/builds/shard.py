@@ -276,11 +276,8 @@ def make_payload(source: GuardedSource, item: Item) -> bytes | Skipped:
 
 
 def _example(source: GuardedSource, item: Item, notes: _Notes) -> bytes | Skipped:
-    made = source.record(item)
+    made = source.record(item, notes.features)
     if isinstance(made, Skipped):
         return made
-    features = notes.features
-    for name, size in made.sizes.items():
-        features[name] = features.get(name, 0) + size
     notes.remarks.extend(made.remarks)
     return made.payload
