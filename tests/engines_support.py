@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tfrecreg.errors import RawDataError
+from tfrecreg.guard import Brought, calling
 
 if TYPE_CHECKING:
     import pytest
@@ -68,6 +69,25 @@ def exit_hard(task: int) -> int:
     if task == 1:
         os._exit(7)
     return task
+
+
+EVIL = Brought("source", "evil", "hostile", "6.6")
+
+
+def exit_in_plugin(task: int) -> int:
+    with calling(EVIL, "example"):
+        os._exit(0)
+
+
+def hang_in_plugin(task: int) -> int:
+    with calling(EVIL, "example"):
+        time.sleep(60)
+    return task
+
+
+def interrupt_in_plugin(task: int) -> int:
+    with calling(EVIL, "example"):
+        raise KeyboardInterrupt
 
 
 def no_result(task: int) -> object:

@@ -1,14 +1,15 @@
 """Versioned, validated TFRecord datasets.
 
-The names below are the library. Plugins import :mod:`tfrecreg.api` instead. For everybody else the
-map is, from the bottom up:
+The names below are the library. Plugins import :mod:`tfrecreg.api` instead, and their tests
+:mod:`tfrecreg.testing`. For everybody else the map is, from the bottom up:
 
 - values: `errors`, `findings`, `codes`, `gate`, `config`, `reference`, `shards`, `text`; what they
   are read and written by: `tables`, `toml_edit`, `amounts`, `suggest`; and `progress`
 - bytes: `storage`, `records`, `example`, `pictures`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `scan`, `engines`
-- extension points: `sources`, `validators`, `plugins`
+- extension points: `sources`, `validators`, `plugins`; `guard`, through which all their code is
+  called; `testing`, for the tests of plugins
 - `operations`: what the faces call, `cli` and `report`: the faces
 
 Everything is imported when it is first used, so that ``import tfrecreg`` costs next to nothing.

@@ -26,6 +26,7 @@ as another. Anything else that escapes is a bug and keeps its traceback::
 from __future__ import annotations
 
 from tfrecreg.findings import Finding
+from tfrecreg.text import safe
 
 __all__ = [
     "ConfigError",
@@ -169,6 +170,23 @@ class UnknownPluginError(PluginError):
     """No plugin announces a source or validator of that name."""
 
     exit_code = 2
+
+    def brought_by(self, distribution: str, version: str, when: str) -> UnknownPluginError:
+        """The same, where it is known what to install.
+
+        Args:
+            distribution: that brought it once.
+            version: of that.
+            when: what it made then, quoted: `` `pets@1.0.0` ``.
+        """
+        named = safe(distribution, limit=80)
+        message = (
+            f"{self.message.partition(';')[0]}; `{named}` {safe(version, limit=40)} brought it"
+        )
+        return UnknownPluginError(
+            f"{message} for {when}",
+            hint=f"install that distribution, such as by `pip install {named}`",
+        )
 
 
 class StorageError(FailureError):

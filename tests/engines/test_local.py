@@ -15,7 +15,10 @@ import psutil
 import pytest
 from engines_support import (
     exit_hard,
+    exit_in_plugin,
     fail,
+    hang_in_plugin,
+    interrupt_in_plugin,
     kill_itself,
     late_first,
     leave,
@@ -31,7 +34,8 @@ from engines_support import (
 from tests_support import interruptible
 
 from tfrecreg.engines import LocalEngine, usable_cores
-from tfrecreg.errors import FailureError, RawDataError, UsageError
+from tfrecreg.errors import FailureError, PluginError, RawDataError, UsageError
+from tfrecreg.guard import Misbehaviour
 
 JOBS = pytest.mark.parametrize("jobs", [1, 2])
 
@@ -126,6 +130,32 @@ def test_a_worker_that_dies_is_a_failure_that_says_how(function, how: str, hint:
     assert caught.value.message == f"a worker process {how} before its task was done"
     assert hint in caught.value.hint
     assert caught.value.exit_code == 3
+
+
+def test_a_worker_that_a_plugin_ends_names_it() -> None:
+    with pytest.raises(PluginError) as caught:
+        list(LocalEngine(2).run(exit_in_plugin, range(6)))
+    assert caught.value.message == (
+        "the source `evil` of `hostile` 6.6 did not come back from `example`: its process ended "
+        "with exit code 0"
+    )
+
+
+def test_a_worker_that_a_plugin_keeps_is_ended_and_names_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TFRECREG_PLUGIN_TIMEOUT", "0.5")
+    with pytest.raises(PluginError) as caught:
+        list(LocalEngine(2).run(hang_in_plugin, range(6)))
+    assert caught.value.message == (
+        "the source `evil` of `hostile` 6.6 did not come back from `example` within 0.5 seconds, "
+        "and was ended"
+    )
+
+
+def test_an_interrupt_that_a_plugin_raises_in_a_worker_is_an_error() -> None:
+    with pytest.raises(Misbehaviour):
+        list(LocalEngine(2).run(interrupt_in_plugin, range(6)))
 
 
 @pytest.mark.parametrize("jobs", [0, -1])

@@ -1,4 +1,4 @@
-"""`docs/plugins.md`: its files are put in place, its scripts run, their outputs compared."""
+"""`docs/plugins.md`, followed: files put in place, commands typed, outputs compared."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from guide_support import Block, blocks, follow
+from package_support import (
+    PYTHONS,
+    NoNetworkError,
+    find_python,
+    fresh_environment,
+    make_archives,
+)
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -18,69 +26,66 @@ else:
 
 Site = Any  # of conftest.py, which test modules cannot import
 
-GUIDE = Path(__file__).parents[2] / "docs" / "plugins.md"
-FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-TITLE = re.compile(r'^(?P<language>\w+) title="(?P<title>[^"]+)"$')
-
-
-class Block(NamedTuple):
-    language: str
-    title: str
-    text: str
-
-
-def blocks() -> list[Block]:
-    found = []
-    for fence in FENCE.finditer(GUIDE.read_text("utf-8")):
-        info = TITLE.match(fence["info"])
-        assert info, f"a block that no test would run: {fence['info']!r}"
-        found.append(Block(info["language"], info["title"], fence["text"]))
-    return found
+TOOLS = {"NO_COLOR": "1", "COLUMNS": "100", "TFRECREG_JOBS": "1"}
 
 
 @pytest.fixture
-def place(tmp_path: Path, site: Site) -> Path:
-    """The guide's files, and its distributions as if they were installed."""
-    for block in blocks():
-        if not block.title.startswith("output of "):
-            file = tmp_path / block.title
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(block.text, "utf-8")
+def env(tmp_path: Path, site: Site) -> dict[str, str]:
+    """This environment, where the modules of the guide's plugins are found."""
+    folders = [site.folder, tmp_path / "guide/lines-plugin", tmp_path / "guide/texts-plugin"]
+    return {
+        **os.environ,
+        **TOOLS,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(map(str, [*folders, *sys.path])),
+    }
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "guide").mkdir()
+    return tmp_path / "guide"
+
+
+def test_the_guide_works_as_it_stands(place: Path, site: Site, env: dict[str, str]) -> None:
+    """With its distributions as if they were installed."""
+
+    def announce(block: Block) -> None:
         if block.title.endswith("/pyproject.toml"):
             project = tomllib.loads(block.text)["project"]
             entry_points = project["entry-points"]["tfrecreg"]
             site.distribution(project["name"], entry_points, version=project["version"])
-    return tmp_path
+
+    follow(place, env, put=announce, skip=("pip ",))
 
 
-def run(place: Path, site: Site, script: str) -> str:
-    folders = [site.folder, place / "lines-plugin", place / "texts-plugin", *sys.path]
-    done = subprocess.run(
-        [sys.executable, "-W", "error", script],
-        cwd=place,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-OUTPUTS = [block for block in blocks() if block.title.startswith("output of ")]
-
-
-@pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.title)
-def test_a_script_of_the_guide_prints_what_the_guide_says(
-    place: Path, site: Site, output: Block
-) -> None:
-    assert run(place, site, output.title.removeprefix("output of ")) == output.text
+@pytest.mark.slow
+def test_the_guide_works_word_for_word_where_there_is_only_the_wheel(tmp_path: Path) -> None:
+    """It builds and installs its distributions by `pip`, in an environment of its own."""
+    python = next(filter(None, map(find_python, PYTHONS)))
+    (tmp_path / "archives").mkdir()
+    wheel = make_archives(tmp_path / "archives").wheel
+    try:
+        made = fresh_environment(tmp_path / "env", python, str(wheel), "pip")
+    except NoNetworkError as error:
+        pytest.skip(f"no package index: {error}")
+    (tmp_path / "guide").mkdir()
+    pip = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    env = {
+        **made.env,
+        **pip,
+        **TOOLS,
+        "HOME": os.environ.get("HOME", ""),
+        "PATH": f"{made.bin}{os.pathsep}{os.environ['PATH']}",
+    }
+    follow(tmp_path / "guide", env)
 
 
 def test_every_script_of_the_guide_has_its_output_beside_it() -> None:
     titles = {block.title for block in blocks()}
     scripts = {title for title in titles if title.startswith("try_")}
-    assert {f"output of {script}" for script in scripts} == {one.title for one in OUTPUTS}
+    outputs = {title for title in titles if title.startswith("output of ")}
+    assert {f"output of {script}" for script in scripts} == outputs
     assert len(scripts) == 2
 
 
@@ -92,11 +97,24 @@ def test_plugins_of_the_guide_import_nothing_but_the_api() -> None:
         assert imported == {"tfrecreg.api"}
 
 
-def test_the_schema_of_the_guide_is_one(place: Path, site: Site) -> None:
+def test_scripts_of_the_guide_import_nothing_but_what_is_public() -> None:
+    for block in blocks():
+        if block.title.startswith("try_"):
+            found = re.findall(r"^\s*(?:from|import) (tfrecreg\S*)", block.text, re.MULTILINE)
+            assert found
+            assert set(found) <= {"tfrecreg", "tfrecreg.api", "tfrecreg.testing"}
+
+
+def test_the_schema_of_the_guide_is_one(place: Path, env: dict[str, str]) -> None:
+    for block in blocks():
+        if block.title.startswith("lines-plugin/"):
+            (place / block.title).parent.mkdir(exist_ok=True)
+            (place / block.title).write_text(block.text, "utf-8")
     script = (
-        "from tfrecreg.plugins import plugins; from tfrecreg.schema.proto import parse_schema;"
-        "Lines = plugins().load_source('lines');"
+        "from lines_source import Lines; from tfrecreg.schema.proto import parse_schema;"
         "print(parse_schema(Lines(None, Lines.Options()).schema()) is not None)"
     )
-    (place / "schema.py").write_text(script)
-    assert run(place, site, "schema.py") == "True\n"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=place, env=env, capture_output=True, text=True
+    )
+    assert done.stdout == "True\n", done.stderr

@@ -207,7 +207,7 @@ def test_an_error_of_ours_is_told_without_its_type(tmp_path: Path) -> None:
             Measure("saying.what", [1], "x"),
             "TypeError: the measure `saying.what` is [1], expected a number",
         ),
-        (finding(locations=("here",)), "AttributeError: 'str' object has no attribute"),
+        (finding(locations=("here",)), "TypeError: a location is 'here', expected a Location"),
     ],
 )
 def test_a_validator_that_says_nonsense_has_crashed(tmp_path: Path, said: Any, reason: str) -> None:

@@ -315,7 +315,10 @@ def test_a_source_that_is_not_installed_is_said(pets) -> None:
     folder = pets.root / "data/pets"
     manifest = open_registry(pets.root).build_manifest("pets")
     assert manifest is not None
-    for name, said in (("gone", "not compared: no source named `gone`"), ("", "not com")):
+    for name, said in (
+        ("gone", "not compared: no source named `gone`; `x` 1 brought it for `pets`"),
+        ("", "not com"),
+    ):
         source = SourceEntry(name=name, distribution="x", version="1")
         target = build_target(
             replace(manifest, source=source),

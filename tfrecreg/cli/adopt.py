@@ -72,6 +72,7 @@ def command(
         raw=raw,
     )
     registry = face.open()
+    face.warn_of_broken_plugins()
     if dry_run:
         _print_plan(face, preview_adopt(registry, request))
         return

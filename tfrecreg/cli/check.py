@@ -127,6 +127,7 @@ def command(
         cached=cached,
         ignore_missing=ignore_missing,
     )
+    face.warn_of_broken_plugins()
     if releases:
         reports = [_releases(face, targets, options, base)]
     elif base is not None:
@@ -134,7 +135,6 @@ def command(
             "`--base` goes with `--registry`", hint="tfrecreg check --registry --base REV"
         )
     else:
-        face.warn_of_broken_plugins()
         reports = check(
             targets,
             registry=face.registry,

@@ -68,7 +68,11 @@ class Face:
         print_json({"format_version": JSON_VERSION, **document})
 
     def warn_of_broken_plugins(self) -> None:
-        """Name the plugins that announce nothing: what they would have done is not done."""
+        """Name the plugins that announce nothing: what they would have done is not done.
+
+        Commands that use plugins begin with it, before they hold a lock or start a thread: where
+        plugins of other distributions are installed, the rest of the command runs in a child.
+        """
         from tfrecreg.plugins import plugins
         from tfrecreg.report.console import line
         from tfrecreg.text import safe

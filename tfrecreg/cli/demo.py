@@ -33,6 +33,7 @@ def command(face: Face, folder: str | None, engine: Engine) -> None:
     """
     from tfrecreg.operations.demo.run import demo_folder, run_demo
 
+    face.warn_of_broken_plugins()
     path = demo_folder(folder)
     steps = []
     for step in run_demo(path, engine):

@@ -33,6 +33,8 @@ def command(face: Face, target: str, report: str, form: str | None, output: str 
     from tfrecreg.operations.gate import gate
 
     chosen = choose_format(face, form)
-    judged = gate(face.open(), target, report, progress=face.progress())
+    registry = face.open()
+    face.warn_of_broken_plugins()
+    judged = gate(registry, target, report, progress=face.progress())
     show(face, [judged], chosen, output)
     return exit_code([judged])

@@ -1,18 +1,22 @@
 """The entry point: errors that a user can cause become one line, a hint and an exit code.
 
-What is none of these is a bug and keeps its traceback.
+What is none of these is a bug, keeps its traceback, and is exit code 3.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
+from functools import partial
 
 import click
 
+from tfrecreg import guard
 from tfrecreg.cli.app import app
 from tfrecreg.cli.common import COMPLETE, Face
+from tfrecreg.cli.supervisor import Supervisor
 from tfrecreg.errors import RefusedError, TfrecregError
 from tfrecreg.text import safe
 
@@ -23,7 +27,19 @@ _INTERRUPTED = 130
 
 def run() -> None:
     """The console script."""
-    sys.exit(main(sys.argv[1:]))
+    arguments = sys.argv[1:]
+    supervisor = Supervisor(partial(_refuse, Face(), arguments))
+    guard.watch_interrupts()
+    guard.on_strangers(supervisor.begin)
+    try:
+        code = main(arguments)
+    except SystemExit as error:  # a reader of our output who has had enough
+        code = error.code if isinstance(error.code, int) else 3
+    except Exception:
+        traceback.print_exc()
+        code = 3
+    supervisor.finish(code)
+    sys.exit(code)
 
 
 def main(arguments: Sequence[str]) -> int:

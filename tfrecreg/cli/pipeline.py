@@ -60,7 +60,9 @@ def command(
     if policy is not None:
         _write_policy(face, names, policy, until.date() if until is not None else None)
         return 0
-    result = pipeline(face.open(), names, look=look, only_artifacts=only_artifacts)
+    registry = face.open()
+    face.warn_of_broken_plugins()
+    result = pipeline(registry, names, look=look, only_artifacts=only_artifacts)
     if face.as_json:
         face.print_json(result.to_json())
     else:
@@ -80,6 +82,7 @@ def _write_policy(
             hint="tfrecreg pipeline NAME --policy FILE",
         )
     registry = face.open()
+    face.warn_of_broken_plugins()
     document = write_policy(registry, names[0], path, until=until)
     if next_expiry(registry.config, names[0]) != until:
         face.err.print(f"dvc.yaml has another expiry of a waiver: tfrecreg pipeline {names[0]}")

@@ -52,7 +52,9 @@ def command(
             hint="give one of them; without both it is `--bump auto`",
         )
     request = ReleaseRequest(name=name, version=version, bump=bump or "auto", note=note, raw=raw)
-    result = release(face.open(), request, engine=engine, progress=face.progress())
+    registry = face.open()
+    face.warn_of_broken_plugins()
+    result = release(registry, request, engine=engine, progress=face.progress())
     if face.as_json:
         face.print_json(
             {

@@ -7,6 +7,7 @@ cannot say how a worker died. Here nothing is queued: a worker that is busy is n
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import pickle
@@ -20,6 +21,7 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, TypeVar
 
+from tfrecreg import guard
 from tfrecreg.engines.task import perform, result_of
 from tfrecreg.errors import FailureError
 
@@ -33,6 +35,9 @@ _AHEAD = 2
 while an earlier one takes long, few enough to keep memory flat."""
 
 
+_LOOK = 0.5
+"""Seconds from one look at what plugins are at to the next."""
+
 _PATIENCE = 5.0
 """Seconds for a process to end by itself. One that hangs at its exit is killed."""
 
@@ -42,10 +47,12 @@ class _Worker:
 
     def __init__(self, function: Callable[[Any], object] | None) -> None:
         context = multiprocessing.get_context("spawn")
+        memory = context.RawArray(ctypes.c_char, guard.Slot.SIZE)
+        self.slot = guard.Slot(memory)
         self.connection, theirs = context.Pipe()
         # The function goes with it for the imports that unpacking it does. A daemon: where nobody
         # closed the generator, the interpreter's exit does not wait.
-        self.process = context.Process(target=_work, args=(theirs, function), daemon=True)
+        self.process = context.Process(target=_work, args=(theirs, function, memory), daemon=True)
         try:
             with _interrupts_held():
                 self.process.start()
@@ -74,6 +81,9 @@ class _Worker:
             how = f"was killed by {name}"
         else:
             how = f"ended with exit code {code}"
+        plugin = guard.death_of(self.slot, how)
+        if plugin is not None:
+            return plugin
         if code == -signal.SIGKILL:
             hint = "it may have run out of memory: try fewer `--jobs`"
         elif code > 0 and not self.proven:
@@ -89,12 +99,15 @@ class _Worker:
 class Pool:
     """Up to `size` workers, no more than there are tasks. A context manager.
 
+    A worker that a plugin ends, or hangs in, is told of with the plugin's distribution.
+
     Leaving it by an exception, or by closing the generator of :meth:`run`, kills the workers;
     leaving it otherwise lets them end by themselves. Either way none is left.
     """
 
     def __init__(self, size: int) -> None:
         self._size = size
+        self._patience = guard.Patience(guard.time_limit())
         self._workers: list[_Worker] = []
 
     def start(self, count: int, function: Callable[[Any], object] | None = None) -> None:
@@ -160,11 +173,21 @@ class Pool:
             raise worker.death() from None
 
     def _next_results(self) -> Generator[tuple[int, bytes], None, None]:
-        """Wait until some worker is done, or dead."""
+        """Wait until some worker is done, or dead.
+
+        Raises:
+            PluginError: a plugin ended one, or hangs in it.
+            FailureError: one died.
+        """
         busy = [worker for worker in self._workers if worker.task is not None]
         pipes = {worker.connection for worker in busy}
         # The sentinels, too: a stranger's fork may keep the other end of a pipe open.
-        ready = set(wait([*pipes, *(worker.process.sentinel for worker in busy)]))
+        ready: set[object] = set()
+        while not ready:
+            ready |= set(wait([*pipes, *(worker.process.sentinel for worker in busy)], _LOOK))
+            stuck = self._patience.look(*(worker.slot for worker in busy))
+            if stuck is not None and not ready:
+                raise stuck  # which ends all of them
         for worker in busy:
             if worker.connection not in ready and worker.process.sentinel not in ready:
                 continue
@@ -219,10 +242,12 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _work(connection: Connection, function: object) -> None:
+def _work(connection: Connection, function: object, memory: Any) -> None:
     """All that a worker does: one task after the other, until the parent closes the pipe."""
     del function  # it was wanted for its imports
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is the parent's to handle
+    guard.watch_interrupts(ignored=True)
+    guard.note_in(guard.Slot(memory))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     while True:

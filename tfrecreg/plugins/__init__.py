@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.plugins.discovery import Announced, BrokenPlugin
+from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical
 from tfrecreg.plugins.manager import Clash, Plugins, plugins
 
 if TYPE_CHECKING:
     from tfrecreg.plugins.specs import hookimpl
 
-__all__ = ["Announced", "BrokenPlugin", "Clash", "Plugins", "hookimpl", "plugins"]
+__all__ = ["Announced", "BrokenPlugin", "Clash", "Plugins", "canonical", "hookimpl", "plugins"]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,31 +8,30 @@ a pluggy manager of its own, so that nothing one plugin does in it can reach ano
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, Generic, TypeVar
 
+from tfrecreg.codes import CORE_CODES
 from tfrecreg.findings import Code
+from tfrecreg.guard import Brought, calling, meet, one_line
 from tfrecreg.scan.interface import ValidatorRecord
 from tfrecreg.sources.interface import SourceRecord
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-__all__ = ["GROUP", "UNRULY", "Announced", "BrokenPlugin", "canonical", "discover", "one_line"]
+__all__ = ["GROUP", "Announced", "BrokenPlugin", "canonical", "discover"]
 
 GROUP = "tfrecreg"
 """The group of the entry points."""
-
-UNRULY = (Exception, SystemExit)
-"""What a plugin's code may raise without harming the rest. ``sys.exit()`` is no reason to exit."""
 
 R = TypeVar("R")
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _CODE = re.compile(r"[A-Z]{3}[0-9]{3}")
+_FAMILIES = frozenset(code[:3] for code in CORE_CODES)
+"""Of codes that mean something already: a stranger's finding of one would pass for ours."""
 _VALUE = re.compile(r"[\w.]+\s*(:\s*[\w.]+\s*)?(\[.*\]\s*)?")
 
 
@@ -52,6 +51,12 @@ class Announced(Generic[R]):
     def qualified(self) -> str:
         """``distribution:name``, which is understood wherever the name alone is."""
         return f"{self.distribution}:{self.name}"
+
+    @property
+    def brought(self) -> Brought:
+        """The plugin, as the guard of its code names it."""
+        kind = "source" if isinstance(self.record, SourceRecord) else "validator"
+        return Brought(kind, self.name, self.distribution, self.version)
 
     @property
     def origin(self) -> str:
@@ -83,31 +88,31 @@ def discover(
     Args:
         path: folders to look for distributions in, instead of :data:`sys.path`.
     """
+    found: list[tuple[Brought, metadata.EntryPoint] | BrokenPlugin] = []
     for distribution in _distributions(path):
         name = version = ""
         try:
             name, version = _identity(distribution)
             entries = _entries(distribution)
-        except UNRULY as error:
-            yield BrokenPlugin("", name, version, _reason(error))
+        except Exception as error:
+            found.append(BrokenPlugin("", name, version, _reason(error)))
             continue
-        for entry in entries:
-            try:
-                # stdout is the result of a command: what a plugin prints is a message.
-                with redirect_stdout(sys.stderr):
-                    records = list(_records(_load(entry)))
-            except UNRULY as error:
-                yield BrokenPlugin(entry.name, name, version, _reason(error))
-                continue
-            for record in records:
-                yield Announced(record, record.name, name, version, entry.name)
-
-
-def one_line(error: BaseException) -> str:
-    """``ModuleNotFoundError: No module named 'PIL'``, escaped."""
-    lines = str(error).strip().splitlines()
-    name = type(error).__name__
-    return safe(f"{name}: {lines[0]}" if lines else name)
+        found.extend((Brought("plugin", entry.name, name, version), entry) for entry in entries)
+    meet([each[0] for each in found if isinstance(each, tuple) and not each[0].is_ours])
+    for each in found:
+        if isinstance(each, BrokenPlugin):
+            yield each
+            continue
+        brought, entry = each
+        name, version = brought.distribution, brought.version
+        try:
+            with calling(brought, "import"):
+                records = list(_records(_load(entry), ours=brought.is_ours))
+        except Exception as error:
+            yield BrokenPlugin(entry.name, name, version, _reason(error))
+            continue
+        for record in records:
+            yield Announced(record, record.name, name, version, entry.name)
 
 
 def canonical(distribution: str) -> str:
@@ -128,7 +133,7 @@ def _distributions(path: Sequence[str] | None) -> Iterator[metadata.Distribution
             continue
         try:
             name = canonical(_identity(found)[0])
-        except UNRULY:
+        except Exception:
             yield found  # it has no name to be equal by, and will be told of as broken
             continue
         if name in seen:
@@ -168,7 +173,7 @@ def _load(entry: metadata.EntryPoint) -> object:
     return entry.load()
 
 
-def _records(plugin: object) -> Iterator[SourceRecord | ValidatorRecord]:
+def _records(plugin: object, *, ours: bool) -> Iterator[SourceRecord | ValidatorRecord]:
     import pluggy
 
     from tfrecreg.plugins import specs
@@ -188,20 +193,20 @@ def _records(plugin: object) -> Iterator[SourceRecord | ValidatorRecord]:
         if not results:
             raise _Broken(f"`{name}` returned None, expected {known[name].__name__}s")
         for result in results:
-            yield from _checked(name, known[name], result)
+            yield from _checked(name, known[name], result, ours=ours)
 
 
-def _checked(hook: str, kind: type[R], result: object) -> Iterator[R]:
+def _checked(hook: str, kind: type[R], result: object, *, ours: bool) -> Iterator[R]:
     if not isinstance(result, Iterable) or isinstance(result, str):
         raise _Broken(f"`{hook}` returned {_a(result)}, expected {kind.__name__}s")
     for record in result:
         if not isinstance(record, kind):
             raise _Broken(f"`{hook}` yielded {_a(record)}, expected {kind.__name__}s")
-        _check(hook, record)
+        _check(hook, record, ours=ours)
         yield record
 
 
-def _check(hook: str, record: Any) -> None:
+def _check(hook: str, record: Any, *, ours: bool) -> None:
     name = record.name
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         shown = safe(str(name), limit=60)
@@ -212,6 +217,8 @@ def _check(hook: str, record: Any) -> None:
         if not isinstance(code, Code) or not _CODE.fullmatch(code.code):
             shown = safe(str(getattr(code, "code", code)), limit=60)
             raise _Broken(f"`{hook}`: `{name}` has the code `{shown}`, expected one like `ABC001`")
+        if not ours and code.code[:3] in _FAMILIES:
+            raise _Broken(f"`{hook}`: `{name}` has the code `{code.code}`, which is tfrecreg's own")
 
 
 def _a(value: object) -> str:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import pickle
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import cache
 from itertools import groupby
 from typing import Any, Literal, TypeVar
 
 from tfrecreg.errors import MissingExtraError, PluginError, UnknownPluginError
-from tfrecreg.plugins.discovery import (
-    UNRULY,
-    Announced,
-    BrokenPlugin,
-    canonical,
-    discover,
-    one_line,
-)
+from tfrecreg.guard import calling, failure, one_line
+from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical, discover
 from tfrecreg.scan.interface import Validator, ValidatorRecord
+from tfrecreg.sources import GuardedSource, options_as_text, parse_options
 from tfrecreg.sources.interface import Source, SourceRecord
+from tfrecreg.storage import Storage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
@@ -129,6 +123,32 @@ class Plugins:
             raise _unfit("source", found, "its `Options` is no frozen dataclass")
         return loaded
 
+    def source_options(
+        self, name: str, given: Sequence[str] | Mapping[str, Any]
+    ) -> tuple[Any, dict[str, str]]:
+        """The options of the source of that name: an object of its `Options`, and as text.
+
+        Raises:
+            UsageError: an option that there is not, or a value that does not fit.
+            PluginError: as :meth:`load_source`, or its `Options` failed.
+        """
+        brought = self.source(name).brought
+        kind = self.load_source(name)
+        try:
+            with calling(brought, "Options"):
+                options = parse_options(kind.Options, given, of=name)
+                return options, options_as_text(options)
+        except Exception as error:
+            raise failure(brought, "failed over its options", error) from error
+
+    def open_source(self, name: str, raw: Storage, options: Any) -> GuardedSource:
+        """The source of that name, opened on raw data, with every call of it guarded.
+
+        Raises:
+            PluginError: as :meth:`load_source`, or it cannot be opened.
+        """
+        return GuardedSource.open(self.load_source(name), self.source(name).brought, raw, options)
+
     def load_validator(self, name: str) -> type[Validator]:
         """Import the class of the validator of that name.
 
@@ -192,12 +212,12 @@ def _clashing(clash: Clash) -> PluginError:
 
 def _loaded(kind: Kind, announced: Announced[R]) -> Any:
     try:
-        with redirect_stdout(sys.stderr):
+        with calling(announced.brought, "load"):
             loaded: Any = announced.record.load()
             wrong = _wrong(kind, loaded)
-    except MissingExtraError:
-        raise
-    except UNRULY as error:
+    except MissingExtraError as error:
+        raise failure(announced.brought, "cannot be loaded", error) from error
+    except Exception as error:
         raise PluginError(
             f"the {kind} `{announced.name}` of {announced.origin} cannot be loaded: "
             f"{one_line(error)}",
@@ -217,7 +237,7 @@ def _wrong(kind: Kind, loaded: Any) -> str:
         return f"its class has no {listed(missing, word='or')}"
     try:
         pickle.dumps(loaded)
-    except (pickle.PicklingError, AttributeError):
+    except (pickle.PicklingError, AttributeError, TypeError):
         return "its class is not found by name, as worker processes need: define it in a module"
     return ""
 

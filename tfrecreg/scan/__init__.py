@@ -2,7 +2,6 @@
 
 - `interface`: what a validator and its visitors are
 - `tally`: counting findings with exact counts and bounded locations
-- `guard`: what a validator's code may do without harm to others
 - `hints`: what a shard's index knows that helps behind damage
 - `keys`: the keys of records, from the indexes
 - `worker`: one shard, read once, in a worker process
@@ -15,7 +14,6 @@
 from __future__ import annotations
 
 from tfrecreg.scan.cache import ScanCache
-from tfrecreg.scan.guard import UNRULY, reason_of
 from tfrecreg.scan.interface import (
     Baseline,
     Cacheable,
@@ -35,7 +33,6 @@ from tfrecreg.scan.tally import Tally
 from tfrecreg.scan.worker import ScanTask, ShardScan, scan_shard
 
 __all__ = [
-    "UNRULY",
     "Baseline",
     "Cacheable",
     "Crash",
@@ -55,7 +52,6 @@ __all__ = [
     "Validator",
     "ValidatorRecord",
     "Visitor",
-    "reason_of",
     "run_scan",
     "scan_shard",
 ]

@@ -5,14 +5,12 @@ What is here runs in the parent, around the engine.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout
 from typing import Any, NamedTuple
 
+from tfrecreg.guard import Brought, calling, reason_of
 from tfrecreg.records import StreamEnd
 from tfrecreg.scan.cache import Kept, ScanCache, Stamp
-from tfrecreg.scan.guard import UNRULY, reason_of
 from tfrecreg.scan.interface import Cacheable, Part, Shard, Target, Validator
 
 __all__ = ["Known", "Reuse", "key_of"]
@@ -30,8 +28,7 @@ def key_of(validator: Validator, target: Target, options: Mapping[str, Any]) -> 
     """What the parts of a validator depend on besides the shards; None if they cannot be kept."""
     if not isinstance(validator, Cacheable):
         return None
-    with redirect_stdout(sys.stderr):
-        key = validator.part_key(target, options)
+    key = validator.part_key(target, options)
     if key is None:
         return None
     if not isinstance(key, str):
@@ -45,14 +42,14 @@ class Reuse:
 
     Args:
         cache: None for nothing.
-        validators: those of the scan, with their keys, in order.
+        validators: those of the scan, in order: who brought it, the validator, its key.
         digest: whether anybody needs the digests of shards.
     """
 
     def __init__(
         self,
         cache: ScanCache | None,
-        validators: Sequence[tuple[Validator, str | None]],
+        validators: Sequence[tuple[Brought, Validator, str | None]],
         *,
         digest: bool,
     ) -> None:
@@ -74,18 +71,17 @@ class Reuse:
         if kept is None:
             return None
         try:
-            with redirect_stdout(sys.stderr):
-                parts = [
-                    validator.part_codec.unpack(kept.parts[validator.name])
-                    for validator, _ in self._validators
-                    if isinstance(validator, Cacheable)
-                ]
-        except UNRULY:
+            parts = []
+            for brought, validator, _ in self._validators:
+                with calling(brought, "part_codec"):
+                    if isinstance(validator, Cacheable):
+                        parts.append(validator.part_codec.unpack(kept.parts[brought.name]))
+        except Exception:
             return None  # What cannot be unpacked is no part: the shard is read instead.
         return Known(kept.end, parts)
 
     def _kept(self, number: int, shard: Shard) -> Kept | None:
-        keys = {validator.name: key for validator, key in self._validators if key is not None}
+        keys = {brought.name: key for brought, _, key in self._validators if key is not None}
         stamp = self._stamps[number]
         if self._cache is None or stamp is None or len(keys) < len(self._validators):
             return None
@@ -96,15 +92,15 @@ class Reuse:
         number: int,
         shard: Shard,
         end: StreamEnd | None,
-        parts: Mapping[str, Part],
-    ) -> list[tuple[str, str]]:
+        parts: Mapping[Brought, Part],
+    ) -> list[tuple[Brought, str]]:
         """Keep what was found in a shard that was read.
 
         Args:
             number: its position in the target.
             shard: the shard.
             end: None where it could not be read to its end.
-            parts: of the validators that came to one, by name.
+            parts: of the validators that came to one, by who brought them.
 
         Returns:
             Validators whose parts cannot be packed, and why: mistakes of theirs.
@@ -116,19 +112,21 @@ class Reuse:
             cache.forget(shard)
             return []
         packed: dict[str, tuple[str, bytes]] = {}
-        mistakes: list[tuple[str, str]] = []
-        for validator, key in self._validators:
-            if key is None or validator.name not in parts or not isinstance(validator, Cacheable):
+        mistakes: list[tuple[Brought, str]] = []
+        for brought, validator, key in self._validators:
+            if key is None or brought not in parts or not isinstance(validator, Cacheable):
                 continue
             try:
-                with redirect_stdout(sys.stderr):
-                    data = validator.part_codec.pack(parts[validator.name])
+                with calling(brought, "part_codec"):
+                    data = validator.part_codec.pack(parts[brought])
+                    if not isinstance(data, bytes | None):
+                        raise TypeError(f"it packed {data!r}, expected bytes")
             except UnicodeEncodeError:
                 continue  # A name that is not UTF-8: its shard is read each time.
-            except UNRULY as error:
-                mistakes.append((validator.name, reason_of(error)))
+            except Exception as error:
+                mistakes.append((brought, reason_of(error)))
                 continue
             if data is not None:
-                packed[validator.name] = key, data
+                packed[brought.name] = key, data
         cache.remember(shard, self._stamps[number], end, packed)
         return mistakes

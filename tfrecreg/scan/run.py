@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import pickle
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, redirect_stdout
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tfrecreg.engines import Engine
 from tfrecreg.errors import UsageError
-from tfrecreg.findings import MAX_LOCATIONS, Finding, Location, Measure, Severity
+from tfrecreg.findings import (
+    MAX_LOCATIONS,
+    Finding,
+    Location,
+    Measure,
+    Severity,
+    TensorflowOutcome,
+)
+from tfrecreg.guard import Brought, calling, is_told, reason_of
 from tfrecreg.records import StreamEnd, scanner_kind
 from tfrecreg.scan.cache import ScanCache
-from tfrecreg.scan.guard import UNRULY, reason_of
 from tfrecreg.scan.interface import Merging, Need, Part, Shard, Target, Validator
 from tfrecreg.scan.reuse import Reuse, key_of
 from tfrecreg.scan.worker import Crashed, ScanTask, ShardScan, scan_shard
@@ -35,6 +42,12 @@ _FIELDS = {
     "count": int,
 }
 """What faces rely on, whoever wrote the validator."""
+_PLACE: dict[str, type] = {
+    **dict.fromkeys(("split", "shard", "feature", "key", "detail"), str),
+    **dict.fromkeys(("record", "offset", "length"), int),
+    "tensorflow": TensorflowOutcome,
+}
+"""So of a location, where it says anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +62,15 @@ class Unreadable:
 class Crash:
     """A validator that raised: it has no verdict, so the scan is incomplete."""
 
-    validator: str
+    brought: Brought
     shard: str
     """Where it happened; empty where it was before or after the shards."""
     reason: str
+
+    @property
+    def validator(self) -> str:
+        """Its name."""
+        return self.brought.name
 
 
 @dataclass(slots=True)
@@ -81,9 +99,18 @@ class ScanResult:
 class _Running:
     """A validator at work: what makes its visitors, and what they handed back so far."""
 
-    def __init__(self, validator: Validator, target: Target, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        validator: Validator,
+        brought: Brought,
+        codes: frozenset[str] | None,
+        target: Target,
+        options: Mapping[str, Any],
+    ) -> None:
         self.validator = validator
-        self.name = validator.name
+        self.brought = brought
+        self.name = brought.name
+        self.codes = codes
         self.maker = b""
         self.digest = False
         self.key: str | None = None
@@ -91,31 +118,32 @@ class _Running:
         self.parts: list[tuple[Shard, Part]] = []
         self.crashes: list[Crash] = []
         try:
-            with redirect_stdout(sys.stderr):
+            with calling(brought, "begin"):
                 needs = validator.needs
                 if not isinstance(needs, Need):
                     raise TypeError(f"its `needs` should be a Need, found {needs!r}")
                 self.digest = Need.DIGESTS in needs
                 self.maker = pickle.dumps(validator.begin(target, options))
-            self.key = key_of(validator, target, options)
-        except UsageError:
-            raise
-        except UNRULY as error:
+                self.key = key_of(validator, target, options)
+        except Exception as error:
+            if isinstance(error, UsageError) and is_told(error):
+                raise
             self.crash(error)
 
     def crash(self, error: BaseException) -> None:
         """Note that it raised, in this process."""
-        self.crashes.append(Crash(self.name, "", reason_of(error)))
+        self.crashes.append(Crash(self.brought, "", reason_of(error)))
 
     def opened(self, shard: Shard, part: bytes | Crashed | None) -> list[Part]:
         """What came of a shard: one part, or none."""
         if isinstance(part, Crashed):
-            self.crashes.append(Crash(self.name, shard.name, part.reason))
+            self.crashes.append(Crash(self.brought, shard.name, part.reason))
         elif part is not None:
             try:
-                return [pickle.loads(part)]
-            except UNRULY as error:
-                self.crashes.append(Crash(self.name, shard.name, reason_of(error)))
+                with calling(self.brought, "unpickle"):
+                    return [pickle.loads(part)]
+            except Exception as error:
+                self.crashes.append(Crash(self.brought, shard.name, reason_of(error)))
         return []
 
     def keep(self, shard: Shard, part: Part) -> None:
@@ -124,10 +152,10 @@ class _Running:
             first, before = self.parts[-1]
             if first.split == shard.split:
                 try:
-                    with redirect_stdout(sys.stderr):
+                    with calling(self.brought, "merge"):
                         self.parts[-1] = (first, self.validator.merge(before, part))
-                except UNRULY as error:
-                    self.crashes.append(Crash(self.name, shard.name, reason_of(error)))
+                except Exception as error:
+                    self.crashes.append(Crash(self.brought, shard.name, reason_of(error)))
                 return
         self.parts.append((shard, part))
 
@@ -136,9 +164,10 @@ class _Running:
         if self.crashes:
             return []
         try:
-            with redirect_stdout(sys.stderr):
-                return [_checked(item) for item in self.validator.finish(target, self.parts)]
-        except UNRULY as error:
+            with calling(self.brought, "finish"):
+                found = self.validator.finish(target, self.parts)
+                return [_checked(item, self.codes) for item in found]
+        except Exception as error:
             self.crash(error)
             return []
 
@@ -148,6 +177,7 @@ def run_scan(
     validators: Sequence[Validator],
     engine: Engine,
     *,
+    announced: Sequence[tuple[Brought, frozenset[str] | None]] = (),
     options: Mapping[str, Mapping[str, Any]] | None = None,
     progress: Progress | None = None,
     cache: ScanCache | None = None,
@@ -160,6 +190,8 @@ def run_scan(
         target: what to look at.
         validators: those that apply to it.
         engine: where the shards are scanned.
+        announced: who brought each of the validators, and the codes that its findings may have
+            (None for any); empty where all are this project's.
         options: by validator name, what its `begin` is given.
         progress: told of every shard that is done.
         cache: what earlier scans found; None to read every shard and to remember nothing.
@@ -172,11 +204,17 @@ def run_scan(
     """
     scanner_kind()  # A setting that is wrong is told here, and not of every shard.
     result = ScanResult()
-    running = [_Running(each, target, (options or {}).get(each.name, {})) for each in validators]
+    told = announced or [(Brought("validator", each.name), None) for each in validators]
+    running = [
+        _Running(each, brought, codes, target, (options or {}).get(brought.name, {}))
+        for each, (brought, codes) in zip(validators, told, strict=True)
+    ]
     looking = [each for each in running if not each.crashes]
-    makers = tuple(each.maker for each in looking)
+    makers = tuple((each.brought, each.maker) for each in looking)
     digest = any(each.digest for each in looking)
-    reuse = Reuse(cache, [(each.validator, each.key) for each in looking], digest=digest)
+    reuse = Reuse(
+        cache, [(each.brought, each.validator, each.key) for each in looking], digest=digest
+    )
     result.uncacheable = tuple(each.name for each in looking if each.key is None)
     known = [reuse.knows(number, shard) for number, shard in enumerate(target.shards)]
     tasks = (
@@ -225,14 +263,16 @@ def _take(
         result.unreadable.append(Unreadable(shard.name, scanned.unreadable))
     opened = [each.opened(shard, part) for each, part in zip(looking, scanned.parts, strict=True)]
     # Remembered before they are merged, for that may change them.
-    parts = {each.name: part for each, parts in zip(looking, opened, strict=True) for part in parts}
+    parts = {
+        each.brought: part for each, parts in zip(looking, opened, strict=True) for part in parts
+    }
     result.crashes += [
-        Crash(name, shard.name, f"its part cannot be packed: {reason}")
-        for name, reason in reuse.remember(number, shard, scanned.end, parts)
+        Crash(brought, shard.name, f"its part cannot be packed: {reason}")
+        for brought, reason in reuse.remember(number, shard, scanned.end, parts)
     ]
     for each in looking:
-        if each.name in parts:
-            each.keep(shard, parts[each.name])
+        if each.brought in parts:
+            each.keep(shard, parts[each.brought])
 
 
 def _count(result: ScanResult, end: StreamEnd | None) -> None:
@@ -243,16 +283,39 @@ def _count(result: ScanResult, end: StreamEnd | None) -> None:
         result.payload_bytes += end.payload_bytes
 
 
-def _checked(item: object) -> Finding | Measure:
+def _checked(item: object, codes: frozenset[str] | None) -> Finding | Measure:
     """What a validator yielded, if it is what it should be, its locations in order."""
     if isinstance(item, Measure):
-        if not isinstance(item.value, int | float | str | Mapping | None):
-            raise TypeError(f"the measure `{item.name}` is {item.value!r}, expected a number")
+        _check_measure(item)
         return item
     if not isinstance(item, Finding):
         raise TypeError(f"it yielded {item!r}, expected a Finding or a Measure")
     for name, kind in _FIELDS.items():
         if not isinstance(value := getattr(item, name), kind):
             raise TypeError(f"`{name}` of a finding is {value!r}, expected {kind.__name__}")
+    if codes is not None and item.code not in codes:
+        raise ValueError(f"it yielded the code {item.code!r}, which it does not announce")
+    if item.count < 1:
+        raise ValueError(f"`count` of a finding is {item.count!r}, expected at least 1")
+    for location in item.locations:
+        _check_location(location)
     locations = sorted(item.locations, key=Location.order)
     return replace(item, locations=tuple(locations[:MAX_LOCATIONS]))
+
+
+def _check_measure(item: Measure) -> None:
+    if not isinstance(item.value, int | float | str | Mapping | None):
+        raise TypeError(f"the measure `{item.name}` is {item.value!r}, expected a number")
+    for text in (item.name, item.text):
+        if not isinstance(text, str):
+            raise TypeError(f"a measure says {text!r}, expected a text")
+    json.dumps(item.value)  # the report is JSON
+
+
+def _check_location(location: object) -> None:
+    if not isinstance(location, Location):
+        raise TypeError(f"a location is {location!r}, expected a Location")
+    for name, kind in _PLACE.items():
+        value = getattr(location, name)
+        if value is not None and not isinstance(value, kind):
+            raise TypeError(f"`{name}` of a location is {value!r}, expected {kind.__name__}")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tfrecreg.errors import TfrecregError
+from tfrecreg.guard import Brought, calling, reason_of
 from tfrecreg.records import RecordBatch, StreamEnd, scan
-from tfrecreg.scan.guard import UNRULY, reason_of
 from tfrecreg.scan.hints import IndexHints
 from tfrecreg.scan.interface import Part, Shard, Visitor
 
@@ -20,9 +20,9 @@ class ScanTask:
     """One shard and who looks at it. Picklable, whatever the visitors are."""
 
     shard: Shard
-    makers: tuple[bytes, ...]
-    """What each validator's `begin` returned, pickled, in the order of the validators. Pickled
-    one by one, so that one that cannot be unpickled in a worker costs no other."""
+    makers: tuple[tuple[Brought, bytes], ...]
+    """Who brought each validator, and what its `begin` returned, in the order of the validators.
+    Pickled one by one, so that one that cannot be unpickled in a worker costs no other."""
     digest: bool
     """Whether anybody needs the file's and the stream's digests."""
 
@@ -50,13 +50,15 @@ class ShardScan:
 class _Guarded:
     """A visitor whose exceptions cost only its own verdict."""
 
-    def __init__(self, maker: bytes, shard: Shard) -> None:
+    def __init__(self, brought: Brought, maker: bytes, shard: Shard) -> None:
+        self._brought = brought
         self._visitor: Visitor | None = None
         self.crash: Crashed | None = None
         try:
-            make: Callable[[Shard], Visitor] = pickle.loads(maker)
-            self._visitor = make(shard)
-        except UNRULY as error:
+            with calling(brought, "begin"):
+                make: Callable[[Shard], Visitor] = pickle.loads(maker)
+                self._visitor = make(shard)
+        except Exception as error:
             self._fail(error)
 
     def call(self, method: str, argument: object) -> Part:
@@ -64,8 +66,9 @@ class _Guarded:
         if self._visitor is None:
             return None
         try:
-            return getattr(self._visitor, method)(argument)
-        except UNRULY as error:
+            with calling(self._brought, method):
+                return getattr(self._visitor, method)(argument)
+        except Exception as error:
             self._fail(error)
             return None
 
@@ -75,8 +78,9 @@ class _Guarded:
         if self.crash is not None or end is None:
             return self.crash
         try:
-            return pickle.dumps(part)
-        except UNRULY as error:
+            with calling(self._brought, "pickle"):
+                return pickle.dumps(part)
+        except Exception as error:
             return Crashed(f"its part cannot be pickled: {reason_of(error)}")
 
     def _fail(self, error: BaseException) -> None:
@@ -90,7 +94,7 @@ def scan_shard(task: ScanTask) -> ShardScan:
     A shard that cannot be read is no exception but a result, so that the others are still
     scanned; the check as a whole is then incomplete.
     """
-    visitors = [_Guarded(make, task.shard) for make in task.makers]
+    visitors = [_Guarded(brought, make, task.shard) for brought, make in task.makers]
     end: StreamEnd | None = None
     unreadable = ""
     shard = task.shard

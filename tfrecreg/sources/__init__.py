@@ -3,6 +3,7 @@
 - `interface`: what a source, its items and its record are; the docstring is an example
 - `options`: the options of a source, typed by its dataclass, from the command line and the config
 - `option_types`: from text to a value of the option's type
+- `guarded`: a source as the rest of the package calls it
 - `bundled`: the schema that a source's package carries
 
 The sources themselves are plugins: see :mod:`tfrecreg.plugins`.
@@ -11,6 +12,7 @@ The sources themselves are plugins: see :mod:`tfrecreg.plugins`.
 from __future__ import annotations
 
 from tfrecreg.sources.bundled import bundled_schema
+from tfrecreg.sources.guarded import GuardedSource, Record
 from tfrecreg.sources.interface import (
     Item,
     RawFile,
@@ -23,9 +25,11 @@ from tfrecreg.sources.interface import (
 from tfrecreg.sources.options import OptionInfo, describe_options, options_as_text, parse_options
 
 __all__ = [
+    "GuardedSource",
     "Item",
     "OptionInfo",
     "RawFile",
+    "Record",
     "Remark",
     "Skipped",
     "Source",

@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from tfrecreg.codes import src
-from tfrecreg.errors import MissingFileError, TfrecregError
+from tfrecreg.errors import MissingFileError, PluginError, TfrecregError, UnknownPluginError
 from tfrecreg.example import Example, Kind
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import Index, read_index
@@ -29,7 +29,7 @@ from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.codec import JsonCodec, key_from
 from tfrecreg.scan.interface import Need, Shard, Target
 from tfrecreg.scan.tally import Tally
-from tfrecreg.sources import parse_options
+from tfrecreg.sources import GuardedSource
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 
@@ -39,12 +39,6 @@ PICTURE = "image/encoded"
 DIGEST = "image/key/sha256"
 LEDGER_NAME = "ledger.jsonl"
 _BLOCK = 1 << 20
-
-
-class _Locates(Protocol):
-    """A source that knows which raw file a record's picture was."""
-
-    def raw_path(self, split: str, key: str) -> str | None: ...
 
 
 @dataclass(slots=True)
@@ -81,7 +75,7 @@ class SourceValidator:
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Comparer]:  # noqa: ARG002 - it has no options
         manifest, folder = target.manifest, target.raw_folder
         raw = LocalStorage(folder) if folder is not None else None
-        source: _Locates | None = None
+        source: GuardedSource | None = None
         if manifest is not None and raw is not None:
             source, self._not_compared = _locating_source(manifest, raw)
         look = manifest is None or DIGEST in manifest.features or source is not None
@@ -117,7 +111,7 @@ class SourceValidator:
         yield from tally.findings(target.dataset)
 
 
-def _locating_source(manifest: Manifest, raw: Storage) -> tuple[_Locates | None, str]:
+def _locating_source(manifest: Manifest, raw: Storage) -> tuple[GuardedSource | None, str]:
     """The source that made the dataset, opened on the raw folder; or none, and why not."""
     name = manifest.source.name
     if not name:
@@ -125,14 +119,20 @@ def _locating_source(manifest: Manifest, raw: Storage) -> tuple[_Locates | None,
     if is_adopted(manifest):
         return None, "not compared: the shards were adopted, nothing tells what they were made from"
     try:
-        kind = plugins().load_source(name)
-        source: Any = kind(raw, parse_options(kind.Options, manifest.source.options, of=name))
-        if not hasattr(source, "raw_path"):
+        options, _ = plugins().source_options(name, manifest.source.options)
+        source = plugins().open_source(name, raw, options)
+        if not source.locates:
             return None, f"not compared: the source `{safe(name)}` makes no record of one file"
         for split in manifest.splits[:1]:
             # Asked once here, so that a folder that is laid out otherwise is told of once.
             source.raw_path(split.name, "any")
+    except UnknownPluginError as error:
+        brought = manifest.source
+        found = error.brought_by(brought.distribution, brought.version, f"`{manifest.dataset}`")
+        return None, f"not compared: {found.message}"
     except TfrecregError as error:
+        if isinstance(error, PluginError):
+            raise  # a plugin that fails is no reason to pass
         return None, f"not compared: {error.message}"
     return source, ""
 
@@ -141,7 +141,7 @@ class Comparer:
     """Looks at the records of one shard."""
 
     def __init__(
-        self, shard: Shard, *, look: bool, source: _Locates | None, raw: Storage | None
+        self, shard: Shard, *, look: bool, source: GuardedSource | None, raw: Storage | None
     ) -> None:
         self._shard = shard
         self._look = look

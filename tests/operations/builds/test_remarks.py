@@ -6,16 +6,23 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tfrecreg.engines import LocalEngine
 from tfrecreg.example import int64_feature
+from tfrecreg.guard import Brought
 from tfrecreg.operations.builds.assemble import ledgers
 from tfrecreg.operations.builds.journal import finish, finished
 from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.operations.builds.shard import MadeShard, Maker, ShardTask, make_shard
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources import Item, Remark, Skipped, Written
+from tfrecreg.sources import GuardedSource, Item, Remark, Skipped, Written
 from tfrecreg.storage import LocalStorage
+
+
+def packed(source: Any) -> bytes:
+    """A source as it travels to a worker."""
+    return pickle.dumps(GuardedSource(source, Brought("source", type(source).__name__.lower())))
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class Boxes:
 
 def made(folder: Path) -> tuple[Plan, list[MadeShard]]:
     plan = make_plan("d", Boxes().items(), ShardPolicy(shards=2), {})
-    maker = Maker(LocalStorage(folder), pickle.dumps(Boxes()), plan.digest, "none")
+    maker = Maker(LocalStorage(folder), packed(Boxes()), plan.digest, "none")
     tasks = [ShardTask(maker, shard) for shard in plan.shards]
     return plan, list(LocalEngine(1).run(make_shard, tasks))
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from tfrecreg.errors import PluginError, StorageError
 from tfrecreg.example import bytes_feature
+from tfrecreg.guard import Brought
 from tfrecreg.operations.builds.plan import SEGMENT_BYTES, PlannedShard
 from tfrecreg.operations.builds.shard import (
     Maker,
@@ -18,8 +20,13 @@ from tfrecreg.operations.builds.shard import (
     make_segment,
     make_shard,
 )
-from tfrecreg.sources import Item, Remark, Skipped, Written
+from tfrecreg.sources import GuardedSource, Item, Remark, Skipped, Written
 from tfrecreg.storage import LocalStorage
+
+
+def packed(source: Any) -> bytes:
+    """A source as it travels to a worker."""
+    return pickle.dumps(GuardedSource(source, Brought("source", type(source).__name__.lower())))
 
 
 def planned(sizes: list[int]) -> PlannedShard:
@@ -60,7 +67,7 @@ class Noise:
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 def test_a_joined_shard_is_the_shard_that_is_made_whole(tmp_path, compression) -> None:
     shard = planned([SEGMENT_BYTES // 20] * 200)
-    source = pickle.dumps(Noise())
+    source = packed(Noise())
     whole = Maker(LocalStorage(tmp_path / "whole"), source, "plan", compression)
     joined = Maker(LocalStorage(tmp_path / "joined"), source, "plan", compression)
     scratch = LocalStorage(tmp_path / "scratch")
@@ -82,7 +89,7 @@ def test_a_joined_shard_is_the_shard_that_is_made_whole(tmp_path, compression) -
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 def test_a_shard_of_nothing_but_skipped_items_is_the_same_either_way(tmp_path, compression) -> None:
     shard = planned([1])  # the item 0 is skipped
-    source = pickle.dumps(Noise())
+    source = packed(Noise())
     makers = [
         Maker(LocalStorage(tmp_path / name), source, "plan", compression) for name in ("a", "b")
     ]
@@ -96,7 +103,7 @@ def test_a_shard_of_nothing_but_skipped_items_is_the_same_either_way(tmp_path, c
 def test_a_segment_that_became_shorter_is_refused_and_no_shard_appears(tmp_path) -> None:
     shard = planned([SEGMENT_BYTES // 20] * 30)
     storage = LocalStorage(tmp_path)
-    maker = Maker(storage, pickle.dumps(Noise()), "plan", "none")
+    maker = Maker(storage, packed(Noise()), "plan", "none")
     items = next(iter(shard.segments()))
     made = make_segment(SegmentTask(maker, storage, "segment", items))
     path = tmp_path / "segment"
@@ -113,8 +120,8 @@ class Broken:
 
 
 def test_a_segment_whose_source_fails_leaves_no_file(tmp_path) -> None:
-    maker = Maker(LocalStorage(tmp_path), pickle.dumps(Broken()), "plan", "none")
+    maker = Maker(LocalStorage(tmp_path), packed(Broken()), "plan", "none")
     task = SegmentTask(maker, LocalStorage(tmp_path), "segment", planned([1]).items)
-    with pytest.raises(PluginError, match="the source Broken failed on `00000`"):
+    with pytest.raises(PluginError, match="the source `broken` failed on `00000`"):
         make_segment(task)
     assert not list(tmp_path.iterdir())

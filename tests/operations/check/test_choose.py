@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ from tfrecreg.config import Config, GateConfig, Limits, parse_config
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import ConfigError, PluginError, UnknownPluginError
 from tfrecreg.findings import Severity
-from tfrecreg.operations.check import CheckOptions, Report, check_target
+from tfrecreg.manifest import SourceEntry
+from tfrecreg.operations.check import CheckOptions, Report, build_target, check_target
 from tfrecreg.operations.check.choose import Choice, choose
+from tfrecreg.registry import open_registry
 from tfrecreg.scan import Target
+from tfrecreg.storage import LocalStorage
 
 Install = Callable[..., None]
 
@@ -195,7 +199,7 @@ BROKEN = {
             def begin(self, target, options): return 1 / 0
         def load(): return Bad
         """,
-        "the validator `even` failed: ZeroDivisionError: division by zero (fake_stranger.py,",
+        "the validator `even` of `stranger` 1.5 failed: ZeroDivisionError: division by zero",
     ),
     "cannot look": (
         """
@@ -205,7 +209,7 @@ BROKEN = {
             def begin(self, target, options): return BadEye
         def load(): return Bad
         """,
-        "the validator `even` failed on `0.tfrecord` and 1 more: ZeroDivisionError: division by ",
+        "the validator `even` of `stranger` 1.5 failed on `0.tfrecord` and 1 more: Zero",
     ),
     "cannot finish": (
         """
@@ -213,7 +217,7 @@ BROKEN = {
             def finish(self, target, parts): return 1 / 0
         def load(): return Bad
         """,
-        "the validator `even` failed: ZeroDivisionError: division by zero (fake_stranger.py,",
+        "the validator `even` of `stranger` 1.5 failed: ZeroDivisionError: division by zero",
     ),
     "has no needs": (
         """
@@ -221,7 +225,7 @@ BROKEN = {
             needs = None
         def load(): return Bad
         """,
-        "the validator `even` failed: TypeError: its `needs` should be a Need, found None",
+        "the validator `even` of `stranger` 1.5 failed: TypeError: its `needs` should be a Need",
     ),
 }
 
@@ -311,3 +315,51 @@ def test_a_name_that_may_be_one_of_a_broken_plugin_says_so(
     with pytest.raises(ConfigError) as refused:
         checked(target, '[gates.default]\nvalidators = ["even"]\n')
     assert "broken plugins of `stranger`" in refused.value.hint
+
+
+# Limits for a validator that is not installed.
+
+QUALITY = "[gates.default]\nlimits.quality = { least = 3 }\n"
+NOT_JUDGED = (
+    "`limits.quality` in `tfrecreg.toml` is not judged: no validator `quality` is installed; hint: "
+    "install the plugin, or leave it out: --skip quality"
+)
+
+
+def test_limits_for_a_plugin_that_is_not_installed_make_the_check_incomplete(
+    target: Target,
+) -> None:
+    report = checked(target, QUALITY)
+    assert (report.status, report.exit_code) == ("error", 3)
+    assert report.errors == (NOT_JUDGED,)
+    assert {"crc", "manifest"} <= set(report.validators)
+
+
+@pytest.mark.parametrize(
+    "how", [{"skip": ("quality",)}, {"only": ("crc",)}, {"only": ("crc",), "skip": ("quality",)}]
+)
+def test_who_does_not_ask_for_it_is_not_told(target: Target, how: dict[str, Any]) -> None:
+    assert checked(target, QUALITY, **how).status == "pass"
+
+
+def test_nor_does_a_gate_that_names_others(target: Target) -> None:
+    config = '[gates.default]\nvalidators = ["crc"]\nlimits.quality = { least = 3 }\n'
+    assert checked(target, config).status == "pass"
+
+
+def test_a_distribution_that_made_the_data_and_is_not_installed_is_named(
+    digits_registry: Path,
+) -> None:
+    manifest = open_registry(digits_registry).build_manifest("digits")
+    assert manifest is not None
+    source = SourceEntry(name="voc", distribution="voc-tools", version="1.2")
+    target = build_target(
+        replace(manifest, source=source),
+        LocalStorage(digits_registry / "data/digits"),
+        name="digits",
+        kind="build",
+        schema=None,
+        schema_path=None,
+    )
+    (error, *_) = checked(target, QUALITY).errors
+    assert "nor is `voc-tools` 1.2, which made `digits`; hint: " in error

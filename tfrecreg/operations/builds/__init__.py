@@ -2,6 +2,7 @@
 
 - `request`: what is asked for, from arguments and `tfrecreg.toml`
 - `settings`: which of that the next build will not have, or an earlier one had not
+- `before`: what was made before, and by whose source
 - `watch`: raw data that tell how far a source is with listing them
 - `base`: the release that a build grows from
 - `growth`: what becomes of its shards

@@ -95,7 +95,6 @@ def assemble(
         features.update(shard.features)
     splits, content = _splits(made, build)
     encoded = schema.encode("utf-8")
-    codecs = getattr(prepared.source, "codecs", dict)
     manifest = seal(
         Manifest(
             format_version=FORMAT_VERSION,
@@ -116,7 +115,7 @@ def assemble(
             ),
             schema=SchemaEntry(blake3=blake3(encoded).hexdigest(), bytes=len(encoded)),
             compression=prepared.compression,
-            codecs={"zlib": zlib.ZLIB_RUNTIME_VERSION, **codecs()},
+            codecs={"zlib": zlib.ZLIB_RUNTIME_VERSION, **prepared.source.codecs()},
             base=_parent(plan.base),
         )
     )

@@ -16,6 +16,7 @@ from itertools import pairwise
 from blake3 import blake3
 
 from tfrecreg.errors import PluginError, UsageError
+from tfrecreg.guard import Brought
 from tfrecreg.operations.builds.base import Base, BaseShard, Dealt, deal_from
 from tfrecreg.operations.builds.names import INDEX_FOLDER
 from tfrecreg.shards import ShardPolicy, bounds, shard_count, shard_name
@@ -103,6 +104,8 @@ def make_plan(
     policy: ShardPolicy,
     salt: Mapping[str, str],
     base: Base | None = None,
+    *,
+    brought: Brought | None = None,
 ) -> Plan:
     """Order the items and deal them to shards.
 
@@ -113,11 +116,13 @@ def make_plan(
         salt: what else the bytes depend on (options, compression, the state of the raw data):
             part of the plan's digest.
         base: the release to grow from; None for a fresh shuffle.
+        brought: the source, for messages.
 
     Raises:
         PluginError: the source lists a key twice, or a split that no file name can hold.
         UsageError: there are no items, or an index of the base is damaged.
     """
+    who = str(brought or "the source")
     splits: dict[str, list[tuple[bytes, Item]]] = defaultdict(list)
     skipped: list[Skipped] = []
     remarks: list[Remark] = []
@@ -130,7 +135,7 @@ def make_plan(
             continue
         if entry.split not in splits and not _SPLIT.fullmatch(entry.split):
             raise PluginError(
-                f"the source lists the split `{safe(entry.split)}`",
+                f"{who} lists the split `{safe(entry.split)}`",
                 hint="the plugin is at fault: a split is letters, digits and underscores",
             )
         splits[entry.split].append((order_key(entry.split, entry.key), entry))
@@ -146,7 +151,7 @@ def make_plan(
         hasher.update(f"base={base.manifest.digest}\n".encode())
     shards: list[PlannedShard] = []
     for split in sorted(splits):
-        ordered = _ordered(split, splits.pop(split))
+        ordered = _ordered(split, splits.pop(split), who)
         shards.extend(_named(dataset, split, _deal(split, ordered, policy, base)))
     for shard in shards:
         hasher.update(f"{shard.path} {len(shard.items)}\n".encode())
@@ -161,12 +166,12 @@ def make_plan(
     return Plan(dataset, tuple(shards), tuple(skipped), hasher.hexdigest(), tuple(remarks), base)
 
 
-def _ordered(split: str, keyed: list[tuple[bytes, Item]]) -> list[Item]:
+def _ordered(split: str, keyed: list[tuple[bytes, Item]], who: str) -> list[Item]:
     keyed.sort(key=lambda pair: (pair[0], pair[1].key))
     for (_, left), (_, right) in pairwise(keyed):
         if left.key == right.key:
             raise PluginError(
-                f"the source lists `{safe(left.key)}` twice in the split `{split}`",
+                f"{who} lists `{safe(left.key)}` twice in the split `{split}`",
                 hint="the plugin is at fault: keys are unique in a split",
             )
     return [item for _, item in keyed]

@@ -8,11 +8,11 @@ from itertools import chain, islice
 import msgspec
 from blake3 import blake3
 
-from tfrecreg.errors import TfrecregError, UsageError
+from tfrecreg.errors import RawDataError, TfrecregError, UsageError
 from tfrecreg.manifest import RawTotals
 from tfrecreg.progress import SILENT, Progress, counting
 from tfrecreg.registry import Registry, layout
-from tfrecreg.sources import Source
+from tfrecreg.sources import GuardedSource
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 
@@ -32,7 +32,7 @@ class BuildRecord:
 
 
 def raw_files(
-    source: Source, raw: Storage, progress: Progress = SILENT
+    source: GuardedSource, raw: Storage, progress: Progress = SILENT
 ) -> tuple[RawTotals, dict[str, tuple[int, int]]]:
     """The raw files that the source reads: totals, and size and time of each."""
     stored = decoded = 0
@@ -43,7 +43,12 @@ def raw_files(
     with counting(progress, "measuring raw data", "files") as ticker:
         for file in chain(first, listed):
             entry = raw.stat(file.path, follow="all")
-            files[file.path] = (file.stored, entry.mtime_ns if entry is not None else 0)
+            if entry is None:
+                raise RawDataError(
+                    f"{source.brought} lists the raw file `{safe(file.path)}`, which is not there",
+                    hint="build again, if it was removed just now; else tell the authors",
+                )
+            files[file.path] = (file.stored, entry.mtime_ns)
             stored += file.stored
             decoded += file.decoded
             ticker.add(1, file.stored)

@@ -11,13 +11,14 @@ from typing import Any, Literal
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.config import DatasetConfig
 from tfrecreg.errors import UsageError
+from tfrecreg.operations.builds.before import announced_source
 from tfrecreg.operations.builds.watch import WatchedStorage
 from tfrecreg.plugins import plugins
 from tfrecreg.progress import Progress
 from tfrecreg.reference import check_dataset_name
 from tfrecreg.registry import Registry
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.sources import Source, options_as_text, parse_options
+from tfrecreg.sources import GuardedSource
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 
@@ -55,7 +56,7 @@ class Prepared:
     """A request with everything decided."""
 
     name: str
-    source: Source
+    source: GuardedSource
     source_name: str
     distribution: str
     version: str
@@ -94,21 +95,21 @@ def prepare(
             f"no source is known for `{request.name}`",
             hint=f"tfrecreg build {request.name} --source SOURCE --raw PATH; sources: {known}",
         )
-    announced = plugins().source(source_name)
-    kind = plugins().load_source(source_name)
+    announced = announced_source(registry, request.name, source_name)
     same = request.source in (None, config.source)
     given = {**(config.options if same else {}), **request.options}
-    options = parse_options(kind.Options, given, of=source_name)
+    options, options_text = plugins().source_options(source_name, given)
     raw, raw_text = _raw(registry, request, config)
+    watched = raw if progress is None else WatchedStorage(raw, progress)
     policy = request.policy or _policy(config)
     return Prepared(
         name=request.name,
-        source=kind(raw if progress is None else WatchedStorage(raw, progress), options),
+        source=plugins().open_source(source_name, watched, options),
         source_name=announced.record.name,
         distribution=announced.distribution,
         version=announced.version,
         raw=raw,
-        options=options_as_text(options),
+        options=options_text,
         policy=policy,
         compression=request.compression or config.compression,
         max_skipped=request.max_skipped or config.max_skipped or SkipLimit.parse(0),

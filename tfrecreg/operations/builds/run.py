@@ -110,7 +110,6 @@ def preview(
     """
     begun = _begin(registry, request, LocalEngine(1), progress)
     plan = begun.plan
-    describe = getattr(begun.prepared.source, "describe", dict)
     kept: set[str] = set()
     if plan.base is not None:
         engine = engine_for(plan, engine or LocalEngine(1))
@@ -121,7 +120,7 @@ def preview(
         plan=plan,
         prepared=begun.prepared,
         raw=begun.raw,
-        found=describe(),
+        found=begun.prepared.source.describe(),
         growth=growth_of(plan, kept, sizes),
         sizes=sizes,
         push=push_cost(plan, kept, sizes, begun.prepared.source.labels()),
@@ -207,7 +206,9 @@ def _begin(registry: Registry, request: BuildRequest, engine: Engine, progress: 
     base = choose_base(registry, request, prepared)
     with counting(progress, f"planning {request.name}", "items") as ticker:
         listed = warming(_counted(prepared.source.items(), ticker), engine)
-        plan = make_plan(request.name, listed, prepared.policy, salt, base)
+        plan = make_plan(
+            request.name, listed, prepared.policy, salt, base, brought=prepared.source.brought
+        )
     return _Begun(
         prepared=prepared,
         plan=plan,

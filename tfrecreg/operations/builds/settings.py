@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from tfrecreg.config import CONFIG_NAME, DatasetConfig
-from tfrecreg.errors import ManifestError, NewerFormatError, TfrecregError
-from tfrecreg.manifest import Manifest
+from tfrecreg.errors import TfrecregError
 from tfrecreg.manifest.adopted import is_adopted
+from tfrecreg.operations.builds.before import made_before
 from tfrecreg.operations.builds.request import SIZING, BuildRequest, Prepared
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry
-from tfrecreg.sources import options_as_text, parse_options
 from tfrecreg.text import safe
 
 __all__ = ["Settings", "compare_settings"]
@@ -115,17 +114,16 @@ def _saved_options(
 ) -> dict[str, str]:
     """The source's options as the next build would have them."""
     same = request.source in (None, config.source)
-    kind = plugins().load_source(prepared.source_name)
     for given in (config.options if same else {}), {}:
         try:
-            return options_as_text(parse_options(kind.Options, given, of=prepared.source_name))
+            return plugins().source_options(prepared.source_name, given)[1]
         except TfrecregError:
             continue  # they do not stand alone: what is used is not what is saved in any case
     return dict.fromkeys(prepared.options, "")
 
 
 def _changed(registry: Registry, prepared: Prepared) -> tuple[str | None, tuple[_Difference, ...]]:
-    where, manifest = _made_before(registry, prepared.name)
+    where, manifest = made_before(registry, prepared.name)
     if manifest is None or not manifest.source.name or is_adopted(manifest):
         return None, ()
     before = manifest.source
@@ -140,21 +138,6 @@ def _changed(registry: Registry, prepared: Prepared) -> tuple[str | None, tuple[
         both = {name: text for name, text in prepared.options.items() if name in before.options}
         found += _differences(both, before.options)
     return (where, tuple(found)) if found else (None, ())
-
-
-def _made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
-    """The newest release, which the next one is compared with, or the build where there is none.
-
-    One that is damaged says nothing here.
-    """
-    versions = registry.versions(name)
-    try:
-        if versions:
-            release = registry.release_manifest(name, versions[-1])
-            return f"`{name}@{versions[-1]}`", release
-        return f"the build of `{name}` before", registry.build_manifest(name)
-    except (ManifestError, NewerFormatError):
-        return "", None
 
 
 def _differences(here: Mapping[str, str], there: Mapping[str, str]) -> Iterator[_Difference]:

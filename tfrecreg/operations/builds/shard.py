@@ -7,22 +7,19 @@ all cores busy.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
 from tfrecreg.digests import record_digest
-from tfrecreg.errors import PluginError, StorageError, TfrecregError
-from tfrecreg.example import encode
+from tfrecreg.errors import StorageError
 from tfrecreg.manifest import FileEntry, ShardEntry
 from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.records import Segment, SegmentWriter, ShardWriter, Written
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.sources import Item, Remark, Skipped, Source
-from tfrecreg.sources import Written as WrittenItem
+from tfrecreg.sources import GuardedSource, Item, Remark, Skipped
 from tfrecreg.storage import Storage
-from tfrecreg.text import safe
 
 __all__ = [
     "MadeSegment",
@@ -261,10 +258,10 @@ def _write(
 
 
 @lru_cache(maxsize=1)
-def _source(plan: str, pickled: bytes) -> Source:
+def _source(plan: str, pickled: bytes) -> GuardedSource:
     """The source of a build, which keeps in a worker what it has opened."""
     del plan  # part of the key
-    source: Source = pickle.loads(pickled)
+    source: GuardedSource = pickle.loads(pickled)
     return source
 
 
@@ -273,33 +270,14 @@ def close_source() -> None:
     _source.cache_clear()
 
 
-def make_payload(source: Source, item: Item) -> bytes | Skipped:
+def make_payload(source: GuardedSource, item: Item) -> bytes | Skipped:
     """One item's record; raises as :func:`make_shard` does."""
     return _example(source, item, _Notes())
 
 
-def _example(source: Source, item: Item, notes: _Notes) -> bytes | Skipped:
-    found: Sequence[Remark] = ()
-    try:
-        made = source.example(item)
-        if isinstance(made, Skipped):
-            return made
-        if isinstance(made, WrittenItem):
-            example, found = made
-        else:
-            example = made
-        payload = encode(example)
-    except TfrecregError:
-        raise
-    except Exception as error:
-        kind = type(source).__name__
-        raise PluginError(
-            f"the source {kind} failed on `{safe(item.key)}` of the split `{safe(item.split)}`: "
-            f"{type(error).__name__}: {safe(str(error))}",
-            hint="mend the plugin, or leave the item out of the raw data",
-        ) from error
-    features = notes.features
-    for name, feature in example.items():
-        features[name] = features.get(name, 0) + feature.wire_bytes
-    notes.remarks.extend(found)
-    return payload
+def _example(source: GuardedSource, item: Item, notes: _Notes) -> bytes | Skipped:
+    made = source.record(item, notes.features)
+    if isinstance(made, Skipped):
+        return made
+    notes.remarks.extend(made.remarks)
+    return made.payload

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 
 from tfrecreg.config import CONFIG_NAME, GateConfig
@@ -15,9 +13,10 @@ from tfrecreg.errors import (
     UnknownPluginError,
     UsageError,
 )
+from tfrecreg.guard import Brought, calling, is_told, reason_of
 from tfrecreg.operations.check.report import SkippedValidator
-from tfrecreg.plugins import Announced, Plugins, plugins
-from tfrecreg.scan import UNRULY, Target, Validator, ValidatorRecord, reason_of
+from tfrecreg.plugins import Announced, Plugins, canonical, plugins
+from tfrecreg.scan import Target, Validator, ValidatorRecord
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
@@ -35,6 +34,8 @@ class Choice:
 
     running: list[Validator] = field(default_factory=list)
     """Fresh ones, in order of name."""
+    announced: list[tuple[Brought, frozenset[str] | None]] = field(default_factory=list)
+    """Who brought each of them, and the codes that it announces; None for any."""
     skipped: list[SkippedValidator] = field(default_factory=list)
     """Those that do not apply."""
     problems: list[str] = field(default_factory=list)
@@ -44,8 +45,9 @@ class Choice:
 def choose(target: Target, gate: GateConfig, only: Sequence[str], skip: Sequence[str]) -> Choice:
     """The validators for `target`.
 
-    What the user names beats what the gate names, and without either all run that apply. Where two
-    plugins announce one name, both run.
+    What the user names beats what the gate names, and without either all run that apply: then
+    limits for one that is not installed make the check incomplete. Where two plugins announce one
+    name, both run.
 
     Args:
         target: what is to be looked at.
@@ -55,12 +57,13 @@ def choose(target: Target, gate: GateConfig, only: Sequence[str], skip: Sequence
 
     Raises:
         UnknownPluginError: a name that no validator has.
-        ConfigError: the gate has limits for no validator, or names one that there is not.
+        ConfigError: the gate has limits for what is close to the name of a validator, or names one
+            that there is not.
         PluginError: a name that several validators have.
         SchemaError: the target's schema does not parse.
     """
     known = plugins()
-    _know_limits(gate, known)
+    unknown = _unknown_limits(gate, known)
     chosen = [each for each in known.validators() if not each.record.on_request]
     named = True
     if only:
@@ -71,8 +74,11 @@ def choose(target: Target, gate: GateConfig, only: Sequence[str], skip: Sequence
         named = False
     if target.baseline is not None and not only:
         chosen = list({each.qualified: each for each in (*chosen, known.validator(DRIFT))}.values())
-    left_out = {each.qualified for each in _named(known, skip)}
+    left_out = {each.qualified for each in _named(known, set(skip).difference(unknown))}
     choice = Choice()
+    if not named:
+        absent = [name for name in unknown if name not in skip]
+        choice.problems += [_not_judged(name, target, known) for name in absent]
     for announced in chosen:
         if announced.qualified not in left_out:
             _consider(choice, known, announced, target, must=named)
@@ -90,31 +96,48 @@ def _consider(
     must: bool,
 ) -> None:
     """Make the validator, ask whether it applies, and note what comes of it."""
+    brought = announced.brought
     try:
-        with redirect_stdout(sys.stderr):
-            validator = known.load_validator(announced.qualified)()
+        kind = known.load_validator(announced.qualified)
+    except PluginError as error:
+        choice.problems.append(error.message)
+        return
+    except MissingExtraError as error:
+        _not_running(choice, brought, error, must=must)
+        return
+    try:
+        with calling(brought, "__init__"):
+            validator = kind()
             found = getattr(validator, "name", None)
             if found != announced.name:
                 raise TypeError(f"its `name` is {found!r}")
-            reason = validator.applies(target)
-    except MissingExtraError as error:
+        with calling(brought, "applies"):
+            reason: object = validator.applies(target)
+            if reason is not None and not (isinstance(reason, str) and reason):
+                raise TypeError(f"its `applies` said {reason!r}, expected None or a reason")
+    except Exception as error:
+        _not_running(choice, brought, error, must=must)
+        return
+    if reason is None:
+        choice.running.append(validator)
+        codes = frozenset(code.code for code in announced.record.codes)
+        choice.announced.append((brought, None if brought.is_ours else codes))
+    else:
+        choice.skipped.append(SkippedValidator(announced.name, str(reason)))
+
+
+def _not_running(choice: Choice, brought: Brought, error: Exception, *, must: bool) -> None:
+    """Note why a validator cannot run; raises what it has to say to the user."""
+    if isinstance(error, MissingExtraError) and is_told(error):
         needs = f"{error.message}: {error.hint}"
         if must:
-            choice.problems.append(f"the validator `{announced.name}`: {needs}")
+            choice.problems.append(f"the validator `{brought.name}`: {needs}")
         else:
-            choice.skipped.append(SkippedValidator(announced.name, needs))
-    except UsageError:
-        raise
-    except PluginError as error:
-        choice.problems.append(error.message)
-    except UNRULY as error:
-        why = f"the validator `{announced.name}` of {announced.origin} failed: {reason_of(error)}"
-        choice.problems.append(why)
+            choice.skipped.append(SkippedValidator(brought.name, needs))
+    elif isinstance(error, UsageError) and is_told(error):
+        raise error
     else:
-        if reason is None:
-            choice.running.append(validator)
-        else:
-            choice.skipped.append(SkippedValidator(announced.name, str(reason)))
+        choice.problems.append(f"{brought} failed: {reason_of(error)}")
 
 
 def _named(
@@ -134,13 +157,36 @@ def _announced(known: Plugins, name: str, where: str) -> Announced[ValidatorReco
         raise ConfigError(f"`{where}`: {error.message}", hint=error.hint) from None
 
 
-def _know_limits(gate: GateConfig, known: Plugins) -> None:
-    """Refuse limits for a validator that does not exist: they would silently not apply."""
+def _unknown_limits(gate: GateConfig, known: Plugins) -> list[str]:
+    """Validators that have limits and are not here: a plugin's that is not installed.
+
+    Raises:
+        ConfigError: it is close to one that is here, and so most likely meant to be that.
+    """
     names = sorted({each.name for each in known.validators()})
-    for name in gate.limits.tables:
-        if name not in names:
+    unknown = [name for name in gate.limits.tables if name not in names]
+    for name in unknown:
+        meant = did_you_mean(name, names)
+        if meant:
             raise ConfigError(
-                f"`{CONFIG_NAME}`: `limits.{safe(name)}` is for no validator"
-                f"{did_you_mean(name, names)}",
+                f"`{CONFIG_NAME}`: `limits.{safe(name)}` is for no validator{meant}",
                 hint=f"there is {listed(names)}",
             )
+    return unknown
+
+
+def _not_judged(name: str, target: Target, known: Plugins) -> str:
+    """Why limits are not held, and what to install or to say."""
+    said = (
+        f"`limits.{safe(name)}` in `{CONFIG_NAME}` is not judged: no validator `{safe(name)}` is "
+        "installed"
+    )
+    made = target.manifest.source if target.manifest is not None else None
+    here = {canonical(each.distribution) for each in known.sources()}
+    if made is not None and made.distribution and canonical(made.distribution) not in here:
+        origin = f"`{safe(made.distribution)}` {safe(made.version)}"
+        said += f", nor is {origin}, which made `{safe(target.dataset)}`"
+    broken = sorted({each.distribution for each in known.broken if each.distribution})
+    if broken:
+        said += f"; broken plugins of {listed(broken)}: see `tfrecreg plugins list`"
+    return f"{said}; hint: install the plugin, or leave it out: --skip {safe(name)}"

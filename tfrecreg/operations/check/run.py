@@ -15,6 +15,7 @@ from tfrecreg.errors import (
 )
 from tfrecreg.findings import Finding
 from tfrecreg.gate import FailOn
+from tfrecreg.guard import Brought
 from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.operations.check.basis import Basis, folder_of, limits_of, schema_digest
 from tfrecreg.operations.check.choose import SCHEMA, choose
@@ -92,7 +93,8 @@ def check_target(
     before = _digest_beside(target)
     known = sum(entry.records for entry in target.manifest.shards) if target.manifest else 0
     limits = {
-        each.name: limits_of(config, gate, target.dataset, each.name) for each in choice.running
+        each.name: limits_of(config, gate, target.dataset, each.name)
+        for each, _ in choice.announced
     }
     splits: Counter[str] = Counter()
 
@@ -107,6 +109,7 @@ def check_target(
             target,
             choice.running,
             engine_for(target, engine),
+            announced=choice.announced,
             options=limits,
             progress=tell,
             cache=cache,
@@ -150,7 +153,7 @@ def check_target(
         waived=verdict.waived,
         waivers=verdict.waivers,
         measures=tuple(result.measures),
-        validators=tuple(validator.name for validator in choice.running),
+        validators=tuple(each.name for each, _ in choice.announced),
         skipped=tuple(choice.skipped),
         errors=errors,
         folder=folder_of(target),
@@ -234,10 +237,10 @@ def _errors(result: ScanResult) -> Iterator[str]:
     """Why the scan is incomplete; a validator that fails on many shards is told of once."""
     for each in result.unreadable:
         yield f"`{safe(each.shard)}` was not read: {each.reason}"
-    crashes: dict[tuple[str, str], list[str]] = {}
+    crashes: dict[tuple[Brought, str], list[str]] = {}
     for crash in result.crashes:
-        crashes.setdefault((crash.validator, crash.reason), []).append(crash.shard)
+        crashes.setdefault((crash.brought, crash.reason), []).append(crash.shard)
     for (validator, reason), shards in crashes.items():
         where = f" on `{safe(shards[0])}`" if shards[0] else ""
         more = f" and {len(shards) - 1} more" if len(shards) > 1 else ""
-        yield f"the validator `{validator}` failed{where}{more}: {reason}"
+        yield f"{validator} failed{where}{more}: {reason}"

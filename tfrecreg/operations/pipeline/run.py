@@ -15,7 +15,6 @@ from tfrecreg.operations.pipeline.stages import Entry, artifact_of, stages_of
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry, expect_dataset, layout
 from tfrecreg.registry.absence import expect_same_schema, schema_hint
-from tfrecreg.sources import parse_options
 from tfrecreg.storage import LocalStorage
 from tfrecreg.tracking import dvc, git
 
@@ -182,10 +181,9 @@ def _missing(registry: Registry, name: str) -> dict[str, bytes]:
                 f"`{name}` has neither a schema `{schema}` nor a source that brings one",
                 hint=schema_hint(registry, name),
             )
-        kind = plugins().load_source(config.source)
-        options = parse_options(kind.Options, config.options, of=config.source)
+        options, _ = plugins().source_options(config.source, config.options)
         raw = LocalStorage(posixpath.join(registry.storage.root, config.raw))
-        text = kind(raw, options).schema()
+        text = plugins().open_source(config.source, raw, options).schema()
         expect_same_schema(registry, name, text)
         found[schema] = text.encode("utf-8")
     return found

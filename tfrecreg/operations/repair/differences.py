@@ -57,7 +57,7 @@ def _differences(manifest: Manifest, raw: RawData) -> Iterator[str]:
         now = f"{prepared.distribution} {prepared.version}"
         if then != now:
             yield f"it was made by {safe(then)}, here is {safe(now)}"
-        codecs = {"zlib": zlib.ZLIB_RUNTIME_VERSION, **getattr(prepared.source, "codecs", dict)()}
+        codecs = {"zlib": zlib.ZLIB_RUNTIME_VERSION, **prepared.source.codecs()}
         for codec, version in sorted(manifest.codecs.items()):
             found = codecs.get(codec, "none")
             if found != version:

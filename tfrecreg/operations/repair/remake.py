@@ -17,7 +17,7 @@ from tfrecreg.index import Index
 from tfrecreg.manifest import ShardEntry
 from tfrecreg.operations.builds.shard import make_payload
 from tfrecreg.records import Compression, RecordBatch, ShardWriter, Written, scan
-from tfrecreg.sources import Item, Skipped, Source
+from tfrecreg.sources import GuardedSource, Item, Skipped
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
@@ -93,7 +93,7 @@ def remake(task: RemakeTask) -> RemadeShard:
         PluginError: the source failed.
         StorageError: the stage cannot be written.
     """
-    source: Source | None = None if task.source is None else pickle.loads(task.source)
+    source: GuardedSource | None = None if task.source is None else pickle.loads(task.source)
     entry, index = task.entry, task.index
     members = {stream for _, stream in index.members}
     offsets = index.offsets()
@@ -125,7 +125,7 @@ def remake(task: RemakeTask) -> RemadeShard:
     return RemadeShard.of(writer.written, entry.path, taken=taken, wrong=wrong)
 
 
-def _made(task: RemakeTask, source: Source | None, key: str) -> bytes | str:
+def _made(task: RemakeTask, source: GuardedSource | None, key: str) -> bytes | str:
     """The record of an item, or why there is none."""
     if source is None:
         return "the raw data are not at hand"

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+
+from tfrecreg import guard
+from tfrecreg.errors import StorageError, UsageError
+from tfrecreg.guard import Brought, Misbehaviour, Patience, Slot, calling, reason_of
+
+
+def raised(error: BaseException) -> BaseException:
+    try:
+        raise error
+    except BaseException as caught:
+        return caught
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (StorageError("cannot read `x`", hint="look"), "cannot read `x`"),
+        (UsageError("\x1b[31m not escaped"), r"\x1b[31m not escaped"),
+        (ValueError("one\ntwo"), "ValueError: one (test_guard.py, line N)"),
+        (ValueError(), "ValueError (test_guard.py, line N)"),
+        (KeyError("\u202e"), r"KeyError: '\\u202e' (test_guard.py, line N)"),
+        (SystemExit(3), "SystemExit: 3 (test_guard.py, line N)"),
+    ],
+)
+def test_a_reason_is_one_escaped_line_with_its_place(error: BaseException, reason: str) -> None:
+    assert re.sub(r"line \d+", "line N", reason_of(raised(error))) == reason
+
+
+def test_an_error_that_was_never_raised_has_no_place() -> None:
+    assert reason_of(ValueError("one")) == "ValueError: one"
+
+
+def test_an_interrupt_is_nobodys_to_catch() -> None:
+    with pytest.raises(KeyboardInterrupt), calling(Brought("source", "x"), "items"):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("error", [SystemExit(0), GeneratorExit(), BaseException("base")])
+def test_whatever_else_ends_programs_is_an_error_in_a_plugin(error: BaseException) -> None:
+    with pytest.raises(Misbehaviour) as caught, calling(Brought("source", "x"), "items"):
+        raise error
+    assert reason_of(caught.value).startswith(type(error).__name__)
+
+
+EVIL = Brought("validator", "evil", "hostile", "6.6")
+
+
+@pytest.fixture
+def slot(monkeypatch: pytest.MonkeyPatch) -> Slot:
+    made = Slot(bytearray(Slot.SIZE))
+    monkeypatch.setattr(guard._State, "slot", made)
+    return made
+
+
+def test_a_process_notes_whose_code_it_is_in_and_the_innermost_counts(slot: Slot) -> None:
+    assert slot.read() is None
+    with calling(EVIL, "finish"):
+        with calling(Brought("source", "odd", "other", "1"), "raw_path"):
+            assert (slot.read() or ())[:2] == ("the source `odd` of `other` 1", "raw_path")
+        assert (slot.read() or ())[:2] == ("the validator `evil` of `hostile` 6.6", "finish")
+    assert slot.read() is None
+
+
+def test_bundled_plugins_are_not_noted(slot: Slot) -> None:
+    with calling(Brought("validator", "crc"), "batch"):
+        assert slot.read() is None
+
+
+def test_a_name_of_any_length_is_noted(slot: Slot) -> None:
+    with calling(Brought("source", "x" * 999, "é" * 999, "1" * 999), "y" * 999):
+        who, _, _ = slot.read() or ("", "", 0.0)
+    assert who.startswith("the source `xxx")
+
+
+def test_time_in_which_nobody_looked_does_not_count(
+    slot: Slot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "_AWAY", 0.2)
+    patience, other = Patience(0.1), Patience(0.1)
+    with calling(EVIL, "finish"):
+        time.sleep(0.15)
+        assert "did not come back from `finish`" in str(other.look(slot))
+        time.sleep(0.1)
+        assert patience.look(slot) is None
+        time.sleep(0.12)
+        assert patience.look(slot) is not None
+    assert patience.look(slot) is None
+    assert Patience(None).look(slot) is None

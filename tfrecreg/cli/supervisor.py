@@ -1,0 +1,195 @@
+"""A command that runs plugins of other distributions works in a child; its parent sees it through.
+
+Python cannot keep code from ending the process that it runs in: ``os._exit(0)`` would end a check
+as one that passed. So before the first such plugin is imported the process forks. The child goes on
+and tells the parent its exit code when the command is done. Where it ends without that, or a plugin
+keeps it for longer than it may, the parent says whose code it was in, and that is exit code 3.
+
+Who has bundled plugins only has one process, as ever.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from types import FrameType
+
+from tfrecreg import guard
+from tfrecreg.errors import FailureError, TfrecregError
+from tfrecreg.suggest import listed
+
+__all__ = ["Supervisor"]
+
+_LOOK = 0.25
+"""Seconds from one look at the child to the next."""
+_PATIENCE = 10.0
+"""Seconds for the child to end when the command is done."""
+_ECHO = 0.1
+"""Seconds for an interrupt to reach the child, too, which a terminal sends to both."""
+
+
+class Supervisor:
+    """One command, and who reports on it if it cannot do so itself.
+
+    Args:
+        report: says what went wrong, and returns the exit code for it.
+    """
+
+    def __init__(self, report: Callable[[TfrecregError], int]) -> None:
+        self._report = report
+        self._verdict: int | None = None
+
+    def begin(self, strangers: Sequence[guard.Brought]) -> None:
+        """Go on in a child. The parent waits for it here, and never returns.
+
+        Raises:
+            UsageError: `TFRECREG_PLUGIN_TIMEOUT` is no number of seconds.
+        """
+        limit = guard.time_limit()
+        slot = guard.Slot(mmap.mmap(-1, guard.Slot.SIZE))
+        read, write = os.pipe()
+        alive, held = os.pipe()
+        _flush()
+        child = os.fork()
+        if child:
+            os.close(write)
+            os.close(alive)
+            code = 3
+            try:
+                code = _Watch(child, read, slot, limit, strangers).code(self._report)
+                _flush()
+            finally:
+                os._exit(code)  # whatever is on the stack is the child's to leave
+        os.close(read)
+        os.close(held)
+        self._verdict = write
+        guard.note_in(slot)
+        threading.Thread(target=_leave_with_parent, args=(alive,), daemon=True).start()
+        _keep_stdout()
+
+    def finish(self, code: int) -> None:
+        """The command is done: whatever ends this process from now on, that is its exit code."""
+        if self._verdict is not None:
+            with suppress(OSError):
+                os.write(self._verdict, bytes([code & 0xFF]))
+            os.close(self._verdict)
+
+
+def _flush() -> None:
+    """Write what is buffered: what is not would be written by both processes."""
+    for each in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):  # None where it was closed
+            each.flush()
+
+
+def _leave_with_parent(alive: int) -> None:
+    """The child does not outlive its parent, however that ends."""
+    os.read(alive, 1)
+    os._exit(3)
+
+
+def _keep_stdout() -> None:
+    """Only `sys.stdout` goes where results go: what else writes to it, writes messages."""
+    out = sys.__stdout__
+    if out is None or sys.stdout is not out:
+        return
+    sys.stdout = open(  # noqa: SIM115, PTH123 - it is open as long as the process lives
+        os.dup(1),
+        "w",
+        buffering=1 if out.line_buffering else -1,
+        encoding=out.encoding,
+        errors=out.errors,
+    )
+    os.dup2(2, 1)
+
+
+class _Watch:
+    """The parent's eyes on the child."""
+
+    def __init__(
+        self,
+        child: int,
+        pipe: int,
+        slot: guard.Slot,
+        limit: float | None,
+        strangers: Sequence[guard.Brought],
+    ) -> None:
+        self._child = child
+        self._pipe = pipe
+        self._slot = slot
+        self._patience = guard.Patience(limit)
+        self._strangers = strangers
+        self._interrupted = 0.0
+        self._status: int | None = None
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, self._interrupt)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self._interrupted = time.monotonic()
+
+    def code(self, report: Callable[[TfrecregError], int]) -> int:
+        """The exit code of the command."""
+        while True:
+            if select.select([self._pipe], [], [], _LOOK)[0]:
+                told = os.read(self._pipe, 1)
+                if told:
+                    self._wait(_PATIENCE)
+                    return told[0]
+                self._wait(_PATIENCE)
+                break
+            if self._is_gone():
+                break
+            stuck = self._patience.look(self._slot)
+            if stuck is not None:
+                os.kill(self._child, signal.SIGKILL)
+                self._wait(_PATIENCE)
+                return report(stuck)
+            self._pass_interrupt_on()
+        return report(self._death())
+
+    def _pass_interrupt_on(self) -> None:
+        if self._interrupted and time.monotonic() - self._interrupted > _ECHO:
+            self._interrupted = 0.0
+            if not self._slot.interrupted:
+                os.kill(self._child, signal.SIGINT)
+
+    def _is_gone(self) -> bool:
+        if self._status is None:
+            found, status = os.waitpid(self._child, os.WNOHANG)
+            self._status = status if found else None
+        return self._status is not None
+
+    def _wait(self, seconds: float) -> None:
+        """Wait until the child is gone, and see to it that it goes."""
+        deadline = time.monotonic() + seconds
+        pause = 0.001
+        while not self._is_gone():
+            if time.monotonic() > deadline:
+                os.kill(self._child, signal.SIGKILL)
+            self._pass_interrupt_on()
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
+
+    def _death(self) -> FailureError:
+        code = os.waitstatus_to_exitcode(self._status or 0)
+        if code < 0:
+            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+            how = f"was killed by {name}"
+        else:
+            how = f"ended with exit code {code}"
+        plugin = guard.death_of(self._slot, how)
+        if plugin is not None:
+            return plugin
+        names = listed(sorted({each.distribution for each in self._strangers}))
+        return FailureError(
+            f"the command {how} before it was done; plugins of {names} ran in it",
+            hint="uninstall them one by one to find out which of them ends it",
+        )

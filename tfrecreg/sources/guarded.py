@@ -1,0 +1,337 @@
+"""A source as the rest of the package knows it: every call guarded, every answer looked at.
+
+What a source of another distribution gives is taken for nothing but what it is: a tuple is no item,
+a text is no list of names. Answers of the bundled sources are trusted, for there are millions of
+them, and tests of this project look at them.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from tfrecreg.codes import CORE_CODES
+from tfrecreg.errors import PluginError
+from tfrecreg.example import Example, encode
+from tfrecreg.guard import Brought, calling, failure
+from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
+from tfrecreg.storage import Storage
+from tfrecreg.text import safe
+
+__all__ = ["GuardedSource", "Record"]
+
+T = TypeVar("T")
+
+_SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
+_MOST = 1 << 50
+"""Less than 2^53, which is the largest number that a manifest holds, also for sums."""
+_TRAVELS = "a source is picklable: docs/plugins.md says how"
+
+
+class Record(NamedTuple):
+    """What an item became."""
+
+    payload: bytes
+    remarks: Sequence[Remark]
+
+
+class _Wrong(Exception):
+    """An answer that is none, in words that follow the method's name."""
+
+
+class GuardedSource:
+    """One source, opened. Picklable where the source is.
+
+    Each method raises what the source may raise (:class:`~tfrecreg.api.RawDataError` and the like),
+    and a :class:`PluginError` that names the distribution for everything else.
+
+    Args:
+        source: the source.
+        brought: who brought it.
+    """
+
+    def __init__(self, source: Source, brought: Brought) -> None:
+        self._source: Any = source
+        self._packed: bytes | None = None
+        self._is_trusted = brought.is_ours
+        self.brought = brought
+
+    @classmethod
+    def open(
+        cls, kind: type[Source], brought: Brought, raw: Storage, options: Any
+    ) -> GuardedSource:
+        """Make a source of that class."""
+        try:
+            with calling(brought, "__init__"):
+                return cls(kind(raw, options), brought)
+        except Exception as error:
+            raise failure(brought, "cannot be opened", error) from error
+
+    def __getstate__(self) -> tuple[Brought, bytes]:
+        if self._packed is not None:
+            return self.brought, self._packed
+        try:
+            with calling(self.brought, "pickle"):
+                return self.brought, pickle.dumps(self._source)
+        except Exception as error:
+            what = "cannot travel to a worker process"
+            raise failure(self.brought, what, error, hint=_TRAVELS) from error
+
+    def __setstate__(self, state: tuple[Brought, bytes]) -> None:
+        # Unpacked when it is first called: that runs code of the plugin.
+        self.brought, self._packed = state
+        self._is_trusted = self.brought.is_ours
+        self._source = None
+
+    def _unpacked(self) -> Any:
+        if self._source is None and self._packed is not None:
+            try:
+                with calling(self.brought, "unpickle"):
+                    self._source = pickle.loads(self._packed)
+            except Exception as error:
+                what = "cannot be unpacked in a worker process"
+                raise failure(self.brought, what, error, hint=_TRAVELS) from error
+        return self._source
+
+    @property
+    def locates(self) -> bool:
+        """Whether it knows raw files of records: see :meth:`raw_path`."""
+        return hasattr(self._unpacked(), "raw_path")
+
+    def raw_files(self) -> Iterator[RawFile]:
+        """Every file that the examples are made from."""
+        return self._listed("raw_files", _raw_file)
+
+    def items(self) -> Iterator[Item | Skipped | Remark]:
+        """Every item, and remarks among them."""
+        return self._listed("items", _entry)
+
+    def labels(self) -> Mapping[str, Sequence[str]]:
+        """Label maps, lists in a plain dict."""
+        return self._asked("labels", _labels)
+
+    def schema(self) -> str:
+        """The schema's text, which parses."""
+        return self._asked("schema", _text if self._is_trusted else _schema)
+
+    def describe(self) -> Mapping[str, str]:
+        """What it found; empty where it says nothing."""
+        return self._asked("describe", _texts, default={})
+
+    def codecs(self) -> Mapping[str, str]:
+        """Libraries that have a say in what is written; empty where there are none."""
+        return self._asked("codecs", _texts, default={})
+
+    def raw_path(self, split: str, key: str) -> str | None:
+        """The raw file that a record's picture is; None where it is none as it lies."""
+        return self._asked("raw_path", _path, split, key)
+
+    def record(self, item: Item, sizes: dict[str, int]) -> Skipped | Record:
+        """The item's example as it is written, or why there is none.
+
+        Args:
+            item: the item.
+            sizes: feature name to bytes of its values; those of the example are added.
+        """
+        brought = self.brought
+        try:
+            source = self._source
+            if source is None:
+                source = self._unpacked()
+            if self._is_trusted:
+                return _record(source.example(item), sizes)
+            with calling(brought, "example"):
+                return _record(_made(source.example(item), item), sizes)
+        except Exception as error:
+            what = f"failed on `{safe(item.key)}` of the split `{safe(item.split)}`"
+            hint = "mend the plugin, or leave the item out of the raw data"
+            raise self._failure(what, error, hint=hint) from error
+
+    def _asked(
+        self, method: str, check: Callable[[object], T], *arguments: str, default: T | None = None
+    ) -> T:
+        try:
+            source = self._unpacked()
+            with calling(self.brought, method):
+                if default is not None and not hasattr(source, method):
+                    return default
+                return check(getattr(source, method)(*arguments))
+        except Exception as error:
+            raise self._failure(f"failed in `{method}`", error) from error
+
+    def _listed(self, method: str, check: Callable[[object], T]) -> Iterator[T]:
+        source = self._unpacked()
+        try:
+            with calling(self.brought, method):
+                entries = getattr(source, method)()
+                if isinstance(entries, str) or not isinstance(entries, Iterable):
+                    raise _Wrong(f"{_a(entries)} is no iterator")
+                entries = iter(entries)
+            if self._is_trusted:
+                yield from entries
+                return
+            while True:
+                with calling(self.brought, method):
+                    try:
+                        entry = next(entries)
+                    except StopIteration:
+                        return
+                    entry = check(entry)
+                yield entry
+        except Exception as error:
+            raise self._failure(f"failed in `{method}`", error) from error
+
+    def _failure(self, what: str, error: Exception, *, hint: str = "") -> Exception:
+        if isinstance(error, _Wrong):
+            return PluginError(f"{self.brought} {what}: {error}", hint=self.brought.hint)
+        return failure(self.brought, what, error, hint=hint)
+
+
+def _record(made: Example | Written | Skipped, sizes: dict[str, int]) -> Skipped | Record:
+    if isinstance(made, Skipped):
+        return made
+    example, remarks = made if isinstance(made, Written) else (made, ())
+    payload = encode(example)
+    for name, feature in example.items():
+        sizes[name] = sizes.get(name, 0) + feature.wire_bytes
+    return Record(payload, remarks)
+
+
+def _a(value: object) -> str:
+    return "None" if value is None else f"an object of type `{safe(type(value).__name__)}`"
+
+
+def _string(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise _Wrong(f"{what} should be a text, found {_a(value)}")
+    try:
+        value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise _Wrong(f"{what} is `{safe(value, limit=60)}`, which no file can hold") from None
+    return str(value)
+
+
+def _plain(value: object, what: str) -> str:
+    """A text that a manifest can hold."""
+    text = _string(value, what)
+    if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):
+        raise _Wrong(f"{what} is `{safe(text, limit=60)}`, which is no text")
+    return text
+
+
+def _number(value: object, what: str, *, least: int = 0) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _Wrong(f"{what} should be a whole number, found {_a(value)}")
+    if not least <= value < _MOST:
+        raise _Wrong(f"{what} is {safe(str(value), limit=30)}, expected at least {least}")
+    return int(value)
+
+
+def _split(value: object, of: str) -> str:
+    split = _string(value, f"the split of {of}")
+    if not _SPLIT.fullmatch(split):
+        shown = safe(split, limit=60)
+        raise _Wrong(f"the split `{shown}` should be letters, digits and underscores")
+    return split
+
+
+def _code(value: object) -> str:
+    code = _string(value, "a code")
+    if not code.startswith("SRC") or code not in CORE_CODES:
+        raise _Wrong(f"`{safe(code, limit=60)}` is no code of a source: `tfrecreg explain` lists")
+    return code
+
+
+def _entry(entry: object) -> Item | Skipped | Remark:
+    if isinstance(entry, Item):
+        split = _split(entry.split, "an item")
+        key = _string(entry.key, "the key of an item")
+        named = f"of the item `{safe(key, limit=60)}`"
+        if not isinstance(entry.state, bytes):
+            raise _Wrong(f"`state` {named} should be bytes, found {_a(entry.state)}")
+        return Item(split, key, _number(entry.size, f"`size` {named}"), bytes(entry.state))
+    if isinstance(entry, Skipped):
+        return _skipped(entry)
+    if isinstance(entry, Remark):
+        return _remark(entry)
+    raise _Wrong(f"expected an Item, a Skipped or a Remark, found {_a(entry)}")
+
+
+def _skipped(entry: Skipped) -> Skipped:
+    key = _string(entry.key, "the key of a Skipped")
+    detail = _string(entry.detail, "the detail of a Skipped")
+    return Skipped(_split(entry.split, "a Skipped"), key, _code(entry.code), detail)
+
+
+def _skipped_as(made: Skipped, item: Item) -> Skipped:
+    skipped = _skipped(made)
+    if skipped[:2] != item[:2]:
+        raise _Wrong(f"it skipped `{safe(skipped.key)}` of `{safe(skipped.split)}` in its place")
+    return skipped
+
+
+def _remark(entry: object) -> Remark:
+    if not isinstance(entry, Remark):
+        raise _Wrong(f"expected a Remark, found {_a(entry)}")
+    key = _string(entry.key, "the key of a Remark")
+    detail = _string(entry.detail, "the detail of a Remark")
+    times = _number(entry.times, "`times` of a Remark", least=1)
+    return Remark(_split(entry.split, "a Remark"), key, _code(entry.code), detail, times)
+
+
+def _raw_file(entry: object) -> RawFile:
+    if not isinstance(entry, RawFile):
+        raise _Wrong(f"expected a RawFile, found {_a(entry)}")
+    path = _string(entry.path, "the path of a RawFile")
+    named = f"of `{safe(path, limit=60)}`"
+    stored = _number(entry.stored, f"`stored` {named}")
+    return RawFile(path, stored, _number(entry.decoded, f"`decoded` {named}"))
+
+
+def _made(made: object, item: Item) -> Written | Skipped:
+    if isinstance(made, Skipped):
+        return _skipped_as(made, item)
+    example, remarks = made if isinstance(made, Written) else (made, ())
+    if not isinstance(example, Mapping):
+        raise _Wrong(f"expected an example, found {_a(example)}")
+    return Written(dict(example), [_remark(each) for each in remarks])
+
+
+def _labels(found: object) -> Mapping[str, Sequence[str]]:
+    if not isinstance(found, Mapping):
+        raise _Wrong(f"expected feature names and their class names, found {_a(found)}")
+    made: dict[str, list[str]] = {}
+    for feature, names in found.items():
+        name = _plain(feature, "the name of a feature")
+        if isinstance(names, str) or not isinstance(names, Sequence):
+            raise _Wrong(f"class names of `{safe(name)}` should be a list, found {_a(names)}")
+        made[name] = [_plain(each, f"a class name of `{safe(name)}`") for each in names]
+    return made
+
+
+def _text(found: object) -> str:
+    return _plain(found, "the schema")
+
+
+def _schema(found: object) -> str:
+    from tfrecreg.errors import SchemaError
+    from tfrecreg.schema import parse_schema
+
+    text = _plain(found, "the schema")
+    try:
+        parse_schema(text, "schema")
+    except SchemaError as error:
+        raise _Wrong(error.message) from error
+    return text
+
+
+def _texts(found: object) -> Mapping[str, str]:
+    if not isinstance(found, Mapping):
+        raise _Wrong(f"expected names and texts, found {_a(found)}")
+    return {_plain(name, "a name"): _plain(text, "a text") for name, text in found.items()}
+
+
+def _path(found: object) -> str | None:
+    return None if found is None else _string(found, "the path")

@@ -1,0 +1,62 @@
+"""For the tests of a plugin: what a source makes, and shards for a validator to look at.
+
+What is here keeps its meaning until the next major version, as :mod:`tfrecreg.api` does. A check of
+the shards is :func:`tfrecreg.check`, as anybody would make it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tfrecreg.example import Example, decode, encode
+from tfrecreg.plugins import plugins
+from tfrecreg.records import frame
+from tfrecreg.sources import Item, Skipped
+from tfrecreg.storage import LocalStorage
+
+__all__ = ["examples", "write_shard"]
+
+
+def examples(
+    source: str,
+    raw: str | os.PathLike[str],
+    options: Sequence[str] | Mapping[str, Any] = (),
+) -> Iterator[tuple[Item, Example | Skipped]]:
+    """Every item of a source with what a build would write of it, in the order of the listing.
+
+    Args:
+        source: the name of a source that is installed, as ``--source`` takes it.
+        raw: the folder of the raw data.
+        options: those of the source, as ``--option`` takes them (``["lowercase=yes"]``), or typed
+            (``{"lowercase": True}``).
+
+    Raises:
+        PluginError: the source does not exist, or fails.
+        UsageError: an option is wrong, or the raw data are not what the source reads.
+    """
+    known = plugins()
+    opened = known.open_source(
+        source, LocalStorage(os.fspath(raw)), known.source_options(source, options)[0]
+    )
+    for entry in opened.items():
+        if isinstance(entry, Skipped):
+            yield Item(entry.split, entry.key, 0), entry
+        elif isinstance(entry, Item):
+            made = opened.record(entry, {})
+            yield entry, made if isinstance(made, Skipped) else decode(made.payload)
+
+
+def write_shard(path: str | os.PathLike[str], records: Iterable[Example]) -> None:
+    """Write a TFRecord file of examples, in their order.
+
+    Raises:
+        StorageError: the file cannot be written.
+    """
+    folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100 - a storage takes texts
+    with LocalStorage(folder).create(name) as file:
+        for example in records:
+            payload = encode(example)
+            before, behind = frame(payload)
+            file.write(before + payload + behind)
