@@ -100,3 +100,17 @@ def test_the_schema_of_the_guide_is_one(place: Path, site: Site) -> None:
     )
     (place / "schema.py").write_text(script)
     assert run(place, site, "schema.py") == "True\n"
+
+
+def test_a_dataset_of_the_guide_is_released(place: Path, site: Site) -> None:
+    script = (
+        "from tfrecreg.cli.main import main\n"
+        "commands = ('init . --no-dvc', 'build talk --source lines --raw told --jobs 1',\n"
+        "            'release talk --version 1.0.0')\n"
+        "print([main(command.split()) for command in commands][-2:])\n"
+    )
+    (place / "release.py").write_text(script)
+    (place / "told").mkdir()
+    said = "positive\tbetter than the book\nnegative\tnever once more\npositive\ta joy from start\n"
+    (place / "told/train.tsv").write_text(said)
+    assert run(place, site, "release.py").endswith("[0, 0]\n")

@@ -107,5 +107,9 @@ Records have the class as a number and as a name, and they disagree: with the la
 is one, or else with other records, so that one number has two names or one name two numbers. Then
 training by the number and looking at the name are about different classes. The map of another
 version, or two datasets that were merged and number their classes differently, are usual causes.
+
+The names of `…/class/label` are in `…/class/text`, those of `species` in `species/text`. Of a
+feature that is just called `label`, the names are where the option `text` of `limits.annotations`
+says; a feature `text` beside it may be anything.
 """,
 )
