@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import random
+import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -167,6 +168,39 @@ class TestINF002:
             for n in range(100)
         ]
         assert codes(look(tmp_path, payloads)) == []
+
+    def test_one_decoded_shard_of_five_is_named_and_counted_alone(self, tmp_path: Path) -> None:
+        files = [encoded(pixels, "JPEG", quality=90) for pixels in scenes(50)]
+        paths = []
+        for shard in range(5):
+            payloads = [
+                sided(pixels, bytes_feature(pixels.tobytes() if shard == 3 else data))
+                for pixels, data in zip(scenes(50), files, strict=True)
+            ]
+            # Many more encoded pictures are in the others.
+            payloads = payloads if shard == 3 else payloads * 4
+            paths.append(tmp_path / f"x-train.tfrecord-{shard:05d}-of-00005")
+            paths[-1].write_bytes(framed(*payloads))
+        held = 50 * SIDE * SIDE * 3
+        for raw in (None, raw_folder(tmp_path, files * 17)):
+            finding = one(document(paths, only=("inflation",), raw=raw), "INF002")
+            (place,) = finding["locations"]
+            assert (place["shard"].rpartition("/")[2], place["record"]) == (paths[3].name, 0)
+            size = re.search(
+                r"holds decoded pixels, ([0-9.]+) kB of ([0-9.]+) MB", finding["message"]
+            )
+            assert size is not None, finding["message"]
+            assert float(size[1]) == pytest.approx(held / 1000, rel=0.02)
+        times = re.search(r", ([0-9.]+) times the raw data of these; ", finding["message"])
+        assert times is not None, finding["message"]
+        assert float(times[1]) == pytest.approx(held / sum(map(len, files)), rel=0.2)
+
+    def test_the_record_that_is_named_holds_pixels(self, tmp_path: Path) -> None:
+        jpeg = encoded(scene(0), "JPEG", quality=90)
+        rows = [sided(pixels, bytes_feature(pixels.tobytes())) for pixels in scenes()]
+        rows[:3] = [sided(scene(0), bytes_feature(jpeg))] * 3
+        (place,) = one(look(tmp_path, rows), "INF002")["locations"]
+        assert place["record"] == 3
 
     def test_a_dataset_that_is_small_anyway_is_left_alone(self, tmp_path: Path) -> None:
         payloads = [sided(pixels, bytes_feature(pixels.tobytes())) for pixels in scenes(4)]

@@ -23,9 +23,17 @@ _HEADS = 8
 """Bytes around a longer list of numbers, about."""
 
 
+_SPREAD = ("held", "numbers", "values", "pixels")
+_SUMS = (
+    *("records", "wire", "content", "levels", "tried", "png", "trials"),
+    *_SPREAD,
+    *(f"all_{name}" for name in _SPREAD),
+)
+
+
 @dataclass(slots=True)
 class Look:
-    """Sums over the records that were looked at. Plain data."""
+    """Sums over the records that were looked at, and what follows for all. Plain data."""
 
     records: int = 0
     wire: int = 0
@@ -41,8 +49,17 @@ class Look:
     """Numbers that are on at most 256 levels, and are not whole."""
     wide: bool = True
     """Whether all numbers that were seen could be narrower."""
+    values: int = 0
+    """Values of the feature that these numbers are in."""
+    held: int = 0
+    """Bytes of these values, as messages."""
     pixels: int = 0
-    """Values that are pixels, a byte each."""
+    """Numbers that are pixels."""
+    all_held: int = 0
+    """`held` in all records, by what part it is in those of each shard that were looked at."""
+    all_numbers: int = 0
+    all_values: int = 0
+    all_pixels: int = 0
     tried: int = 0
     """Bytes of pixels that were encoded for trial."""
     png: int = 0
@@ -55,9 +72,7 @@ class Look:
         """Take in another shard."""
         self.form = self.form or other.form
         self.wide = self.wide and other.wide and other.form in ("", self.form)
-        for name in ("records", "wire", "content", "numbers", "levels", "pixels"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("tried", "png", "trials"):
+        for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.whole.add(other.whole.low, other.whole.high, other.whole.count)
         for name, size in other.formats.items():
@@ -81,7 +96,19 @@ class Look:
                 return
         found = numbers_of(name, feature, declared) if self.wide else None
         if found is not None:
+            self.values += 1
+            self.held += feature.wire_bytes
             self._take(found)
+
+    def spread(self, size: int) -> None:
+        """Reckon from the records that were looked at to all of the shard.
+
+        Args:
+            size: bytes of the feature in all records of the shard.
+        """
+        part = size / self.wire if self.wire else 0.0
+        for name in _SPREAD:
+            setattr(self, f"all_{name}", round(part * getattr(self, name)))
 
     def _take(self, found: Numbers) -> None:
         if self.form not in ("", found.form):

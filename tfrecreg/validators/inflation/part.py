@@ -33,6 +33,8 @@ class Sizes:
     """Of the features in these."""
     first: dict[str, Location] = field(default_factory=dict)
     """The first of these that has a feature."""
+    first_numbers: dict[str, Location] = field(default_factory=dict)
+    """The first in which it holds numbers that could be stored otherwise."""
     repeats: dict[str, Repeats] = field(default_factory=dict)
     """Of features with large values."""
 
@@ -46,6 +48,8 @@ class Sizes:
         _add(self.features, other.features)
         for name, place in other.first.items():
             self.first.setdefault(name, place)
+        for name, place in other.first_numbers.items():
+            self.first_numbers.setdefault(name, place)
         for name, look in other.looks.items():
             if name in self.looks:
                 self.looks[name].merge(look)
