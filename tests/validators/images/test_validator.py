@@ -1,4 +1,4 @@
-"""IMG001 to IMG006: planted, found where they are, and no other one with them."""
+"""IMG001 to IMG007: planted, found where they are, and no other one with them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_pictures_that_are_what_is_declared_are_clean(tmp_path: Path) -> None:
         b"\xff",
     ]
     checked = look(tmp_path, payloads)
-    assert (checked["status"], found(checked)) == ("pass", [])
+    assert (checked["status"], found(checked)) == ("pass", [("IMG007", [(6, "a WebP")])])
     assert checked["measures"] == {
         "images.formats": {"bmp": 1, "gif": 1, "jpeg": 3, "png": 2, "webp": 1}
     }
@@ -115,6 +115,18 @@ def test_what_is_declared_is_found_beside_features_of_other_names(
     checked = look(tmp_path, [encode(features)])
     assert found(checked) == [("IMG002", [(0, "declared 50, found 40")])]
     assert checked["findings"][0]["locations"][0]["feature"] == names[0]
+
+
+@pytest.mark.parametrize("decode", [False, True])
+def test_pictures_that_tensorflow_does_not_decode_are_told_of(tmp_path: Path, decode: bool) -> None:
+    options = {"decode": True} if decode else {}
+    checked = look(tmp_path, [record(png()), record(bmp(header=12))], **options)
+    (finding,) = checked["findings"]
+    assert (finding["code"], finding["severity"]) == ("IMG007", "warning")
+    assert finding["message"] == (
+        "`image/encoded` should be a picture that TensorFlow decodes as it is"
+    )
+    assert found(checked) == [("IMG007", [(1, "a BMP with the header of OS/2")])]
 
 
 class TestIMG004:
