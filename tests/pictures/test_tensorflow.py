@@ -104,8 +104,10 @@ def test_tensorflow_does_so_with_pictures_of_other_projects(tf: Any, realdata: P
         data = path.read_bytes() if path.is_file() and path.stat().st_size < 1 << 20 else b""
         try:
             header = read_header(data)
+            if header.height * header.width > 1 << 24:
+                continue
             image.open(io.BytesIO(data)).load()
-        except (PictureError, OSError, SyntaxError, ValueError, image.DecompressionBombError):
+        except (PictureError, OSError, SyntaxError, ValueError):
             continue
         if header.format == "png" or is_truncated(data):
             continue

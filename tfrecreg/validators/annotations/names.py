@@ -17,6 +17,7 @@ __all__ = [
     "OBJECT_LABEL",
     "OF_OBJECTS",
     "PER_OBJECT",
+    "PICTURE_LABEL",
     "Labels",
     "known_features",
     "labels_of",
