@@ -128,6 +128,13 @@ m@1.1.0
     )
 
 
+def test_remarks_on_the_raw_data_as_a_whole_are_of_no_split(pipe) -> None:
+    remarked = {"": Ledger(items=0, written=0, remarks={"SRC025": 2})}
+    made = replace(BUILD, ledger={**BUILD.ledger, **remarked})
+    shown = pipe(lambda console: print_manifest(console, "m", "data/m", made, brief=True))
+    assert "2 skipped in train (SRC001), 2 remarked (SRC025)\n" in shown
+
+
 def test_a_fresh_build_is_shown_in_brief(pipe) -> None:
     shown = pipe(lambda console: print_manifest(console, "built m", "data/m", BUILD, brief=True))
     assert (

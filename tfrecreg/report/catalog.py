@@ -205,16 +205,21 @@ def _ledger(manifest: Manifest) -> str:
     written = sum(each.written for each in manifest.ledger.values())
     text = f"{count(items, 'item')}, {written:,} written"
     skipped = [
-        f"{number:,} skipped in {safe(split)} ({code})"
+        f"{number:,} skipped{_in(split)} ({code})"
         for split, each in manifest.ledger.items()
         for code, number in each.skipped.items()
     ]
     remarks = [
-        f"{number:,} remarked in {safe(split)} ({code})"
+        f"{number:,} remarked{_in(split)} ({code})"
         for split, each in manifest.ledger.items()
         for code, number in each.remarks.items()
     ]
     return ", ".join([text, *(skipped or ["0 skipped"]), *remarks])
+
+
+def _in(split: str) -> str:
+    """What is about the raw data as a whole is of no split."""
+    return f" in {safe(split)}" if split else ""
 
 
 def _features(features: Mapping[str, int]) -> PlainTable:

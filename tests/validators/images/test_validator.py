@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,17 @@ class TestIMG004:
         assert found(checked) == [("IMG004", [(1, detail)])]
         assert checked["findings"][0]["severity"] == "error"
         assert checked["measures"]["images.unreadable"] == 1
+
+    @pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode])
+    def test_base64_has_a_cure_of_its_own(self, tmp_path: Path, encode: Any) -> None:
+        checked = look(tmp_path, [record(jpeg()), record(encode(png(9, 7)))])
+        detail = "expected a JPEG, PNG, GIF, WebP or BMP, found the base64 of a PNG"
+        assert found(checked) == [("IMG004", [(1, detail)])]
+        (finding,) = checked["findings"]
+        assert finding["message"] == (
+            "`image/encoded` should be the bytes of a picture, not their base64"
+        )
+        assert finding["hint"].startswith("write the bytes that the text stands for")
 
     def test_a_picture_that_is_cut_is_found(self, tmp_path: Path) -> None:
         data = jpeg()[:-2]

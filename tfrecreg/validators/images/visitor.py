@@ -10,6 +10,7 @@ from tfrecreg.example import Example
 from tfrecreg.findings import Code
 from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header
 from tfrecreg.pictures.decoder import Undecodable, shared_decoder
+from tfrecreg.pictures.sniff import base64_inside
 from tfrecreg.pictures.tensorflow import why_not_tensorflow
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard
@@ -21,7 +22,10 @@ from tfrecreg.validators.places import place_of
 from tfrecreg.validators.tables import Table, Tables, tables_of
 from tfrecreg.validators.values import PictureFeatures
 
-__all__ = ["ImagesPart", "ImagesVisitor"]
+__all__ = ["NOT_BASE64", "ImagesPart", "ImagesVisitor"]
+
+NOT_BASE64 = "should be the bytes of a picture, not their base64"
+"""The end of a message about a picture that is whole, and needs another cure than a damaged one."""
 
 _TOO_COSTLY = "SRC009"
 """How the decoder calls a picture that took too much memory or time."""
@@ -131,6 +135,8 @@ class ImagesVisitor:
         except PictureError as error:
             part.unreadable += 1
             message = f"{shown} should be a picture with a header that can be read"
+            if base64_inside(data) is not None:
+                message = f"{shown} {NOT_BASE64}"
             self._add(batch, position, IMG004, name, message, error.detail)
             return
         part.formats[header.format] = part.formats.get(header.format, 0) + 1
