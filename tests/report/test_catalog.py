@@ -266,6 +266,12 @@ def test_the_largest_features_come_first(features: dict[str, int], text: str) ->
     assert feature_sizes(features) == text
 
 
+def test_what_is_beside_the_features_has_its_share() -> None:
+    text = "a 50 B (50 %), names and framing 30 B (30 %), other bytes 20 B (20 %)"
+    assert feature_sizes({"a": 50}, around=30, other=20) == text
+    assert feature_sizes({}, other=20) == "other bytes 20 B (100 %)"
+
+
 def test_splits_are_read_in_the_order_of_their_use() -> None:
     names = ["a", "test", "train", "unlabelled", "validation"]
     assert sorted(names, key=in_reading_order) == ["train", "validation", "test", "a", "unlabelled"]

@@ -25,6 +25,8 @@ class Sizes:
     records: int = 0
     features: dict[str, int] = field(default_factory=dict)
     """Bytes of every feature, exactly."""
+    examples_bytes: int = 0
+    """Of the records that these are in, names, lengths and framing too."""
     sampled: int = 0
     """Records that were looked at closely."""
     sampled_bytes: int = 0
@@ -43,6 +45,7 @@ class Sizes:
         self.file_bytes += other.file_bytes
         self.stream_bytes += other.stream_bytes
         self.records += other.records
+        self.examples_bytes += other.examples_bytes
         self.sampled += other.sampled
         self.sampled_bytes += other.sampled_bytes
         _add(self.features, other.features)

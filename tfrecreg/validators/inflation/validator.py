@@ -113,6 +113,15 @@ def _measures(total: Sizes, raw: RawSize | None) -> Iterator[Measure]:
     ordered = dict(sorted(total.features.items(), key=lambda item: (-item[1], item[0])))
     text = ", ".join(f"{name} {si_bytes(count)}" for name, count in ordered.items())
     yield Measure("inflation.features", ordered, text)
+    held = sum(ordered.values())
+    beside = {
+        "around": total.examples_bytes - held,
+        "other": total.stream_bytes - total.examples_bytes,
+    }
+    told = {"around": "names, lengths and framing", "other": "what is no Example, or damaged"}
+    for name, count in beside.items():
+        if count:
+            yield Measure(f"inflation.{name}", count, f"{si_bytes(count)} of {told[name]}")
 
 
 def _raw_formats(target: Target) -> dict[str, int]:

@@ -43,10 +43,16 @@ class Scale:
         if not batch.whole:
             return
         tables = tables_of(batch)
+        lengths = batch.lengths
         for table in tables.tables:
             self._weigh(tables, table)
+            self._part.examples_bytes += sum(
+                lengths[position] + _FRAME for position in table.positions.tolist()
+            )
         features = self._features
         for position, example in tables.examples():
+            if example is not None and len(example):
+                self._part.examples_bytes += lengths[position] + _FRAME
             for name, feature in example.items() if example is not None else ():
                 size = feature.wire_bytes
                 features[name] += size
