@@ -89,6 +89,7 @@ def find_causes(
         found = (
             _pixels(feature, total, raw),
             _wide(feature, total),
+            _text(feature, total),
             _repeated(feature, total),
             _reencoded(feature, total, raw, raw_formats),
         )
@@ -102,7 +103,8 @@ def find_causes(
 
 def _is_worth_it(cause: Cause, total: Sizes) -> bool:
     saved = total.stream_bytes - cause.after
-    return saved >= LEAST and saved >= WORTH * total.stream_bytes
+    least = LEAST // 4 if cause.code is inf.INF007 else LEAST  # which is certain, no estimate
+    return saved >= least and saved >= WORTH * total.stream_bytes
 
 
 def _pixels(feature: _Feature, total: Sizes, raw: RawSize | None) -> Cause | None:
@@ -149,6 +151,19 @@ def _wide(feature: _Feature, total: Sizes) -> Cause | None:
     holds = f"{feature.shown} holds {what}, {si_bytes(look.all_held)}"
     cure = f"as bytes of {dtype} about {si_bytes(narrow)}"
     return Cause(inf.INF003, feature.name, _told(holds, cure, after, total), after)
+
+
+def _text(feature: _Feature, total: Sizes) -> Cause | None:
+    """INF007: encoded pictures as base64."""
+    look = feature.look
+    if not look.texts:
+        return None
+    kind = max(sorted(look.texts), key=look.texts.__getitem__).upper()
+    cured = look.all_text * 3 // 4
+    after = total.stream_bytes - look.all_text + cured
+    holds = f"{feature.shown} holds pictures as base64 of {kind}, {si_bytes(look.all_text)}"
+    cure = f"as bytes about {si_bytes(cured)}"
+    return Cause(inf.INF007, feature.name, _told(holds, cure, after, total), after)
 
 
 def _repeated(feature: _Feature, total: Sizes) -> Cause | None:

@@ -8,10 +8,17 @@ import numpy as np
 
 from tfrecreg.example import Feature, Kind
 from tfrecreg.pictures import sniff
-from tfrecreg.validators.inflation.numbers import Range, byte_levels, varint_bytes
+from tfrecreg.pictures.sniff import base64_inside
+from tfrecreg.validators.inflation.numbers import (
+    Range,
+    byte_levels,
+    smooth_levels,
+    varint_bytes,
+)
 from tfrecreg.validators.inflation.png import png_bytes
 from tfrecreg.validators.inflation.shape import Sides
 from tfrecreg.validators.inflation.stored import Array, Numbers, numbers_of
+from tfrecreg.validators.inflation.wrapped import bmp_pixels
 
 __all__ = ["Look"]
 
@@ -23,7 +30,7 @@ _HEADS = 8
 """Bytes around a longer list of numbers, about."""
 
 
-_SPREAD = ("held", "numbers", "values", "pixels")
+_SPREAD = ("held", "numbers", "values", "pixels", "text")
 _SUMS = (
     *("records", "wire", "content", "levels", "tried", "png", "trials"),
     *_SPREAD,
@@ -55,11 +62,16 @@ class Look:
     """Bytes of these values, as messages."""
     pixels: int = 0
     """Numbers that are pixels."""
+    text: int = 0
+    """Bytes of values that are the base64 of encoded pictures."""
+    texts: dict[str, int] = field(default_factory=dict)
+    """The same by the format of these."""
     all_held: int = 0
     """`held` in all records, by what part it is in those of each shard that were looked at."""
     all_numbers: int = 0
     all_values: int = 0
     all_pixels: int = 0
+    all_text: int = 0
     tried: int = 0
     """Bytes of pixels that were encoded for trial."""
     png: int = 0
@@ -75,8 +87,9 @@ class Look:
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.whole.add(other.whole.low, other.whole.high, other.whole.count)
-        for name, size in other.formats.items():
-            self.formats[name] = self.formats.get(name, 0) + size
+        for ours, theirs in ((self.formats, other.formats), (self.texts, other.texts)):
+            for name, size in theirs.items():
+                ours[name] = ours.get(name, 0) + size
 
     def add(self, name: str, feature: Feature, declared: list[Sides]) -> None:
         """Look at the feature of one record.
@@ -90,9 +103,15 @@ class Look:
         self.wire += feature.wire_bytes
         self.content += _content(feature)
         if feature.kind is Kind.BYTES and feature.count == 1:
-            kind = sniff(feature.values[0])
-            if kind is not None:
-                self.formats[kind] = self.formats.get(kind, 0) + feature.sizes[0]
+            value, size = feature.values[0], feature.sizes[0]
+            kind, inside = sniff(value), base64_inside(value)
+            # A BMP is pixels with a header in front, unless it is packed.
+            if kind is not None and (kind != "bmp" or bmp_pixels(value) is None):
+                self.formats[kind] = self.formats.get(kind, 0) + size
+                return
+            if inside is not None:
+                self.texts[inside] = self.texts.get(inside, 0) + size
+                self.text += size
                 return
         found = numbers_of(name, feature, declared) if self.wide else None
         if found is not None:
@@ -135,10 +154,13 @@ class Look:
         levels = byte_levels(numbers)
         if levels is None and found.sides and found.sides[0].channels > 1:
             levels = _by_channel(numbers, found.sides[0].channels)
+        if levels is not None:
+            self.levels += found.total
+            return levels
+        if found.sides:
+            levels = smooth_levels(numbers, found.sides[0].width, found.sides[0].channels)
         if levels is None:
             self.wide = False
-        else:
-            self.levels += found.total
         return levels
 
     def _try(self, levels: Array, sides: Sides) -> None:
