@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfrecreg.manifest import ShardEntry
 from tfrecreg.pictures import PictureError, read_header
-from tfrecreg.pictures.tensorflow import why_not_tensorflow
+from tfrecreg.pictures.decodable import why_undecodable
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
@@ -116,6 +116,6 @@ def _is_whole(tensorflow: Any, data: Any) -> Any:
 def _reason(data: bytes) -> str | None:
     """Why TensorFlow refuses it, where its header tells."""
     try:
-        return why_not_tensorflow(data, read_header(data))
+        return why_undecodable(data, read_header(data))
     except PictureError as error:
         return error.detail

@@ -9,9 +9,9 @@ from tfrecreg.codes.img import IMG004, IMG005, IMG006, IMG007
 from tfrecreg.example import Example
 from tfrecreg.findings import Code
 from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header
+from tfrecreg.pictures.decodable import why_undecodable
 from tfrecreg.pictures.decoder import Undecodable, shared_decoder
 from tfrecreg.pictures.sniff import base64_inside
-from tfrecreg.pictures.tensorflow import why_not_tensorflow
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.tally import Tally
@@ -97,7 +97,7 @@ class ImagesVisitor:
                 is_truncated(data)
                 or header.height * header.width > most
                 or not declared.fits(header)
-                or why_not_tensorflow(data, header)
+                or why_undecodable(data, header)
             ):
                 yield position
             else:
@@ -142,7 +142,7 @@ class ImagesVisitor:
         part.formats[header.format] = part.formats.get(header.format, 0) + 1
         for each in differences(example, name, data, header) if alone else ():
             self._add(batch, position, each.code, each.feature, each.message, each.detail)
-        reason = why_not_tensorflow(data, header)
+        reason = why_undecodable(data, header)
         if reason is not None:
             message = f"{shown} should be a picture that TensorFlow decodes as it is"
             self._add(batch, position, IMG007, name, message, reason)

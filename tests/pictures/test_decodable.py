@@ -11,7 +11,7 @@ import pytest
 from picture_support import bmp, gif, jpeg, png, webp
 
 from tfrecreg.pictures import PictureError, is_truncated, read_header
-from tfrecreg.pictures.tensorflow import why_not_tensorflow
+from tfrecreg.pictures.decodable import why_undecodable
 
 
 def palette(depth: int, *, grey: bool) -> bytes:
@@ -59,7 +59,7 @@ PICTURES = {
 @pytest.mark.parametrize("name", PICTURES)
 def test_every_kind_has_its_reason(name: str) -> None:
     data, reason = PICTURES[name]
-    assert why_not_tensorflow(data, read_header(data)) == reason
+    assert why_undecodable(data, read_header(data)) == reason
 
 
 def test_a_jpeg_that_is_not_baseline_or_progressive_has_one() -> None:
@@ -67,9 +67,9 @@ def test_a_jpeg_that_is_not_baseline_or_progressive_has_one() -> None:
     frame = data.index(b"\xff\xc0")
     for marker, reason in ((0xC2, None), (0xC3, "a lossless or hierarchical JPEG")):
         data[frame + 1] = marker
-        assert why_not_tensorflow(bytes(data), read_header(bytes(data))) == reason
+        assert why_undecodable(bytes(data), read_header(bytes(data))) == reason
     data[frame + 4] = 12
-    assert why_not_tensorflow(bytes(data), read_header(bytes(data))) == "a JPEG of 12 bits a sample"
+    assert why_undecodable(bytes(data), read_header(bytes(data))) == "a JPEG of 12 bits a sample"
 
 
 def takes(tf: Any, data: bytes) -> bool:
@@ -117,7 +117,7 @@ def test_tensorflow_does_so_with_pictures_of_other_projects(tf: Any, realdata: P
             decodes = True
         except tf.errors.InvalidArgumentError:
             decodes = False
-        reason = why_not_tensorflow(data, header)
+        reason = why_undecodable(data, header)
         numbers = reason is not None and "of which it gives the numbers" in reason
         assert decodes == (reason is None or numbers), path
     assert looked > 20

@@ -9,12 +9,12 @@ from __future__ import annotations
 from tfrecreg.pictures import bmp, jpeg
 from tfrecreg.pictures.model import PictureHeader
 
-__all__ = ["why_not_tensorflow"]
+__all__ = ["why_undecodable"]
 
 _BMP_DEPTHS = (8, 24, 32)
 
 
-def why_not_tensorflow(data: bytes, header: PictureHeader) -> str | None:
+def why_undecodable(data: bytes, header: PictureHeader) -> str | None:
     """Why `tf.io.decode_image` refuses a sound image or gives other pixels; None if it does not.
 
     Args:
