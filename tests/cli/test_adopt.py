@@ -52,6 +52,28 @@ def test_it_is_released_checked_shown_and_listed(cli, foreign) -> None:
     assert "key item-0000" in cli("head", "pets@1.0.0", "-n", "1").out
 
 
+def test_classes_in_another_order_are_major(cli, foreign) -> None:
+    for number, order in (("1.0.0", "cat\ndog\ncow"), ("2.0.0", "dog\ncat\ncow")):
+        (foreign / "names").write_text(order)
+        done = cli("adopt", "pets", foreign, "--labels", f"label={foreign / 'names'}")
+        assert done.code == 0, done.err
+        assert "names of classes: label (3)" in done.out.splitlines()
+        if number == "2.0.0":
+            reason = "class 0 of `label` was `cat` and is `dog` now, and 1 more changed"
+            shown = cli("diff", "pets@1.0.0", "pets", "--exit-code")
+            assert shown.code == 1
+            assert f"smallest legal number: 2.0.0 (major)\n  {reason}\n" in shown.out
+            taken = cli("release", "pets", "--version", "1.0.0")
+            assert taken.code == 2
+            assert "error: `pets@1.0.0` exists with other names of classes" in taken.err
+            refused = cli("release", "pets", "--bump", "patch")
+            assert refused.code == 1
+            assert f"it is major, not patch: {reason}" in refused.err
+        done = cli("release", "pets")
+        assert done.code == 0, done.err
+        assert f"released pets@{number} " in done.out
+
+
 def test_no_source_repairs_it(cli, foreign, registry) -> None:
     assert cli("adopt", "pets", foreign).code == 0
     (registry / "data/pets/pets-train.tfrecord-00000-of-00002").unlink()
@@ -140,6 +162,8 @@ def test_what_is_damaged_is_refused_with_its_findings(cli, foreign, registry) ->
         (("Pets", "{0}"), "Pets", ""),
         (("pets", "{0}", "--link", "--in-place"), "exclude each other", "need no link"),
         (("pets", "{0}", "--split", "train"), "should be `--split NAME=GLOB`", "for instance"),
+        (("pets", "{0}", "--labels", "label"), "should be `--labels FEATURE=FILE`", "label_map"),
+        (("pets", "{0}", "--labels", "label=no"), "no label map `no`", "the path of a label map"),
         (("pets", "{0}", "--split", "train=x*"), "fits none of the 3 files", "quoted"),
         (("pets", "{0}", "--schema", "no.pbtxt"), "no.pbtxt", ""),
         (("pets", "{0}", "--in-place"), "does not lie in `data/pets`", "move the files there"),

@@ -10,6 +10,8 @@ import pytest
 from diff_support import SCHEMA, example, put_build, put_release
 
 from tfrecreg.example import bytes_feature, int64_feature
+from tfrecreg.reference import Version
+from tfrecreg.registry import open_registry
 
 BEFORE = {
     "test": [{"t0": example(50), "t1": example(51)}],
@@ -124,14 +126,21 @@ def test_the_exit_code_is_0_unless_it_is_asked_for(cli, root: Path) -> None:
 
 def test_names_of_the_data_are_escaped(cli, root: Path) -> None:
     odd = {"\x1b[31mred": bytes_feature(b"x")}
-    put_build(root, {**BEFORE, "train": [{"k\u202e0\n": example(80, **odd), "k1": example(1)}]})
+    names = open_registry(root).release_manifest("d", Version(1, 0, 0)).labels
+    hostile = {"k\u202e0\n": example(80, **odd), "k1": example(1)}
+    put_build(root, {**BEFORE, "train": [hostile]}, labels=names)
     done = cli("-C", root, "diff", "d@1.0.0", "d")
     assert "  train k\\u202e0\\x0a" in done.out
     assert "\x1b" not in done.out
     assert "\u202e" not in done.out
-    put_build(root, {**BEFORE, "train": [{f"k{n}": example(n, **odd) for n in range(6)}]})
+    grown = {f"k{n}": example(n, **odd) for n in range(6)}
+    put_build(root, {**BEFORE, "train": [grown]}, labels=names)
     done = cli("-C", root, "diff", "d@1.0.0", "d")
     assert "the feature `\\x1b[31mred` was added to 6 examples" in done.out
+    assert "\x1b" not in done.out
+    put_build(root, BEFORE, labels={"label": ["\x1b[31mred"]})
+    done = cli("-C", root, "diff", "d@1.0.0", "d")
+    assert r"and is `\x1b[31mred` now" in done.out
     assert "\x1b" not in done.out
 
 

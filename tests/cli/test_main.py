@@ -156,3 +156,9 @@ def test_a_broken_plugin_is_named_and_harms_nothing(cli, tmp_path, monkeypatch) 
         assert "mnist" in listed.out
     finally:
         plugins.cache_clear()
+
+
+def test_a_registry_in_a_folder_that_is_not_utf8_is_told_of(cli, tmp_path: Path) -> None:
+    done = cli("init", os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"), "--no-dvc")
+    assert done.code == 0, done.err
+    assert f"registry at {tmp_path}/caf\\xe9: made " in done.out

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from picture_support import gif, webp
 from registry_support import empty_registry, put_build, write
 from tests_support import tree
 
@@ -199,6 +200,55 @@ def test_lists_of_pictures_stay_as_they_are(tf: Any, tmp_path: Path) -> None:
     assert isinstance(first["some"], tf.SparseTensor)
     assert [len(each["some"].values) for each in (first, second)] == [1, 0]
     assert len(second["text"].values) == 0
+
+
+def test_an_image_that_does_not_decode_is_named_by_its_record(
+    tf: Any, digits_registry: Path, tmp_path: Path
+) -> None:
+    raw = tmp_path / "raw" / "cat"
+    raw.mkdir(parents=True)
+    shades = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
+    for number in range(5):
+        (raw / f"{number}.png").write_bytes(tf.io.encode_png(shades + number).numpy())
+    (raw / "fine.gif").write_bytes(gif(4, 4))
+    (raw / "odd.webp").write_bytes(webp())
+    registry = open_registry(digits_registry)
+    request = BuildRequest(
+        name="pets", source="imagefolder", raw=str(raw.parent), policy=ShardPolicy(shards=2)
+    )
+    build(registry, request)
+    names = [
+        bytes(each["image/filename"].numpy()) for each in load("pets", registry=digits_registry)
+    ]
+    number = next(at for at, name in enumerate(names) if name.endswith(b".webp"))
+    manifest = registry.build_manifest("pets")
+    assert manifest is not None
+    first = manifest.shards[0].records
+    shard = manifest.shards[number >= first]
+    record = number - first if number >= first else number
+    dataset = load("pets", registry=digits_registry, decode=True)
+    assert len(list(dataset.take(number))) == number
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        list(dataset)
+    assert (
+        f"`image/encoded` of record {record} of `{shard.path}` of pets does not decode: a WebP"
+    ) in caught.value.message
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"GIF8", b"BM" + bytes(60), b"\xff\xd8\xff\xd9"])
+def test_whatever_is_no_image_is_named(tf: Any, tmp_path: Path, data: bytes) -> None:
+    def feature(*values: bytes) -> Any:
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+
+    png = tf.io.encode_png(tf.zeros((2, 3, 3), tf.uint8)).numpy()
+    rows = [{"one": feature(each), "two": feature(png, png)} for each in (png, data)]
+    write_examples(tf, tmp_path, PICTURES, *rows)
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        list(load("odd", registry=tmp_path, decode=True))
+    if data[-2:] != b"\xff\xd9":  # which begins and ends as a JPEG
+        assert "`one` of record 1 of `odd-train.tfrecord-00000-of-00001` of odd does not" in (
+            caught.value.message
+        )
 
 
 def test_an_empty_split_is_an_empty_dataset(tf: Any, tmp_path: Path) -> None:

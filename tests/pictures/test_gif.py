@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import time
 
 import pytest
@@ -40,6 +41,26 @@ def test_a_picture_is_whole_to_its_trailer() -> None:
     assert not is_truncated(whole)
     assert not is_truncated(whole + b"more")
     assert all(is_truncated(whole[:end]) for end in range(13, len(whole)))
+
+
+@pytest.mark.parametrize("broken", [b"\0;", b"\x99\x01\x02\0;", b"\x99\x01\x02"])
+def test_what_is_no_block_behind_a_whole_frame_is_no_cut(broken: bytes) -> None:
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    made = io.BytesIO()
+    image.linear_gradient("L").resize((9, 7)).save(made, "GIF")
+    data = made.getvalue().removesuffix(b";") + broken
+    with image.open(io.BytesIO(data)) as opened:
+        assert opened.convert("RGB").size == (9, 7)
+    tf = pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
+    assert tf.io.decode_image(data, expand_animations=False).shape == (7, 9, 3)
+    assert not is_truncated(data)
+
+
+def test_a_length_that_leads_astray_is_no_cut() -> None:
+    data = bytearray(gif(frames=2))
+    data[data.index(b",") + 11] = 255
+    assert not is_truncated(bytes(data))
+    assert is_truncated(bytes(data[:-1]))
 
 
 def test_a_frame_that_goes_on_for_ever_is_not_followed_for_ever() -> None:

@@ -170,6 +170,14 @@ def test_a_correction_of_an_old_line_is_no_fork(root: Path, chain) -> None:
     assert found(root) == []
 
 
+def test_a_release_after_one_without_its_names_of_classes_is_a_fork(root: Path, chain) -> None:
+    """2.1.0 has the records of 2.0.0 and adds names, which 2.2.0 lacks."""
+    two = chain["2.0.0"]
+    put_next(root, "2.1.0", two, "minor", content=two.content)
+    put_next(root, "2.2.0", two, "minor")
+    assert found(root) == [("REG005", "2.2.0 was made after 2.0.0, and 2.1.0 comes between them")]
+
+
 def test_a_newer_format_is_no_rewriting(root: Path, chain) -> None:
     path = root / "registry/m/1.1.0/manifest.json"
     path.write_bytes(path.read_bytes().replace(b'"format_version":1', b'"format_version":9'))

@@ -128,6 +128,13 @@ m@1.1.0
     )
 
 
+def test_remarks_on_the_raw_data_as_a_whole_are_of_no_split(pipe) -> None:
+    remarked = {"": Ledger(items=0, written=0, remarks={"SRC025": 2})}
+    made = replace(BUILD, ledger={**BUILD.ledger, **remarked})
+    shown = pipe(lambda console: print_manifest(console, "m", "data/m", made, brief=True))
+    assert "2 skipped in train (SRC001), 2 remarked (SRC025)\n" in shown
+
+
 def test_a_fresh_build_is_shown_in_brief(pipe) -> None:
     shown = pipe(lambda console: print_manifest(console, "built m", "data/m", BUILD, brief=True))
     assert (
@@ -257,6 +264,12 @@ def test_no_history_says_how_to_begin_one(pipe) -> None:
 )
 def test_the_largest_features_come_first(features: dict[str, int], text: str) -> None:
     assert feature_sizes(features) == text
+
+
+def test_what_is_beside_the_features_has_its_share() -> None:
+    text = "a 50 B (50 %), names and framing 30 B (30 %), other bytes 20 B (20 %)"
+    assert feature_sizes({"a": 50}, around=30, other=20) == text
+    assert feature_sizes({}, other=20) == "other bytes 20 B (100 %)"
 
 
 def test_splits_are_read_in_the_order_of_their_use() -> None:

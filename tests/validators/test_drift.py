@@ -147,6 +147,28 @@ def test_the_command_compares_with_what_against_names(tmp_path, capsys) -> None:
     assert "no file matches" in capsys.readouterr().err
 
 
+def test_splits_that_have_nothing_in_common_do_not_pass(tmp_path, capsys) -> None:
+    write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", examples(0.5))
+    write_examples(tmp_path / "new-val.tfrecord-00000-of-00001", examples(0.9))
+    report = compared(tmp_path, against="old-*")
+    (finding,) = report.findings
+    assert (finding.code, finding.locations) == ("DRF004", ())
+    assert finding.message == (
+        f"nothing was compared with {tmp_path}/old-*: splits here `validation`, there `train`"
+    )
+    arguments = ["check", str(tmp_path / "new-*"), "--against", str(tmp_path / "old-*")]
+    assert main([*arguments, "--only", "drift"]) == 1
+    assert "error DRF004 no-split-in-common: nothing was compared" in capsys.readouterr().out
+    assert main([*arguments, "--only", "drift,crc", "--skip", "drift"]) == 0
+
+
+def test_one_split_in_common_is_enough(tmp_path) -> None:
+    write_examples(tmp_path / "old-train.tfrecord-00000-of-00001", examples(0.5))
+    write_examples(tmp_path / "new-train.tfrecord-00000-of-00001", examples(0.5))
+    write_examples(tmp_path / "new-val.tfrecord-00000-of-00001", examples(0.5))
+    assert "DRF004" not in features(compared(tmp_path, against="old-*"))
+
+
 def test_strings_are_compared_as_categories(tmp_path) -> None:
     def named(share: float) -> list:
         return [{"class/text": bytes_feature("a" if n < share * 200 else "b")} for n in range(200)]

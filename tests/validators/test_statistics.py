@@ -249,3 +249,15 @@ def test_hostile_values_are_escaped_in_text_and_json(tmp_path, capsys) -> None:
     (finding,) = json.loads(capsys.readouterr().out)["findings"]
     assert finding["code"] == "SCH114"
     assert finding["message"].isprintable()
+
+
+def test_pictures_that_are_too_large_are_counted_and_placed_by_the_schema(tmp_path: Path) -> None:
+    from picture_support import png
+
+    schema = feature("shape {} image_domain { max_image_byte_size: 60 }", "BYTES")
+    rows = [{"x": BYTES(png(3, 2) + bytes(60 * (number % 2)))} for number in range(42)]
+    report = judged(tmp_path, schema, rows, "statistics", "schema")
+    found = {each.code: each for each in report.findings}
+    assert {"SCH179", "SCH006"} <= found.keys()
+    assert found["SCH179"].count == found["SCH006"].count
+    assert found["SCH179"].locations == found["SCH006"].locations

@@ -35,6 +35,13 @@ if TYPE_CHECKING:
     help="Hold every record against this schema.",
 )
 @click.option("--key", metavar="FEATURE", help="The feature that tells records apart.")
+@click.option(
+    "--labels",
+    metavar="FEATURE=FILE",
+    multiple=True,
+    shell_complete=complete.files,
+    help="What its classes are called: a label map, or a name a line. Repeatable.",
+)
 @click.option("--raw", metavar="PATH", help="The folder of the raw data, to judge the size by.")
 @click.option("--dry-run", is_flag=True, help="Show splits and names, read and write nothing.")
 @jobs_option
@@ -49,6 +56,7 @@ def command(
     splits: tuple[str, ...],
     schema: str | None,
     key: str | None,
+    labels: tuple[str, ...],
     raw: str | None,
     dry_run: bool,
     engine: Engine,
@@ -66,9 +74,10 @@ def command(
         name=name,
         paths=paths,
         how=_how(link, in_place),
-        splits=_splits(splits),
+        splits=_pairs(splits, "--split NAME=GLOB", "--split train='a-*.tfrecord'"),
         schema=schema,
         key=key,
+        labels=_pairs(labels, "--labels FEATURE=FILE", "--labels label=label_map.pbtxt"),
         raw=raw,
     )
     registry = face.open()
@@ -90,19 +99,20 @@ def _how(link: bool, in_place: bool) -> How:
     return "in-place" if in_place else "link" if link else "copy"
 
 
-def _splits(values: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def _pairs(values: Sequence[str], form: str, example: str) -> tuple[tuple[str, str], ...]:
+    """Name and value of each ``NAME=VALUE``."""
     from tfrecreg.errors import UsageError
     from tfrecreg.text import safe
 
     pairs = []
     for value in values:
-        name, equals, glob = value.partition("=")
-        if not equals or not name or not glob:
+        name, equals, rest = value.partition("=")
+        if not equals or not name or not rest:
             raise UsageError(
-                f"`--split {safe(value)}` should be `--split NAME=GLOB`",
-                hint="for instance --split train='a-*.tfrecord'",
+                f"`{form.split()[0]} {safe(value)}` should be `{form}`",
+                hint=f"for instance {example}",
             )
-        pairs.append((name, glob))
+        pairs.append((name, rest))
     return tuple(pairs)
 
 

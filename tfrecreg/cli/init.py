@@ -29,15 +29,14 @@ def command(face: Face, folder: str | None, with_dvc: bool | None) -> None:
     without DVC stays one until `--dvc` is given. Nothing is committed to git.
     """
     from tfrecreg.operations.init import init
+    from tfrecreg.text import safe
 
     result = init(folder or face.registry or ".", with_dvc=with_dvc)
     if face.as_json:
         face.print_json({"root": result.root, "made": list(result.made), "dvc": result.dvc})
         return
-    if result.made:
-        face.out.print(f"registry at {result.root}: made {', '.join(result.made)}")
-    else:
-        face.out.print(f"registry at {result.root}: everything was there")
+    made = f"made {', '.join(result.made)}" if result.made else "everything was there"
+    face.out.print(f"registry at {safe(result.root, limit=1000)}: {made}")
     if result.dvc == "made":
         face.out.print("DVC repository made: it will keep the bytes of releases")
     elif result.dvc == "absent":

@@ -35,7 +35,8 @@ Sides of boxes are parts of the picture's sides, from 0 to 1. Numbers above 1 ar
 were not divided by the picture's width and height, or divided by those of another picture: one that
 was resized, or turned by its EXIF orientation. NaN and infinity turn a loss into NaN.
 
-A millionth beyond the border is taken for the rounding of a float32.
+A millionth beyond the border is taken for the rounding of a float32. What a schema finds of
+the same sides in the same records (SCH006, SCH007) is not told as well.
 """,
 )
 
@@ -107,5 +108,9 @@ Records have the class as a number and as a name, and they disagree: with the la
 is one, or else with other records, so that one number has two names or one name two numbers. Then
 training by the number and looking at the name are about different classes. The map of another
 version, or two datasets that were merged and number their classes differently, are usual causes.
+
+The names of `…/class/label` are in `…/class/text`, those of `species` in `species/text`. Of a
+feature that is just called `label`, the names are where the option `text` of `limits.annotations`
+says; a feature `text` beside it may be anything.
 """,
 )

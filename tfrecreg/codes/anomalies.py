@@ -373,5 +373,5 @@ RECORD_CODES: dict[str, str] = {
     anomaly_code(number): GROUPS[group].of_records
     for number, _, group, _ in _TYPES
     if GROUPS[group].of_records
-}
+} | {anomaly_code(79): "SCH006"}
 """Code of an anomaly to the code under which the records that cause it are found."""

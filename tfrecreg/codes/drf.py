@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfrecreg.findings import Code, Severity
 
-__all__ = ["DRF001", "DRF002", "DRF003"]
+__all__ = ["DRF001", "DRF002", "DRF003", "DRF004"]
 
 DRF001 = Code(
     "DRF001",
@@ -54,5 +54,21 @@ The schema asks for a comparison of a feature, and one of the two sets of record
 then there is no distance, and TFDV reports the missing side instead of a drift.
 
 A feature that vanished is a finding of the validator `schema` as well (SCH002), with the records.
+""",
+)
+
+DRF004 = Code(
+    "DRF004",
+    "no-split-in-common",
+    Severity.ERROR,
+    "The version that was named has none of the splits, so nothing was compared",
+    "name a version with the same splits; `--skip drift` where only duplicates are looked for",
+    """\
+`check REF --against OTHER` compares each split with the split of the same name. Where the two have
+none in common (a `validation` against a `train`), there is no distance, and a check that passes
+would say that nothing drifted. The message names the splits of both.
+
+Splits of bare files are told by their names: `train-00000-of-00002.tfrecord` is of `train`. Splits
+of one version are compared with each other without `--against` (DRF002).
 """,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfrecreg.findings import Code, Severity
 
-__all__ = ["DUP001", "DUP002", "DUP004"]
+__all__ = ["DUP001", "DUP002", "DUP004", "DUP005"]
 
 DUP001 = Code(
     "DUP001",
@@ -61,5 +61,26 @@ The count is that of the groups that two splits have in common; a place names th
 one in the split that is not `train`, and one of the other. Keys are known from the indexes of a
 build. Records without the feature, or whose key does not match, are of no group: how many they are
 is measured as `duplicates.ungrouped`.
+""",
+)
+
+DUP005 = Code(
+    "DUP005",
+    "labels-contradict",
+    Severity.WARNING,
+    "The same picture has different labels in different records",
+    "look at the picture and correct one label, or take the picture out",
+    """\
+At least one of the labels is wrong, and training on both teaches neither. Copies with equal labels
+are DUP001 and DUP002. What is the same is told as there: by the bytes of the picture, with
+`pixels = true` by its pixels. The count is that of the pictures; a place names the first record
+whose label is another one than that of the first record with the picture, and both labels.
+
+The label is the feature with names of classes in the manifest, `image/class/label` or `label`, and
+counts where a record has one number in it that is not negative. Labels of objects are left out: the
+same picture may be there once for each of its objects.
+
+It is a warning, as published sets have some, and several people may have labelled a picture. Where
+none may pass, a gate says so: `severity = { DUP005 = "error" }` under `[gates.NAME]`.
 """,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfrecreg.findings import Code, Severity
 
-__all__ = ["IMG001", "IMG002", "IMG003", "IMG004", "IMG005", "IMG006"]
+__all__ = ["IMG001", "IMG002", "IMG003", "IMG004", "IMG005", "IMG006", "IMG007"]
 
 IMG001 = Code(
     "IMG001",
@@ -89,5 +89,22 @@ A few kilobytes can decode to gigabytes: a decompression bomb, or a scan that no
 stops a training job for want of memory, whenever the shuffle gets to it. The header says how many
 pixels there are; more than `max_pixels` of `limits.images` (2^28, that is 268 million) are too
 many. With `decode = true` found are those as well that take more than 2 GiB or a minute.
+""",
+)
+
+IMG007 = Code(
+    "IMG007",
+    "not-for-tensorflow",
+    Severity.WARNING,
+    "Pillow reads a picture, and TensorFlow's decoders do not, or not as it is",
+    "convert it before the build (`--option reencode=png`), or decode it with Pillow while reading",
+    """\
+`tf.io.decode_image` reads JPEG, PNG, GIF and some kinds of BMP. It refuses WebP, BMP that is packed
+by run length, has the header of OS/2 or 1, 4 or 16 bits a pixel, and JPEG that is lossless,
+hierarchical or of 12 bits a sample; the error names no record. Of a BMP with a palette it gives the
+numbers of the colours, and no error. All of these decode with Pillow, and so with PyTorch.
+
+The header tells it, so nothing is decoded. Where nobody reads the records with TensorFlow, lower
+the severity: `severity = { IMG007 = "info" }` in the gate.
 """,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfrecreg.findings import Code, Severity
 
-__all__ = ["INF001", "INF002", "INF003", "INF004", "INF005", "INF006"]
+__all__ = ["INF001", "INF002", "INF003", "INF004", "INF005", "INF006", "INF007"]
 
 INF001 = Code(
     "INF001",
@@ -34,9 +34,10 @@ INF002 = Code(
     "store the bytes of the picture file and decode while reading: `tf.io.decode_image`",
     """\
 A feature holds the pixels of a picture: as many bytes or numbers as its height, width and channels
-make, whether as bytes, base64, a serialised tensor, floats or integers. The sides are those that
-features such as `image/height` declare; without them a square is thought of, where the feature's
-name sounds like a picture.
+make, whether as bytes, base64, gzip, `.npy`, BMP, a serialised tensor, floats or integers. Floats
+may be scaled, have mean and deviation taken off, or come from resizing: then they have to go up and
+down as pixels do. The sides are those that features such as `image/height` declare, or the array's
+own; without them a square is thought of, where the feature's name sounds like a picture.
 
 Where the size of the raw data is known, it is a finding only if the pixels are larger than these
 are, and the size after the cure is that of the raw data: files go in as they lie, and a decoder of
@@ -109,5 +110,21 @@ and reading them costs by the record, not by the byte.
 A list for each feature with the values of 64 examples, and `dataset.unbatch()` while reading, leave
 next to nothing of it. So does `--compression gzip`, as names repeat. Names can be shorter, and what
 is the same in all records belongs into the dataset's description.
+""",
+)
+
+INF007 = Code(
+    "INF007",
+    "pictures-as-base64",
+    Severity.WARNING,
+    "Encoded pictures are stored as base64, a third larger than their bytes",
+    "store the bytes: `base64.b64decode` before writing; features of bytes hold any",
+    """\
+Text formats such as JSON hold no bytes, so pictures travel through them as base64: four letters for
+three bytes. A feature of a record holds bytes as they are, so that nothing has to be encoded, and
+`tf.io.decode_image` reads them without `tf.io.decode_base64` before.
+
+Told by the first letters, which are those that the beginning of a JPEG, PNG, GIF, WebP or BMP
+gives, and from 16 KiB on that could be saved. Pixels as base64 are INF002.
 """,
 )

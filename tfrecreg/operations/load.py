@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest.adopted import adopted_kind
+from tfrecreg.operations.load_images import decode_images
 from tfrecreg.registry import Resolved, open_registry, resolve
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.schema import parse_schema, tf_feature_spec
@@ -40,7 +41,7 @@ def load(
         registry: the registry's folder; None to look for it from the current folder upwards.
         decode: whether pictures come out as uint8 tensors of shape (height, width, channels)
             instead of their encoded bytes. Features that may hold several pictures, or none, stay
-            as they are.
+            as they are. The error of one that does not decode names its record.
 
     Returns:
         A dataset of dictionaries, feature name to tensor, one element an example, in the order
@@ -75,10 +76,8 @@ def load(
     dataset = dataset.unbatch()
     pictures = schema.pictures()
     if decode and pictures:
-        dataset = dataset.map(
-            plain(lambda example: _decoded(example, pictures)),
-            num_parallel_calls=tf.data.AUTOTUNE,
-        )
+        shards = [each for each in resolved.manifest.shards if each.split == chosen]
+        dataset = decode_images(tf, dataset, pictures, shards, resolved.name)
     return dataset
 
 
@@ -139,18 +138,3 @@ def _split(resolved: Resolved, split: str | None) -> str:
             hint=f"there is {listed(names)}",
         )
     return split
-
-
-def _decoded(example: dict[str, Any], pictures: tuple[str, ...]) -> dict[str, Any]:
-    tf = _tensorflow()
-
-    def decoded(name: str, value: Any) -> Any:
-        # Several pictures have no one shape, and a sparse tensor may hold any number of them.
-        single = isinstance(value, tf.Tensor) and value.shape.num_elements() == 1
-        if name not in pictures or not single:
-            return value
-        picture = tf.io.decode_image(tf.reshape(value, []), expand_animations=False)
-        picture.set_shape((None, None, None))
-        return picture
-
-    return {name: decoded(name, value) for name, value in example.items()}

@@ -8,6 +8,7 @@ bytes it is given answers or raises :class:`PictureError`.
 - `sniff`: the format by the first bytes, and what other known things begin like
 - `read`: :func:`read_header` and :func:`is_truncated`, over the five formats
 - `jpeg`, `png`, `gif`, `webp`, `bmp`: one format each
+- `decodable`: which of them TensorFlow's decoders refuse
 - `decoder`: for those who need pixels: Pillow, in a process with limits, which `decoder_child` is
 """
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tfrecreg.pictures.model import PictureError, PictureHeader, sized
 
-__all__ = ["ends", "header"]
+__all__ = ["CORE", "Details", "details", "ends", "header"]
 
-_CORE = 12
+CORE = 12
+"""Bytes of the header of OS/2."""
 _DEPTHS = frozenset((1, 2, 4, 8, 16, 24, 32))
 _PLAIN, _FIELDS, _ALPHA_FIELDS = 0, 3, 6
 _EMBEDDED = {4: "a JPEG", 5: "a PNG"}
@@ -46,9 +49,36 @@ def ends(data: bytes) -> bool:
     return len(data) >= int.from_bytes(data[2:6], "little")
 
 
+class Details(NamedTuple):
+    """How the pixels of a BMP are stored."""
+
+    header: int
+    """Bytes of its second header, which tell the version."""
+    depth: int
+    """Bits a pixel."""
+    packed: bool
+    """Whether rows are packed by run length."""
+    grey: bool
+    """Whether the numbers of its palette are its shades of grey; True without a palette."""
+
+
+def details(data: bytes) -> Details:
+    """How the pixels are stored, of a BMP with a sound header."""
+    size = int.from_bytes(data[14:18], "little")
+    _, _, depth, compression = _fields(data, size)
+    palette = b""
+    if depth <= 8:
+        step = 3 if size == CORE else 4
+        start = 14 + size
+        palette = data[start : min(start + (step << depth), int.from_bytes(data[10:14], "little"))]
+        colours = (palette[at : at + 3] for at in range(0, len(palette), step))
+        grey = all(each == bytes((number,) * 3) for number, each in enumerate(colours))
+    return Details(size, depth, compression in (1, 2), not palette or grey)
+
+
 def _fields(data: bytes, size: int) -> tuple[int, int, int, int]:
     """Width, height, bits a pixel and compression."""
-    if size == _CORE:
+    if size == CORE:
         numbers = [int.from_bytes(data[at : at + 2], "little") for at in (18, 20, 24)]
         return numbers[0], numbers[1], numbers[2], _PLAIN
     width = int.from_bytes(data[18:22], "little", signed=True)

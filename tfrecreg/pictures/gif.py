@@ -7,6 +7,8 @@ from tfrecreg.pictures.model import PictureError, PictureHeader, sized
 __all__ = ["ends", "header"]
 
 _IMAGE, _EXTENSION, _TRAILER = 0x2C, 0x21, 0x3B
+_LAST = b"\0;"
+"""The end of a frame's data, and the trailer."""
 _MOST_BLOCKS = 1 << 20
 """A frame of 200 MB has so many; what has more is not followed any further."""
 
@@ -27,12 +29,15 @@ def header(data: bytes) -> PictureHeader:
 
 
 def ends(data: bytes) -> bool:
-    """Whether the trailer is reached, block by block."""
-    return _walk(data, most=_MOST_BLOCKS)[1]
+    """Whether the trailer is reached, or blocks are broken in a way that no cut explains.
+
+    Decoders pass over what is no block behind a whole frame, and lengths that lead astray.
+    """
+    return _walk(data, most=_MOST_BLOCKS)[1] or data.endswith(_LAST)
 
 
 def _walk(data: bytes, most: int) -> tuple[int, bool]:
-    """Frames seen, up to `most`, and whether the trailer was."""
+    """Frames seen, up to `most`, and whether the trailer was, or what is no block behind one."""
     last = len(data)
     position = 13 + _table(data[10]) if last >= 13 else last
     frames = 0
@@ -47,7 +52,7 @@ def _walk(data: bytes, most: int) -> tuple[int, bool]:
         elif block == _EXTENSION:
             position += 2
         else:
-            break
+            return frames, frames > 0 and block != _IMAGE
         while position < last and data[position]:
             position += 1 + data[position]
             steps += 1

@@ -6,7 +6,7 @@ import re
 
 from tfrecreg.pictures.model import PictureError, PictureHeader, sized
 
-__all__ = ["ends", "header"]
+__all__ = ["ends", "header", "is_lossless"]
 
 _TEM, _SOI, _EOI, _SOS, _DHP, _SOF55 = 0x01, 0xD8, 0xD9, 0xDA, 0xDE, 0xF7
 _RESTARTS = range(0xD0, 0xD8)
@@ -14,6 +14,8 @@ _BARE = frozenset((_TEM, _SOI, *_RESTARTS))
 """Markers that no length follows."""
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC} | {_DHP}
 """Baseline, extended, progressive, lossless, each also hierarchical and with arithmetic coding."""
+_USUAL = frozenset((0xC0, 0xC1, 0xC2, 0xC9, 0xCA))
+"""Baseline, extended and progressive, and the latter two with arithmetic coding."""
 _MARKER = re.compile(rb"\xff[^\xff]", re.DOTALL)
 """Any number of `ff` may fill up before a marker; this is the last of them, and the marker."""
 _MOST_SEGMENTS = 10_000
@@ -25,6 +27,21 @@ def header(data: bytes) -> PictureHeader:
     Raises:
         PictureError: there is no frame header, or none that makes sense.
     """
+    _, position, size = _find_frame(data)
+    return _frame(data, position, size)
+
+
+def is_lossless(data: bytes) -> bool:
+    """Whether a JPEG with a sound header is lossless or hierarchical, which hardly anybody reads.
+
+    Raises:
+        PictureError: as :func:`header`.
+    """
+    return _find_frame(data)[0] not in _USUAL
+
+
+def _find_frame(data: bytes) -> tuple[int, int, int]:
+    """The marker of the first frame header, where it begins behind that, and its length."""
     position = 2
     for _ in range(_MOST_SEGMENTS):
         found = _MARKER.search(data, position)
@@ -45,7 +62,7 @@ def header(data: bytes) -> PictureHeader:
                 "corrupt-header", f"a JPEG with a segment of length {size} at byte {position - 2}"
             )
         if marker in _FRAMES:
-            return _frame(data, position, size)
+            return marker, position, size
         if marker == _SOF55:
             raise PictureError("unsupported", "a JPEG-LS, which shares JPEG's first bytes only")
         position += size

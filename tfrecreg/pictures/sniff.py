@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["JPEG", "PNG", "guess", "sniff"]
+from base64 import b64decode
+
+__all__ = ["JPEG", "PNG", "base64_inside", "guess", "sniff"]
 
 JPEG = b"\xff\xd8\xff"
 PNG = b"\x89PNG\r\n\x1a\n"
+
+_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 _BMP_HEADERS = frozenset((12, 16, 40, 52, 56, 64, 108, 124))
 """Bytes that the headers after a BMP's file header can have, by version."""
@@ -72,6 +76,19 @@ def sniff(data: bytes) -> str | None:
     return None
 
 
+def base64_inside(data: bytes) -> str | None:
+    """The format of the picture that these bytes are the base64 of; None where they are not.
+
+    Args:
+        data: all of it, or at least its first 24 bytes.
+    """
+    text = data[:64].translate(_URL_SAFE)
+    try:
+        return sniff(b64decode(text[: len(text) // 4 * 4], validate=True))
+    except ValueError:
+        return None
+
+
 def guess(data: bytes) -> str:
     """What bytes of no known picture format seem to be, in words for a message."""
     for magic, name in _OTHERS:
@@ -83,6 +100,9 @@ def guess(data: bytes) -> str:
         return _BRANDS.get(data[8:12], "an MP4 or the like")
     if not data[:64].strip(b"\x00"):
         return "zeros"
+    inside = base64_inside(data[:64])
+    if inside is not None:
+        return f"the base64 of a {inside.upper()}"
     if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in data[:64]):
         return "text"
     return f"the bytes {data[:8].hex(' ')}"

@@ -64,8 +64,8 @@ def step(before: Version, after: Version) -> Literal["patch", "minor", "major"]:
 def forks(links: Mapping[Version, Link]) -> Iterator[tuple[Link, Link]]:
     """Releases that were made after another one than that which comes before them by number.
 
-    A release between the two that has the content of the parent is no matter, and so is one of
-    another MAJOR number, which promises nothing.
+    A release between the two that has the content of the parent and added no names is no matter,
+    and so is one of another MAJOR number, which promises nothing.
 
     Args:
         links: the releases, by version.
@@ -82,6 +82,10 @@ def forks(links: Mapping[Version, Link]) -> Iterator[tuple[Link, Link]]:
             for each in ordered[:position]
             if each.major == version.major and (link.parent is None or each > link.parent)
         ]
-        others = [each for each in between if parent is None or each.content != parent.content]
+        others = [
+            each
+            for each in between
+            if parent is None or each.content != parent.content or each.level == "minor"
+        ]
         if others:
             yield link, others[-1]

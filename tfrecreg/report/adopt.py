@@ -43,6 +43,9 @@ def print_adopted(console: Console, messages: Console, result: AdoptResult) -> N
     print_manifest(console, title, result.folder, manifest, brief=True)
     console.print("")
     console.print(line(("payloads: ", "bold"), described(result.kinds)))
+    if manifest.labels:
+        named = (f"{safe(name)} ({len(names):,})" for name, names in manifest.labels.items())
+        console.print(line(("names of classes: ", "bold"), ", ".join(named)))
     if result.drafted:
         path = safe(result.schema_path, limit=1000)
         text = f"drafted {path} from the records: review it, tighten it, keep it in git"

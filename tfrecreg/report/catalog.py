@@ -26,18 +26,27 @@ def in_reading_order(split: str) -> tuple[int, str]:
     return _READING_ORDER.get(split, len(_READING_ORDER)), split
 
 
-def feature_sizes(features: Mapping[str, int]) -> str:
-    """The largest features with their bytes and their share of all features' bytes."""
-    total = sum(features.values())
+def feature_sizes(features: Mapping[str, int], around: int = 0, other: int = 0) -> str:
+    """The largest features with their bytes and their share of all bytes, then what is beside them.
+
+    Args:
+        features: name to bytes of its values.
+        around: bytes of names, lengths and framing.
+        other: bytes of what is no Example, or damaged.
+    """
+    total = sum(features.values()) + around + other
     if not total:
         return "none"
     ordered = sorted(features.items(), key=lambda pair: (-pair[1], pair[0]))
-    shown = [
-        f"{safe(name)} {si_bytes(size)} ({100 * size / total:.0f} %)"
-        for name, size in ordered[:_FEATURES]
-    ]
+
+    def told(name: str, size: int) -> str:
+        return f"{name} {si_bytes(size)} ({100 * size / total:.0f} %)"
+
     more = len(ordered) - _FEATURES
-    return ", ".join(shown) + (f" and {count(more, 'smaller one')}" if more > 0 else "")
+    text = ", ".join(told(safe(name), size) for name, size in ordered[:_FEATURES])
+    text += f" and {count(more, 'smaller one')}" if more > 0 else ""
+    beside = (("names and framing", around), ("other bytes", other))
+    return ", ".join((*([text] if text else []), *(told(*each) for each in beside if each[1])))
 
 
 def print_list(console: Console, listed: Sequence[Listed]) -> None:
@@ -205,16 +214,21 @@ def _ledger(manifest: Manifest) -> str:
     written = sum(each.written for each in manifest.ledger.values())
     text = f"{count(items, 'item')}, {written:,} written"
     skipped = [
-        f"{number:,} skipped in {safe(split)} ({code})"
+        f"{number:,} skipped{_in(split)} ({code})"
         for split, each in manifest.ledger.items()
         for code, number in each.skipped.items()
     ]
     remarks = [
-        f"{number:,} remarked in {safe(split)} ({code})"
+        f"{number:,} remarked{_in(split)} ({code})"
         for split, each in manifest.ledger.items()
         for code, number in each.remarks.items()
     ]
     return ", ".join([text, *(skipped or ["0 skipped"]), *remarks])
+
+
+def _in(split: str) -> str:
+    """What is about the raw data as a whole is of no split."""
+    return f" in {safe(split)}" if split else ""
 
 
 def _features(features: Mapping[str, int]) -> PlainTable:

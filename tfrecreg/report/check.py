@@ -100,7 +100,9 @@ def _size_lines(measures: Sequence[Measure]) -> Iterator[Line]:
         yield line(("size: ", "bold"), text)
     features = values.get("inflation.features")
     if isinstance(features, Mapping) and features:
-        yield line(("bytes per feature: ", "bold"), feature_sizes(features))
+        beside = (values.get(f"inflation.{name}") for name in ("around", "other"))
+        around, other = (each if isinstance(each, int) else 0 for each in beside)
+        yield line(("bytes per feature: ", "bold"), feature_sizes(features, around, other))
 
 
 def _verdict(report: Report) -> Line:

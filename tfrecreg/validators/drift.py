@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from tfrecreg.codes.drf import DRF001, DRF002, DRF003
+from tfrecreg.codes.drf import DRF001, DRF002, DRF003, DRF004
 from tfrecreg.errors import ConfigError
 from tfrecreg.findings import Code, Finding, Location, Measure, fingerprint
-from tfrecreg.scan.interface import Need, Shard, Target, Visitor
+from tfrecreg.scan.interface import Baseline, Need, Shard, Target, Visitor
 from tfrecreg.schema import parse_schema
 from tfrecreg.schema.proto import schema_message
 from tfrecreg.statistics import (
@@ -22,7 +22,7 @@ from tfrecreg.statistics import (
     parse_proto,
 )
 from tfrecreg.statistics.compare import Compared, comparators
-from tfrecreg.suggest import did_you_mean
+from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.validators.statistics import by_split, expect_tfdv
 
@@ -77,7 +77,7 @@ class DriftValidator:
     """Compares distributions: by the schema's comparators, or those of labels and sizes."""
 
     name = "drift"
-    codes: Sequence[Code] = (DRF001, DRF002, DRF003)
+    codes: Sequence[Code] = (DRF001, DRF002, DRF003, DRF004)
     needs = Need.FRAMES
 
     def __init__(self) -> None:
@@ -123,6 +123,8 @@ class DriftValidator:
             if part.examples and part.conflict is None
         }
         if target.baseline is not None:
+            if not protos.keys() & target.baseline.statistics.keys():
+                yield _nothing_in_common(target, protos, target.baseline)
             for split, proto in protos.items():
                 before = target.baseline.statistics.get(split)
                 if before is not None:
@@ -190,6 +192,15 @@ def _told(distance: Distance, name: str) -> str:
         f"`{safe(distance.feature)}`: the {distance.measure} distance to {safe(name)} is "
         f"{distance.value:.3g}, allowed {distance.threshold:g}"
     )
+
+
+def _nothing_in_common(target: Target, splits: Iterable[str], baseline: Baseline) -> Finding:
+    here, there = (
+        listed(split or "(no name)" for split in sorted(each))
+        for each in (splits, baseline.statistics)
+    )
+    told = f"nothing was compared with {safe(baseline.name)}: splits here {here}, there {there}"
+    return replace(_finding(target, "", DRF004, "", told), locations=())
 
 
 def _finding(target: Target, split: str, code: Code, feature: str, message: str) -> Finding:

@@ -323,28 +323,104 @@ def test_an_example_with_fields_that_no_example_has_is_no_superset(compare) -> N
     assert result.change.level == "major"
 
 
-def test_names_of_classes_and_the_schema_are_told_and_ask_for_no_number(compare) -> None:
+def test_names_of_classes_that_changed_places_are_major(root, compare) -> None:
     result = compare(
         TWO,
         TWO,
         labels={"label": ["cat", "dog", "cow"]},
         first_labels={"label": ["cat", "cow", "dog"]},
-        schema=SCHEMA.replace("type: INT", "type: INT presence { min_count: 1 }"),
     )
-    assert result.change.level == "patch"
-    assert result.change.reasons[1:] == [
-        "the names of the classes of `label` were changed",
-        "the schema's text was changed",
+    assert not result.same
+    assert (result.change.level, result.version) == ("major", "2.0.0")
+    assert result.change.reasons == [
+        "class 1 of `label` was `cow` and is `dog` now, and 1 more changed",
+        "the same examples in the same order",
     ]
+    registry = open_registry(root)
+    parent, build = (resolve(registry, each) for each in ("d@1.0.0", "d"))
+    assert classify(parent, build).change == result.change
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        (None, "the names of the classes of `label` are gone"),
+        ({"label": ["cat"]}, "class 1 of `label` was `dog` and has no name now"),
+    ],
+)
+def test_names_of_classes_that_were_lost_are_major(compare, labels, reason: str) -> None:
+    result = compare(TWO, TWO, labels=labels, first_labels={"label": ["cat", "dog"]})
+    assert result.change.level == "major"
+    assert result.change.reasons[0] == reason
+
+
+def test_names_that_changed_beside_new_examples_are_major(compare) -> None:
+    more = {**TWO, "train": [*TWO["train"], {"c": example(3)}]}
+    names = {"first_labels": {"label": ["cat", "dog"]}, "labels": {"label": ["dog", "cat"]}}
+    result = compare(TWO, more, **names)
+    assert result.change.level == "major"
+    assert result.change.reasons == [
+        "class 0 of `label` was `cat` and is `dog` now, and 1 more changed"
+    ]
+
+
+def test_names_that_only_repeat_the_number_are_no_names(compare) -> None:
+    result = compare(TWO, TWO, first_labels={"label": ["0", "1", "2"]})
+    assert (result.same, result.change.level) == (True, "patch")
+
+
+def test_the_schema_is_told_and_asks_for_no_number(compare) -> None:
+    schema = SCHEMA.replace("type: INT", "type: INT presence { min_count: 1 }")
+    result = compare(TWO, TWO, schema=schema)
+    assert result.change.level == "patch"
+    assert result.change.reasons[1:] == ["the schema's text was changed"]
     assert [(each.name, each.field) for each in result.schema or ()] == [
         ("label", "presence.min_count")
     ]
 
 
-def test_classes_that_were_added_are_told(compare) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        (
+            "time_domain { integer_format: UNIX_SECONDS }",
+            "time_domain { integer_format: UNIX_MILLISECONDS }",
+            "`label` should be read otherwise: `time_domain.integer_format` was UNIX_SECONDS and "
+            "is UNIX_MILLISECONDS",
+        ),
+        (
+            "shape { dim { size: 1 } }",
+            "shape {}",
+            "`label` should be read otherwise: `shape` was 1 and is scalar",
+        ),
+        ("shape { dim { size: 1 } }", "shape { dim {} }", None),
+        ("shape {}", "", None),
+        ("", "time_domain { integer_format: UNIX_SECONDS }", None),
+    ],
+)
+def test_a_schema_that_reads_the_values_otherwise_is_major(
+    compare, before: str, after: str, reason: str | None
+) -> None:
+    first, second = (SCHEMA.replace("INT", f"INT {each}") for each in (before, after))
+    result = compare(TWO, TWO, first_schema=first, schema=second)
+    assert result.change.level == ("major" if reason else "patch")
+    assert reason is None or result.change.reasons[0] == reason
+
+
+def test_classes_that_were_added_are_minor(compare) -> None:
     more = {"label": ["cat", "dog"]}
     result = compare(TWO, TWO, labels=more, first_labels={"label": ["cat"]})
-    assert result.change.reasons[1:] == ["`label` has 1 class more"]
+    assert (result.same, result.change.level) == (False, "minor")
+    assert result.change.reasons == [
+        "`label` has 1 class more",
+        "the same examples in the same order",
+    ]
+
+
+def test_names_where_there_were_none_are_minor(compare) -> None:
+    result = compare(TWO, TWO, labels={"label": ["cat", "dog"]})
+    assert result.change.level == "minor"
+    assert result.change.reasons[0] == "the classes of `label` have names now"
 
 
 def test_a_schema_that_does_not_parse_is_not_compared(compare) -> None:

@@ -17,6 +17,7 @@ from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import RefusedError, SchemaError, UsageError
 from tfrecreg.example import bytes_feature, int64_feature
 from tfrecreg.manifest import render_manifest, seal
+from tfrecreg.operations.adopt import AdoptRequest, adopt
 from tfrecreg.operations.export import FORMATS, export
 from tfrecreg.registry import Registry
 
@@ -311,3 +312,11 @@ def test_a_schema_that_tfds_cannot_express_is_refused(place_build, tmp_path) -> 
 def test_a_split_that_tfds_cannot_name_is_refused(place_build, tmp_path) -> None:
     registry = place_build({"all": [examples(1)]}, SCHEMA)
     refused(registry, tmp_path, UsageError, "TFDS cannot read a split named `all`")
+
+
+def test_an_export_that_is_adopted_back_keeps_its_classes(
+    registry: Registry, tmp_path: Path
+) -> None:
+    export(registry, "things", tmp_path / "out")
+    result = adopt(registry, AdoptRequest(name="back", paths=(str(tmp_path / "out"),)))
+    assert result.manifest.labels == LABELS

@@ -272,6 +272,24 @@ def test_decoding_names_pillow_in_the_manifest(build, raw) -> None:
     assert manifest()["codecs"].keys() == {"pillow", "zlib"}
 
 
+def test_a_raw_folder_whose_name_is_not_utf8_is_refused_before_anything_is_built(
+    cli, raw, tmp_path
+) -> None:
+    raw.puts("cat/1.png", "dog/1.png")
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
+    raw.path.rename(folder)
+    done = cli("build", "pets", "--source", "imagefolder", "--raw", folder)
+    assert done.code == 2
+    assert done.err == (
+        f"error: the raw folder is `{tmp_path}/caf\\xe9`, which is not UTF-8, and `tfrecreg.toml` "
+        "is\n"
+        "hint: rename it, or name it by a link\n"
+    )
+    assert not Path("data/pets").exists()
+    (tmp_path / "link").symlink_to(folder)
+    assert cli("build", "pets", "--source", "imagefolder", "--raw", tmp_path / "link").code == 0
+
+
 def test_labels_from_1_are_recorded_so(build, raw) -> None:
     raw.puts("cat/1.png", "dog/1.png")
     assert build("labels_from=1").code == 0

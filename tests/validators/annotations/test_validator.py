@@ -306,6 +306,36 @@ class TestANN007:
             "0 and 1 are both called `dog`",
         ]
 
+    @pytest.mark.parametrize("path", ["", "review/"])
+    def test_a_text_beside_a_label_is_no_name_of_a_class(self, tmp_path: Path, path: str) -> None:
+        def review(label: int, text: str) -> bytes:
+            features = {"label": int64_feature(label), "text": bytes_feature(text)}
+            return encode({path + name: feature for name, feature in features.items()})
+
+        rows = [review(1, "better than the book"), review(0, "never again"), review(1, "a joy")]
+        checked = look(tmp_path, {"train": rows}, label=f"{path}label")
+        assert found(checked) == []
+
+    def test_a_text_that_is_named_is_the_name_of_a_class(self, tmp_path: Path) -> None:
+        rows = [
+            encode({"label": int64_feature(0), "text": bytes_feature(name)})
+            for name in ("cat", "dog")
+        ]
+        checked = look(tmp_path, {"train": rows}, label="label", text="text")
+        assert found(checked) == [("ANN007", "label", 1)]
+
+    @pytest.mark.parametrize(
+        ("label", "text"), [("class/label", "class/text"), ("species", "species/text")]
+    )
+    def test_names_that_belong_to_a_label_are_known(
+        self, tmp_path: Path, label: str, text: str
+    ) -> None:
+        rows = [
+            encode({label: int64_feature(0), text: bytes_feature(name)}) for name in ("cat", "dog")
+        ]
+        checked = look(tmp_path, {"train": rows}, label=label)
+        assert found(checked) == [("ANN007", label, 1)]
+
 
 class TestOptions:
     def test_features_of_other_names_are_named(self, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""DUP001, DUP002 and DUP004: planted, counted, and nothing else found."""
+"""DUP001, DUP002, DUP004 and DUP005: planted, counted, and nothing else found."""
 
 from __future__ import annotations
 
@@ -78,8 +78,9 @@ def test_what_was_planted_is_counted_exactly(tmp_path: Path) -> None:
     # Another label, and so another record: the pictures are what is compared.
     train += [record(picture(dice.randrange(500)), 11) for _ in range(40)]
     train += [record(picture(900), 11)] * 3
-    test += [record(picture(2100), 3)]
+    test += [record(picture(2100), 3)]  # another one, too
     test += [record(picture(number), 12) for number in range(1000, 1010)]
+    twice = len(set(train[1500:])) + 1 + 10
     dice.shuffle(train)
     dice.shuffle(test)
     write(tmp_path, "train", train, shards=3)
@@ -89,6 +90,7 @@ def test_what_was_planted_is_counted_exactly(tmp_path: Path) -> None:
         ("DUP001", "test", 1),
         ("DUP001", "train", 43),
         ("DUP002", "test::train", 10),
+        ("DUP005", "", twice),
     ]
     assert found["status"] == "pass"
     assert found["measures"] == {
@@ -114,7 +116,10 @@ def test_a_gate_makes_a_leak_an_error(tmp_path: Path) -> None:
     options = CheckOptions(only=("duplicates",))
     (report,) = check(paths, registry=str(tmp_path / "strict"), options=options)
     assert (report.status, report.exit_code) == ("fail", 1)
-    assert [(each.code, each.severity.value) for each in report.findings] == [("DUP002", "error")]
+    assert [(each.code, each.severity.value) for each in report.findings] == [
+        ("DUP002", "error"),
+        ("DUP005", "warning"),
+    ]
 
 
 def test_the_first_20_pairs_are_named_with_place_and_key(digits: Digits) -> None:
@@ -171,7 +176,7 @@ def test_pictures_are_found_by_what_they_begin_with(tmp_path: Path) -> None:
 
     write(tmp_path, "train", [tfds(1, 0), tfds(2, 0), tfds(1, 5)])
     found = look(tmp_path)
-    assert codes(found) == [("DUP001", "train", 1)]
+    assert codes(found) == [("DUP001", "train", 1), ("DUP005", "", 1)]
     assert "picture" in found["findings"][0]["message"]
 
 
@@ -478,3 +483,86 @@ def test_ten_million_records_stay_under_500_mb(tmp_path: Path) -> None:
     counts, most = peak(tmp_path)
     assert counts == [9_999, 10_000_000]
     assert most < 500
+
+
+class TestDUP005:
+    """One picture under several labels."""
+
+    def contradictions(self, checked: Document) -> list[tuple[str, int, str]]:
+        """Shard, record and detail of each place."""
+        return [
+            (place["shard"].rpartition("/")[2], place["record"], place["detail"])
+            for each in checked["findings"]
+            if each["code"] == "DUP005"
+            for place in each["locations"]
+        ]
+
+    def test_it_is_found_in_a_split_and_across_splits(self, tmp_path: Path) -> None:
+        rows = [record(picture(number), number % 3) for number in range(30)]
+        train = [*rows, record(picture(4), 2), record(picture(7), 1)]
+        write(tmp_path, "train", train, shards=2)
+        write(tmp_path, "test", [record(picture(20), 0), record(picture(21), 0)])
+        checked = look(tmp_path)
+        first = "x-train.tfrecord-00000-of-00002"
+        assert self.contradictions(checked) == [
+            (
+                first,
+                10,
+                "labelled 2; record 0 of "
+                f"{tmp_path}/x-test.tfrecord-00000-of-00001 is the same, labelled 0",
+            ),
+            (first, 15, f"labelled 2; record 2 of {tmp_path}/{first} is the same, labelled 1"),
+        ]
+        (finding,) = (each for each in checked["findings"] if each["code"] == "DUP005")
+        assert (finding["severity"], finding["count"]) == ("warning", 2)
+        assert finding["fingerprint"] == "DUP005::::"
+        assert finding["message"] == "a picture has a label that contradicts another record's"
+
+    def test_equal_labels_no_labels_and_several_labels_do_not_contradict(
+        self, tmp_path: Path
+    ) -> None:
+        def other(label: Feature | None) -> bytes:
+            features = {"image/encoded": bytes_feature(picture(1))}
+            return encode(features | ({"image/class/label": label} if label is not None else {}))
+
+        rows = [record(picture(1), 1)] * 3
+        rows += [other(None), other(int64_feature(-1)), other(int64_feature([1, 2]))]
+        rows += [other(float_feature(2)), other(bytes_feature(b"2")), other(int64_feature(1 << 40))]
+        write(tmp_path, "train", rows)
+        checked = look(tmp_path)
+        assert self.contradictions(checked) == []
+        assert [each["code"] for each in checked["findings"]] == ["DUP001"]
+
+    def test_labels_of_objects_do_not_contradict(self, tmp_path: Path) -> None:
+        rows = [
+            encode(
+                {
+                    "image/encoded": bytes_feature(picture(1)),
+                    "image/object/class/label": int64_feature(number),
+                }
+            )
+            for number in range(3)
+        ]
+        write(tmp_path, "train", rows)
+        assert self.contradictions(look(tmp_path)) == []
+
+    def test_the_same_pixels_in_another_format_count_with_pixels(self, tmp_path: Path) -> None:
+        image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+        files = []
+        for kind in ("PNG", "BMP"):
+            made = io.BytesIO()
+            image.new("RGB", (9, 7), (1, 2, 3)).save(made, kind)
+            files.append(made.getvalue())
+        write(tmp_path, "train", [record(data, number) for number, data in enumerate(files)])
+        assert self.contradictions(look(tmp_path)) == []
+        assert len(self.contradictions(look(tmp_path, pixels=True))) == 1
+
+    @pytest.mark.parametrize("count", [5, 3000])
+    def test_every_picture_counts_once(self, tmp_path: Path, count: int) -> None:
+        rows = [record(picture(number), 0) for number in range(count)]
+        rows += [record(picture(number), 1 + number % 2) for number in range(count)] * 2
+        write(tmp_path, "train", rows, shards=3)
+        checked = look(tmp_path)
+        (finding,) = (each for each in checked["findings"] if each["code"] == "DUP005")
+        assert finding["count"] == count
+        assert len(finding["locations"]) == min(count, 20)

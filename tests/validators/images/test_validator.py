@@ -1,9 +1,10 @@
-"""IMG001 to IMG006: planted, found where they are, and no other one with them."""
+"""IMG001 to IMG007: planted, found where they are, and no other one with them."""
 
 from __future__ import annotations
 
 import struct
 import zlib
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,7 @@ def test_pictures_that_are_what_is_declared_are_clean(tmp_path: Path) -> None:
         b"\xff",
     ]
     checked = look(tmp_path, payloads)
-    assert (checked["status"], found(checked)) == ("pass", [])
+    assert (checked["status"], found(checked)) == ("pass", [("IMG007", [(6, "a WebP")])])
     assert checked["measures"] == {
         "images.formats": {"bmp": 1, "gif": 1, "jpeg": 3, "png": 2, "webp": 1}
     }
@@ -117,6 +118,18 @@ def test_what_is_declared_is_found_beside_features_of_other_names(
     assert checked["findings"][0]["locations"][0]["feature"] == names[0]
 
 
+@pytest.mark.parametrize("decode", [False, True])
+def test_pictures_that_tensorflow_does_not_decode_are_told_of(tmp_path: Path, decode: bool) -> None:
+    options = {"decode": True} if decode else {}
+    checked = look(tmp_path, [record(png()), record(bmp(header=12))], **options)
+    (finding,) = checked["findings"]
+    assert (finding["code"], finding["severity"]) == ("IMG007", "warning")
+    assert finding["message"] == (
+        "`image/encoded` should be a picture that TensorFlow decodes as it is"
+    )
+    assert found(checked) == [("IMG007", [(1, "a BMP with the header of OS/2")])]
+
+
 class TestIMG004:
     @pytest.mark.parametrize(
         ("data", "detail"),
@@ -134,6 +147,17 @@ class TestIMG004:
         assert found(checked) == [("IMG004", [(1, detail)])]
         assert checked["findings"][0]["severity"] == "error"
         assert checked["measures"]["images.unreadable"] == 1
+
+    @pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode])
+    def test_base64_has_a_cure_of_its_own(self, tmp_path: Path, encode: Any) -> None:
+        checked = look(tmp_path, [record(jpeg()), record(encode(png(9, 7)))])
+        detail = "expected a JPEG, PNG, GIF, WebP or BMP, found the base64 of a PNG"
+        assert found(checked) == [("IMG004", [(1, detail)])]
+        (finding,) = checked["findings"]
+        assert finding["message"] == (
+            "`image/encoded` should be the bytes of a picture, not their base64"
+        )
+        assert finding["hint"].startswith("write the bytes that the text stands for")
 
     def test_a_picture_that_is_cut_is_found(self, tmp_path: Path) -> None:
         data = jpeg()[:-2]

@@ -1,4 +1,4 @@
-"""INF002 to INF006: datasets built to have them, what a cure would save, and what it saves."""
+"""INF002 to INF007: datasets built to have them, what a cure would save, and what it saves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import gzip
 import io
 import os
 import random
-from base64 import urlsafe_b64encode
+import re
+import zlib
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -92,8 +94,57 @@ STORED: dict[str, Callable[[np.ndarray], Feature]] = {
 }
 
 
+def npy(pixels: np.ndarray) -> bytes:
+    made = io.BytesIO()
+    np.save(made, pixels)
+    return made.getvalue()
+
+
+def bitmap(pixels: np.ndarray) -> bytes:
+    return encoded(pixels, "BMP")
+
+
+def resized(pixels: np.ndarray) -> bytes:
+    """As a network wants it: on no levels any more, mean and deviation taken off."""
+    blurred = pixels.astype("<f4")
+    blurred[1:] = (2 * blurred[1:] + 3.3 * blurred[:-1]) / 5.3
+    return bytes(((blurred - blurred.mean()) / blurred.std()).astype("<f4").tobytes())
+
+
+WRAPPED: dict[str, tuple[str, Callable[[np.ndarray], Feature]]] = {
+    "npy": ("as an .npy of uint8", lambda pixels: bytes_feature(npy(pixels))),
+    "npy of floats": (
+        "as an .npy of float32",
+        lambda pixels: bytes_feature(npy(pixels / np.float32(255))),
+    ),
+    "gzip": ("as gzip", lambda pixels: bytes_feature(gzip.compress(pixels.tobytes()))),
+    "zlib": ("as gzip", lambda pixels: bytes_feature(zlib.compress(pixels.tobytes()))),
+    "gzip of an npy": (
+        "as gzip of an .npy of uint8",
+        lambda pixels: bytes_feature(gzip.compress(npy(pixels))),
+    ),
+    "bmp": ("as BMP", lambda pixels: bytes_feature(bitmap(pixels))),
+    "resized": ("as float", lambda pixels: float_feature(resized(pixels))),
+    "resized bytes": ("as bytes of float32", lambda pixels: bytes_feature(resized(pixels))),
+}
+
+
 class TestINF002:
     """Decoded pixels."""
+
+    @pytest.mark.parametrize("raw", [False, True], ids=["alone", "with raw data"])
+    @pytest.mark.parametrize("form", WRAPPED)
+    def test_pixels_are_told_whatever_is_wrapped_around_them(
+        self, tmp_path: Path, form: str, raw: bool
+    ) -> None:
+        # Without noise: else nothing makes them much smaller than gzip does.
+        pictures = [np.asarray(each) // 8 * 8 for each in scenes()]
+        said, store = WRAPPED[form]
+        files = [encoded(pixels, "JPEG", quality=80) for pixels in pictures]
+        folder = raw_folder(tmp_path, files) if raw else None
+        found = look(tmp_path, [sided(each, store(each)) for each in pictures], raw=folder)
+        assert f"`image/raw` holds decoded pixels {said}, " in one(found, "INF002")["message"]
+        assert ("INF001" in codes(found)) == raw
 
     @pytest.mark.parametrize("form", STORED)
     def test_pixels_are_told_however_they_are_stored(self, tmp_path: Path, form: str) -> None:
@@ -167,6 +218,39 @@ class TestINF002:
             for n in range(100)
         ]
         assert codes(look(tmp_path, payloads)) == []
+
+    def test_one_decoded_shard_of_five_is_named_and_counted_alone(self, tmp_path: Path) -> None:
+        files = [encoded(pixels, "JPEG", quality=90) for pixels in scenes(50)]
+        paths = []
+        for shard in range(5):
+            payloads = [
+                sided(pixels, bytes_feature(pixels.tobytes() if shard == 3 else data))
+                for pixels, data in zip(scenes(50), files, strict=True)
+            ]
+            # Many more encoded pictures are in the others.
+            payloads = payloads if shard == 3 else payloads * 4
+            paths.append(tmp_path / f"x-train.tfrecord-{shard:05d}-of-00005")
+            paths[-1].write_bytes(framed(*payloads))
+        held = 50 * SIDE * SIDE * 3
+        for raw in (None, raw_folder(tmp_path, files * 17)):
+            finding = one(document(paths, only=("inflation",), raw=raw), "INF002")
+            (place,) = finding["locations"]
+            assert (place["shard"].rpartition("/")[2], place["record"]) == (paths[3].name, 0)
+            size = re.search(
+                r"holds decoded pixels, ([0-9.]+) kB of ([0-9.]+) MB", finding["message"]
+            )
+            assert size is not None, finding["message"]
+            assert float(size[1]) == pytest.approx(held / 1000, rel=0.02)
+        times = re.search(r", ([0-9.]+) times the raw data of these; ", finding["message"])
+        assert times is not None, finding["message"]
+        assert float(times[1]) == pytest.approx(held / sum(map(len, files)), rel=0.2)
+
+    def test_the_record_that_is_named_holds_pixels(self, tmp_path: Path) -> None:
+        jpeg = encoded(scene(0), "JPEG", quality=90)
+        rows = [sided(pixels, bytes_feature(pixels.tobytes())) for pixels in scenes()]
+        rows[:3] = [sided(scene(0), bytes_feature(jpeg))] * 3
+        (place,) = one(look(tmp_path, rows), "INF002")["locations"]
+        assert place["record"] == 3
 
     def test_a_dataset_that_is_small_anyway_is_left_alone(self, tmp_path: Path) -> None:
         payloads = [sided(pixels, bytes_feature(pixels.tobytes())) for pixels in scenes(4)]
@@ -340,6 +424,32 @@ class TestINF005:
         payloads = [encode({"image/encoded": bytes_feature(data)}) for data in files]
         found = look(tmp_path, payloads, raw=raw_folder(tmp_path, files))
         assert codes(found) == []
+
+
+class TestINF007:
+    """Pictures as base64."""
+
+    @pytest.mark.parametrize("encode_text", [b64encode, urlsafe_b64encode])
+    def test_base64_of_encoded_pictures_is_told(
+        self, tmp_path: Path, encode_text: Callable[[bytes], bytes]
+    ) -> None:
+        files = [encoded(pixels, "JPEG", quality=90) for pixels in scenes()]
+        rows = [
+            sided(pixels, bytes_feature(encode_text(data)))
+            for pixels, data in zip(scenes(), files, strict=True)
+        ]
+        finding = one(look(tmp_path, rows), "INF007")
+        assert finding["severity"] == "warning"
+        size = sum(map(len, files))
+        said = re.search(
+            r"base64 of JPEG, ([0-9.]+) kB; as bytes about ([0-9.]+) kB", finding["message"]
+        )
+        assert said is not None, finding["message"]
+        assert float(said[2]) * 1000 == pytest.approx(size, rel=0.02)
+
+    def test_text_that_is_no_picture_is_fine(self, tmp_path: Path) -> None:
+        rows = [encode({"text": bytes_feature(b64encode(os.urandom(3000)))}) for _ in range(60)]
+        assert codes(look(tmp_path, rows)) == []
 
 
 class TestINF006:

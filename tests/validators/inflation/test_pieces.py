@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import random
 from collections import Counter
@@ -14,11 +15,18 @@ from hypothesis import strategies as st
 from tfrecreg.example import bytes_feature, encode, float_feature, int64_feature
 from tfrecreg.example.varint import varint_size
 from tfrecreg.validators.inflation import repeats
-from tfrecreg.validators.inflation.numbers import Range, byte_levels, message_bytes, varint_bytes
+from tfrecreg.validators.inflation.numbers import (
+    Range,
+    byte_levels,
+    message_bytes,
+    smooth_levels,
+    varint_bytes,
+)
 from tfrecreg.validators.inflation.png import png_bytes
 from tfrecreg.validators.inflation.repeats import Repeats
 from tfrecreg.validators.inflation.sampling import sampled
 from tfrecreg.validators.inflation.shape import Sides, declared_sides, fitting
+from tfrecreg.validators.inflation.wrapped import read_npy, unpacked
 
 
 class TestLevels:
@@ -143,6 +151,51 @@ def test_a_png_is_about_as_large_as_pillow_makes_it(
     data = io.BytesIO()
     image.fromarray(pixels[:, :, 0] if channels == 1 else pixels).save(data, "PNG")
     assert png_bytes(pixels) <= len(data.getvalue()) * 1.15 + 20
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_png_of_a_drawing_is_as_large_as_pillow_makes_it(channels: int) -> None:
+    """Where no filter would be smaller, which neither Pillow nor TensorFlow tries."""
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    guessed = made = 0
+    for seed in range(30):
+        pixels = np.zeros((32, 32, channels), np.uint8)
+        for x, y in np.random.default_rng(seed).integers(2, 26, (6, 2)):
+            pixels[y : y + 2, 2:x] = 255 - 8 * seed
+            pixels[2:y, x : x + 3] = 200
+        data = io.BytesIO()
+        image.fromarray(pixels[:, :, 0] if channels == 1 else pixels).save(data, "PNG")
+        guessed += png_bytes(pixels)
+        made += len(data.getvalue())
+    assert guessed == pytest.approx(made, rel=0.03)
+
+
+class TestWrapped:
+    def test_an_npy_is_read_without_evaluating_its_header(self) -> None:
+        made = io.BytesIO()
+        np.save(made, np.arange(24, dtype=">i2").reshape(2, 3, 4))
+        assert read_npy(made.getvalue()) == (">i2", (2, 3, 4), len(made.getvalue()) - 48)
+        assert read_npy(made.getvalue()[:-1]) is None
+        assert read_npy(made.getvalue().replace(b">i2", b"|O8")) is None
+        huge = made.getvalue().replace(b"(2, 3, 4)", b"(99999999,)")
+        assert read_npy(huge) is None
+        assert read_npy(b"\x93NUMPY\x01\x00") is None
+
+    def test_what_unpacks_to_too_much_is_left_alone(self) -> None:
+        assert unpacked(gzip.compress(bytes(1 << 20))) == bytes(1 << 20)
+        assert unpacked(gzip.compress(bytes((1 << 24) + 1))) is None
+        assert unpacked(gzip.compress(b"x" * 999)[:-5]) is None
+        assert unpacked(b"\x78\x9c no zlib") is None
+        assert unpacked(b"text") is None
+
+    def test_random_floats_are_no_picture(self) -> None:
+        noise = np.random.default_rng(1).normal(size=3072).astype("<f4")
+        assert smooth_levels(noise, 32, 3) is None
+        assert smooth_levels(np.zeros(3072, "<f4"), 32, 3) is None
+        ramp = np.linspace(-1, 1, 1024, dtype="<f4")
+        levels = smooth_levels(ramp, 32, 1)
+        assert levels is not None
+        assert (levels[0], levels[-1]) == (0, 255)
 
 
 class TestRepeats:

@@ -11,7 +11,7 @@ from check_support import Digits, Document, document, framed
 from tests_support import flip
 
 from tfrecreg.errors import ConfigError, UsageError
-from tfrecreg.example import bytes_feature, encode
+from tfrecreg.example import bytes_feature, encode, int64_feature
 from tfrecreg.gate import FailOn
 
 RECORDS = 260
@@ -85,6 +85,19 @@ class TestMeasures:
         assert list(features.values()) == sorted(features.values(), reverse=True)
         payload = digits.check("inflation")["summary"]["payload_bytes"]
         assert 0 < sum(features.values()) < payload
+
+    def test_all_bytes_are_accounted_for(self, digits: Digits, tmp_path: Path) -> None:
+        checked = digits.check("inflation")
+        measures, summary = checked["measures"], checked["summary"]
+        stream = summary["payload_bytes"] + 16 * summary["records"]
+        assert sum(measures["inflation.features"].values()) + measures["inflation.around"] == stream
+        assert "inflation.other" not in measures
+        path = tmp_path / "mixed.tfrecord"
+        path.write_bytes(framed(encode({"a": int64_feature(1)}), b"\xff" * 100))
+        mixed = document([path], only=("inflation",))["measures"]
+        assert mixed["inflation.other"] == 116
+        total = sum(mixed["inflation.features"].values()) + mixed["inflation.around"]
+        assert total == path.stat().st_size - 116
 
     def test_a_damaged_record_weighs_what_it_weighs(self, digits: Digits) -> None:
         before = digits.check("inflation")["measures"]
@@ -229,6 +242,7 @@ class TestRaw:
         assert found["measures"] == {
             "inflation.bytes": shard.stat().st_size,
             "inflation.features": {"a": 10_006},
+            "inflation.around": 28,
         }
 
     def test_raw_data_that_decode_to_nothing_are_no_base(self, digits: Digits) -> None:

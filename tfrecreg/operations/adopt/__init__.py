@@ -7,6 +7,7 @@
 - `examine`: one pass over a shard: its index, its features, what its payloads are
 - `large`: records that a scan does not hold
 - `keys`: what records are called in the index
+- `labels`: what classes are called, and who says it
 - `place`: copying, linking or only hashing the shards
 - `manifest`: what was seen, as the build's manifest
 - `folder`: what may be replaced, and how a build comes to lie beside files that stay

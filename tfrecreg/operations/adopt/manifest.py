@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from blake3 import blake3
 
@@ -37,7 +37,7 @@ from tfrecreg.storage import Storage
 __all__ = ["RESERVED", "index_of", "make_manifest", "own_files", "salvage_mark", "split_entries"]
 
 RESERVED = (LABELS_NAME, LEDGER_NAME)
-"""Files that every build has beside its manifest; of an adopted one they say nothing."""
+"""Files that every build has beside its manifest; the ledger of an adopted one is empty."""
 
 _INDEX_BYTES = 1 << 34
 
@@ -72,10 +72,11 @@ def split_entries(plan: AdoptPlan, scratch: Storage) -> tuple[list[SplitEntry], 
     return entries, everything.hexdigest()
 
 
-def own_files(folder: Storage) -> list[FileEntry]:
-    """Write the labels and the ledger, which have nothing to tell."""
+def own_files(folder: Storage, labels: Mapping[str, list[str]]) -> list[FileEntry]:
+    """Write the labels, and the ledger, which has nothing to tell."""
+    named = canonical_json(dict(labels)) + b"\n"
     return [
-        _entry(LABELS_NAME, hashed_write(folder, LABELS_NAME, canonical_json({}) + b"\n")),
+        _entry(LABELS_NAME, hashed_write(folder, LABELS_NAME, named)),
         _entry(LEDGER_NAME, hashed_write(folder, LEDGER_NAME, b"")),
     ]
 
@@ -113,6 +114,7 @@ def make_manifest(
     key: str | None,
     compression: Compression,
     raw: RawTotals,
+    labels: dict[str, list[str]],
 ) -> Manifest:
     """The sealed manifest of the build.
 
@@ -128,6 +130,7 @@ def make_manifest(
         key: the feature that names records, if one does.
         compression: of all shards.
         raw: size of the raw data that they were made from; zeros where nobody knows it.
+        labels: what the classes of features are called.
     """
     shards: list[ShardEntry] = []
     files = list(others)
@@ -163,7 +166,7 @@ def make_manifest(
                 split.name: Ledger(items=split.records, written=split.records) for split in splits
             },
             features=dict(sorted(features.items())),
-            labels={},
+            labels=labels,
             source=SourceEntry(
                 name=ADOPT, distribution=DISTRIBUTION, version=__version__, options=options
             ),

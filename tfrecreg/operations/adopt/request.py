@@ -38,6 +38,8 @@ class AdoptRequest:
     `raw` of `[datasets.<name>]`, if it has one."""
     key: str | None = None
     """The feature whose value is the key of a record; None for file and number."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """Feature and file of what its classes are called: before what lies beside the shards."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from tfrecreg.operations.adopt.accept import examine
 from tfrecreg.operations.adopt.examine import Examined, Settings, index_path
 from tfrecreg.operations.adopt.folder import bystanders, expect_free, keep_indexes
 from tfrecreg.operations.adopt.keys import expect_unique
+from tfrecreg.operations.adopt.labels import adopted_labels
 from tfrecreg.operations.adopt.manifest import (
     RESERVED,
     index_of,
@@ -78,6 +79,7 @@ class AdoptResult:
             "shards": len(manifest.shards),
             "bytes": sum(shard.bytes for shard in manifest.shards),
             "compression": manifest.compression,
+            "labels": {name: len(names) for name, names in manifest.labels.items()},
             "kinds": dict(self.kinds),
             "schema": {"path": self.schema_path, "drafted": self.drafted},
             "salvaged": manifest.salvaged,
@@ -160,7 +162,8 @@ def _adopt(
     for file in plan.files:
         examined = index_path(file.shard.split, file.shard.number)
         staged.link(f"examined/{examined}", f"build/{index_of(file)}")
-    others += own_files(build)
+    labels = _labels(request, plan, before, seen)
+    others += own_files(build, labels)
     manifest = make_manifest(
         plan,
         seen,
@@ -173,6 +176,7 @@ def _adopt(
         key=key,
         compression=compression,
         raw=raw,
+        labels=labels,
     )
     if plan.how == "in-place":
         change.complete(build, manifest, indexes=INDEX_FOLDER, files=RESERVED)
@@ -217,6 +221,18 @@ def _key(request: AdoptRequest, before: Manifest | None) -> str | None:
     if request.key is None and request.how == "in-place" and before is not None:
         return before.source.options.get(KEY)
     return request.key
+
+
+def _labels(
+    request: AdoptRequest,
+    plan: AdoptPlan,
+    before: Manifest | None,
+    seen: Sequence[tuple[Shard, Examined]],
+) -> dict[str, list[str]]:
+    """What classes are called: files that stay where they are keep the names they had."""
+    known = before.labels if before is not None and request.how == "in-place" else {}
+    features = {name for _, part in seen for name in part.features}
+    return adopted_labels(plan, request.labels, known, features)
 
 
 def _kinds(seen: Sequence[tuple[Shard, Examined]]) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +36,9 @@ from tfrecreg.sources import Remark, Skipped
 from tfrecreg.storage import Storage
 
 __all__ = ["assemble", "ledger_lines", "ledgers"]
+
+_HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Surrogates that do not stand for a byte of a name from the file system."""
 
 
 def ledgers(plan: Plan, made: Sequence[MadeShard]) -> dict[str, Ledger]:
@@ -169,7 +173,10 @@ def _remarks(plan: Plan, made: Sequence[MadeShard]) -> Iterator[Remark]:
 
 
 def _plain(text: str) -> str:
-    """Text that UTF-8 can hold: names that were not UTF-8 keep their bytes as escapes."""
+    """Text that UTF-8 can hold: names that were not UTF-8 keep their bytes as escapes, and so do
+    halves of surrogate pairs, which JSON may hold.
+    """
+    text = _HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 

@@ -102,6 +102,9 @@ def prepare(
     raw, raw_text = _raw(registry, request, config)
     watched = raw if progress is None else WatchedStorage(raw, progress)
     policy = request.policy or _policy(config)
+    remembered = _remember(request, config, source_name, raw_text, given)
+    if "raw" in remembered:
+        _expect_text(raw_text)
     return Prepared(
         name=request.name,
         source=plugins().open_source(source_name, watched, options),
@@ -113,8 +116,20 @@ def prepare(
         policy=policy,
         compression=request.compression or config.compression,
         max_skipped=request.max_skipped or config.max_skipped or SkipLimit.parse(0),
-        remember=_remember(request, config, source_name, raw_text, given),
+        remember=remembered,
     )
+
+
+def _expect_text(raw: str) -> None:
+    """Refuse a path that cannot be written into the configuration."""
+    try:
+        raw.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"the raw folder is `{safe(raw, limit=1000)}`, which is not UTF-8, and "
+            "`tfrecreg.toml` is",
+            hint="rename it, or name it by a link",
+        ) from None
 
 
 def _raw(

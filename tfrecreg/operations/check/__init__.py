@@ -6,6 +6,7 @@
 - `effort`: how much work that is, and so where it is done
 - `report`: what a check says, as data
 - `baseline`: what a target is compared with
+- `echoes`: what another finding says better
 - `places`: the records behind what is found of whole splits
 - `raw`: how large the raw data are, on both bases
 - `keys`: the keys of records that findings name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfrecreg.config import CONFIG_NAME, Config, GateConfig
@@ -13,12 +13,12 @@ from tfrecreg.errors import (
     ConfigError,
     TfrecregError,
 )
-from tfrecreg.findings import Finding
 from tfrecreg.gate import FailOn
 from tfrecreg.guard import Brought
 from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.operations.check.basis import Basis, folder_of, limits_of, schema_digest
 from tfrecreg.operations.check.choose import SCHEMA, choose
+from tfrecreg.operations.check.echoes import without_echoes
 from tfrecreg.operations.check.effort import engine_for
 from tfrecreg.operations.check.hints import with_hints
 from tfrecreg.operations.check.keys import with_keys
@@ -118,7 +118,7 @@ def check_target(
         progress.stop()
     judged = options.fail_on is not FailOn.NEVER
     verdict = verdict_of(
-        with_hints(with_keys(with_places(_without_echoes(result.findings)), target.shards), target),
+        with_hints(with_keys(with_places(without_echoes(result.findings)), target.shards), target),
         gate if judged else GateConfig(),
         config.waivers if judged else (),
         dataset=target.dataset,
@@ -188,26 +188,6 @@ def _gate(config: Config, options: CheckOptions, target: Target) -> GateConfig:
             hint=f"there is {listed(sorted(config.gates))}",
         )
     return config.gate(name or target.dataset)
-
-
-def _without_echoes(findings: Sequence[Finding]) -> list[Finding]:
-    """Drop `SHD002` of shards whose damage a `CRC` finding names: that says it better.
-
-    Only where both were looked for: with `--only manifest` the digest is all there is to tell.
-    """
-    damaged = {
-        location.shard
-        for finding in findings
-        if finding.code.startswith("CRC")
-        for location in finding.locations
-    }
-    return [
-        finding
-        for finding in findings
-        if finding.code != "SHD002"
-        or not finding.locations
-        or not all(location.shard in damaged for location in finding.locations)
-    ]
 
 
 def _digest_beside(target: Target) -> str | None:

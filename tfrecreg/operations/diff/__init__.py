@@ -5,6 +5,7 @@
 - `payloads`, `compare`, `tally`: which features and labels differ, from the records
 - `pictures`: examples whose keys moved with them
 - `order`, `shards`: what differs where the examples are the same
+- `meaning`: what the values stand for, by label maps and schemas
 - `verdict`: the rule of numbers
 - `model`, `listing`: what a diff says
 - `run`: the operation, and what a release asks of it

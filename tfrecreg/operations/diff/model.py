@@ -165,9 +165,12 @@ class DiffResult:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs in the examples, their order, the shards or the schema."""
+        """Whether nothing differs in the examples, their order and meaning, the shards or the
+        schema.
+        """
         return (
             self.order == "same"
+            and self.change.level == "patch"
             and not self.schema
             and self.schema is not None
             and not (self.shards.new or self.shards.gone or self.shards.recoded)

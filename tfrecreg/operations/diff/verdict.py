@@ -1,19 +1,22 @@
 """The rule of numbers: how much a version has to say of what changed.
 
-PATCH: the same examples in the same splits (equal content digests). MINOR: every example of the
-first side is still there, in its split, unchanged in the features that it had; examples, splits or
-features were added. MAJOR: anything else, and whatever cannot be told on this machine.
+PATCH: the same examples in the same splits (equal content digests), which mean the same. MINOR:
+every example of the first side is still there, in its split, unchanged in the features that it had
+and in what they mean; examples, splits, features or names of classes were added. MAJOR: anything
+else, and whatever cannot be told on this machine.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 
 from tfrecreg.manifest import Change, ChangeCounts, Manifest
 from tfrecreg.operations.diff.match import Matched
+from tfrecreg.operations.diff.meaning import compare_meaning
 from tfrecreg.operations.diff.order import Order
 from tfrecreg.operations.diff.rows import Places, shard_of
 from tfrecreg.operations.diff.shards import shard_counts
@@ -43,20 +46,24 @@ def judge(
         tallied: what differs in those of `matched.changed`, as far as that was looked at.
     """
     old, new = before.manifest, after.manifest
-    also = list(_also(old, new))
+    meaning = compare_meaning(before, after)
+    losses, gains = list(meaning.losses), list(meaning.gains)
+    counts: ChangeCounts | None
     if order is not None:
-        return Change(
-            level="patch",
-            reasons=[_same(old, new, order), *also],
-            counts=counts_of(old, new, Matched()),
-        )
-    assert matched is not None
-    losses = [*_gone(old, new), *_losses(before, after, matched, tallied)]
-    counts = None if matched.unknown else counts_of(old, new, matched)
+        also = [_same(old, new, order)]
+        counts = counts_of(old, new, Matched())
+    else:
+        assert matched is not None
+        also = []
+        losses = [*_gone(old, new), *_losses(before, after, matched, tallied), *losses]
+        gains = [*_gains(before, after, matched, tallied), *gains]
+        counts = None if matched.unknown else counts_of(old, new, matched)
+    if old.schema.blake3 != new.schema.blake3:
+        also.append("the schema's text was changed")
     if losses:
         return Change(level="major", reasons=[*losses, *also], counts=counts)
-    gains = [*_gains(before, after, matched, tallied)]
-    return Change(level="minor", reasons=[*gains, *also], counts=counts)
+    level: Literal["patch", "minor"] = "patch" if order is not None and not gains else "minor"
+    return Change(level=level, reasons=[*gains, *also], counts=counts)
 
 
 def missing_hint(
@@ -120,20 +127,6 @@ def _same(before: Manifest, after: Manifest, order: Order) -> str:
     if before.compression != after.compression:
         text += f", compression {after.compression}"
     return text
-
-
-def _also(before: Manifest, after: Manifest) -> Iterator[str]:
-    """What asks for no number of its own, and should be known."""
-    for name in sorted({*before.labels, *after.labels}):
-        old, new = before.labels.get(name, []), after.labels.get(name, [])
-        if old == new:
-            continue
-        if old and new[: len(old)] == old:
-            yield f"`{name}` has {_count(len(new) - len(old), 'class', 'classes')} more"
-        else:
-            yield f"the names of the classes of `{name}` were changed"
-    if before.schema.blake3 != after.schema.blake3:
-        yield "the schema's text was changed"
 
 
 def _gone(before: Manifest, after: Manifest) -> Iterator[str]:

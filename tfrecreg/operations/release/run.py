@@ -138,7 +138,8 @@ def _exists(
     """
     registry, name = change.registry, change.dataset
     there = registry.release_manifest(name, version)
-    if (there.content, there.schema) == (build.content, build.schema):
+    same = there.content == build.content, there.labels == build.labels
+    if all(same) and there.schema == build.schema:
         yanks = read_yanks(registry, name, version)
         if yanks:
             raise ConflictError(
@@ -159,7 +160,7 @@ def _exists(
         return ReleaseResult(
             manifest=there, version=version, created=False, report=None, commands=()
         )
-    what = "schema" if there.content == build.content else "content"
+    what = "schema" if all(same) else "names of classes" if same[0] else "content"
     raise ConflictError(
         f"`{name}@{version}` exists with other {what}: it has content {there.content[:16]}…, "
         f"the build has {build.content[:16]}…",

@@ -46,7 +46,7 @@ def read_label_map(path: str) -> LabelMap:
     if storage.stat(place.name) is None:
         raise UsageError(
             f"there is no label map `{safe(path)}`",
-            hint="`label_map` of `limits.annotations` is a path from where the command runs",
+            hint="the path of a label map is one from where the command runs",
         )
     text = storage.read(place.name, limit=_MOST_BYTES).decode("utf-8", "surrogateescape")
     text = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)

@@ -17,6 +17,7 @@ __all__ = [
     "OBJECT_LABEL",
     "OF_OBJECTS",
     "PER_OBJECT",
+    "PICTURE_LABEL",
     "Labels",
     "known_features",
     "labels_of",
@@ -49,7 +50,8 @@ class Labels(NamedTuple):
     """A feature of class numbers, and the one of names that belongs to it."""
 
     label: str
-    text: str
+    text: str | None
+    """None where nobody says which one: `text` beside `label` may be anything."""
 
 
 def labels_of(options: AnnotationsOptions, mapped: Iterable[str]) -> tuple[Labels, ...]:
@@ -70,7 +72,9 @@ def known_features(labels: Iterable[Labels]) -> set[str]:
     return {*OF_OBJECTS, *(each.label for each in labels)}
 
 
-def _text_of(label: str) -> str:
-    """``image/class/text`` for ``image/class/label``."""
-    head, found, tail = label.rpartition("label")
-    return f"{head}text{tail}" if found else f"{label}/text"
+def _text_of(label: str) -> str | None:
+    """``image/class/text`` for ``image/class/label``, ``species/text`` for ``species``."""
+    head, found, _ = label.rpartition("class/label")
+    if found and (not head or head.endswith("/")):
+        return f"{head}class/text"
+    return f"{label}/text" if label.rpartition("/")[2] != "label" else None

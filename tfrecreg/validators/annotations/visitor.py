@@ -78,19 +78,19 @@ class AnnotationsVisitor:
     def _are_fine(self, tables: Tables, table: Table, labels: Labels) -> npt.NDArray[np.bool_]:
         """Which records have a label that is known, and called what it should be."""
         values = table.columns[labels.label][1].integers
-        named = holds_bytes(table, labels.text)
+        text = labels.text
         known = self._texts.get(labels.label)
         if known is None:
-            if not named:
+            if text is None or not holds_bytes(table, text):
                 return np.ones(len(values), np.bool_)
             names = self._part.names.setdefault(labels.label, Names())
-            rows = zip(values.tolist(), tables.values(table, labels.text), strict=True)
+            rows = zip(values.tolist(), tables.values(table, text), strict=True)
             for value, name in dict.fromkeys(rows):
                 names.add(value, name)
             return np.ones(len(values), np.bool_)
-        if not named:
+        if text is None or not holds_bytes(table, text):
             return np.isin(values, np.array(list(known), np.int64))
-        rows = zip(values.tolist(), tables.values(table, labels.text), strict=True)
+        rows = zip(values.tolist(), tables.values(table, text), strict=True)
         return np.array([known.get(value) == name for value, name in rows], np.bool_)
 
     def _look_at(self, batch: RecordBatch, position: int, example: Example | None) -> None:
@@ -131,7 +131,7 @@ class AnnotationsVisitor:
                     message = f"`{safe(labels.label)}` should be in the label map"
                     detail = f"found {value}, which has no name"
                     self._add(batch, position, ANN004, labels.label, message, detail)
-        text = example.get(labels.text)
+        text = example.get(labels.text) if labels.text is not None else None
         if text is not None and text.kind is Kind.BYTES and text.count == feature.count:
             self._name(batch, position, labels, values, text)
         return True
@@ -154,13 +154,14 @@ class AnnotationsVisitor:
         for value, name in zip(values, text.values, strict=True):
             expected = texts.get(value)
             if expected is not None and name != expected:
-                message = f"`{safe(labels.text)}` should be what the label map calls its number"
+                name_of = labels.text or ""
+                message = f"`{safe(name_of)}` should be what the label map calls its number"
                 shown = [
                     safe(each[:256].decode("utf-8", "surrogateescape"), limit=60)
                     for each in (expected, name)
                 ]
                 detail = f"{value} is `{shown[0]}`, found `{shown[1]}`"
-                self._add(batch, position, ANN007, labels.text, message, detail)
+                self._add(batch, position, ANN007, name_of, message, detail)
 
     def _add(
         self,

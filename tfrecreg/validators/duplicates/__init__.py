@@ -5,6 +5,7 @@
 - `visitor`: the fingerprints of one shard, spilled as sorted runs
 - `runs`: sorted runs on disk, and how they are read again in order, in bounded memory
 - `matches`: what is the same, from rows in order
+- `contradictions`: one picture under several labels
 - `part`: what a shard hands back, and how it is kept between checks
 - `validator`: from matches to findings
 """

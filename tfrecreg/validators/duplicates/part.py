@@ -13,7 +13,8 @@ from tfrecreg.validators.duplicates.runs import Pair, Run, at_hand, stored
 __all__ = ["DuplicatesPart", "PartCodec"]
 
 _MOST_KEPT = 1 << 19
-"""Rows of a shard that are kept for the next check with `--cached`; of more, the shard is read."""
+"""Rows of a shard that are kept for the next check with `--cached`, as many of labels beside them;
+of more, the shard is read."""
 
 
 @dataclass(slots=True)
@@ -34,6 +35,8 @@ class DuplicatesPart:
     """The first records that are the same as an earlier one of their run."""
     groups: list[Run] = field(default_factory=list)
     """Of the groups."""
+    labelled: list[Run] = field(default_factory=list)
+    """Of images and their labels: see `contradictions`."""
 
 
 class PartCodec:
@@ -49,6 +52,7 @@ class PartCodec:
             return None
         runs = [at_hand(self.storage, run) for run in part.runs]
         groups = [at_hand(self.storage, run) for run in part.groups]
+        labelled = [at_hand(self.storage, run) for run in part.labelled]
         whole = DuplicatesPart(
             compared=part.compared,
             pictured=part.pictured,
@@ -57,6 +61,7 @@ class PartCodec:
             runs=runs,
             pairs=part.pairs,
             groups=groups,
+            labelled=labelled,
         )
         return msgspec.msgpack.encode(whole)
 
@@ -64,4 +69,5 @@ class PartCodec:
         part = msgspec.msgpack.decode(data, type=DuplicatesPart)
         part.runs = [stored(self.storage, run) for run in part.runs]
         part.groups = [stored(self.storage, run) for run in part.groups]
+        part.labelled = [stored(self.storage, run) for run in part.labelled]
         return part

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tfrecreg.codes.dup import DUP001, DUP002, DUP004
+from tfrecreg.codes.dup import DUP001, DUP002, DUP004, DUP005
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.pictures.decoder import require_pillow
 from tfrecreg.scan.codec import key_from
@@ -19,6 +19,10 @@ from tfrecreg.scan.keys import keys_of
 from tfrecreg.scan.tally import Tally
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
+from tfrecreg.validators.annotations.classes import class_name
+from tfrecreg.validators.annotations.label_map import named_classes
+from tfrecreg.validators.annotations.names import OF_OBJECTS, PICTURE_LABEL
+from tfrecreg.validators.duplicates.contradictions import Contradictions
 from tfrecreg.validators.duplicates.fingerprint import group_of
 from tfrecreg.validators.duplicates.matches import Matches, Seen
 from tfrecreg.validators.duplicates.options import DuplicatesOptions
@@ -39,7 +43,7 @@ class DuplicatesValidator:
     """
 
     name = "duplicates"
-    codes: Sequence[Code] = (DUP001, DUP002, DUP004)
+    codes: Sequence[Code] = (DUP001, DUP002, DUP004, DUP005)
     needs = Need.EXAMPLES
 
     def __init__(self) -> None:
@@ -68,10 +72,11 @@ class DuplicatesValidator:
         # Also where the scan ends by an exception, or the program.
         self._clear = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._storage = self.part_codec.storage = LocalStorage(folder)
-        return partial(DuplicatesVisitor, self._options, schema_pictures(target), self._storage)
+        pictures, labels = schema_pictures(target), _labels(target)
+        return partial(DuplicatesVisitor, self._options, pictures, self._storage, labels=labels)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
-        return key_from(*schema_pictures(target), options=options)
+        return key_from(*schema_pictures(target), "", *_labels(target), options=options)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, DuplicatesPart]]
@@ -101,6 +106,7 @@ class DuplicatesValidator:
             by = self._options.group or self._options.group_key or ""
             message = f"a record{_of(split)} is of a group{_of(other)}, by `{safe(by)}`"
             self._add(tally, DUP004, message, split, other, seen, shards, "in one group with")
+        self._tell_contradictions(tally, target, shards, [part.labelled for _, part in parts])
         yield from tally.findings(target.dataset)
         compared = sum(part.compared for _, part in parts)
         extra = sum(seen.count for _, seen in matches.within())
@@ -116,11 +122,50 @@ class DuplicatesValidator:
 
     def _matches(self, splits: Sequence[str], runs: Sequence[Sequence[Run]]) -> Matches:
         matches = Matches(splits)
+        self._read(runs, matches)
+        return matches
+
+    def _read(self, runs: Sequence[Sequence[Run]], into: Matches | Contradictions) -> None:
+        """Give all rows of the runs of each shard to what collects them."""
         flat = [(number, run) for number, each in enumerate(runs) for run in each]
         if flat and self._storage is not None:
             for rows in read_in_order(self._storage, [run for _, run in flat]):
-                matches.add(flat, rows)
-        return matches
+                into.add(flat, rows)
+
+    def _tell_contradictions(
+        self,
+        tally: Tally,
+        target: Target,
+        shards: Sequence[Shard],
+        runs: Sequence[Sequence[Run]],
+    ) -> None:
+        """DUP005: the same picture under several labels."""
+        found = Contradictions()
+        self._read(runs, found)
+        maps = target.manifest.labels if target.manifest is not None else {}
+        names = named_classes(next((maps[each] for each in _labels(target) if each in maps), ()))
+        wanted: dict[str, set[int]] = {}
+        for each in found.first:
+            wanted.setdefault(shards[each.shard].name, set()).add(each.record)
+            wanted.setdefault(shards[each.other_shard].name, set()).add(each.other_record)
+        keys = keys_of(shards, wanted)
+        for number, each in enumerate(found.first):
+            shard, partner = shards[each.shard], shards[each.other_shard]
+            known = keys.get((partner.name, each.other_record))
+            key = f", key {safe(known)}" if known is not None else ""
+            own, other = (class_name(names, label) for label in (each.label, each.other_label))
+            place = Location(
+                split=shard.split or None,
+                shard=shard.name,
+                record=each.record,
+                offset=each.offset,
+                key=keys.get((shard.name, each.record)),
+                detail=f"labelled {own}; record {each.other_record} of {safe(partner.name)}{key} "
+                f"is the same, labelled {other}",
+            )
+            count = found.count - len(found.first) + 1 if number == 0 else 1
+            message = "a picture has a label that contradicts another record's"
+            tally.add(DUP005, message, place, split="", count=count)
 
     def _what(self, parts: Sequence[DuplicatesPart]) -> str:
         """What was compared, in a word."""
@@ -169,6 +214,13 @@ class DuplicatesValidator:
             )
             count = seen.count - len(matches) + 1 if number == 0 else 1
             tally.add(code, message, place, split=split, subject=other, count=count)
+
+
+def _labels(target: Target) -> tuple[str, ...]:
+    """The features that may be the label of a picture: those with names of classes come first."""
+    mapped = target.manifest.labels if target.manifest is not None else {}
+    named = (name for name in sorted(mapped) if name not in OF_OBJECTS)
+    return tuple(dict.fromkeys((*named, PICTURE_LABEL, "label")))
 
 
 def _of(split: str) -> str:

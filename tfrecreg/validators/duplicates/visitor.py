@@ -11,6 +11,7 @@ from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.keys import index_of
 from tfrecreg.storage import Storage
+from tfrecreg.validators.duplicates.contradictions import add_labels
 from tfrecreg.validators.duplicates.fingerprint import (
     Fingerprint,
     PictureFingerprint,
@@ -34,6 +35,7 @@ class DuplicatesVisitor:
         pictures: features that hold pictures, as the schema has them.
         storage: where runs are written; None to hand them back in the part.
         shard: the shard.
+        labels: features that may be the label of a picture, the likeliest first.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class DuplicatesVisitor:
         pictures: Sequence[str],
         storage: Storage | None,
         shard: Shard,
+        labels: Sequence[str] = (),
     ) -> None:
         # A worker on another machine shares no folder with the parent.
         if storage is not None and storage.stat("") is None:
@@ -57,11 +60,14 @@ class DuplicatesVisitor:
         self._pattern = re.compile(options.group_key) if options.group_key is not None else None
         self._index: Index | None = index_of(shard) if self._pattern is not None else None
         self._groups = RunBuilder(storage)
+        self._labels = labels
+        self._labelled = RunBuilder(storage)
 
     def batch(self, batch: RecordBatch) -> None:
         if not batch.whole:
             self._part.unheld += len(batch)
             return
+        pictured = self._pictures.pictured
         digests = self._digests(batch)
         found = [position for position, digest in enumerate(digests) if digest is not None]
         self._runs.extend(
@@ -70,6 +76,8 @@ class DuplicatesVisitor:
             [batch.offsets[position] for position in found],
         )
         self._part.compared += len(found)
+        if self._pictures.pictured > pictured or self._fingerprint is not self._pictures:
+            add_labels(self._labelled, batch, digests, self._labels)
         if self._group is not None or self._pattern is not None:
             self._take_groups(batch)
 
@@ -101,6 +109,7 @@ class DuplicatesVisitor:
         part = self._part
         part.runs, part.pairs = self._runs.close()
         part.groups, _ = self._groups.close()
+        part.labelled, _ = self._labelled.close()
         part.pictured = self._pictures.pictured
         return part
 

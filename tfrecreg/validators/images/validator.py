@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -13,11 +14,13 @@ from tfrecreg.pictures.decoder import require_pillow
 from tfrecreg.scan.codec import JsonCodec, key_from
 from tfrecreg.scan.interface import Need, Shard, Target
 from tfrecreg.validators.images.options import ImagesOptions
-from tfrecreg.validators.images.visitor import ImagesPart, ImagesVisitor
+from tfrecreg.validators.images.visitor import NOT_BASE64, ImagesPart, ImagesVisitor
 from tfrecreg.validators.options import read_options
 from tfrecreg.validators.values import ENCODED, schema_pictures
 
 __all__ = ["ImagesValidator"]
+
+_DECODE = "write the bytes that the text stands for: `base64.b64decode`; they are a quarter smaller"
 
 
 class ImagesValidator:
@@ -65,7 +68,10 @@ class ImagesValidator:
             yield Measure("images.unreadable", total.unreadable, f"{total.unreadable} unreadable")
         if total.decoded:
             yield Measure("images.decoded", total.decoded, f"{total.decoded} decoded")
-        yield from total.tally.findings(target.dataset)
+        for finding in total.tally.findings(target.dataset):
+            if finding.message.endswith(NOT_BASE64):
+                finding = replace(finding, hint=_DECODE)
+            yield finding
 
 
 def _pictures(target: Target, options: ImagesOptions) -> tuple[str, ...]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tfrecreg.codes.img import IMG004, IMG005, IMG006
+from tfrecreg.codes.img import IMG004, IMG005, IMG006, IMG007
 from tfrecreg.example import Example
 from tfrecreg.findings import Code
 from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header
+from tfrecreg.pictures.decodable import why_undecodable
 from tfrecreg.pictures.decoder import Undecodable, shared_decoder
+from tfrecreg.pictures.sniff import base64_inside
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.tally import Tally
@@ -20,7 +22,10 @@ from tfrecreg.validators.places import place_of
 from tfrecreg.validators.tables import Table, Tables, tables_of
 from tfrecreg.validators.values import PictureFeatures
 
-__all__ = ["ImagesPart", "ImagesVisitor"]
+__all__ = ["NOT_BASE64", "ImagesPart", "ImagesVisitor"]
+
+NOT_BASE64 = "should be the bytes of a picture, not their base64"
+"""The end of a message about a picture that is whole, and needs another cure than a damaged one."""
 
 _TOO_COSTLY = "SRC009"
 """How the decoder calls a picture that took too much memory or time."""
@@ -92,6 +97,7 @@ class ImagesVisitor:
                 is_truncated(data)
                 or header.height * header.width > most
                 or not declared.fits(header)
+                or why_undecodable(data, header)
             ):
                 yield position
             else:
@@ -129,11 +135,17 @@ class ImagesVisitor:
         except PictureError as error:
             part.unreadable += 1
             message = f"{shown} should be a picture with a header that can be read"
+            if base64_inside(data) is not None:
+                message = f"{shown} {NOT_BASE64}"
             self._add(batch, position, IMG004, name, message, error.detail)
             return
         part.formats[header.format] = part.formats.get(header.format, 0) + 1
         for each in differences(example, name, data, header) if alone else ():
             self._add(batch, position, each.code, each.feature, each.message, each.detail)
+        reason = why_undecodable(data, header)
+        if reason is not None:
+            message = f"{shown} should be a picture that TensorFlow decodes as it is"
+            self._add(batch, position, IMG007, name, message, reason)
         if is_truncated(data):
             message = f"{shown} should be a whole picture"
             detail = f"a {header.format.upper()} of {len(data)} bytes that ends before its end"

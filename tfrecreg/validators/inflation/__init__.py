@@ -7,6 +7,7 @@ same ones in every run, and what a cure would save is an estimate from these.
 - `shape`: which sides a picture may have that a feature holds as pixels
 - `numbers`: how narrow numbers could be stored
 - `stored`: which numbers a feature holds, however they are stored
+- `wrapped`: what is around numbers: `.npy`, BMP, gzip
 - `png`: how large pixels are as a PNG
 - `looks`: what was seen of one feature in such records
 - `repeats`: how much of a feature are values that were there before

@@ -56,13 +56,15 @@ class _Feature:
     """The part of its bytes that are values that were there before."""
     times: float
 
-    def scaled(self, seen: float) -> int:
-        """From bytes in the records that were looked at to bytes in all."""
-        return int(self.bytes * seen / self.look.wire) if self.look.wire else 0
-
     @property
     def shown(self) -> str:
         return f"`{safe(self.name)}`"
+
+    @property
+    def pixels(self) -> int:
+        """Its bytes in values that are pixels."""
+        look = self.look
+        return look.all_held * look.all_pixels // look.all_numbers if look.all_numbers else 0
 
 
 def find_causes(
@@ -87,6 +89,7 @@ def find_causes(
         found = (
             _pixels(feature, total, raw),
             _wide(feature, total),
+            _text(feature, total),
             _repeated(feature, total),
             _reencoded(feature, total, raw, raw_formats),
         )
@@ -100,7 +103,8 @@ def find_causes(
 
 def _is_worth_it(cause: Cause, total: Sizes) -> bool:
     saved = total.stream_bytes - cause.after
-    return saved >= LEAST and saved >= WORTH * total.stream_bytes
+    least = LEAST // 4 if cause.code is inf.INF007 else LEAST  # which is certain, no estimate
+    return saved >= least and saved >= WORTH * total.stream_bytes
 
 
 def _pixels(feature: _Feature, total: Sizes, raw: RawSize | None) -> Cause | None:
@@ -108,19 +112,23 @@ def _pixels(feature: _Feature, total: Sizes, raw: RawSize | None) -> Cause | Non
     look = feature.look
     if not look.pixels or not look.tried or not look.wide:
         return None
+    held = feature.pixels
     form = f" as {look.form}" if look.form != "bytes" else ""
-    holds = f"{feature.shown} holds decoded pixels{form}, {si_bytes(feature.bytes)}"
-    if raw is not None:
-        if feature.scaled(look.pixels) <= RATIO * raw.decoded:
+    of = f" of {si_bytes(feature.bytes)}" if look.formats else ""
+    holds = f"{feature.shown} holds decoded pixels{form}, {si_bytes(held)}{of}"
+    # What the raw data have for these: all that the encoded pictures beside them do not need.
+    there = raw.decoded - (feature.bytes - held if look.formats else 0) if raw is not None else 0
+    if there > 0:
+        if look.all_pixels <= RATIO * there:
             return None  # the source has them uncompressed, too
-        times = f"{feature.bytes / raw.decoded:.1f} times the raw data"
-        after = total.stream_bytes - feature.bytes + raw.decoded
-        cure = f"as they lie there {si_bytes(raw.decoded)}"
+        times = f"{held / there:.1f} times the raw data{' of these' if look.formats else ''}"
+        after = total.stream_bytes - held + there
+        cure = f"as they lie there {si_bytes(there)}"
         return Cause(
             inf.INF002, feature.name, _told(f"{holds}, {times}", cure, after, total), after
         )
-    png = feature.scaled(look.pixels * look.png / look.tried)
-    after = total.stream_bytes - feature.bytes + png
+    png = int(look.all_pixels * look.png / look.tried)
+    after = total.stream_bytes - held + png
     cure = f"as PNG about {si_bytes(png)}"
     return Cause(inf.INF002, feature.name, _told(holds, cure, after, total), after)
 
@@ -128,21 +136,34 @@ def _pixels(feature: _Feature, total: Sizes, raw: RawSize | None) -> Cause | Non
 def _wide(feature: _Feature, total: Sizes) -> Cause | None:
     """INF003: numbers that would fit in fewer bytes each."""
     look = feature.look
-    if not look.wide or look.numbers < _LIST * look.records:
+    if not look.wide or look.numbers < _LIST * look.values:
         return None
     if look.whole.count + look.levels < look.numbers:
         return None  # they are bytes already
     dtype = look.whole.dtype if look.whole.count else "uint8"
     if look.levels and dtype != "uint8":
         return None
-    narrow = feature.scaled(look.numbers * np.dtype(dtype).itemsize + _FIELD * look.records)
-    after = total.stream_bytes - feature.bytes + narrow
+    narrow = look.all_numbers * np.dtype(dtype).itemsize + _FIELD * look.all_values
+    after = total.stream_bytes - look.all_held + narrow
     what = f"numbers of at most 256 levels as {look.form}"
     if not look.levels:
         what = f"whole numbers from {look.whole.low} to {look.whole.high} as {look.form}"
-    holds = f"{feature.shown} holds {what}, {si_bytes(feature.bytes)}"
+    holds = f"{feature.shown} holds {what}, {si_bytes(look.all_held)}"
     cure = f"as bytes of {dtype} about {si_bytes(narrow)}"
     return Cause(inf.INF003, feature.name, _told(holds, cure, after, total), after)
+
+
+def _text(feature: _Feature, total: Sizes) -> Cause | None:
+    """INF007: encoded pictures as base64."""
+    look = feature.look
+    if not look.texts:
+        return None
+    kind = max(sorted(look.texts), key=look.texts.__getitem__).upper()
+    cured = look.all_text * 3 // 4
+    after = total.stream_bytes - look.all_text + cured
+    holds = f"{feature.shown} holds pictures as base64 of {kind}, {si_bytes(look.all_text)}"
+    cure = f"as bytes about {si_bytes(cured)}"
+    return Cause(inf.INF007, feature.name, _told(holds, cure, after, total), after)
 
 
 def _repeated(feature: _Feature, total: Sizes) -> Cause | None:

@@ -8,10 +8,17 @@ import numpy as np
 
 from tfrecreg.example import Feature, Kind
 from tfrecreg.pictures import sniff
-from tfrecreg.validators.inflation.numbers import Range, byte_levels, varint_bytes
+from tfrecreg.pictures.sniff import base64_inside
+from tfrecreg.validators.inflation.numbers import (
+    Range,
+    byte_levels,
+    smooth_levels,
+    varint_bytes,
+)
 from tfrecreg.validators.inflation.png import png_bytes
 from tfrecreg.validators.inflation.shape import Sides
 from tfrecreg.validators.inflation.stored import Array, Numbers, numbers_of
+from tfrecreg.validators.inflation.wrapped import bmp_pixels
 
 __all__ = ["Look"]
 
@@ -23,9 +30,17 @@ _HEADS = 8
 """Bytes around a longer list of numbers, about."""
 
 
+_SPREAD = ("held", "numbers", "values", "pixels", "text")
+_SUMS = (
+    *("records", "wire", "content", "levels", "tried", "png", "trials"),
+    *_SPREAD,
+    *(f"all_{name}" for name in _SPREAD),
+)
+
+
 @dataclass(slots=True)
 class Look:
-    """Sums over the records that were looked at. Plain data."""
+    """Sums over the records that were looked at, and what follows for all. Plain data."""
 
     records: int = 0
     wire: int = 0
@@ -41,8 +56,22 @@ class Look:
     """Numbers that are on at most 256 levels, and are not whole."""
     wide: bool = True
     """Whether all numbers that were seen could be narrower."""
+    values: int = 0
+    """Values of the feature that these numbers are in."""
+    held: int = 0
+    """Bytes of these values, as messages."""
     pixels: int = 0
-    """Values that are pixels, a byte each."""
+    """Numbers that are pixels."""
+    text: int = 0
+    """Bytes of values that are the base64 of encoded pictures."""
+    texts: dict[str, int] = field(default_factory=dict)
+    """The same by the format of these."""
+    all_held: int = 0
+    """`held` in all records, by what part it is in those of each shard that were looked at."""
+    all_numbers: int = 0
+    all_values: int = 0
+    all_pixels: int = 0
+    all_text: int = 0
     tried: int = 0
     """Bytes of pixels that were encoded for trial."""
     png: int = 0
@@ -55,13 +84,12 @@ class Look:
         """Take in another shard."""
         self.form = self.form or other.form
         self.wide = self.wide and other.wide and other.form in ("", self.form)
-        for name in ("records", "wire", "content", "numbers", "levels", "pixels"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("tried", "png", "trials"):
+        for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.whole.add(other.whole.low, other.whole.high, other.whole.count)
-        for name, size in other.formats.items():
-            self.formats[name] = self.formats.get(name, 0) + size
+        for ours, theirs in ((self.formats, other.formats), (self.texts, other.texts)):
+            for name, size in theirs.items():
+                ours[name] = ours.get(name, 0) + size
 
     def add(self, name: str, feature: Feature, declared: list[Sides]) -> None:
         """Look at the feature of one record.
@@ -75,13 +103,31 @@ class Look:
         self.wire += feature.wire_bytes
         self.content += _content(feature)
         if feature.kind is Kind.BYTES and feature.count == 1:
-            kind = sniff(feature.values[0])
-            if kind is not None:
-                self.formats[kind] = self.formats.get(kind, 0) + feature.sizes[0]
+            value, size = feature.values[0], feature.sizes[0]
+            kind, inside = sniff(value), base64_inside(value)
+            # A BMP is pixels with a header in front, unless it is packed.
+            if kind is not None and (kind != "bmp" or bmp_pixels(value) is None):
+                self.formats[kind] = self.formats.get(kind, 0) + size
+                return
+            if inside is not None:
+                self.texts[inside] = self.texts.get(inside, 0) + size
+                self.text += size
                 return
         found = numbers_of(name, feature, declared) if self.wide else None
         if found is not None:
+            self.values += 1
+            self.held += feature.wire_bytes
             self._take(found)
+
+    def spread(self, size: int) -> None:
+        """Reckon from the records that were looked at to all of the shard.
+
+        Args:
+            size: bytes of the feature in all records of the shard.
+        """
+        part = size / self.wire if self.wire else 0.0
+        for name in _SPREAD:
+            setattr(self, f"all_{name}", round(part * getattr(self, name)))
 
     def _take(self, found: Numbers) -> None:
         if self.form not in ("", found.form):
@@ -108,10 +154,13 @@ class Look:
         levels = byte_levels(numbers)
         if levels is None and found.sides and found.sides[0].channels > 1:
             levels = _by_channel(numbers, found.sides[0].channels)
+        if levels is not None:
+            self.levels += found.total
+            return levels
+        if found.sides:
+            levels = smooth_levels(numbers, found.sides[0].width, found.sides[0].channels)
         if levels is None:
             self.wide = False
-        else:
-            self.levels += found.total
         return levels
 
     def _try(self, levels: Array, sides: Sides) -> None:

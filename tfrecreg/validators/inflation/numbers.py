@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Range", "byte_levels", "message_bytes", "varint_bytes"]
+__all__ = ["Range", "byte_levels", "message_bytes", "smooth_levels", "varint_bytes"]
 
 _LEVELS = 256
 _NEAR = 0.05
 """Of a step: numbers that were scaled as float32 lie no farther beside their level."""
+_SMOOTH = 0.35
+"""Of the deviation: neighbours in a picture differ by less on average; chance makes it 1.13."""
 _DIVISORS = (1, 2, 3)
 """The smallest difference that is seen may be so many steps."""
 
@@ -79,6 +81,30 @@ def byte_levels(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
             return None
     found: npt.NDArray[np.uint8] = np.rint(levels).astype(np.uint8)[which].reshape(values.shape)
     return found
+
+
+def smooth_levels(
+    values: npt.NDArray[Any], width: int, channels: int
+) -> npt.NDArray[np.uint8] | None:
+    """Floats as 256 levels, if they go up and down as the pixels of a picture do.
+
+    Pixels that were resized, or whose mean was taken off for each place, lie on no levels.
+
+    Args:
+        values: rows of a picture, flat.
+        width: pixels of a row.
+        channels: numbers of a pixel.
+    """
+    rows = len(values) // (width * channels)
+    if not rows or width < 2 or not np.isfinite(values).all():
+        return None
+    pixels = values[: rows * width * channels].astype(np.float64).reshape(rows, width, channels)
+    deviation = float(pixels.std())
+    if not deviation or np.abs(np.diff(pixels, axis=1)).mean() > _SMOOTH * deviation:
+        return None
+    low, high = float(pixels.min()), float(pixels.max())
+    found: npt.NDArray[np.uint8] = np.rint((pixels - low) * (255 / (high - low))).astype(np.uint8)
+    return found.ravel()
 
 
 def varint_bytes(values: npt.NDArray[np.int64]) -> int:

@@ -25,6 +25,8 @@ class Sizes:
     records: int = 0
     features: dict[str, int] = field(default_factory=dict)
     """Bytes of every feature, exactly."""
+    examples_bytes: int = 0
+    """Of the records that these are in, names, lengths and framing too."""
     sampled: int = 0
     """Records that were looked at closely."""
     sampled_bytes: int = 0
@@ -33,6 +35,8 @@ class Sizes:
     """Of the features in these."""
     first: dict[str, Location] = field(default_factory=dict)
     """The first of these that has a feature."""
+    first_numbers: dict[str, Location] = field(default_factory=dict)
+    """The first in which it holds numbers that could be stored otherwise."""
     repeats: dict[str, Repeats] = field(default_factory=dict)
     """Of features with large values."""
 
@@ -41,11 +45,14 @@ class Sizes:
         self.file_bytes += other.file_bytes
         self.stream_bytes += other.stream_bytes
         self.records += other.records
+        self.examples_bytes += other.examples_bytes
         self.sampled += other.sampled
         self.sampled_bytes += other.sampled_bytes
         _add(self.features, other.features)
         for name, place in other.first.items():
             self.first.setdefault(name, place)
+        for name, place in other.first_numbers.items():
+            self.first_numbers.setdefault(name, place)
         for name, look in other.looks.items():
             if name in self.looks:
                 self.looks[name].merge(look)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tfrecreg.example import Feature, Kind
 from tfrecreg.example.tensors import read_tensor
 from tfrecreg.validators.inflation.shape import Sides, fitting
+from tfrecreg.validators.inflation.wrapped import bmp_pixels, read_npy, unpacked
 
 __all__ = ["Array", "Numbers", "numbers_of"]
 
@@ -70,8 +71,37 @@ def numbers_of(name: str, feature: Feature, declared: list[Sides]) -> Numbers | 
     return next(_in_bytes(name, data, declared), None)
 
 
-def _in_bytes(name: str, data: bytes, declared: list[Sides]) -> Iterator[Numbers]:
-    """The ways to read bytes as numbers that make sense, the likeliest first."""
+def _in_bytes(
+    name: str, data: bytes, declared: list[Sides], *, packed: bool = False
+) -> Iterator[Numbers]:
+    """The ways to read bytes as numbers that make sense, the likeliest first.
+
+    Args:
+        name: of the feature.
+        data: the bytes.
+        declared: sides that the record says a picture has.
+        packed: whether they were packed, and are not looked into once more.
+    """
+    array = read_npy(data)
+    if array is not None:
+        numbers = np.frombuffer(data, array.dtype, offset=array.start)
+        there = [*_tensor_sides(array.shape), *declared]
+        sides = tuple(fitting(len(numbers), name, there))
+        form = f"an .npy of {numbers.dtype.name}"
+        yield Numbers(_middle(numbers, sides), len(numbers), form, sides)
+        return
+    bitmap = bmp_pixels(data)
+    if bitmap is not None:
+        numbers, sides = np.frombuffer(bitmap[0], np.uint8), (bitmap[1],)
+        yield Numbers(_middle(numbers, sides), len(numbers), "BMP", sides)
+        return
+    inside = None if packed else unpacked(data)
+    if inside is not None:
+        for found in _in_bytes(name, inside, declared, packed=True):
+            if found.sides:
+                form = "gzip" if found.form == "bytes" else f"gzip of {found.form}"
+                yield found._replace(form=form)
+        return
     tensor = read_tensor(data)
     if tensor is not None:
         dtype, (start, stop) = _DTYPES.get(tensor.dtype), tensor.content

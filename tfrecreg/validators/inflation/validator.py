@@ -26,6 +26,7 @@ ALLOWANCE = 512
 """… and so many bytes a record on top, for keys and labels of tiny records."""
 BASE = "decoded"
 """Default base of the limit: raw bytes with whole-file compression taken off."""
+_OF_NUMBERS = (inf.INF002, inf.INF003)
 _RAW_FILES = 64
 """So many raw files are looked at for their format."""
 
@@ -68,7 +69,8 @@ class InflationValidator:
             self._judge(tally, target.raw, total)
         cures: dict[str, int] = {}
         for cause in find_causes(total, target.raw, _raw_formats(target)):
-            place = total.first.get(cause.feature)
+            places = total.first_numbers if cause.code in _OF_NUMBERS else total.first
+            place = places.get(cause.feature)
             tally.add(
                 cause.code,
                 cause.message,
@@ -111,6 +113,15 @@ def _measures(total: Sizes, raw: RawSize | None) -> Iterator[Measure]:
     ordered = dict(sorted(total.features.items(), key=lambda item: (-item[1], item[0])))
     text = ", ".join(f"{name} {si_bytes(count)}" for name, count in ordered.items())
     yield Measure("inflation.features", ordered, text)
+    held = sum(ordered.values())
+    beside = {
+        "around": total.examples_bytes - held,
+        "other": total.stream_bytes - total.examples_bytes,
+    }
+    told = {"around": "names, lengths and framing", "other": "what is no Example, or damaged"}
+    for name, count in beside.items():
+        if count:
+            yield Measure(f"inflation.{name}", count, f"{si_bytes(count)} of {told[name]}")
 
 
 def _raw_formats(target: Target) -> dict[str, int]:

@@ -43,10 +43,16 @@ class Scale:
         if not batch.whole:
             return
         tables = tables_of(batch)
+        lengths = batch.lengths
         for table in tables.tables:
             self._weigh(tables, table)
+            self._part.examples_bytes += sum(
+                lengths[position] + _FRAME for position in table.positions.tolist()
+            )
         features = self._features
         for position, example in tables.examples():
+            if example is not None and len(example):
+                self._part.examples_bytes += lengths[position] + _FRAME
             for name, feature in example.items() if example is not None else ():
                 size = feature.wire_bytes
                 features[name] += size
@@ -85,6 +91,8 @@ class Scale:
         part.file_bytes, part.stream_bytes = end.file_bytes, end.stream_bytes
         part.records = end.records
         part.features = dict(self._features)
+        for name, look in part.looks.items():
+            look.spread(part.features.get(name, 0))
         return part
 
     def _repeats(self, name: str) -> Repeats | None:
@@ -105,12 +113,17 @@ class Scale:
                 if len(part.looks) >= MOST_FEATURES:
                     continue
                 look = part.looks[name] = Look()
-                part.first[name] = Location(
-                    split=self._shard.split or None,
-                    shard=self._shard.name,
-                    record=batch.first + position,
-                    offset=batch.offsets[position],
-                    length=batch.lengths[position],
-                    feature=name,
-                )
+                part.first[name] = self._place(batch, position, name)
             look.add(name, feature, declared)
+            if look.values and name not in part.first_numbers:
+                part.first_numbers[name] = self._place(batch, position, name)
+
+    def _place(self, batch: RecordBatch, position: int, feature: str) -> Location:
+        return Location(
+            split=self._shard.split or None,
+            shard=self._shard.name,
+            record=batch.first + position,
+            offset=batch.offsets[position],
+            length=batch.lengths[position],
+            feature=feature,
+        )

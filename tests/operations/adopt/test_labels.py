@@ -1,0 +1,107 @@
+"""What the classes of adopted records are called, and what a release makes of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tfrecreg.errors import UsageError
+from tfrecreg.operations.release import ReleaseRequest, release
+
+CATS = "cat\ndog\ncow\n"
+
+
+def test_without_label_files_there_are_no_names(adopter) -> None:
+    adopter.adopt()
+    assert adopter.manifest().labels == {}
+    assert json.loads((adopter.data() / "labels.json").read_bytes()) == {}
+
+
+@pytest.mark.parametrize("name", ["label.labels.txt", "labels.json"])
+def test_label_files_beside_the_shards_are_kept(adopter, name: str) -> None:
+    text = CATS if name.endswith(".txt") else '{"label": ["cat", "dog", "cow"], "other": ["x"]}'
+    (adopter.foreign / name).write_text(text)
+    result = adopter.adopt()
+    assert adopter.manifest().labels == {"label": ["cat", "dog", "cow"]}
+    assert json.loads((adopter.data() / "labels.json").read_bytes()) == adopter.manifest().labels
+    assert result.to_json()["labels"] == {"label": 3}
+    assert adopter.passes()
+
+
+@pytest.mark.parametrize("text", ["[1]", "{", '{"label": [1]}', '{"label": "cat"}'])
+def test_a_label_file_of_somebody_else_is_left_alone(adopter, text: str) -> None:
+    (adopter.foreign / "labels.json").write_text(text)
+    adopter.adopt()
+    assert adopter.manifest().labels == {}
+
+
+def test_a_label_map_can_be_named(adopter, tmp_path: Path) -> None:
+    (adopter.foreign / "label.labels.txt").write_text(CATS)
+    items = ('item { id: 1 name: "dog" }', "item { id: 0 name: 'cat' }", "item { id: 3 name: 'x' }")
+    path = tmp_path / "map.pbtxt"
+    path.write_text("\n".join(items))
+    adopter.adopt(labels=(("label", str(path)),))
+    assert adopter.manifest().labels == {"label": ["cat", "dog", "", "x"]}
+
+
+def test_in_place_the_names_stay(adopter, tmp_path: Path) -> None:
+    (tmp_path / "names").write_text(CATS)
+    adopter.adopt(labels=(("label", str(tmp_path / "names")),))
+    before = adopter.manifest()
+    assert adopter.adopt(how="in-place").manifest.labels == {"label": ["cat", "dog", "cow"]}
+    (adopter.data() / "label.labels.txt").write_text("ape\ndog\ncow\n")
+    assert adopter.adopt(how="in-place").manifest.labels == {"label": ["ape", "dog", "cow"]}
+    assert adopter.manifest().content == before.content
+
+
+def test_folders_that_disagree_are_refused(adopter) -> None:
+    for number, folder in enumerate(("train", "val")):
+        (adopter.foreign / folder).mkdir()
+        for path in list(adopter.foreign.glob(f"{folder}-*")):
+            path.rename(path.parent / folder / path.name)
+        (adopter.foreign / folder / "label.labels.txt").write_text(f"cat\n{number}\n")
+    with pytest.raises(UsageError, match="give the classes of `label` different names") as caught:
+        adopter.adopt()
+    assert caught.value.hint == "find out which is right: --labels label=FILE"
+    assert not adopter.data().exists()
+
+
+@pytest.mark.parametrize(
+    ("feature", "text", "message"),
+    [
+        ("colour", CATS, "names a feature that no record has"),
+        ("label", "", "names no class"),
+        ("label", 'item { id: -1 name: "x" }', "has a class of number -1: expected 0 to 999999"),
+        ("label", 'item { id: 9999999 name: "x" }', "has a class of number 9999999"),
+        ("label", b"caf\xe9\n", "is not UTF-8"),
+    ],
+)
+def test_what_cannot_be_names_is_refused(
+    adopter, tmp_path: Path, feature: str, text: str | bytes, message: str
+) -> None:
+    path = tmp_path / "names"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UsageError, match=message):
+        adopter.adopt(labels=((feature, str(path)),))
+    assert not adopter.data().exists()
+
+
+def test_names_that_changed_or_are_lost_ask_for_the_next_major_number(adopter) -> None:
+    label_file = adopter.foreign / "label.labels.txt"
+    label_file.write_text(CATS)
+    adopter.adopt()
+    release(adopter.registry, ReleaseRequest(name="pets", version="1.0.0"))
+    label_file.write_text("dog\ncat\ncow\n")
+    adopter.adopt()
+    second = release(adopter.registry, ReleaseRequest(name="pets"))
+    assert str(second.version) == "2.0.0"
+    assert second.change.reasons[0] == (
+        "class 0 of `label` was `cat` and is `dog` now, and 1 more changed"
+    )
+    label_file.unlink()
+    adopter.adopt()
+    third = release(adopter.registry, ReleaseRequest(name="pets"))
+    assert str(third.version) == "3.0.0"
+    assert third.change.reasons[0] == "the names of the classes of `label` are gone"

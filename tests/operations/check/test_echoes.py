@@ -1,0 +1,60 @@
+"""One mistake is one finding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from records_support import write_examples
+
+from tfrecreg.example import Example, float_feature, int64_feature
+from tfrecreg.operations.check import CheckOptions, Report, check
+
+SCHEMA = (
+    "".join(
+        f'feature {{ name: "image/object/bbox/{side}" type: FLOAT '
+        "float_domain { min: 0 max: 1 disallow_nan: true } }\n"
+        for side in ("xmin", "xmax", "ymin", "ymax")
+    )
+    + 'feature { name: "image/object/class/label" type: INT int_domain { max: 9 } }\n'
+)
+
+
+def example(xmin: float = 0.1, ymax: float = 0.9, label: int = 1) -> Example:
+    sides = {"xmin": xmin, "xmax": 0.5, "ymin": 0.2, "ymax": ymax}
+    boxes = {f"image/object/bbox/{side}": float_feature(each) for side, each in sides.items()}
+    return {**boxes, "image/object/class/label": int64_feature(label)}
+
+
+def codes(folder: Path, rows: list[Example], *only: str) -> dict[str, int]:
+    (folder / "s.pbtxt").write_text(SCHEMA)
+    path = write_examples(folder / "x-train.tfrecord-00000-of-00001", rows)
+    options = CheckOptions(only=only, schema=str(folder / "s.pbtxt"))
+    report: Report
+    (report,) = check([str(path)], options=options)
+    return {
+        f"{each.code} {each.fingerprint.split(':')[3][-4:]}": each.count for each in report.findings
+    }
+
+
+@pytest.mark.parametrize("wrong", [-3.0, float("nan")])
+def test_a_wrong_side_of_a_box_is_told_once(tmp_path: Path, wrong: float) -> None:
+    rows = [example(), example(xmin=wrong)]
+    assert codes(tmp_path, rows, "annotations", "schema") == {"ANN002 xmin": 1}
+    (alone,) = codes(tmp_path, rows, "schema")
+    assert alone.startswith("SCH00")
+
+
+def test_two_wrong_sides_of_one_box_are_one_finding(tmp_path: Path) -> None:
+    rows = [example(xmin=-1.0, ymax=7.0)]
+    assert codes(tmp_path, rows, "annotations", "schema") == {"ANN002 xmin": 1}
+
+
+def test_what_boxes_do_not_explain_stays(tmp_path: Path) -> None:
+    rows = [example(xmin=-1.0), example(label=12)]
+    assert codes(tmp_path, rows, "annotations", "schema") == {"ANN002 xmin": 1, "SCH006 abel": 1}
+
+
+def test_findings_of_more_places_than_are_shown_are_told_once(tmp_path: Path) -> None:
+    rows = [example(xmin=-1.0)] * 30
+    assert codes(tmp_path, rows, "annotations", "schema") == {"ANN002 xmin": 30}

@@ -1,0 +1,46 @@
+"""What TensorFlow's decoders make of images that Pillow reads.
+
+Source: `tensorflow/core/kernels/image/decode_image_op.cc` of TensorFlow 2.16, asked for an answer
+of its own for every kind in the tests.
+"""
+
+from __future__ import annotations
+
+from tfrecreg.pictures import bmp, jpeg
+from tfrecreg.pictures.model import PictureHeader
+
+__all__ = ["why_undecodable"]
+
+_BMP_DEPTHS = (8, 24, 32)
+
+
+def why_undecodable(data: bytes, header: PictureHeader) -> str | None:
+    """Why `tf.io.decode_image` refuses a sound image or gives other pixels; None if it does not.
+
+    Args:
+        data: the image.
+        header: what its header says.
+    """
+    if header.format == "webp":
+        return "a WebP"
+    if header.format == "bmp":
+        return _bmp(data)
+    if header.format == "jpeg":
+        if header.bits != 8:
+            return f"a JPEG of {header.bits} bits a sample"
+        if jpeg.is_lossless(data):
+            return "a lossless or hierarchical JPEG"
+    return None
+
+
+def _bmp(data: bytes) -> str | None:
+    found = bmp.details(data)
+    if found.header == bmp.CORE:
+        return "a BMP with the header of OS/2"
+    if found.packed:
+        return "a BMP packed by run length"
+    if found.depth not in _BMP_DEPTHS:
+        return f"a BMP of {found.depth} bits a pixel"
+    if found.depth == 8 and not found.grey:
+        return "a BMP with colours in a palette, of which it gives the numbers"
+    return None
