@@ -199,6 +199,12 @@ class GzipStream:
         self.position = self._base = found[1]
         return True
 
+    def leads_on(self, at: int) -> bool:
+        """Whether a whole member of records is at this byte of the file, with another behind it, or
+        the end.
+        """
+        return self._begins(at) and self._ends(at) == (True, True)
+
     def hexdigest(self) -> str | None:
         """blake3 of the stream; None if not asked for, or if some of it is missing."""
         return None if self._hasher is None else self._hasher.hexdigest()
@@ -355,7 +361,7 @@ class GzipStream:
         elif kept < TRAILER.size:
             crc = self._crc.to_bytes(4, "little")[:kept]
             words = f"its trailer should have {TRAILER.size} bytes, found {kept}"
-            right = 0 < len(crc) and trailer.startswith(crc)
+            right = len(crc) > 0 and trailer.startswith(crc)
             damage = self._break(words, lossless=right, inside=not right)
         else:
             problems = trailer_problems(trailer, self._crc, self.position - self._begin)

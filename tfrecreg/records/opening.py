@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from tfrecreg.records.file import HashedFile, places_of
@@ -15,6 +16,8 @@ from tfrecreg.storage.interface import Reader
 __all__ = ["open_stream"]
 
 _NOWHERE = 1 << 62
+_TRIED = 64
+"""So many places are tried that look like the beginning of a member."""
 
 
 def open_stream(
@@ -49,9 +52,13 @@ def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
     """Whether a file whose first bytes say nothing is gzip of records that lost its beginning."""
     if declared == "none" or next(places_of(MAGIC, file, 0), None) is None:
         return False
-    # A plain shard may hold gzip in its payloads, and gzip may hold records as they are.
+    # A plain shard may hold gzip in its payloads, which leads to no end of the file; and gzip may
+    # hold records as they are.
+    gzip = GzipStream(file, digest=False)
+    if any(gzip.leads_on(at) for at in itertools.islice(places_of(MAGIC, file, 0), _TRIED)):
+        return True
     plain = 0 if declared == "gzip" else _sound_bytes(PlainStream(file))
-    return _sound_bytes(GzipStream(file, digest=False)) > plain
+    return _sound_bytes(gzip) > plain
 
 
 def _sound_bytes(stream: ByteStream) -> int:

@@ -26,8 +26,7 @@ What = Literal[
 """``header``: the 12 bytes in front of a record that was repaired. ``record``: exactly one.
 ``stretch``: at least one record. ``gzip member``: damage to the compressed file. ``unknown
 record``: behind damage, and none of the shard's: a copy that damaged gzip made, or a record out of
-the payload of another. ``doubtful records``: they may be of the payload of a lost record, and nothing
-tells."""
+the payload of another. ``doubtful records``: they may be of the payload of a lost one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,8 @@ class Original:
     @property
     def passed(self) -> int:
         """The byte of the stream up to which it is in quarantine with the file already, if more of
-        a damaged member was cut out than was asked for."""
+        a damaged member was cut out than was asked for.
+        """
         return self._stream.base if isinstance(self._stream, GzipStream) else 0
 
     def stream(self, start: int, stop: int) -> Iterator[bytes]:
@@ -84,12 +85,13 @@ class Original:
 
     def decoded(self, start: int, stop: int) -> int:
         """Up to where these bytes of the stream are to be had: beyond `stop` where damaged gzip
-        makes more of what it spoils."""
+        makes more of what it spoils.
+        """
         damage = self._stream.inspect(start, max(stop, start + 1))
         return stop if damage is None else max(stop, damage.stream)
 
     def sound(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-        """Where sound records lie behind `start`, up to `stop` or to damage of gzip, and their frames.
+        """Sound records behind `start`, up to `stop` or to damage of gzip: where, and their frames.
 
         Those that are too large to be held stay where they are.
         """
@@ -100,6 +102,8 @@ class Original:
 
     def unsound(self, start: int, stop: int) -> bool:
         """Whether any of these bytes of the stream come from a gzip member that is damaged."""
+        if start < self.passed:
+            return True
         known = self._unsound
         if known is not None and known.begin <= start and stop <= known.stream:
             return True

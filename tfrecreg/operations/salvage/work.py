@@ -140,7 +140,10 @@ class Work:
         gzip = self._clean is not None and self._original.compression == "gzip"
         unsound = gzip and self._original.unsound(start, stop)
         if self._in_doubt(start):
-            self._set_apart(start, stop, len(batch), self._original.stream(start, stop))
+            first = batch.starts[0] - HEADER_BYTES
+            held = [batch.memory[first : first + stop - start]]
+            data = held if batch.whole else self._original.stream(start, stop)
+            self._set_apart(start, stop, len(batch), data)
             return
         if not batch.whole:
             self._tick(int(self._meet_large(batch.first, batch.lengths[0])), 1, unsound)
@@ -219,7 +222,7 @@ class Work:
         return bool(self._doubts) and self._doubts[0][0] <= start
 
     def _set_apart(self, start: int, stop: int, records: int, data: Iterable[bytes]) -> None:
-        """Records that may be none of the shard's: into quarantine, and into a file of their own."""
+        """Records that may be none of the shard: into quarantine, and a file of their own."""
         pieces = self._quarantine.add(self._copied(data), "stream", start)
         self.doubtful += records
         code = "CRC007" if self._last is None else self._last.code
