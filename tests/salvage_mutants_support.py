@@ -56,7 +56,7 @@ def damaged(number: int, *, compressed: bool) -> Damaged:
     whole = _whole_in_members(file) if compressed else _whole(made, file.places)
     stream, starts = bytes(file.data), _whole_places(made, file.places)
     if compressed:
-        stream, starts = _decoded(stream), []
+        stream, starts = _decoded(stream)
     readable = _readable(stream, starts)
     return Damaged(number, made, bytes(file.data), tuple(done), Counter(whole), readable)
 
@@ -269,11 +269,13 @@ def _readable(stream: bytes, starts: Sequence[int]) -> frozenset[bytes]:
     return frozenset(stream[at + 12 : ends[at] - 4] for at in found & sound)
 
 
-def _decoded(data: bytes) -> bytes:
-    """What can be had of gzip by going from member to member."""
-    parts = []
+def _decoded(data: bytes) -> tuple[bytes, list[int]]:
+    """What can be had of gzip by going from member to member, and where each begins."""
+    parts: list[bytes] = []
+    starts = []
     while data:
         inflater = zlib.decompressobj(31)
+        starts.append(sum(map(len, parts)))
         try:
             parts.append(inflater.decompress(data))
         except zlib.error:
@@ -281,7 +283,7 @@ def _decoded(data: bytes) -> bytes:
             data = data[at:] if at > 0 else b""
         else:
             data = inflater.unused_data
-    return b"".join(parts)
+    return b"".join(parts), starts
 
 
 def _whole_in_members(file: _File) -> Counter[bytes]:

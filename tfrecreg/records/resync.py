@@ -216,6 +216,14 @@ class Resync:
             self._wrong_budget -= length + _WRONG_COST
         return holds
 
+    def _is_header(self, stream: ByteStream, at: int, length: int) -> bool:
+        """Whether the data of a record of 8 bytes are, with their checksum, another header."""
+        if length != HEADER_BYTES - FOOTER_BYTES:
+            return False
+        at += HEADER_BYTES
+        stated = _header(stream.fork(), at)
+        return stated is not None and self._holds(stream, at, stated)
+
     def _one_byte(self, stream: ByteStream, at: int) -> Resolution | None:
         """What one damaged byte, in the length or anywhere in its checksum, explains."""
         head = stream.fork().window(at, HEADER_BYTES)
@@ -228,7 +236,7 @@ class Resync:
             if length is not None and length <= min(MAX_LENGTH, bound)
         ]
         for length in lengths:
-            if self._holds(stream, at, length):
+            if self._holds(stream, at, length) and not self._is_header(stream, at, length):
                 return Resolution(at + OVERHEAD + length, length, intact=True)
         for length in lengths:
             following = at + OVERHEAD + length

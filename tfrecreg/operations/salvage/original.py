@@ -95,6 +95,7 @@ class Original:
 
         Those that are too large to be held stay where they are.
         """
+        start = max(start, self.passed)
         frames = self._stream.fork()
         for begin, end in sound_records(self._stream.fork(), start, stop):
             if end - begin <= HOLD_LIMIT:

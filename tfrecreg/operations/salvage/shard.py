@@ -188,7 +188,6 @@ class _Doubts:
     def __init__(self, *, strict: bool) -> None:
         self.found: list[tuple[int, int]] = []
         self._strict = strict
-        self._believed = {"CRC002"} if strict else {"CRC001", "CRC002"}
         self._since = -1  # where the records begin that may turn out to be none of the shard's
         self._reached = 0  # where the last record ends,
         self._claimed = 0  # and where the damaged one before should
@@ -222,9 +221,10 @@ class _Doubts:
             self._opens = self._strict and fault.code == "CRC007"
             claims = fault.code == "CRC002" and fault.length is not None
             self._claimed = fault.offset + OVERHEAD + (fault.length or 0) if claims else 0
-        elif fault.code in self._believed and fault.length is not None:
-            self._reached = fault.offset + OVERHEAD + fault.length
-            self._opens = self._strict and fault.code == "CRC002" and self._since < 0
+        elif fault.code in {"CRC001", "CRC002"} and fault.length is not None:
+            if fault.code == "CRC002" or not self._strict:
+                self._reached = fault.offset + OVERHEAD + fault.length
+            self._opens = self._strict and self._since < 0
 
     def _close(self) -> None:
         if self._since >= 0:

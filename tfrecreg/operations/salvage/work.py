@@ -42,6 +42,8 @@ class _Stretch(NamedTuple):
     stop: int
 
 
+_RESTARTS = 1000
+"""So often a run of damage is searched again behind a record that the index does not know."""
 _DOUBT = (
     "the checksums hold; whether these are records of the shard, or of the payload of one that is "
     "lost, nothing tells"
@@ -291,6 +293,8 @@ class Work:
         """Whether only the header of a record is damaged; then it is ticked off."""
         length = stop - start - OVERHEAD
         possible = fault.code in _HEADER_CODES and 0 <= length <= MAX_LENGTH
+        if length == HEADER_BYTES - FOOTER_BYTES and not fault.exact:
+            return False  # it may be the header of the next record: that is its checksum, too
         if self._clean is None or not possible or self._in_doubt(start):
             return False
         if not self._original.holds(start, length):
@@ -324,12 +328,11 @@ class Work:
         """
         left = deque(run)
         for at, frame in self._sound_in(run):
-            payload = frame[HEADER_BYTES:-FOOTER_BYTES]
-            if not self._trusted or self._roll is None:
+            if not self._trusted:
                 self.doubtful += 1
                 for _ in self._copied([frame]):
                     pass
-            elif self._clean is not None and self._roll.meet_anywhere(payload):
+            elif self._clean is not None:
                 end = at + len(frame)
                 # Of gzip it is the file that is cut out, where a member is damaged.
                 whole = self._original.compression == "none"
@@ -359,7 +362,22 @@ class Work:
         reach = self._original.decoded(start, stop)
         if self._trusted and self._original.compression == "none":
             start = self._kept_to  # one that reaches into a record which the index does not know
-        return self._original.sound(start, reach)
+        return self._known_in(start, reach) if self._trusted else self._original.sound(start, reach)
+
+    def _known_in(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+        """Sound records that the index knows, also in or across others that it does not know."""
+        again = _RESTARTS
+        going = self._roll is not None
+        while going:
+            going = False
+            for at, frame in self._original.sound(start, stop):
+                payload = frame[HEADER_BYTES:-FOOTER_BYTES]
+                if self._roll is not None and self._roll.meet_anywhere(payload):
+                    yield at, frame
+                elif again > 0:
+                    again -= 1
+                    start, going = at, True
+                    break
 
     def _cut_out(self, fault: Fault, start: int, stop: int) -> None:
         """Put these bytes of the stream into quarantine, and damaged gzip as it lies."""
