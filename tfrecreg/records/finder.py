@@ -70,19 +70,20 @@ class PythonFinder:
     """The finder that is always there.
 
     Args:
-        at: byte of the stream where a damaged record starts; no sound one does.
+        at: byte of the stream where a damaged record starts, or the search does.
         before: byte of the stream from which on no record starts that is looked for.
         stop: byte of the stream behind which no record ends.
         gap: whether to test for the end of the damaged record.
+        first: whether a sound record may start right there.
     """
 
-    def __init__(self, at: int, *, before: int, stop: int, gap: bool) -> None:
+    def __init__(self, at: int, *, before: int, stop: int, gap: bool, first: bool = False) -> None:
         self.found = self.payload = -1
         self._before = before
         self._stop = stop
         self._tests = gap
         self._at = self._origin = self._gap = at
-        self._place = at + 1
+        self._place = at + (not first)
         self._state = self._gapped = 0
         self._starts: list[int] = []  # what each contributes to the register behind the last one
         self._pending: list[tuple[int, int, int]] = []

@@ -122,7 +122,7 @@ def load() -> Native:
     headers.restype = ctypes.c_uint64
     headers.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
     finder.restype = ctypes.c_void_p
-    finder.argtypes = [ctypes.c_int32, *[ctypes.c_int64] * 3, ctypes.c_int32]
+    finder.argtypes = [ctypes.c_int32, *[ctypes.c_int64] * 4, ctypes.c_int32]
     feed.restype = ctypes.c_int32
     feed.argtypes = [
         ctypes.c_void_p,
@@ -194,17 +194,26 @@ class NativeFinder:
     """The finder that is there where the library is; see :class:`tfrecreg.records.finder.Finder`.
 
     Args:
-        at, before, stop, gap: as of :class:`tfrecreg.records.finder.PythonFinder`.
+        at, before, stop, gap, first: as of :class:`tfrecreg.records.finder.PythonFinder`.
         engine: as of :class:`NativeWalker`.
 
     Raises:
         FailureError: there is no library that fits.
     """
 
-    def __init__(self, at: int, *, before: int, stop: int, gap: bool, engine: int = _BEST) -> None:
+    def __init__(
+        self,
+        at: int,
+        *,
+        before: int,
+        stop: int,
+        gap: bool,
+        first: bool = False,
+        engine: int = _BEST,
+    ) -> None:
         self._handle: int | None = None
         self._native = load()
-        self._handle = self._native.finder(engine, at, before, stop, gap)
+        self._handle = self._native.finder(engine, at, at + (not first), before, stop, gap)
         if self._handle is None:
             raise MemoryError
         self.found = self.payload = -1

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Sequence
 
 from tfrecreg.records.file import HashedFile, places_of
-from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, OVERHEAD, header_length
+from tfrecreg.records.framing import header_length
 from tfrecreg.records.gzip import MAGIC, Compression
 from tfrecreg.records.inflate import GzipStream
-from tfrecreg.records.resync import data_holds, sound_records
+from tfrecreg.records.resync import sound_records
 from tfrecreg.records.stream import SNIFF_BYTES, ByteStream, PlainStream, sniff
 from tfrecreg.storage.interface import Reader
 
@@ -65,11 +65,6 @@ def _sound_bytes(stream: ByteStream) -> int:
     """How many bytes of the stream are sound records, behind whatever damage."""
     total = at = 0
     while True:
-        length = header_length(stream.fork().window(at, HEADER_BYTES))
-        if length is not None and length <= MAX_LENGTH and data_holds(stream.fork(), at, length):
-            total += OVERHEAD + length
-            at += OVERHEAD + length
-            continue
         total += sum(end - start for start, end in sound_records(stream, at, _NOWHERE))
         if stream.interruption is None or not stream.resume():
             return total

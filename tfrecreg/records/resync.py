@@ -135,8 +135,11 @@ class Resync:
 
     def after_many(self, stream: ByteStream, at: int) -> Resolution:
         """So much was damaged before `at` that the next sound record is all that is wanted."""
-        for start, _ in sound_records(stream.fork(), at, _NOWHERE, first=True):
-            return Resolution(start, exact=False)
+        finder = make_finder(at, before=_NOWHERE, stop=stream.bound(), gap=False)
+        for block, base, last in _blocks(stream.fork(), at):
+            finder.feed(block, base, last=last)
+            if (first := finder.first()) is not None:
+                return Resolution(first[0], exact=False)
         return Resolution(None)
 
     def _next_known(self, stream: ByteStream, at: int) -> int | None:
@@ -186,9 +189,9 @@ class Resync:
 
         Records inside a payload do not: they end before the payload's own checksum.
         """
-        finder = make_finder(begin - 1, before=target, stop=stream.bound(), gap=False)
+        finder = make_finder(begin, before=target, stop=stream.bound(), gap=False, first=True)
         before = self._ahead_budget
-        for block, base, last in _blocks(stream.fork(), begin - 1):
+        for block, base, last in _blocks(stream.fork(), begin):
             if self._ahead_budget <= 0:
                 return None
             finder.feed(block, base, last=last)
@@ -247,24 +250,20 @@ class Resync:
         return None
 
 
-def sound_records(
-    ahead: ByteStream, at: int, stop: int, *, first: bool = False
-) -> list[tuple[int, int]]:
-    """The sound records behind `at` that end no later than `stop`: from where to where, in order.
+def sound_records(ahead: ByteStream, at: int, stop: int) -> list[tuple[int, int]]:
+    """The sound records from `at` on that end no later than `stop`: from where to where, in order.
 
     Args:
-        ahead: a stream, or a fork of it, which is read.
-        at: byte of the stream behind which they start.
+        ahead: a stream, or a fork of it, which is read up to where it is interrupted.
+        at: byte of the stream.
         stop: byte of the stream behind which none ends.
-        first: whether the one that ends first is enough: then nothing behind it is read.
     """
-    finder = make_finder(at, before=stop, stop=min(stop, ahead.bound()), gap=False)
+    finder = make_finder(at, before=stop, stop=min(stop, ahead.bound()), gap=False, first=True)
     for block, base, last in _blocks(ahead, at):
         finder.feed(block, base, last=last)
-        if base + len(block) >= stop or (first and finder.first() is not None):
+        if base + len(block) >= stop:
             break
-    found = finder.spans()
-    return found[:1] if first else found
+    return finder.spans()
 
 
 def _blocks(ahead: ByteStream, at: int) -> Iterator[tuple[bytes, int, bool]]:

@@ -91,11 +91,11 @@ def count_headers(memory: bytes) -> int:
     return len(header_candidates(memory))
 
 
-def make_finder(at: int, *, before: int, stop: int, gap: bool) -> Finder:
+def make_finder(at: int, *, before: int, stop: int, gap: bool, first: bool = False) -> Finder:
     """The finder for one search; see :class:`tfrecreg.records.finder.PythonFinder`.
 
     Raises:
         UsageError, FailureError: as :func:`scanner`.
     """
     kind = NativeFinder if scanner_kind() == "native" else PythonFinder
-    return kind(at, before=before, stop=stop, gap=gap)
+    return kind(at, before=before, stop=stop, gap=gap, first=first)

@@ -560,15 +560,15 @@ uint64_t tfrecreg_headers(const uint8_t *memory, uint64_t size)
     return found;
 }
 
-struct finder *tfrecreg_finder(int32_t engine, int64_t at, int64_t before, int64_t stop,
-                               int32_t gap)
+struct finder *tfrecreg_finder(int32_t engine, int64_t at, int64_t place, int64_t before,
+                               int64_t stop, int32_t gap)
 {
     struct finder *finder = calloc(1, sizeof *finder);
     if (!finder)
         return NULL;
     finder->crc = function(engine);
     finder->at = finder->origin = finder->gap = at;
-    finder->place = at + 1;
+    finder->place = place;
     finder->before = before;
     finder->stop = stop;
     finder->tests = gap;

@@ -77,7 +77,7 @@ class Original:
 
     def holds(self, start: int, length: int) -> bool:
         """Whether a record that starts at `start` with so long a payload has its data checksum."""
-        return data_holds(self._stream.fork(), start, length)
+        return start >= self.passed and data_holds(self._stream.fork(), start, length)
 
     def payload(self, start: int, length: int) -> bytes:
         """The payload of a record that starts at `start`, read ahead; for lengths that are held."""
@@ -91,15 +91,23 @@ class Original:
         return stop if damage is None else max(stop, damage.stream)
 
     def sound(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-        """Sound records behind `start`, up to `stop` or to damage of gzip: where, and their frames.
+        """Sound records from `start` on, up to `stop` or damage of gzip: where, and their frames.
 
         Those that are too large to be held stay where they are.
         """
         start = max(start, self.passed)
-        frames = self._stream.fork()
-        for begin, end in sound_records(self._stream.fork(), start, stop):
-            if end - begin <= HOLD_LIMIT:
-                yield begin, frames.window(begin, end - begin)
+        ahead, frames = self._stream.fork(), self._stream.fork()
+        while start < stop:
+            for begin, end in sound_records(ahead, start, stop):
+                if end - begin <= HOLD_LIMIT:
+                    yield begin, frames.window(begin, end - begin)
+            for each in (ahead, frames):
+                while each.interruption is None and each.window(each.position, _PIECE):
+                    pass
+                if each.interruption is None or not each.interruption.lossless:
+                    return
+                each.resume()
+            start = ahead.position
 
     def unsound(self, start: int, stop: int) -> bool:
         """Whether any of these bytes of the stream come from a gzip member that is damaged."""

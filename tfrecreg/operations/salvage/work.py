@@ -94,7 +94,7 @@ class Work:
         self._roll = roll
         self._trusted = trusted
         self._doubts = deque(doubts)
-        self._seen: set[bytes] = set()  # digests of what came from damaged members of gzip
+        self._seen: set[bytes] = set()  # digests of the records of damaged gzip
         self._kept_to = 0  # byte of the stream behind the last record that was kept
         self._at = 0  # byte of the stream up to which all is settled
         self._pending: list[list[Fault]] = []  # what was heard from there on, a stretch each,
@@ -171,31 +171,32 @@ class Work:
                 self._clean.write(frame)
                 self._clean.end_record()
                 self._kept_to = at + len(frame)
-            elif self._roll is None:
+            elif not self._trusted:
                 self._set_apart(at, at + len(frame), 1, [frame])
             else:
                 self._refuse(at, batch.first + place, frame)
 
     def _meet(self, batch: RecordBatch, unsound: bool) -> frozenset[int]:
         """Tick the batch off the roll; which of its records are none of the shard's, or may be."""
-        if self._roll is None:
-            repeated = self._repeated(batch) if unsound else frozenset()
-            self._tick(0, len(batch) - len(repeated), unsound)
-            return repeated
-        known = self._roll.meet(batch.first, batch.payloads())
-        if self._trusted:
-            # Damaged gzip repeats what came before, whole records with their checksums among it;
-            # and where bytes were lost or moved a record may turn up that lay inside another.
-            return frozenset((~known).nonzero()[0].tolist())
-        self._tick(int(known.sum()), len(batch), unsound)
-        return frozenset()
+        if self._roll is not None:
+            known = self._roll.meet(batch.first, batch.payloads())
+            if self._trusted:
+                # Damaged gzip repeats what came before, whole records with their checksums among
+                # it; and where bytes were lost or moved one may turn up that lay inside another.
+                return frozenset((~known).nonzero()[0].tolist())
+        repeated = self._repeated(batch, unsound=unsound)
+        ticked = 0 if self._roll is None else int(known.sum())
+        self._tick(ticked, len(batch) - len(repeated), unsound)
+        return repeated
 
-    def _repeated(self, batch: RecordBatch) -> frozenset[int]:
-        """Records that came before: damaged gzip can repeat them whole."""
+    def _repeated(self, batch: RecordBatch, *, unsound: bool) -> frozenset[int]:
+        """Records that damaged gzip may have repeated whole: they came before."""
+        if self._original.compression == "none":
+            return frozenset()
         found = set()
         for place, payload in enumerate(batch.payloads()):
             digest = record_digest(payload)
-            if digest in self._seen:
+            if unsound and digest in self._seen:
                 found.add(place)
             self._seen.add(digest)
         return frozenset(found)
@@ -376,7 +377,7 @@ class Work:
                     yield at, frame
                 elif again > 0:
                     again -= 1
-                    start, going = at, True
+                    start, going = at + 1, True
                     break
 
     def _cut_out(self, fault: Fault, start: int, stop: int) -> None:
