@@ -114,7 +114,8 @@ def test_every_cut_is_found_with_the_manifest_and_all_but_boundaries_without(bui
     silent: list[int] = []
     unfound: list[int] = []
     # A cut of everything is an empty file: a TFRecord without records, which SHD007 remarks on.
-    cuts = sorted({*range(0, len(built.bytes), step), *built.boundaries[:-1]})
+    boundaries = built.boundaries[:-1] if compression == "none" else []
+    cuts = sorted({*range(0, len(built.bytes), step), *boundaries})
     for cut in cuts:
         built.write(built.bytes[:cut])
         report = built.by_manifest()

@@ -10,11 +10,11 @@ For whoever reads or writes shards; everything above this layer sees records, fa
 - `file`: a file as a scan reads it: at any place, hashed on the way
 - `inflate`, `damage`: gzip read past damage, and what that was
 - `decoded`: how large a gzip file is without its compression
-- `stream`: a shard as one stream, plain or gzip as its bytes say
+- `stream`, `opening`: a shard as one stream, plain or gzip as its bytes say
 - `walk`: the inner loop from record to record
 - `native`: the same, compiled (`walk.c`)
-- `scanner`: which of the two reads
-- `candidates`, `resync`: the next good record behind a damaged one
+- `scanner`: which of the two reads and searches
+- `candidates`, `finder`, `resync`: the next good record behind a damaged one
 - `details`: the words of faults
 - `outcome`: what TensorFlow does when it gets to them
 - `reader`: one pass over a shard

@@ -180,8 +180,12 @@ class GzipStream:
         self._sound_to = stop if ahead._inflater is not None else ahead.position
         return None
 
-    def resume(self) -> bool:
-        """Go on behind the damage; False where nothing is left. `position` may jump."""
+    def resume(self, least: int = 0) -> bool:
+        """Go on behind the damage; False where nothing is left. `position` may jump.
+
+        Args:
+            least: byte of the stream up to which its records were sound, damage or not.
+        """
         damage = self.interruption
         self.interruption = None
         if damage is None or damage.lossless:
@@ -191,7 +195,7 @@ class GzipStream:
         self._sound_to = 0
         self._ended.clear()
         self._buffer = b""
-        found = self._next_member(damage)
+        found = self._next_member(damage, least)
         if found is None:
             self._finished = True
             return False
@@ -387,7 +391,7 @@ class GzipStream:
             words = f"it ends at byte {at}, and TensorFlow reads none of the {size - at} behind it"
             self._break(words, lossless=True, inside=False, misread=True, tail=0)
 
-    def _next_member(self, damage: Damage) -> tuple[int, int] | None:
+    def _next_member(self, damage: Damage, least: int) -> tuple[int, int] | None:
         """Where reading can go on: byte of the file, byte of the stream."""
         place = bisect.bisect_left(self._members, (damage.member, 0))
         known = [file for file, _ in self._members[place : place + 2]]
@@ -400,7 +404,7 @@ class GzipStream:
             # What stands before it ends the damaged member's trailer, if that is whole.
             size = int.from_bytes(self._file.read(max(at - 4, 0), min(at, 4)), "little")
             span = at - damage.member
-            if span // 2 <= size <= span * EXPANSION and damage.begin + size >= damage.stream:
+            if span // 2 <= size <= span * EXPANSION and damage.begin + size >= least:
                 return at, damage.begin + size
             whole, followed = self._ends(at)
             if whole:

@@ -305,7 +305,7 @@ class _Scanner:
         left = None if lost or damage.tail is None else damage.stream - at + damage.tail
         outcome = TensorflowOutcome.STOPS if left is None else of_rest(left)
         lost = lost or (not damage.lossless and (damage.inside or damage.stream > at))
-        going = self._stream.resume()
+        going = self._stream.resume(at)
         behind = self._stream.position
         if lost and going and behind == at:
             lost = False  # It all came from behind the member's last record.

@@ -62,8 +62,12 @@ class ByteStream(Protocol):
     def inspect(self, start: int, stop: int) -> Damage | None:
         """Whether these bytes of the stream come from a damaged gzip member."""
 
-    def resume(self) -> bool:
-        """Go on behind an interruption; False where nothing is left. `position` may jump."""
+    def resume(self, least: int = 0) -> bool:
+        """Go on behind an interruption; False where nothing is left. `position` may jump.
+
+        Args:
+            least: byte of the stream up to which its records were sound, damage or not.
+        """
 
     def hexdigest(self) -> str | None:
         """blake3 of the whole stream; None if not asked for, or if some of it is missing."""
@@ -102,7 +106,7 @@ class PlainStream:
     def inspect(self, start: int, stop: int) -> Damage | None:  # noqa: ARG002 - no gzip, no damage
         return None
 
-    def resume(self) -> bool:
+    def resume(self, least: int = 0) -> bool:  # noqa: ARG002 - there are no interruptions
         return True
 
     def hexdigest(self) -> str | None:

@@ -155,6 +155,6 @@ class Original:
         self._unsound = None
         while stream.interruption is None and stream.window(stream.position, _PIECE):
             pass
-        if not isinstance(stream, GzipStream) or not stream.resume():
+        if not isinstance(stream, GzipStream) or not stream.resume(stream.base):
             return damage.member, self._file.end, None
         return damage.member, stream.file_position, stream.position
