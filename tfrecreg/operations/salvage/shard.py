@@ -147,7 +147,7 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
     if index is None:
         return _Survey(False, None, False, doubts)
     with_places, (without, doubts) = _met(shard, index, index)[0], _met(shard, None, index)
-    if with_places.sure and with_places.met >= without.met:
+    if with_places.sure and with_places.met > without.met:
         return _Survey(False, index, True)
     return _Survey(False, None, without.sure, () if without.sure else doubts)
 
