@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import bisect
 import copy
+import itertools
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from blake3 import blake3
 
@@ -39,6 +40,11 @@ _HEADER_BYTES = 512
 _HEADER_LIMIT = 1 << 20
 """A header of more bytes is damage: 64 KiB of extra field, a name and a comment fit."""
 _FEED = 1 << 16
+_FIRST_READ = 1 << 12
+_MOST_BEGINNINGS = 1000
+"""So many members behind damage are looked at for a whole one."""
+_TRIES = 1 << 20
+_TRIES_EACH = 8
 _TAIL_LIMIT = 1 << 24
 """Where zlib has taken so many bytes for a header, nobody waits for what it makes of the rest."""
 _PENDING = 1 << 17
@@ -74,7 +80,14 @@ class GzipStream:
         self._members = members
         self._hasher = blake3() if digest else None
         self._finished = False
-        self._next = 0  # byte of the file behind what was read
+        self._next = 0  # byte of the file behind what was read,
+        self._ahead = _FIRST_READ  # and how much of it is read next
+        # What is known of places where members may begin, by all forks together,
+        self._places = places_of(MAGIC, file, 1)
+        self._begun: list[tuple[int, int]] = []
+        self._whole: dict[int, tuple[bool, bool]] = {}
+        # and bytes that may be decoded to see where a member is whole.
+        self._tries = [_TRIES + _TRIES_EACH * file.end]
         self._input = b""  # read,
         self._used = 0  # and decoded up to here
         self._buffer = b""  # decoded, from the last window's start on
@@ -217,15 +230,17 @@ class GzipStream:
         self._next = at
         self._input = b""
         self._used = 0
+        self._ahead = _FIRST_READ
         self._inflater = None
 
     def _peek(self, length: int) -> bytes:
         """The next bytes of the file, fewer only where it ends."""
         while len(self._input) - self._used < length:
-            more = self._file.read(self._next, READ_BYTES)
+            more = self._file.read(self._next, self._ahead)
             if not more:
                 break
             self._next += len(more)
+            self._ahead = min(2 * self._ahead, READ_BYTES)
             self._input = self._input[self._used :] + more
             self._used = 0
         return self._input[self._used : self._used + length]
@@ -273,10 +288,17 @@ class GzipStream:
     def _take(self, piece: bytes) -> None:
         if self._tensorflow is not None:
             self._tensorflow.make(len(piece))
-        self._crc = zlib.crc32(piece, self._crc)
+        if not self._is_known():
+            self._crc = zlib.crc32(piece, self._crc)
         self.position += len(piece)
         if self._hasher is not None:
             self._hasher.update(piece)
+
+    def _is_known(self) -> bool:
+        """Whether the member was read to its end before, and is sound: its checksum costs as much
+        as decoding it.
+        """
+        return self._begin < self._sound_to
 
     def _break(
         self,
@@ -367,7 +389,7 @@ class GzipStream:
             words = f"its trailer should have {TRAILER.size} bytes, found {kept}"
             right = len(crc) > 0 and trailer.startswith(crc)
             damage = self._break(words, lossless=right, inside=not right)
-        else:
+        elif not self._is_known():
             problems = trailer_problems(trailer, self._crc, self.position - self._begin)
             if problems:
                 both = len(problems) == 2
@@ -398,11 +420,7 @@ class GzipStream:
         if damage.member in known[:1] and known[1:] and self._begins(known[1]):
             return self._members[place + 1]
         likely = None
-        for at in places_of(MAGIC, self._file, damage.member + 1):
-            if not self._begins(at):
-                continue
-            # What stands before it ends the damaged member's trailer, if that is whole.
-            size = int.from_bytes(self._file.read(max(at - 4, 0), min(at, 4)), "little")
+        for at, size in itertools.islice(self._beginnings(damage.member + 1), _MOST_BEGINNINGS):
             span = at - damage.member
             if span // 2 <= size <= span * EXPANSION and damage.begin + size >= least:
                 return at, damage.begin + size
@@ -414,6 +432,25 @@ class GzipStream:
             likely = at if likely is None and not damage.cut else likely
         self.guessed = True
         return None if likely is None else (likely, damage.stream)
+
+    def _beginnings(self, start: int) -> Iterator[tuple[int, int]]:
+        """Where members begin from byte `start` of the file on; each place is tried once.
+
+        With what stands before each: it ends the trailer of the member before, if that is whole.
+        """
+        known = self._begun
+        place = bisect.bisect_left(known, (start, 0))
+        while True:
+            if place == len(known):
+                following = next((at for at in self._places if at >= start), None)
+                if following is None:
+                    return
+                if not self._begins(following):
+                    continue
+                before = self._file.read(max(following - 4, 0), min(following, 4))
+                known.append((following, int.from_bytes(before, "little")))
+            yield known[place]
+            place += 1
 
     def _probe(self, at: int) -> GzipStream:
         """A view that begins with a member at this byte of the file."""
@@ -429,7 +466,10 @@ class GzipStream:
     def _begins(self, at: int) -> bool:
         """Whether a member at this byte of the file begins with a record, or is whole at least."""
         probe = self._probe(at)
-        if parse_member_header(probe._peek(_HEADER_LIMIT)).problem:
+        header = parse_member_header(probe._peek(_HEADER_BYTES))
+        if header.unfinished:
+            header = parse_member_header(probe._peek(_HEADER_LIMIT))
+        if header.problem:
             return False
         length = header_length(probe.window(0, HEADER_BYTES))
         if length is not None and length <= MAX_LENGTH:
@@ -438,14 +478,16 @@ class GzipStream:
 
     def _ends(self, at: int) -> tuple[bool, bool]:
         """Whether the member at this byte of the file is whole, and another follows, or the end."""
-        probe = self._probe(at)
-        if not probe._member_ends_well():
-            return False, False
-        following = probe._peek(len(MEMBER_HEADER))
-        return True, not following.strip(b"\0") or following.startswith(MAGIC)
+        if at not in self._whole:
+            probe = self._probe(at)
+            whole = probe._member_ends_well()
+            following = probe._peek(len(MEMBER_HEADER))
+            followed = not following.strip(b"\0") or following.startswith(MAGIC)
+            self._whole[at] = whole, whole and followed
+        return self._whole[at]
 
     def _member_ends_well(self) -> bool:
-        """Decode to the end of the member, and compare its trailer."""
-        while not self._stopped() and not self._ended:
-            self._step(READ_BYTES)
+        """Decode to the end of the member and compare its trailer, as long as that may be tried."""
+        while not self._stopped() and not self._ended and self._tries[0] > 0:
+            self._tries[0] -= len(self._step(READ_BYTES)) + _FIRST_READ
         return bool(self._ended) and self._ended[0][1] is None

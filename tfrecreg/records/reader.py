@@ -44,6 +44,9 @@ BATCH_BYTES = 1 << 20
 HOLD_LIMIT = 64 << 20
 """A larger record is never held in memory: its checksum is computed as it streams by."""
 
+_FIRST_BYTES = 1 << 12
+"""Bytes that are read at once behind damage; then more and more."""
+
 _MOST_FAULTS = 10_000
 """Of a shard with more, damage is told a stretch at a time: each up to the next sound record."""
 
@@ -145,7 +148,7 @@ class _Scanner:
     def events(self) -> Iterator[RecordBatch | Fault]:
         """Batches and faults, to the end of the stream."""
         stream = self._stream
-        want = self._batch_bytes
+        ahead = want = self._batch_bytes
         going = True
         while going:
             memory = stream.window(self._at, want)
@@ -154,7 +157,9 @@ class _Scanner:
             if walked.starts:
                 yield self._batch(memory, walked)
             head = memory[walked.end : walked.end + _HEAD_BYTES]
-            want = self._batch_bytes
+            faults = self._faults
+            # What is read ahead of damage is read again behind it.
+            want = ahead = min(2 * ahead, self._batch_bytes)
             if walked.stop is not Stop.SHORT:
                 going = yield from self._damaged(stream, head, walked)
             elif not whole or self._beyond(walked):
@@ -163,6 +168,8 @@ class _Scanner:
                 going = yield from self._large(head, walked.length)
             else:
                 want = max(want, walked.needs)
+            if self._faults > faults:
+                want = ahead = min(_FIRST_BYTES, self._batch_bytes)
 
     def _beyond(self, walked: Walk) -> bool:
         """Whether the record reaches beyond the stream, as its own header says.

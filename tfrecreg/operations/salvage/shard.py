@@ -52,7 +52,9 @@ def salvage_shard(shard: Shard, name: str, out: Storage, progress: Progress) -> 
     apart = HashedFile(out, name + DOUBTFUL)
     try:
         with shard.storage.open(shard.path) as reader:
-            intact, hints, trusted, doubts = _survey(shard, index, reader)
+            intact, hints, trusted, doubts, stranger = _survey(shard, index, reader)
+            if stranger:
+                return ShardResult(name=name, status="refused", reason=stranger, exact=False)
             members = hints.members if hints is not None else ()
             original = Original(reader, declared=shard.declared, members=members)
             encoder: CleanShard | None = None
@@ -77,8 +79,6 @@ def salvage_shard(shard: Shard, name: str, out: Storage, progress: Progress) -> 
             )
             with closing(_scan(shard, hints, digest=True)) as events:
                 end = work.run(events, progress)
-        if end is None:
-            return ShardResult(name=name, status="refused", reason=work.stranger, exact=False)
         quarantine = rest.close() if rest.bytes else None
         doubted = apart.close() if work.doubtful else None
         return _result(shard, work, end, roll, reason, clean.close(), quarantine, doubted)
@@ -131,6 +131,8 @@ class _Survey(NamedTuple):
     """The shard is damaged, and a record that the index does not know is none of its records."""
     doubts: Sequence[tuple[int, int]] = ()
     """Stretches of the stream whose records may be those of the payload of a lost one."""
+    stranger: str = ""
+    """Why the file is no TFRecord; empty where it is one."""
 
 
 def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
@@ -141,18 +143,30 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
     """
     gzip = sniff(reader.read_at(0, SNIFF_BYTES), shard.declared) == "gzip"
     with closing(_scan(shard, index, digest=False)) as events:
-        damaged, doubts = _look(events)
-    if not damaged:
+        found = _look(events)
+    if found.stranger:
+        return _Survey(False, None, False, (), found.stranger)
+    if not found.damaged:
         return _Survey(gzip, index, False)
     if index is None:
-        return _Survey(False, None, False, doubts)
+        return _Survey(False, None, False, found.doubts)
     with_places, (without, doubts) = _met(shard, index, index)[0], _met(shard, None, index)
     if with_places.sure and with_places.met > without.met:
         return _Survey(False, index, True)
     return _Survey(False, None, without.sure, () if without.sure else doubts)
 
 
-def _look(events: Iterable[Event]) -> tuple[bool, list[tuple[int, int]]]:
+class _Seen(NamedTuple):
+    """What a scan says of a shard."""
+
+    damaged: bool
+    doubts: list[tuple[int, int]]
+    """The stretches of its stream that are in doubt."""
+    stranger: str
+    """Why it is no TFRecord; empty where it is one."""
+
+
+def _look(events: Iterable[Event]) -> _Seen:
     """Whether a shard is damaged, and the stretches of its stream that are in doubt.
 
     Records that were searched for behind damage may be those of the payload of a lost record. They
@@ -162,7 +176,7 @@ def _look(events: Iterable[Event]) -> tuple[bool, list[tuple[int, int]]]:
 
     Where payloads do hold records, the header of a damaged record is not believed that much either.
     """
-    damaged = False
+    damaged, stranger = False, ""
     plain, nested = _Doubts(strict=False), _Doubts(strict=True)
     nests = False
     for event in events:
@@ -173,9 +187,10 @@ def _look(events: Iterable[Event]) -> tuple[bool, list[tuple[int, int]]]:
                 nests = count_headers(event.memory[begin:end]) > len(event)
         elif isinstance(event, Fault):
             damaged = damaged or event.code != "CRC006"
+            stranger = stranger or (event.detail if event.code == "CRC008" else "")
         plain.take(event)
         nested.take(event)
-    return damaged, (nested if nests else plain).found
+    return _Seen(damaged, (nested if nests else plain).found, stranger)
 
 
 class _Doubts:
@@ -253,7 +268,7 @@ def _met(shard: Shard, hints: Index | None, index: Index) -> tuple[Roll, list[tu
             yield event
 
     with closing(_scan(shard, hints, digest=False)) as events:
-        return roll, _look(meeting(events))[1]
+        return roll, _look(meeting(events)).doubts
 
 
 def _result(

@@ -84,8 +84,6 @@ class Work:
         """Whether that is the number, not the least."""
         self.cuts: list[Cut] = []
         self.cuts_total = 0
-        self.stranger = ""
-        """Why the file is no TFRecord; empty where it is one."""
         self._name = name
         self._original = original
         self._clean = clean
@@ -100,8 +98,8 @@ class Work:
         self._pending: list[list[Fault]] = []  # what was heard from there on, a stretch each,
         self._last: Fault | None = None  # and the last that was ever heard
 
-    def run(self, events: Iterable[Event], progress: Progress) -> StreamEnd | None:
-        """Take in a whole scan; what it said at its end, None where the file is no TFRecord."""
+    def run(self, events: Iterable[Event], progress: Progress) -> StreamEnd:
+        """Take in a whole scan of a TFRecord; what it said at its end."""
         end = None
         for event in events:
             if isinstance(event, RecordBatch):
@@ -113,12 +111,9 @@ class Work:
                 progress.advance(len(event), sum(event.lengths))
             elif isinstance(event, StreamEnd):
                 end = event
-            elif event.code == "CRC008":
-                self.stranger = event.detail
             elif event.code not in _NO_DAMAGE:
                 self._hear(event)
-        if end is None or self.stranger:
-            return None
+        assert end is not None  # the last event of every scan
         self._settle(end.stream_bytes)
         if self._clean is not None:
             self._clean.close()

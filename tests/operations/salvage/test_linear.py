@@ -1,0 +1,221 @@
+"""No input makes reading or salvaging slower than in proportion to its size: steps are counted.
+
+A step is a call of any function, or 1,000 bytes that are read, decompressed or searched. Each shape
+is doubled four times; what is done at most once a file is small beside its smallest size.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import itertools
+import random
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from memory_support import MemoryReader, MemoryStorage
+from system_support import unsynced as unsynced  # a fixture
+
+from tfrecreg.errors import RefusedError
+from tfrecreg.operations.salvage import salvage
+from tfrecreg.records import frame, frame_header, scan
+from tfrecreg.records.file import HashedFile
+from tfrecreg.records.finder import PythonFinder
+from tfrecreg.records.inflate import GzipStream
+from tfrecreg.records.native import NativeFinder
+
+SIZES = [20_000, 40_000, 80_000, 160_000, 320_000]
+AT_MOST = 2.4
+"""How many times the steps of half the size."""
+
+
+def record(payload: bytes, *, footer: bytes | None = None) -> bytes:
+    head, foot = frame(payload)
+    return head + payload + (foot if footer is None else footer)
+
+
+def headers(size: int) -> bytes:
+    return frame_header(1000) * (size // 12)
+
+
+def headers_of_nothing(size: int) -> bytes:
+    return frame_header(0) * (size // 12)
+
+
+def headers_to_the_end(size: int) -> bytes:
+    return b"".join(frame_header(size - 12 * each) for each in range(size // 12 - 10))
+
+
+def headers_to_anywhere(size: int) -> bytes:
+    dice = random.Random(3)
+    return b"".join(frame_header(dice.randrange(size - 12 * at)) for at in range(size // 12))
+
+
+def record_of_headers(size: int) -> bytes:
+    return record(headers_to_anywhere(size))
+
+
+def damaged_record_of_headers(size: int) -> bytes:
+    return record(headers_to_anywhere(size), footer=bytes(4)) + record(b"behind")
+
+
+def headers_between_records(size: int) -> bytes:
+    return (frame_header(size // 2) + record(b"sound")) * (size // 33)
+
+
+def empty_records_with_bad_checksums(size: int) -> bytes:
+    return record(b"", footer=bytes(4)) * (size // 16)
+
+
+def records_of_records(size: int) -> bytes:
+    inner = record(b"")
+    while 2 * len(inner) + 16 < size:
+        inner = record(inner + inner)
+    return b"damaged" + inner
+
+
+def zeros(size: int) -> bytes:
+    return bytes(size)
+
+
+def zeros_in_gzip(size: int) -> bytes:
+    return gzip.compress(bytes(100 * size), mtime=0)
+
+
+def members_with_bad_trailers(size: int) -> bytes:
+    member = bytearray(gzip.compress(record(b"abc" * 10), mtime=0))
+    member[-6] ^= 1
+    return bytes(member) * (size // len(member))
+
+
+def members_that_do_not_decode(size: int) -> bytes:
+    member = bytearray(gzip.compress(record(b"abc" * 10), mtime=0))
+    member[12] ^= 0x55
+    return bytes(member) * (size // len(member))
+
+
+def headless_gzip(size: int) -> bytes:
+    members = [gzip.compress(record(b"%d" % each), mtime=0) for each in range(size // 40)]
+    return b"".join(members)[9:]
+
+
+def heads_of_members(size: int) -> bytes:
+    return gzip.compress(b"", mtime=0)[:10] * (size // 10)
+
+
+def members_in_members(size: int) -> bytes:
+    data = record(b"inside")
+    while len(data) < size:
+        packer = zlib.compressobj(0, zlib.DEFLATED, 31)
+        data = packer.compress(data + data) + packer.flush()
+    return data[5:]
+
+
+SHAPES = [
+    headers,
+    headers_of_nothing,
+    headers_to_the_end,
+    headers_to_anywhere,
+    record_of_headers,
+    damaged_record_of_headers,
+    headers_between_records,
+    empty_records_with_bad_checksums,
+    records_of_records,
+    zeros,
+    zeros_in_gzip,
+    members_with_bad_trailers,
+    members_that_do_not_decode,
+    headless_gzip,
+    heads_of_members,
+    members_in_members,
+]
+
+
+class Steps:
+    """Counts what happens while it is entered."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0.0
+        take = GzipStream._take
+
+        def taken(stream: GzipStream, piece: bytes) -> None:
+            self.count += len(piece) / 1000
+            take(stream, piece)
+
+        monkeypatch.setattr(GzipStream, "_take", taken)
+        read = HashedFile.read
+
+        def passed(file: HashedFile, start: int, length: int) -> bytes:
+            data = read(file, start, length)
+            self.count += len(data) / 1000
+            return data
+
+        monkeypatch.setattr(HashedFile, "read", passed)
+        for kind in (NativeFinder, PythonFinder):
+            self._count_blocks(kind, monkeypatch)
+
+    def _count_blocks(self, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        feed = kind.feed
+
+        def fed(finder: Any, block: bytes, base: int, *, last: bool) -> bool:
+            self.count += len(block) / 1000
+            found: bool = feed(finder, block, base, last=last)
+            return found
+
+        monkeypatch.setattr(kind, "feed", fed)
+
+    def __enter__(self) -> Steps:
+        self.count = 0.0
+        sys.setprofile(self._call)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.setprofile(None)
+
+    def _call(self, frame: FrameType, event: str, argument: object) -> None:
+        self.count += event in ("call", "c_call")
+
+
+def expect_linear(shape: Callable[[int], bytes], steps_of: Callable[[bytes], float]) -> None:
+    found = [(len(data), steps_of(data)) for data in map(shape, SIZES)]
+    for (less, before), (size, steps) in itertools.pairwise(found):
+        assert steps <= AT_MOST * before * size / (2 * less), found
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_reading_takes_steps_in_proportion(
+    shape: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = Steps(monkeypatch)
+
+    def steps_of(data: bytes) -> float:
+        reader = MemoryReader(data)
+        with steps:
+            for _ in scan(MemoryStorage(reader), "x"):  # type: ignore[arg-type]  # enough of one
+                pass
+        return steps.count
+
+    expect_linear(shape, steps_of)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("unsynced")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_salvaging_takes_steps_in_proportion(
+    shape: Callable[[int], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = Steps(monkeypatch)
+
+    def steps_of(data: bytes) -> float:
+        path = tmp_path / f"{len(data)}.tfrecord"
+        path.write_bytes(data)
+        with steps, contextlib.suppress(RefusedError):
+            salvage([str(path)], tmp_path / f"out-{len(data)}")
+        return steps.count
+
+    expect_linear(shape, steps_of)
