@@ -26,8 +26,9 @@ def command(face: Face, targets: tuple[str, ...], output: str) -> int:
 
     SHARD is a path, folder or glob of TFRecord files, or a reference (mnist, mnist@1.0.0), which
     means its damaged shards. The originals are only read. DIR gets a clean shard of the same name
-    for each, what was cut out of it (NAME.quarantine) and a report (salvage.json), which marks the
-    set: `tfrecreg check` refuses it (SHD009) until the gate says otherwise.
+    for each, what was cut out of it (NAME.quarantine), records that may be none of its own
+    (NAME.doubtful), and a report (salvage.json), which marks the set: `tfrecreg check` refuses it
+    (SHD009) until the gate says otherwise.
     """
     from tfrecreg.operations.salvage import salvage
 

@@ -72,6 +72,11 @@ def _details(shard: ShardResult) -> Iterator[Line]:
     if shard.unproven:
         kept = f"of {count(shard.unproven, 'record')} nothing but their checksums tells that "
         yield line(("    note: ", "bold"), f"{kept}damaged gzip did not make them up")
+    if shard.doubts is not None:
+        where = (
+            f"{count(shard.doubtful, 'record')} set apart in {safe(shard.doubts.path)}: nothing "
+        )
+        yield line(("    doubtful: ", "bold"), f"{where}tells whether they are the shard's")
     if shard.reason and shard.status not in ("refused", "unreadable"):
         yield line(("    note: ", "bold"), safe(shard.reason, limit=500))
 
