@@ -38,6 +38,9 @@ _TYPES = {
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _AT = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 
+_DEEP = re.compile(r"""(?<![\w-])(?:(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){100}""")
+"""A dotted key of more parts than that: the time to read one grows with the square of them."""
+
 
 class Place:
     """Where in which file a value stands: what complaints begin with."""
@@ -70,6 +73,13 @@ def read_toml(text: str | bytes, where: str) -> dict[str, Any]:
     """
     try:
         found = text if isinstance(text, str) else text.decode("utf-8")
+        deep = _DEEP.search(found)
+        if deep is not None:
+            line = found.count("\n", 0, deep.start()) + 1
+            raise ConfigError(
+                f"`{safe(where)}` has a key of more than 100 parts in line {line}",
+                hint="flatten it: `datasets.mnist.options.split` is as deep as keys go",
+            )
         # A file read as bytes keeps its line ends; a byte order mark is what editors add.
         return tomllib.loads(found.removeprefix("\ufeff"))
     except UnicodeDecodeError as error:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest.adopted import adopted_kind
+from tfrecreg.operations.load_batches import read_records
 from tfrecreg.operations.load_images import decode_images
+from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.registry import Resolved, open_registry, resolve
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.schema import parse_schema, tf_feature_spec
-from tfrecreg.storage import Storage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 __all__ = ["load"]
-
-_BATCH = 256
-"""Examples are parsed by so many at once: one at a time costs about ten times as much."""
 
 
 def load(
@@ -47,10 +45,13 @@ def load(
         A dataset of dictionaries, feature name to tensor, one element an example, in the order
         of the shards. A required feature of fixed shape is a dense tensor of that shape,
         everything else a sparse one. The elements of a build that was adopted and holds no
-        Examples are the payloads, as scalar strings.
+        Examples are the payloads, as scalar strings. It knows its length. Records that are
+        damaged, that do not parse, or that are not there raise a
+        `tf.errors.InvalidArgumentError` that names shard, record and key.
 
     Raises:
         UsageError: no such dataset, release or split, or its bytes are not on this machine.
+        RefusedError: a shard does not have the size that the manifest says.
         ManifestError: a manifest, or a release's schema, was changed after it was made.
         MissingExtraError: TensorFlow is not installed.
         FailureError: TensorFlow is installed and does not work.
@@ -58,37 +59,26 @@ def load(
     resolved = resolve(open_registry(registry), reference)
     storage = resolved.storage()
     chosen = _split(resolved, split)
+    shards = [each for each in resolved.manifest.shards if each.split == chosen]
+    records = SplitRecords(storage, shards, resolved.name)
+    compression = resolved.manifest.compression
     if adopted_kind(resolved.manifest) is not PayloadKind.EXAMPLE:
-        return _payloads(resolved, storage, chosen)
+        records.expect_whole()
+        return read_records(_tensorflow(), records, compression, lambda payloads: payloads)
     text = resolved.schema
     if text is None:
         raise absent_schema(resolved.registry, resolved.dataset)
     schema = parse_schema(text, resolved.schema_path)
-    payloads = _payloads(resolved, storage, chosen)
+    records.expect_whole()
     tf = _tensorflow()
     spec = tf_feature_spec(schema)
-    # Nothing here needs AutoGraph, which warns of every function whose source it does not find.
-    plain = tf.autograph.experimental.do_not_convert
-    dataset = payloads.batch(_BATCH).map(
-        plain(lambda records: tf.io.parse_example(records, spec)),
-        num_parallel_calls=tf.data.AUTOTUNE,
+    dataset = read_records(
+        tf, records, compression, lambda payloads: tf.io.parse_example(payloads, spec)
     )
-    dataset = dataset.unbatch()
     pictures = schema.pictures()
     if decode and pictures:
-        shards = [each for each in resolved.manifest.shards if each.split == chosen]
-        dataset = decode_images(tf, dataset, pictures, shards, resolved.name)
+        dataset = decode_images(tf, dataset, pictures, records)
     return dataset
-
-
-def _payloads(resolved: Resolved, storage: Storage, split: str) -> tf.data.Dataset:
-    """The payloads of a split, in the order of the shards."""
-    files = _files(resolved, storage, split)
-    tf = _tensorflow()
-    return tf.data.TFRecordDataset(
-        tf.constant(files, tf.string, [len(files)]),
-        compression_type="GZIP" if resolved.manifest.compression == "gzip" else "",
-    )
 
 
 def _tensorflow() -> Any:
@@ -107,19 +97,6 @@ def _unusable(error: ImportError) -> FailureError:
         f"TensorFlow cannot be imported: {safe(str(error))}",
         hint="`python -c 'import tensorflow'` shows more",
     )
-
-
-def _files(resolved: Resolved, storage: Storage, split: str) -> list[str]:
-    """The shards of the split, which all have to be there: TensorFlow would notice late."""
-    wanted = [each for each in resolved.manifest.shards if each.split == split]
-    missing = [each.path for each in wanted if storage.stat(each.path) is None]
-    if missing:
-        raise UsageError(
-            f"{len(missing)} of {len(wanted)} shards of the split `{safe(split)}` of "
-            f"`{resolved.name}` are not here; one is `{safe(missing[0])}`",
-            hint=f"`tfrecreg check {resolved.name}` names them all",
-        )
-    return [f"{storage.root}/{each.path}" for each in wanted if each.records]
 
 
 def _split(resolved: Resolved, split: str | None) -> str:

@@ -8,12 +8,10 @@ TensorFlow's; `check` with `decode` names that.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.manifest import ShardEntry
+from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.pictures import PictureError, read_header
 from tfrecreg.pictures.decodable import why_undecodable
 from tfrecreg.text import safe
@@ -33,8 +31,7 @@ def decode_images(
     tensorflow: Any,
     dataset: tf.data.Dataset,
     features: Sequence[str],
-    shards: Sequence[ShardEntry],
-    name: str,
+    records: SplitRecords,
 ) -> tf.data.Dataset:
     """Decode the images of a split.
 
@@ -42,18 +39,12 @@ def decode_images(
         tensorflow: the module.
         dataset: its examples, in the order of the shards.
         features: those that hold images.
-        shards: of the split, in their order.
-        name: reference of the release or build.
+        records: of the split, which know their names.
     """
-    firsts = [0, *accumulate(shard.records for shard in shards)]
-
-    def place(number: int) -> str:
-        at = bisect_right(firsts, number) - 1
-        return f"record {number - firsts[at]} of `{safe(shards[at].path)}` of {name}"
 
     def decoded(number: Any, example: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            feature: _decoded(tensorflow, feature, value, number, place)
+            feature: _decoded(tensorflow, feature, value, number, records)
             if feature in features and _is_single(tensorflow, value)
             else value
             for feature, value in example.items()
@@ -71,9 +62,7 @@ def _is_single(tensorflow: Any, value: Any) -> bool:
     return isinstance(value, tensorflow.Tensor) and value.shape.num_elements() == 1
 
 
-def _decoded(
-    tensorflow: Any, feature: str, value: Any, number: Any, place: Callable[[int], str]
-) -> Any:
+def _decoded(tensorflow: Any, feature: str, value: Any, number: Any, records: SplitRecords) -> Any:
     data = tensorflow.reshape(value, [])
 
     def attempt(data: Any, number: Any) -> tuple[Any, str]:
@@ -81,7 +70,8 @@ def _decoded(
             return tensorflow.io.decode_image(data, expand_animations=False), ""
         except tensorflow.errors.InvalidArgumentError as error:
             reason = _reason(data.numpy()) or safe(error.message)
-            problem = f"`{safe(feature)}` of {place(int(number))} does not decode: {reason}"
+            place, key = records.named(int(number)), records.key(int(number))
+            problem = f"`{safe(feature)}` of {place} does not decode: {reason}{key}"
             return tensorflow.zeros((1, 1, 1), tensorflow.uint8), problem
 
     def patiently() -> Any:

@@ -95,8 +95,9 @@ def _change(change: Change) -> str:
         return f"expected {_value(change.expected)}, found nothing"
     old, new = change.expected, change.found
     if isinstance(old, tuple) and isinstance(new, tuple) and set(old) != set(new):
-        gone = tuple(each for each in old if each not in new)
-        more = tuple(each for each in new if each not in old)
+        before, after = set(old), set(new)
+        gone = tuple(each for each in old if each not in after)
+        more = tuple(each for each in new if each not in before)
         pieces = [f"expected also {_value(gone)}"] if gone else []
         pieces += [f"found also {_value(more)}"] if more else []
         return f"{safe(change.field)}: {'; '.join(pieces)}"

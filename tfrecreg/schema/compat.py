@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, get_args
 
 from tfrecreg.codes.sch import SCH020, SCH021
 from tfrecreg.findings import Code
-from tfrecreg.schema.contract import Contract, FeatureRule, compile_contract
+from tfrecreg.schema.contract import FeatureRule, compile_contract
 from tfrecreg.schema.model import Schema
 from tfrecreg.schema.spec import TensorSpec, tensor_specs
 from tfrecreg.schema.within import values_within
@@ -95,19 +95,21 @@ def clashes(reader: Schema, records: Schema, environment: str | None = None) -> 
     own = compile_contract(reader, environment)
     theirs = compile_contract(records, environment)
     specs = tensor_specs(reader, environment)
-    return tuple(clash for spec in specs for clash in _of_feature(spec, own, theirs))
+    readers = {rule.name: rule for rule in own.features}
+    # No example can hold a STRUCT.
+    there = {rule.name: rule for rule in theirs.features if rule.kind != "STRUCT"}
+    cases = (
+        _Case(spec, readers[spec.name], there.get(spec.name), free=spec.name in theirs.ignored)
+        for spec in specs
+    )
+    return tuple(clash for case in cases for clash in _of_feature(case))
 
 
-def _of_feature(spec: TensorSpec, own: Contract, theirs: Contract) -> Iterator[Clash]:
-    reader = next(rule for rule in own.features if rule.name == spec.name)
-    record = next((rule for rule in theirs.features if rule.name == spec.name), None)
-    if record is not None and record.kind == "STRUCT":
-        record = None  # no example can hold it
-    case = _Case(spec, reader, record, free=spec.name in theirs.ignored)
+def _of_feature(case: _Case) -> Iterator[Clash]:
     for rule in RULES:
         message = rule.find(case)
         if message is not None:
-            yield Clash(rule.name, rule.code, spec.name, message)
+            yield Clash(rule.name, rule.code, case.spec.name, message)
             if rule.code is SCH020:
                 return
 

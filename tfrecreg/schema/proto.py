@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from functools import lru_cache
 from importlib import metadata
 from typing import Any, NoReturn
 
@@ -26,6 +27,11 @@ from tfrecreg.text import safe
 
 __all__ = ["parse_schema", "render_schema", "schema_message"]
 
+_MOST_CHARACTERS = 4 << 20
+"""Of a schema's text: protobuf reads about one million a second, in a dozen steps a value."""
+_MOST_MESSAGES = 50_000
+"""Braces in it: a feature has one to five."""
+
 
 def parse_schema(text: str | bytes, where: str = "schema") -> Schema:
     """Parse a schema and make sure that it does not contradict itself.
@@ -37,8 +43,11 @@ def parse_schema(text: str | bytes, where: str = "schema") -> Schema:
     Raises:
         SchemaError: it does not parse, or contradicts itself: ``where:line:column: what``.
     """
-    if isinstance(text, bytes):
-        text = _decode(text, where)
+    return _parsed(_decode(text, where) if isinstance(text, bytes) else text, where)
+
+
+@lru_cache(maxsize=4)  # every validator asks for the schema of its target
+def _parsed(text: str, where: str) -> Schema:
     message = _parse(text, where)
     places = Places(text)
 
@@ -90,7 +99,24 @@ def _decode(data: bytes, where: str) -> str:
         ) from None
 
 
+def _expect_small(text: str, where: str) -> None:
+    size = len(text)
+    messages = text.count("{") + text.count("<")
+    if size > _MOST_CHARACTERS:
+        found = f"{size:,} characters, and no more than {_MOST_CHARACTERS:,} are read"
+    elif messages > _MOST_MESSAGES:
+        found = f"{messages:,} messages, and no more than {_MOST_MESSAGES:,} are read"
+    else:
+        return
+    raise SchemaError(
+        f"{safe(where)}: the schema has {found}",
+        hint="many features of one kind are one feature with a shape; a long list of values is "
+        "a range of numbers, or no part of a schema",
+    )
+
+
 def _parse(text: str, where: str) -> Any:
+    _expect_small(text, where)
     text_format = importlib.import_module("google.protobuf.text_format")
     # Merlin keeps a `Struct` in the metadata of annotations; unpacking it needs its descriptor.
     importlib.import_module("google.protobuf.struct_pb2")

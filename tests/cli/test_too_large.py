@@ -1,0 +1,71 @@
+"""Settings and schemas of absurd size end a command with one line, and soon."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from registry_support import write
+
+PATIENCE = 60
+"""Seconds: far more than it takes, far less than it took when it was read."""
+
+
+def run(root: Path, *arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tfrecreg", "-C", str(root), *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env={**os.environ, "COLUMNS": "300"},
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (".".join("a" * 200_000) + " = 1\n", 1),
+        ("\n[" + " . ".join(['"a"'] * 200_000) + "]\n", 2),
+        ("\n\nx = { " + ".".join(["'a'"] * 200_000) + " = 1 }\n", 3),
+    ],
+)
+def test_a_deeply_dotted_key_is_refused(digits_registry: Path, text: str, line: int) -> None:
+    write(digits_registry / "tfrecreg.toml", text)
+    code, err = run(digits_registry, "list")
+    assert code == 2
+    assert err == (
+        f"error: `tfrecreg.toml` has a key of more than 100 parts in line {line}\n"
+        "hint: flatten it: `datasets.mnist.options.split` is as deep as keys go\n"
+    )
+
+
+@pytest.mark.slow  # a second for each command
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check", "digits"),
+        ("schema", "diff", "digits@1.0.0", "digits"),
+        ("schema", "accept", "digits"),
+        ("schema", "check", "digits"),
+    ],
+)
+@pytest.mark.parametrize("what", ["values", "features"])
+def test_a_schema_of_absurd_size_is_refused(
+    digits_registry: Path, command: tuple[str, ...], what: str
+) -> None:
+    if what == "values":
+        values = "".join(f'value: "v{n}"\n' for n in range(1_000_000))
+        text = f'feature {{ name: "v" type: BYTES string_domain {{ {values} }} }}\n'
+    else:
+        text = "".join(f'feature {{ name: "f{n}" type: INT }}\n' for n in range(100_000))
+    write(digits_registry / "schemas/digits.pbtxt", text)
+    code, err = run(digits_registry, *command)
+    assert code == 2
+    assert err.startswith("error: schemas/digits.pbtxt: the schema has ")
+    assert "hint: many features of one kind are one feature with a shape" in err
+    assert len(err.splitlines()) == 2

@@ -1,0 +1,148 @@
+"""The records of a split by their numbers, and what is wrong with one that did not come."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+from tfrecreg.errors import MissingFileError, RefusedError, TfrecregError, UsageError
+from tfrecreg.index import read_index
+from tfrecreg.manifest import ShardEntry
+from tfrecreg.records import Fault, RecordBatch, scan
+from tfrecreg.storage import Storage
+from tfrecreg.text import safe
+
+__all__ = ["SplitRecords"]
+
+
+class SplitRecords:
+    """The records of one split, numbered through all of its shards.
+
+    Args:
+        storage: where the shards are.
+        shards: of the split, in their order.
+        name: reference of the release or build, for messages.
+    """
+
+    def __init__(self, storage: Storage, shards: Sequence[ShardEntry], name: str) -> None:
+        self._storage = storage
+        self._shards = [each for each in shards if each.records]
+        self._name = name
+        self._all = shards
+        self._starts = [0, *accumulate(each.records for each in self._shards)]
+
+    @property
+    def total(self) -> int:
+        """Records of the split."""
+        return self._starts[-1]
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """The number of the first record of each of :attr:`paths`, and behind them the total."""
+        return self._starts
+
+    @property
+    def paths(self) -> list[bytes]:
+        """The shards that have records, as the file system knows them."""
+        return [os.fsencode(f"{self._storage.root}/{each.path}") for each in self._shards]
+
+    def expect_whole(self) -> None:
+        """Refuse shards that cannot be opened or do not have their size. Reads none of them.
+
+        Raises:
+            UsageError: shards are missing.
+            RefusedError: shards have another size than the manifest says.
+            StorageError: one of them cannot be opened.
+        """
+        missing: list[ShardEntry] = []
+        altered: list[tuple[ShardEntry, int]] = []
+        for entry in self._all:
+            try:
+                with self._storage.open(entry.path) as reader:
+                    size = reader.size
+            except MissingFileError:
+                missing.append(entry)
+            else:
+                if size != entry.bytes:
+                    altered.append((entry, size))
+        hint = f"`tfrecreg check {self._name}` names them all"
+        if missing:
+            raise UsageError(
+                f"{self._some(missing)} are not here; one is `{safe(missing[0].path)}`", hint=hint
+            )
+        if altered:
+            entry, size = altered[0]
+            raise RefusedError(
+                f"{self._some(altered)} have another size than the manifest says; one is "
+                f"`{safe(entry.path)}`, which should have {entry.bytes} bytes and has {size}",
+                hint=hint,
+            )
+
+    def _some(self, shards: Sequence[object]) -> str:
+        split = safe(self._all[0].split)
+        return f"{len(shards)} of {len(self._all)} shards of the split `{split}` of `{self._name}`"
+
+    def named(self, number: int) -> str:
+        """The record with this number in the split: its number in its shard, and the shard."""
+        entry, record = self._place(number)
+        return f"record {record} of `{safe(entry.path)}` of {self._name}"
+
+    def key(self, number: int) -> str:
+        """The end of a sentence that says its key; empty where the index does not say it."""
+        entry, record = self._place(number)
+        if not entry.index:
+            return ""
+        try:
+            index = read_index(self._storage.read(entry.index, limit=1 << 34), entry.index)
+            return f"; its key is `{safe(index.key(record), limit=200)}`"
+        except (TfrecregError, IndexError):
+            return ""
+
+    def why_more(self, number: int) -> str:
+        """What is wrong with a shard of which more records came than up to this number."""
+        entry, _ = self._place(number)
+        return self._other(entry, f"should have {entry.records} records, it has more")
+
+    def why_not(self, number: int, parse: Callable[[bytes], str]) -> str:
+        """Why the records from this number on did not come, in one sentence.
+
+        Args:
+            number: in the split.
+            parse: what is wrong with a payload; empty where nothing is.
+        """
+        entry, record = self._place(number)
+        try:
+            return self._found(entry, record, number, parse)
+        except TfrecregError as error:
+            return f"{self.named(number)} cannot be read: {error.message}{self.key(number)}"
+
+    def _found(
+        self, entry: ShardEntry, record: int, number: int, parse: Callable[[bytes], str]
+    ) -> str:
+        """By the scanner, which reads the shard from its beginning: it happens once."""
+        count = 0
+        for event in scan(self._storage, entry.path):
+            if isinstance(event, Fault):
+                at = record if event.record is None else event.record
+                whole = number - record + min(at, entry.records - 1)
+                why = f"{event.code}: {event.detail}"
+                return f"{self.named(whole)} is damaged: {why}{self.key(whole)}"
+            if isinstance(event, RecordBatch):
+                count = event.first + len(event)
+                for position in range(max(record - event.first, 0), len(event)):
+                    problem = parse(event.payload(position)) if event.whole else ""
+                    if problem:
+                        whole = number - record + event.first + position
+                        return f"{self.named(whole)} does not parse: {problem}{self.key(whole)}"
+        if count != entry.records:
+            return self._other(entry, f"should have {entry.records} records, it has {count}")
+        return f"{self.named(number)} did not come, though it is sound now{self.key(number)}"
+
+    def _other(self, entry: ShardEntry, fault: str) -> str:
+        return f"`{safe(entry.path)}` of {self._name} {fault}: `tfrecreg check {self._name}`"
+
+    def _place(self, number: int) -> tuple[ShardEntry, int]:
+        at = bisect_right(self._starts, number, hi=len(self._shards)) - 1
+        return self._shards[at], number - self._starts[at]
