@@ -41,7 +41,7 @@ _HEADER_LIMIT = 1 << 20
 """A header of more bytes is damage: 64 KiB of extra field, a name and a comment fit."""
 _FEED = 1 << 16
 _FIRST_READ = 1 << 12
-_MOST_BEGINNINGS = 1000
+_MOST_BEGINNINGS = 100
 """So many members behind damage are looked at for a whole one."""
 _TRIES = 1 << 20
 _TRIES_EACH = 8

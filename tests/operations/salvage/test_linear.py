@@ -1,14 +1,14 @@
 """No input makes reading or salvaging slower than in proportion to its size: steps are counted.
 
 A step is a call of any function, or 1,000 bytes that are read, decompressed or searched. Each shape
-is doubled four times; what is done at most once a file is small beside its smallest size.
+is doubled four times. What is done so often at most, whatever the size, counts more in a large file
+than in a small one, where it was not yet done so often; in proportion to the square it would be 16.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gzip
-import itertools
 import random
 import sys
 import zlib
@@ -30,8 +30,8 @@ from tfrecreg.records.inflate import GzipStream
 from tfrecreg.records.native import NativeFinder
 
 SIZES = [20_000, 40_000, 80_000, 160_000, 320_000]
-AT_MOST = 2.4
-"""How many times the steps of half the size."""
+AT_MOST = 2.5
+"""How many times the steps a byte of a sixteenth of the size."""
 
 
 def record(payload: bytes, *, footer: bytes | None = None) -> bytes:
@@ -183,8 +183,9 @@ class Steps:
 
 def expect_linear(shape: Callable[[int], bytes], steps_of: Callable[[bytes], float]) -> None:
     found = [(len(data), steps_of(data)) for data in map(shape, SIZES)]
-    for (less, before), (size, steps) in itertools.pairwise(found):
-        assert steps <= AT_MOST * before * size / (2 * less), found
+    (less, few), (size, many) = found[0], found[-1]
+    assert size > 12 * less
+    assert many / size <= AT_MOST * few / less, found
 
 
 @pytest.mark.parametrize("shape", SHAPES)

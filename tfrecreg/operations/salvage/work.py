@@ -42,6 +42,8 @@ class _Stretch(NamedTuple):
     stop: int
 
 
+_BACK = 1 << 16
+"""So far back a record is searched for that reaches into one which the index does not know."""
 _RESTARTS = 1000
 """So often a run of damage is searched again behind a record that the index does not know."""
 _DOUBT = (
@@ -93,6 +95,7 @@ class Work:
         self._trusted = trusted
         self._doubts = deque(doubts)
         self._seen: set[bytes] = set()  # digests of the records of damaged gzip
+        self._searched = 0  # byte of the stream up to which what is cut out was searched
         self._kept_to = 0  # byte of the stream behind the last record that was kept
         self._at = 0  # byte of the stream up to which all is settled
         self._pending: list[list[Fault]] = []  # what was heard from there on, a stretch each,
@@ -356,8 +359,12 @@ class Work:
             return ()
         start, stop = stretches[0].start, stretches[-1].stop
         reach = self._original.decoded(start, stop)
+        begin, self._searched = self._searched, max(self._searched, reach)
         if self._trusted and self._original.compression == "none":
-            start = self._kept_to  # one that reaches into a record which the index does not know
+            # One may reach into a record which the index does not know.
+            start = min(start, max(self._kept_to, begin - _BACK))
+        else:
+            start = max(start, begin)  # what damaged gzip makes beyond a stretch was searched
         return self._known_in(start, reach) if self._trusted else self._original.sound(start, reach)
 
     def _known_in(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
