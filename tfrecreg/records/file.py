@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from blake3 import blake3
 
+from tfrecreg.records.hashing import HashThread
 from tfrecreg.storage.interface import Reader
 
 __all__ = ["READ_BYTES", "HashedFile", "only_zeros", "places_of"]
@@ -13,12 +14,16 @@ __all__ = ["READ_BYTES", "HashedFile", "only_zeros", "places_of"]
 READ_BYTES = 1 << 20
 """Bytes that are asked of the file system at once."""
 
+_LARGE_BYTES = 8 << 20
+"""A file of so many is hashed in a thread, whose start takes as long as hashing a piece."""
+
 
 class HashedFile:
     """A reader that never reads behind the end, and hashes each byte the first time it passes.
 
     Reads come mostly in order. Whatever continues the part that was hashed already is hashed on
-    the way; what was jumped over is read at the end.
+    the way, of a large file in a thread beside the reading; what was jumped over is read at the
+    end.
     """
 
     def __init__(self, reader: Reader, *, digest: bool) -> None:
@@ -27,6 +32,7 @@ class HashedFile:
         self._reader = reader
         self._hasher = blake3() if digest else None
         self._hashed = 0
+        self._thread: HashThread | None = None
 
     def read(self, start: int, length: int) -> bytes:
         """Up to `length` bytes from `start`; fewer only where the file ends.
@@ -41,16 +47,30 @@ class HashedFile:
         if len(data) < length:
             self.end = start + len(data)
         if self._hasher is not None and start <= self._hashed < start + len(data):
-            self._hasher.update(memoryview(data)[self._hashed - start :])
-            self._hashed = start + len(data)
+            self._hash(self._hasher, memoryview(data)[self._hashed - start :])
         return data
+
+    def _hash(self, hasher: blake3, piece: memoryview) -> None:
+        large = self._hashed and self.end >= _LARGE_BYTES
+        if self._thread is None and large and HashThread.pays():
+            self._thread = HashThread(hasher.update)
+        if self._thread is None:
+            hasher.update(piece)
+        elif not self._thread.is_lost:  # else all is hashed at the end
+            self._thread.update(piece)
+        self._hashed += len(piece)
 
     def hexdigest(self) -> str | None:
         """blake3 of the whole file, reading what has not passed yet; None if not asked for."""
         if self._hasher is None:
             return None
+        if self._thread is not None and self._thread.is_lost:
+            self._hasher, self._hashed, self._thread = blake3(), 0, None
         while self.read(self._hashed, READ_BYTES):
             pass
+        if self._thread is not None:
+            self._thread.close()
+            self._thread = None
         return self._hasher.hexdigest()
 
 
