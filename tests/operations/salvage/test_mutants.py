@@ -5,16 +5,20 @@ Each is salvaged without and with its index, and every fourth with a manifest be
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from blake3 import blake3
 from memory_support import see
+from registry_support import manifest
 from salvage_mutants_support import Damaged, damaged
-from salvage_support import payloads_in, put
+from salvage_support import Made, payloads_in, put
 from system_support import unsynced as unsynced  # a fixture
 
 from tfrecreg.errors import RefusedError
+from tfrecreg.manifest import MANIFEST_NAME, ShardEntry, render_manifest
 from tfrecreg.operations.salvage import salvage
 from tfrecreg.records.framing import header_length, masked_crc
 
@@ -30,23 +34,45 @@ as many as bring a record inside the next one to where the next one should be.""
 Outcome = tuple[Counter[bytes], Counter[bytes]]
 
 
-def salvaged(shard: Damaged, folder: Path, *, compressed: bool, indexed: bool) -> Outcome:
+def salvaged(
+    shard: Damaged, folder: Path, *, compressed: bool, indexed: bool, listed: bool
+) -> Outcome:
     """The payloads of the clean shard, and those that are set apart."""
     name = "x.tfrecord.gz" if compressed else "x.tfrecord"
     folder.mkdir()
     path = put(folder, shard.data, shard.made.index if indexed else None, name)
+    if listed:
+        entry = entry_of(shard.made, name, index=f"index/{name}.index" if indexed else "")
+        kind = "gzip" if compressed else "none"
+        data = render_manifest(manifest("damaged", shards=[entry], compression=kind))
+        (folder / MANIFEST_NAME).write_bytes(data)
+    output = folder.with_name(f"{folder.name}-out")
     try:
-        (result,) = salvage([str(path)], folder / "out").shards
+        (result,) = salvage([str(path)], output).shards
     except RefusedError:
         return Counter(), Counter()
-    clean = folder / f"out/{name}"
-    apart = folder / f"out/{name}.doubtful"
+    clean, apart = output / name, output / f"{name}.doubtful"
     assert clean.stat().st_size == 0 or (clean.read_bytes()[:2] == b"\x1f\x8b") == compressed
     kept = Counter(payloads_in(clean))
     doubtful = Counter(payloads_in(apart)) if apart.exists() else Counter[bytes]()
     assert kept.total() == result.kept + result.repaired
     assert doubtful.total() == result.doubtful
     return kept, doubtful
+
+
+def entry_of(made: Made, name: str, index: str) -> ShardEntry:
+    """What a manifest says of the sound shard."""
+    return ShardEntry(
+        path=name,
+        bytes=len(made.data),
+        blake3=blake3(made.data).hexdigest(),
+        sha256=hashlib.sha256(made.data).hexdigest(),
+        split="train",
+        records=len(made.payloads),
+        payload_bytes=sum(map(len, made.payloads)),
+        stream_blake3=blake3(made.stream).hexdigest(),
+        index=index,
+    )
 
 
 def leads_to(data: bytes) -> int:
@@ -93,9 +119,15 @@ def sweep(numbers: range, folder: Path, *, compressed: bool) -> int:
         originals = Counter(shard.made.payloads)
         needed, allowed = shard.whole & originals, shard.whole | originals
         for indexed in (False, True):
-            place = folder / f"{number}-{indexed}"
-            kept, doubtful = salvaged(shard, place, compressed=compressed, indexed=indexed)
-            where = (number, shard.done, indexed)
+            listed = number % 4 == 0
+            where = (number, shard.done, indexed, listed)
+            kept, doubtful = salvaged(
+                shard,
+                folder / f"{number}-{indexed}",
+                compressed=compressed,
+                indexed=indexed,
+                listed=listed,
+            )
             assert not needed - (kept + doubtful), where
             invented = kept - allowed
             if not invented:
