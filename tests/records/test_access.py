@@ -206,6 +206,24 @@ def test_an_index_of_other_bytes_is_refused_if_named_and_else_passed_over(
     assert "leave the index out" in caught.value.hint
 
 
+@pytest.mark.parametrize("kept", [0, 7])
+def test_records_that_a_cut_took_are_damaged_by_the_index_beside_it(
+    tmp_path: Path, kept: int
+) -> None:
+    path = indexed(tmp_path, PAYLOADS)
+    at = int(Records(path).offsets[kept])
+    path.write_bytes(path.read_bytes()[:at])
+    records = Records(path)
+    assert len(records) == len(PAYLOADS)
+    assert list(records[:kept]) == PAYLOADS[:kept]
+    with pytest.raises(DamagedRecordError) as caught:
+        records[kept]
+    assert caught.value.message == (
+        f"record {kept} of `{path}`, at byte {at}, is damaged: CRC003: the shard had "
+        f"{len(PAYLOADS)} records by its index, {kept} are there"
+    )
+
+
 def test_an_index_beside_it_that_is_damaged_is_passed_over(tmp_path: Path) -> None:
     path = indexed(tmp_path, PAYLOADS)
     flip(tmp_path / "index/s.tfrecord.index", 90)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -87,11 +87,12 @@ def find_places(
         gzip = sniff(reader.read_at(0, _SNIFF_BYTES)) == "gzip"
         if sidecar is not None:
             return _believed(stamp, gzip, sidecar, shown)
-        index = _beside(storage, own_index(path), stamp[0], gzip)
-        if index is not None:
+        index = _beside(storage, own_index(path))
+        if index is not None and _fits(index, stamp[0], gzip):
             return _indexed(stamp, index)
         found = _inflated(reader, stamp) if gzip else _walked(reader, stamp)
-    return found if found is not None else _scanned(storage, path, stamp, gzip, shown)
+    found = found if found is not None else _scanned(storage, path, stamp, gzip, shown)
+    return found if index is None else _with_lost(found, len(index))
 
 
 def _believed(
@@ -124,15 +125,31 @@ def _believed(
     return places
 
 
-def _beside(storage: Storage, path: str, size: int, gzip: bool) -> Index | None:
-    """The build's own index, where there is one that fits; `check` says what is wrong with it."""
+def _beside(storage: Storage, path: str) -> Index | None:
+    """The build's own index, where there is a sound one; `check` says what is wrong with it."""
     try:
         if storage.stat(path) is None:
             return None
-        index = read_index(storage.read(path, limit=_INDEX_BYTES), path)
+        return read_index(storage.read(path, limit=_INDEX_BYTES), path)
     except TfrecregError:
         return None
-    return index if _fits(index, size, gzip) else None
+
+
+def _with_lost(found: Places, count: int) -> Places:
+    """The same with as many records as the build had: those that a cut took are damaged ones."""
+    here = len(found.offsets)
+    if here >= count:
+        return found
+    at = found.end if not here or found.lengths[-1] >= 0 else int(found.offsets[-1])
+    why = f"the shard had {count} records by its index, {here} are there"
+    faults = {number: Fault("CRC003", at, number, None, why) for number in range(here, count)}
+    return replace(
+        found,
+        offsets=np.append(found.offsets, np.full(count - here, at)),
+        lengths=np.append(found.lengths, np.full(count - here, -1)),
+        members=(),
+        faults={**found.faults, **faults},
+    )
 
 
 def _fits(index: Index, size: int, gzip: bool) -> bool:
