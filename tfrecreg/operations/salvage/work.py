@@ -189,7 +189,7 @@ class Work:
 
     def _repeated(self, batch: RecordBatch, *, unsound: bool) -> frozenset[int]:
         """Records that damaged gzip may have repeated whole: they came before."""
-        if self._original.compression == "none":
+        if self._clean is None or self._original.compression == "none":
             return frozenset()
         found = set()
         for place, payload in enumerate(batch.payloads()):
