@@ -143,17 +143,22 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
     """
     gzip = sniff(reader.read_at(0, SNIFF_BYTES), shard.declared) == "gzip"
     with closing(_scan(shard, index, digest=False)) as events:
-        found = _look(events)
+        found = _look(events, reader)
     if found.stranger:
         return _Survey(False, None, False, (), found.stranger)
     if not found.damaged:
         return _Survey(gzip, index, False)
     if index is None:
         return _Survey(False, None, False, found.doubts)
-    with_places, (without, doubts) = _met(shard, index, index)[0], _met(shard, None, index)
+    with_places = _met(shard, index, index, reader)[0]
+    without, doubts = _met(shard, None, index, reader)
     if with_places.sure and with_places.met > without.met:
         return _Survey(False, index, True)
     return _Survey(False, None, without.sure, () if without.sure else doubts)
+
+
+_LOST_BYTES = 1 << 20
+"""So much of what is lost at one place is looked at for headers."""
 
 
 class _Seen(NamedTuple):
@@ -166,7 +171,7 @@ class _Seen(NamedTuple):
     """Why it is no TFRecord; empty where it is one."""
 
 
-def _look(events: Iterable[Event]) -> _Seen:
+def _look(events: Iterable[Event], reader: Reader) -> _Seen:
     """Whether a shard is damaged, and the stretches of its stream that are in doubt.
 
     Records that were searched for behind damage may be those of the payload of a lost record. They
@@ -174,12 +179,17 @@ def _look(events: Iterable[Event]) -> _Seen:
     to be one: those inside end before the checksum of what is around them. What ends where the lost
     record should, as its header says, may lie inside all the same: bytes of it may be lost.
 
-    Where payloads do hold records, the header of a damaged record is not believed that much either.
+    Where payloads do hold records, the header of a damaged record is not believed that much either;
+    also those of the damaged ones, of a plain shard.
     """
     damaged, stranger = False, ""
     plain, nested = _Doubts(strict=False), _Doubts(strict=True)
-    nests = False
+    nests, lost = False, -1
     for event in events:
+        if lost >= 0 and not isinstance(event, Fault):
+            behind = event.offsets[0] if isinstance(event, RecordBatch) else event.file_bytes
+            gap = reader.read_at(lost + 1, min(behind - lost - 1, _LOST_BYTES))
+            nests, lost = nests or count_headers(gap) > 0, -1
         if isinstance(event, RecordBatch):
             if event.whole and not nests:
                 begin = event.starts[0] - HEADER_BYTES
@@ -187,6 +197,7 @@ def _look(events: Iterable[Event]) -> _Seen:
                 nests = count_headers(event.memory[begin:end]) > len(event)
         elif isinstance(event, Fault):
             damaged = damaged or event.code != "CRC006"
+            lost = event.offset if lost < 0 else lost
             stranger = stranger or (event.detail if event.code == "CRC008" else "")
         plain.take(event)
         nested.take(event)
@@ -207,6 +218,7 @@ class _Doubts:
         self._reached = 0  # where the last record ends,
         self._claimed = 0  # and where the damaged one before should
         self._opens = False
+        self._weak = False  # whether only a damaged header says where that is
 
     def take(self, event: Event) -> None:
         """Take in the next event of the scan."""
@@ -214,7 +226,7 @@ class _Doubts:
             self._take_batch(event)
         elif isinstance(event, Fault):
             self._take_fault(event)
-        elif event.stream_bytes > self._reached:
+        elif self._weak or event.stream_bytes > self._reached:
             self._close()
 
     def _take_batch(self, batch: RecordBatch) -> None:
@@ -228,6 +240,7 @@ class _Doubts:
                 self.found.append((batch.offsets[0], inside))
             self._since = inside
         self._reached = batch.offsets[-1] + batch.lengths[-1] + OVERHEAD
+        self._weak = False
 
     def _take_fault(self, fault: Fault) -> None:
         if not fault.exact:
@@ -237,8 +250,8 @@ class _Doubts:
             claims = fault.code == "CRC002" and fault.length is not None
             self._claimed = fault.offset + OVERHEAD + (fault.length or 0) if claims else 0
         elif fault.code in {"CRC001", "CRC002"} and fault.length is not None:
-            if fault.code == "CRC002" or not self._strict:
-                self._reached = fault.offset + OVERHEAD + fault.length
+            self._reached = fault.offset + OVERHEAD + fault.length
+            self._weak = self._strict and fault.code == "CRC001"
             self._opens = self._strict and self._since < 0
 
     def _close(self) -> None:
@@ -257,7 +270,9 @@ def _inside(batch: RecordBatch, claimed: int) -> int:
     return inside
 
 
-def _met(shard: Shard, hints: Index | None, index: Index) -> tuple[Roll, list[tuple[int, int]]]:
+def _met(
+    shard: Shard, hints: Index | None, index: Index, reader: Reader
+) -> tuple[Roll, list[tuple[int, int]]]:
     """How many records of the index a scan finds, and how many others; and what is in doubt."""
     roll = Roll(index)
 
@@ -268,7 +283,7 @@ def _met(shard: Shard, hints: Index | None, index: Index) -> tuple[Roll, list[tu
             yield event
 
     with closing(_scan(shard, hints, digest=False)) as events:
-        return roll, _look(meeting(events)).doubts
+        return roll, _look(meeting(events), reader).doubts
 
 
 def _result(
