@@ -274,15 +274,17 @@ def _decoded(data: bytes) -> tuple[bytes, list[int]]:
     parts: list[bytes] = []
     starts = []
     while data:
-        inflater = zlib.decompressobj(31)
         starts.append(sum(map(len, parts)))
+        inflater = zlib.decompressobj(31)
+        taken = 0
         try:
-            parts.append(inflater.decompress(data))
+            while taken < len(data) and not inflater.eof:
+                parts.append(inflater.decompress(data[taken : taken + 1]))
+                taken += 1
         except zlib.error:
-            at = data.find(MAGIC, 1)
-            data = data[at:] if at > 0 else b""
-        else:
-            data = inflater.unused_data
+            pass
+        following = taken if inflater.eof else data.find(MAGIC, 1)
+        data = data[following:] if following > 0 else b""
     return b"".join(parts), starts
 
 

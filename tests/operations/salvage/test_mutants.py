@@ -1,6 +1,8 @@
 """Twenty thousand damaged shards: all damage is found, all whole records are saved, none invented.
 
-Each is salvaged without and with its index, and every fourth with a manifest beside it as well.
+Each is salvaged without and with its index, and every fourth with a manifest beside it as well. A
+record from inside another is not invented where every reader takes it for one of the shard's, since
+damage brought it to where one has to be; an index tells these as well.
 """
 
 from __future__ import annotations
@@ -26,11 +28,6 @@ MANY = 10_000
 PART = 1_250
 """So many are tried in one test, so that several run at once."""
 FEW = 60
-UNTOLD = 2e-3
-"""The part of shards of which a record from inside another may be taken for one of the shard, where
-several damages happen to fit together and no index tells: bytes that are lost from one record, just
-as many as bring a record inside the next one to where the next one should be."""
-
 Outcome = tuple[Counter[bytes], Counter[bytes]]
 
 
@@ -110,9 +107,8 @@ def _cut_between(shard: Damaged) -> bool:
     return not Counter(seen) - Counter(shard.made.payloads) - shard.whole
 
 
-def sweep(numbers: range, folder: Path, *, compressed: bool) -> int:
-    """Salvage the shards of these numbers; of how many a record was invented that nothing tells."""
-    untold = 0
+def sweep(numbers: range, folder: Path, *, compressed: bool) -> None:
+    """Salvage the shards of these numbers."""
     for number in numbers:
         shard = damaged(number, compressed=compressed)
         expect_located(shard, compressed=compressed)
@@ -130,18 +126,17 @@ def sweep(numbers: range, folder: Path, *, compressed: bool) -> int:
             )
             assert not needed - (kept + doubtful), where
             invented = kept - allowed
-            if not invented:
-                continue
             # An index of which most records are gone may be that of another shard.
-            assert not indexed or 2 * needed.total() < len(shard.made.payloads), where
-            untold += any(payload not in shard.readable for payload in invented)
-    return untold
+            if invented and (not indexed or 2 * needed.total() < len(shard.made.payloads)):
+                readable = {*shard.readable, *(() if compressed else shard.made.payloads)}
+                invented = Counter(payload for payload in invented if payload not in readable)
+            assert not invented, where
 
 
 @pytest.mark.usefixtures("unsynced")
 @pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gzip"])
 def test_damaged_shards_sampled(compressed: bool, tmp_path: Path) -> None:
-    assert sweep(range(FEW), tmp_path, compressed=compressed) <= 1
+    sweep(range(FEW), tmp_path, compressed=compressed)
 
 
 @pytest.mark.slow
@@ -149,5 +144,4 @@ def test_damaged_shards_sampled(compressed: bool, tmp_path: Path) -> None:
 @pytest.mark.parametrize("begin", range(0, MANY, PART))
 @pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gzip"])
 def test_damaged_shards(compressed: bool, begin: int, tmp_path: Path) -> None:
-    untold = sweep(range(begin, begin + PART), tmp_path, compressed=compressed)
-    assert untold <= UNTOLD * PART * 2
+    sweep(range(begin, begin + PART), tmp_path, compressed=compressed)

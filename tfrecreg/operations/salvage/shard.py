@@ -218,7 +218,8 @@ class _Doubts:
         self._reached = 0  # where the last record ends,
         self._claimed = 0  # and where the damaged one before should
         self._opens = False
-        self._weak = False  # whether only a damaged header says where that is
+        self._searched = False  # whether they were searched for
+        self._weak = False  # whether nothing but a mended header leads from those to the end
 
     def take(self, event: Event) -> None:
         """Take in the next event of the scan."""
@@ -233,6 +234,7 @@ class _Doubts:
         if batch.searched or self._opens:
             self._close()
             self._since = batch.offsets[0]
+            self._searched = batch.searched
             self._opens = False
         if self._since >= 0 and self._claimed > self._reached:
             inside = _inside(batch, self._claimed)
@@ -250,14 +252,21 @@ class _Doubts:
             claims = fault.code == "CRC002" and fault.length is not None
             self._claimed = fault.offset + OVERHEAD + (fault.length or 0) if claims else 0
         elif fault.code in {"CRC001", "CRC002"} and fault.length is not None:
+            if fault.code == "CRC001":
+                # Its length, as it was mended, may be another's: what was searched for is not
+                # proven by it.
+                self._weak = self._searched
+                if self._searched:
+                    self._close()
+                self._since = fault.offset if self._since < 0 else self._since
+            else:
+                self._opens = self._strict and self._since < 0
             self._reached = fault.offset + OVERHEAD + fault.length
-            self._weak = self._strict and fault.code == "CRC001"
-            self._opens = self._strict and self._since < 0
 
     def _close(self) -> None:
         if self._since >= 0:
             self.found.append((self._since, self._reached))
-        self._since = -1
+        self._since, self._searched = -1, False
 
 
 def _inside(batch: RecordBatch, claimed: int) -> int:
