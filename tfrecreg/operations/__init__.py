@@ -9,7 +9,7 @@
 - `tails`: whether growth calls for a fresh shuffle
 - `stats`: the statistics of features, made or remembered
 - `schemas`: inferring and showing schemas; `schema_file`: one that a user names by its file
-- `load` with `load_images`, `export`: handing the data to others
+- `load` with `load_records`, `load_batches`, `load_images`, `export`: handing the data to others
 - `demo`: the main job on data that it draws itself
 - `salvage`: what is left of damaged shards; `repair`: what was lost of a build, to the byte
 - `remote`: releases to DVC's remotes and back, and what may go

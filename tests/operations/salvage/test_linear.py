@@ -30,7 +30,7 @@ from tfrecreg.records.inflate import GzipStream
 from tfrecreg.records.native import NativeFinder
 
 SIZES = [20_000, 40_000, 80_000, 160_000, 320_000]
-AT_MOST = 2.5
+AT_MOST = 3
 """How many times the steps a byte of a sixteenth of the size."""
 
 
