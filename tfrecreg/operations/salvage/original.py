@@ -97,17 +97,23 @@ class Original:
         """
         start = max(start, self.passed)
         ahead, frames = self._stream.fork(), self._stream.fork()
+        for each in (ahead, frames):
+            while not each.window(start, 1):
+                if each.interruption is None or not each.interruption.lossless:
+                    return
+                each.resume()
         while start < stop:
             for begin, end in sound_records(ahead, start, stop):
-                if end - begin <= HOLD_LIMIT:
-                    yield begin, frames.window(begin, end - begin)
+                frame = frames.window(begin, end - begin) if end - begin <= HOLD_LIMIT else b""
+                if len(frame) == end - begin:
+                    yield begin, frame
             for each in (ahead, frames):
                 while each.interruption is None and each.window(each.position, _PIECE):
                     pass
                 if each.interruption is None or not each.interruption.lossless:
                     return
                 each.resume()
-            start = ahead.position
+            start = max(start, ahead.position)
 
     def unsound(self, start: int, stop: int) -> bool:
         """Whether any of these bytes of the stream come from a gzip member that is damaged."""
