@@ -90,8 +90,12 @@ class Deed(ABC):
         """Do it, here and now."""
 
     def command(self) -> list[str]:
-        """What somebody types for it in `root`, behind ``tfrecreg``."""
-        raise NotImplementedError
+        """What somebody types for it in `root`, behind ``tfrecreg``.
+
+        Some are several commands, or none of ours: they are done in Python only, and this is never
+        asked of them.
+        """
+        raise NotImplementedError(f"{type(self).__name__} is not one command of tfrecreg")
 
     def arguments(self) -> list[str]:
         """What somebody types for it anywhere."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from deed_support import Deed
-from deeds_publish_support import Gc
+from deeds_publish_support import Gc, Release
 from git_support import commit, git, start
 
 from tfrecreg.config import CONFIG_NAME
@@ -72,20 +72,8 @@ class _WithDvc(Deed):
                 yield repo
 
 
-class ReleaseDvc(_WithDvc):
+class ReleaseDvc(Release, _WithDvc):
     """Release a build beside an older release, and have DVC keep its bytes."""
-
-    adds = ("2.0.0",)
-
-    def prepare(self) -> None:
-        super().prepare()
-        self.build(2)
-
-    def do(self) -> None:
-        self.release("2.0.0")
-
-    def command(self) -> list[str]:
-        return ["release", "digits", "--version", "2.0.0", "-j", "1"]
 
 
 class ReleaseStage(_WithDvc):

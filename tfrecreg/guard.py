@@ -47,6 +47,7 @@ __all__ = [
     "calling",
     "death_of",
     "failure",
+    "how_it_ended",
     "is_told",
     "meet",
     "note_in",
@@ -349,12 +350,20 @@ class Patience:
         return None
 
 
+def how_it_ended(code: int) -> str:
+    """How a process ended, from its exit code: negative where a signal killed it."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    return f"was killed by {name}"
+
+
 def death_of(slot: Slot, how: str) -> FailureError | None:
     """Who was at work in a process that ended, before it should; None where it was no plugin.
 
     Args:
         slot: the process's.
-        how: ``ended with exit code 7``.
+        how: as :func:`how_it_ended` says.
     """
     found = slot.read()
     if found is None:

@@ -179,12 +179,7 @@ class _Watch:
             pause = min(2 * pause, 0.05)
 
     def _death(self) -> FailureError:
-        code = os.waitstatus_to_exitcode(self._status or 0)
-        if code < 0:
-            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-            how = f"was killed by {name}"
-        else:
-            how = f"ended with exit code {code}"
+        how = guard.how_it_ended(os.waitstatus_to_exitcode(self._status or 0))
         plugin = guard.death_of(self._slot, how)
         if plugin is not None:
             return plugin

@@ -76,11 +76,7 @@ class _Worker:
         """It died: how, and what can be done."""
         self.end()
         code = self.process.exitcode or 0
-        if code < 0:
-            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-            how = f"was killed by {name}"
-        else:
-            how = f"ended with exit code {code}"
+        how = guard.how_it_ended(code)
         plugin = guard.death_of(self.slot, how)
         if plugin is not None:
             return plugin

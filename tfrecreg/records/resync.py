@@ -129,9 +129,7 @@ class Resync:
         ):
             return trusted
         found = self._search(stream, following)
-        if found.intact:
-            return trusted
-        return trusted if found.next is None else found
+        return trusted if found.intact or found.next is None else found
 
     def after_many(self, stream: ByteStream, at: int) -> Resolution:
         """So much was damaged before `at` that the next sound record is all that is wanted."""

@@ -273,12 +273,10 @@ class Work:
                 self._cut_run(run)
                 run = []
                 self._repair(faults[0], start, stop)
-                faults = faults[1:]
             else:
                 run.append(_Stretch(faults[0], start, max(start, stop)))
-                faults = faults[1:]
             start = max(start, stop)
-            run += [_Stretch(fault, start, start) for fault in faults]
+            run += [_Stretch(fault, start, start) for fault in faults[1:]]
         self._cut_run(run)
 
     def _catch_up(self, start: int) -> None:
