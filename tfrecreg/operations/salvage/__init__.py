@@ -4,6 +4,8 @@
 - `find`: which shards are meant, and what lies beside them that helps
 - `shard`: one shard, from the scanner's batches and faults to its clean file
 - `work`: the same, step by step: what is kept, repaired and cut out
+- `cuts`: the list of what was cut out
+- `doubts`: which records may be none of the shard's
 - `original`: the damaged file, read a second time where the scanner left bytes behind
 - `roll`: which records of an index were found again, and so which keys are lost
 - `files`: the clean shard and the quarantine in the making

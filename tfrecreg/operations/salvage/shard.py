@@ -8,17 +8,16 @@ from typing import NamedTuple
 
 from tfrecreg.errors import StorageError, TfrecregError
 from tfrecreg.index import Index, read_index
+from tfrecreg.operations.salvage.doubts import look
 from tfrecreg.operations.salvage.files import CleanShard, HashedFile, Quarantine
 from tfrecreg.operations.salvage.model import ShardResult, ShardStatus, StoredFile
 from tfrecreg.operations.salvage.original import Original
 from tfrecreg.operations.salvage.roll import Roll
 from tfrecreg.operations.salvage.work import Work
 from tfrecreg.progress import Progress
-from tfrecreg.records import OVERHEAD, Fault, RecordBatch, StreamEnd, scan
-from tfrecreg.records.framing import HEADER_BYTES
+from tfrecreg.records import RecordBatch, StreamEnd, scan
 from tfrecreg.records.gzip import Compression
 from tfrecreg.records.reader import Event
-from tfrecreg.records.scanner import count_headers
 from tfrecreg.records.stream import SNIFF_BYTES, sniff
 from tfrecreg.scan import Shard
 from tfrecreg.storage import Reader, Storage
@@ -143,7 +142,7 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
     """
     gzip = sniff(reader.read_at(0, SNIFF_BYTES), shard.declared) == "gzip"
     with closing(_scan(shard, index, digest=False)) as events:
-        found = _look(events, reader)
+        found = look(events, reader)
     if found.stranger:
         return _Survey(False, None, False, (), found.stranger)
     if not found.damaged:
@@ -155,128 +154,6 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
     if with_places.sure and with_places.met > without.met:
         return _Survey(False, index, True)
     return _Survey(False, None, without.sure, () if without.sure else doubts)
-
-
-_LOST_BYTES = 1 << 20
-"""So much of what is lost at one place is looked at for headers."""
-
-
-class _Seen(NamedTuple):
-    """What a scan says of a shard."""
-
-    damaged: bool
-    doubts: list[tuple[int, int]]
-    """The stretches of its stream that are in doubt."""
-    stranger: str
-    """Why it is no TFRecord; empty where it is one."""
-
-
-def _look(events: Iterable[Event], reader: Reader) -> _Seen:
-    """Whether a shard is damaged, and the stretches of its stream that are in doubt.
-
-    Records that were searched for behind damage may be those of the payload of a lost record. They
-    are not where they lead to the end of the stream, or on to a record that is damaged and known
-    to be one: those inside end before the checksum of what is around them. What ends where the lost
-    record should, as its header says, may lie inside all the same: bytes of it may be lost.
-
-    Where payloads do hold records, the header of a damaged record is not believed that much either;
-    also those of the damaged ones, of a plain shard.
-    """
-    damaged, stranger = False, ""
-    plain, nested = _Doubts(strict=False), _Doubts(strict=True)
-    nests, lost = False, -1
-    for event in events:
-        if lost >= 0 and not isinstance(event, Fault):
-            behind = event.offsets[0] if isinstance(event, RecordBatch) else event.file_bytes
-            gap = reader.read_at(lost + 1, min(behind - lost - 1, _LOST_BYTES))
-            nests, lost = nests or count_headers(gap) > 0, -1
-        if isinstance(event, RecordBatch):
-            if event.whole and not nests:
-                begin = event.starts[0] - HEADER_BYTES
-                end = event.starts[-1] + event.lengths[-1]
-                nests = count_headers(event.memory[begin:end]) > len(event)
-        elif isinstance(event, Fault):
-            damaged = damaged or event.code != "CRC006"
-            lost = event.offset if lost < 0 else lost
-            stranger = stranger or (event.detail if event.code == "CRC008" else "")
-        plain.take(event)
-        nested.take(event)
-    return _Seen(damaged, (nested if nests else plain).found, stranger)
-
-
-class _Doubts:
-    """The doubtful stretches of one scan.
-
-    Args:
-        strict: whether to believe less of what the header of a damaged record says.
-    """
-
-    def __init__(self, *, strict: bool) -> None:
-        self.found: list[tuple[int, int]] = []
-        self._strict = strict
-        self._since = -1  # where the records begin that may turn out to be none of the shard's
-        self._reached = 0  # where the last record ends,
-        self._claimed = 0  # and where the damaged one before should
-        self._opens = False
-        self._searched = False  # whether they were searched for
-        self._weak = False  # whether nothing but a mended header leads from those to the end
-
-    def take(self, event: Event) -> None:
-        """Take in the next event of the scan."""
-        if isinstance(event, RecordBatch):
-            self._take_batch(event)
-        elif isinstance(event, Fault):
-            self._take_fault(event)
-        elif self._weak or event.stream_bytes > self._reached:
-            self._close()
-
-    def _take_batch(self, batch: RecordBatch) -> None:
-        if batch.searched or self._opens:
-            self._close()
-            self._since = batch.offsets[0]
-            self._searched = batch.searched
-            self._opens = False
-        if self._since >= 0 and self._claimed > self._reached:
-            inside = _inside(batch, self._claimed)
-            if inside > batch.offsets[0]:
-                self.found.append((batch.offsets[0], inside))
-            self._since = inside
-        self._reached = batch.offsets[-1] + batch.lengths[-1] + OVERHEAD
-        self._weak = False
-
-    def _take_fault(self, fault: Fault) -> None:
-        if not fault.exact:
-            self._close()
-            # Where a member begins, another tool may be in the middle of a record.
-            self._opens = self._strict and fault.code == "CRC007"
-            claims = fault.code == "CRC002" and fault.length is not None
-            self._claimed = fault.offset + OVERHEAD + (fault.length or 0) if claims else 0
-        elif fault.code in {"CRC001", "CRC002"} and fault.length is not None:
-            if fault.code == "CRC001":
-                # Its length, as it was mended, may be another's: what was searched for is not
-                # proven by it.
-                self._weak = self._searched
-                if self._searched:
-                    self._close()
-                self._since = fault.offset if self._since < 0 else self._since
-            else:
-                self._opens = self._strict and self._since < 0
-            self._reached = fault.offset + OVERHEAD + fault.length
-
-    def _close(self) -> None:
-        if self._since >= 0:
-            self.found.append((self._since, self._reached))
-        self._since, self._searched = -1, False
-
-
-def _inside(batch: RecordBatch, claimed: int) -> int:
-    """Where the records of a batch end that end no later than `claimed`."""
-    inside = batch.offsets[0]
-    for offset, length in zip(batch.offsets, batch.lengths, strict=True):
-        if offset + OVERHEAD + length > claimed:
-            break
-        inside = offset + OVERHEAD + length
-    return inside
 
 
 def _met(
@@ -292,7 +169,7 @@ def _met(
             yield event
 
     with closing(_scan(shard, hints, digest=False)) as events:
-        return roll, _look(meeting(events), reader).doubts
+        return roll, look(meeting(events), reader).doubts
 
 
 def _result(
@@ -306,7 +183,7 @@ def _result(
     doubts: StoredFile | None,
 ) -> ShardResult:
     original = StoredFile(path=shard.name, bytes=end.file_bytes, blake3=end.blake3 or "")
-    lost, exact = work.lost, work.exact
+    lost, exact = work.cuts.lost, work.cuts.exact
     keys: tuple[str, ...] | None = None
     here = work.kept + work.repaired
     if roll is not None and roll.fits:
@@ -316,7 +193,7 @@ def _result(
         lost, exact = shard.entry.records - here, True
     if roll is not None and not roll.fits:
         reason = f"the index is that of another shard: it knows {roll.met} of {here} records"
-    sound = not work.cuts and not lost and exact and clean.blake3 == original.blake3
+    sound = not work.cuts.total and not lost and exact and clean.blake3 == original.blake3
     status: ShardStatus = "sound" if sound else "salvaged"
     return ShardResult(
         name=clean.path,
@@ -334,6 +211,6 @@ def _result(
         clean=clean,
         quarantine=quarantine,
         doubts=doubts,
-        cuts=tuple(work.cuts),
-        cuts_total=work.cuts_total,
+        cuts=tuple(work.cuts.listed),
+        cuts_total=work.cuts.total,
     )

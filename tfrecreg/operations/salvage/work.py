@@ -13,8 +13,9 @@ import google_crc32c
 
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import StorageError
+from tfrecreg.operations.salvage.cuts import Cuts
 from tfrecreg.operations.salvage.files import CleanShard, Quarantine
-from tfrecreg.operations.salvage.model import Cut, Piece, What
+from tfrecreg.operations.salvage.model import Piece, What
 from tfrecreg.operations.salvage.original import Original
 from tfrecreg.operations.salvage.roll import Roll
 from tfrecreg.progress import Progress
@@ -23,24 +24,12 @@ from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, frame_header, m
 from tfrecreg.records.reader import Event
 from tfrecreg.text import safe
 
-__all__ = ["MOST_CUTS", "Work"]
-
-MOST_CUTS = 10_000
-"""So many cuts of a shard are listed; all of them are counted and quarantined."""
+__all__ = ["Work"]
 
 _NO_DAMAGE = frozenset({"CRC006", "CRC009"})
 """The bytes are sound, and are misread by others: the clean shard is compressed anew."""
 _HEADER_CODES = frozenset({"CRC001", "CRC005"})
 """Damage to nothing but a header, perhaps."""
-
-
-class _Stretch(NamedTuple):
-    """Bytes of the stream that are no sound records, and what was heard of them."""
-
-    fault: Fault
-    start: int
-    stop: int
-
 
 _BACK = 1 << 16
 """So far back a record is searched for that reaches into one which the index does not know."""
@@ -50,6 +39,14 @@ _DOUBT = (
     "the checksums hold; whether these are records of the shard, or of the payload of one that is "
     "lost, nothing tells"
 )
+
+
+class _Stretch(NamedTuple):
+    """Bytes of the stream that are no sound records, and what was heard of them."""
+
+    fault: Fault
+    start: int
+    stop: int
 
 
 class Work:
@@ -80,12 +77,7 @@ class Work:
         doubts: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.kept = self.repaired = self.unproven = self.doubtful = 0
-        self.lost = 0
-        """Records that were lost, counted by what was cut out."""
-        self.exact = True
-        """Whether that is the number, not the least."""
-        self.cuts: list[Cut] = []
-        self.cuts_total = 0
+        self.cuts = Cuts()
         self._name = name
         self._original = original
         self._clean = clean
@@ -228,7 +220,7 @@ class Work:
         self.doubtful += records
         code = "CRC007" if self._last is None else self._last.code
         where = (start, stop - start)
-        self._cut(code, "doubtful records", where, None, 0, False, _DOUBT, pieces)
+        self.cuts.add(code, "doubtful records", where, None, 0, False, _DOUBT, pieces)
 
     def _copied(self, data: Iterable[bytes]) -> Iterator[bytes]:
         for piece in data:
@@ -253,7 +245,7 @@ class Work:
         pieces = self._quarantine.add([frame], "stream", offset)
         code = "CRC007" if self._last is None else self._last.code
         detail = "its checksums hold, and the index knows no such record"
-        self._cut(code, "unknown record", (offset, len(frame)), number, 0, True, detail, pieces)
+        self.cuts.add(code, "unknown record", (offset, len(frame)), number, 0, True, detail, pieces)
 
     def _settle(self, to: int) -> None:
         """Cut out what lies before `to`, where a sound record starts, or the stream ends.
@@ -284,7 +276,7 @@ class Work:
         for begin, end in self._original.catch_up(start):
             pieces = self._quarantine.add(self._original.file(begin, end), "file", begin)
             detail = "" if self._last is None else self._last.detail
-            self._cut("CRC007", "gzip member", (start, 0), None, 0, False, detail, pieces)
+            self.cuts.add("CRC007", "gzip member", (start, 0), None, 0, False, detail, pieces)
 
     def _repairs(self, fault: Fault, start: int, stop: int) -> bool:
         """Whether only the header of a record is damaged; then it is ticked off."""
@@ -317,7 +309,7 @@ class Work:
         self._copy(self._clean, start, length)
         self.repaired += 1
         where = (start, HEADER_BYTES)
-        self._cut(fault.code, "header", where, fault.record, 0, True, fault.detail, pieces)
+        self.cuts.add(fault.code, "header", where, fault.record, 0, True, fault.detail, pieces)
 
     def _cut_run(self, run: Sequence[_Stretch]) -> None:
         """Cut out stretches that follow each other, but for what is sound in them: what the index
@@ -411,36 +403,7 @@ class Work:
         elif fault.length == stop - start - OVERHEAD and fault.code in {"CRC001", "CRC002"}:
             what, exact = "record", True
         where = (start, stop - start)
-        self._cut(fault.code, what, where, fault.record, lost, exact, fault.detail, pieces)
-
-    def _cut(
-        self,
-        code: str,
-        what: What,
-        where: tuple[int, int],
-        record: int | None,
-        lost: int,
-        exact: bool,
-        detail: str,
-        pieces: list[Piece],
-    ) -> None:
-        self.cuts_total += 1
-        self.lost += lost
-        self.exact = self.exact and exact
-        if len(self.cuts) < MOST_CUTS:
-            self.cuts.append(
-                Cut(
-                    code=code,
-                    what=what,
-                    offset=where[0],
-                    length=where[1],
-                    record=record,
-                    lost=lost,
-                    exact=exact,
-                    detail=detail,
-                    quarantined=tuple(_joined(pieces)),
-                )
-            )
+        self.cuts.add(fault.code, what, where, fault.record, lost, exact, fault.detail, pieces)
 
     def _copy(self, clean: CleanShard, start: int, length: int) -> None:
         """A record's payload into the clean shard, a piece at a time, between right checksums."""
@@ -464,16 +427,3 @@ class Work:
 def _end(batch: RecordBatch) -> int:
     """The byte of the stream behind its last record."""
     return batch.offsets[-1] + OVERHEAD + batch.lengths[-1]
-
-
-def _joined(pieces: list[Piece]) -> list[Piece]:
-    """Fewer pieces: those that follow each other in the original as in the quarantine are one."""
-    found: list[Piece] = []
-    for piece in pieces:
-        before = found[-1] if found else None
-        if before and before.of == piece.of and before.at + before.length == piece.at:
-            length = before.length + piece.length
-            found[-1] = Piece(offset=before.offset, length=length, of=piece.of, at=before.at)
-        else:
-            found.append(piece)
-    return found

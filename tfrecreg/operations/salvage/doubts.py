@@ -1,0 +1,143 @@
+"""Which records of a damaged shard may be none of its own.
+
+Records that were searched for behind damage may be those of the payload of a lost record. They are
+not where they lead to the end of the stream, or on to a record that is damaged and whose place is
+certain: those inside end before the checksum of what is around them. What ends where the lost
+record should, as its header says, may lie inside all the same: bytes of it may be lost.
+
+Where payloads hold records, the header of a damaged record is believed less. The payloads that are
+lost count as well, in a plain shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tfrecreg.records import OVERHEAD, Fault, RecordBatch
+from tfrecreg.records.framing import HEADER_BYTES
+from tfrecreg.records.reader import Event
+from tfrecreg.records.scanner import count_headers
+from tfrecreg.storage import Reader
+
+__all__ = ["Seen", "look"]
+
+_LOST_BYTES = 1 << 20
+"""So much of what is lost at one place is looked at for headers."""
+
+
+class Seen(NamedTuple):
+    """What a scan says of a shard."""
+
+    damaged: bool
+    doubts: list[tuple[int, int]]
+    """The stretches of its stream that are in doubt."""
+    stranger: str
+    """Why it is no TFRecord; empty where it is one."""
+
+
+def look(events: Iterable[Event], reader: Reader) -> Seen:
+    """Whether a shard is damaged, and the stretches of its stream that are in doubt.
+
+    Args:
+        events: all that a scan says of it.
+        reader: of its file.
+
+    Raises:
+        StorageError: the file cannot be read.
+    """
+    damaged, stranger = False, ""
+    plain, nested = _Doubts(strict=False), _Doubts(strict=True)
+    nests, lost = False, -1
+    for event in events:
+        if lost >= 0 and not isinstance(event, Fault):
+            behind = event.offsets[0] if isinstance(event, RecordBatch) else event.file_bytes
+            gap = reader.read_at(lost + 1, min(behind - lost - 1, _LOST_BYTES))
+            nests, lost = nests or count_headers(gap) > 0, -1
+        if isinstance(event, RecordBatch):
+            if event.whole and not nests:
+                begin = event.starts[0] - HEADER_BYTES
+                end = event.starts[-1] + event.lengths[-1]
+                nests = count_headers(event.memory[begin:end]) > len(event)
+        elif isinstance(event, Fault):
+            damaged = damaged or event.code != "CRC006"
+            lost = event.offset if lost < 0 else lost
+            stranger = stranger or (event.detail if event.code == "CRC008" else "")
+        plain.take(event)
+        nested.take(event)
+    return Seen(damaged, (nested if nests else plain).found, stranger)
+
+
+class _Doubts:
+    """The doubtful stretches of one scan.
+
+    Args:
+        strict: whether to believe less of what the header of a damaged record says.
+    """
+
+    def __init__(self, *, strict: bool) -> None:
+        self.found: list[tuple[int, int]] = []
+        self._strict = strict
+        self._since = -1  # where the records begin that may turn out to be none of the shard's
+        self._reached = 0  # where the last record ends,
+        self._claimed = 0  # and where the damaged one before should
+        self._opens = False
+        self._searched = False  # whether they were searched for
+        self._weak = False  # whether nothing but a mended header leads from those to the end
+
+    def take(self, event: Event) -> None:
+        """Take in the next event of the scan."""
+        if isinstance(event, RecordBatch):
+            self._take_batch(event)
+        elif isinstance(event, Fault):
+            self._take_fault(event)
+        elif self._weak or event.stream_bytes > self._reached:
+            self._close()
+
+    def _take_batch(self, batch: RecordBatch) -> None:
+        if batch.searched or self._opens:
+            self._close()
+            self._since = batch.offsets[0]
+            self._searched = batch.searched
+            self._opens = False
+        if self._since >= 0 and self._claimed > self._reached:
+            inside = _inside(batch, self._claimed)
+            if inside > batch.offsets[0]:
+                self.found.append((batch.offsets[0], inside))
+            self._since = inside
+        self._reached = batch.offsets[-1] + batch.lengths[-1] + OVERHEAD
+        self._weak = False
+
+    def _take_fault(self, fault: Fault) -> None:
+        if not fault.exact:
+            self._close()
+            # Where a member begins, another tool may be in the middle of a record.
+            self._opens = self._strict and fault.code == "CRC007"
+            claims = fault.code == "CRC002" and fault.length is not None
+            self._claimed = fault.offset + OVERHEAD + (fault.length or 0) if claims else 0
+        elif fault.code in {"CRC001", "CRC002"} and fault.length is not None:
+            if fault.code == "CRC001":
+                # Its length, as it was mended, may be another's: what was searched for is not
+                # proven by it.
+                self._weak = self._searched
+                if self._searched:
+                    self._close()
+                self._since = fault.offset if self._since < 0 else self._since
+            else:
+                self._opens = self._strict and self._since < 0
+            self._reached = fault.offset + OVERHEAD + fault.length
+
+    def _close(self) -> None:
+        if self._since >= 0:
+            self.found.append((self._since, self._reached))
+        self._since, self._searched = -1, False
+
+
+def _inside(batch: RecordBatch, claimed: int) -> int:
+    """Where the records of a batch end that end no later than `claimed`."""
+    inside = batch.offsets[0]
+    for offset, length in zip(batch.offsets, batch.lengths, strict=True):
+        if offset + OVERHEAD + length > claimed:
+            break
+        inside = offset + OVERHEAD + length
+    return inside
