@@ -16,7 +16,7 @@ from tfrecreg.example import Example, Feature, bytes_feature, encode, float_feat
 from tfrecreg.example.payload import fields
 from tfrecreg.example.varint import varint
 
-__all__ = ["event", "example", "field", "put", "sequence", "summary", "write_set"]
+__all__ = ["SEQUENCES", "event", "example", "field", "put", "sequence", "summary", "write_set"]
 
 
 def field(number: int, data: bytes) -> bytes:
@@ -55,6 +55,12 @@ def sequence(context: Example, lists: Mapping[str, Iterable[Feature]]) -> bytes:
         for name, steps in lists.items()
     )
     return encode(context) + field(2, entries)
+
+
+SEQUENCES = [
+    sequence({"n": int64_feature(number)}, {"s": [bytes_feature(b"x")] * number})
+    for number in range(5)
+]
 
 
 def summary(**values: float) -> bytes:

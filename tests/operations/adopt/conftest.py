@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from foreign_support import write_set
 
+from tfrecreg.index import read_index
 from tfrecreg.manifest import Manifest
 from tfrecreg.operations.adopt import AdoptRequest, AdoptResult, adopt
 from tfrecreg.operations.check import CheckOptions, check
@@ -48,6 +49,11 @@ class Adopter:
         found = self.registry.build_manifest(name)
         assert found is not None
         return found
+
+    def keys(self, path: str, name: str = "pets") -> list[str]:
+        """The keys of a shard's records, in their order."""
+        index = self.data(name) / f"index/{path}.index"
+        return read_index(index.read_bytes(), path).keys()
 
     def check(self, target: str = "pets", **options: Any) -> dict[str, Any]:
         """The document of `check --json`."""

@@ -1,0 +1,171 @@
+"""What cannot be adopted is refused, and what lies there stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from foreign_support import SEQUENCES, example, put, write_set
+from tests_support import flip, tree
+
+from tfrecreg.errors import FailureError, RefusedError, UsageError
+from tfrecreg.operations.adopt import AdoptRequest, adopt
+from tfrecreg.operations.builds import BuildRequest, build
+from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.storage import LocalStorage
+
+
+class TestRefused:
+    def refused(self, adopter: Any, *paths: Path, **more: Any) -> RefusedError:
+        with pytest.raises(RefusedError) as caught:
+            adopter.adopt(*paths, **more)
+        assert not adopter.data().exists()
+        assert not adopter.stage.exists() or list(adopter.stage.iterdir()) == []
+        assert not (adopter.root / "schemas/pets.pbtxt").exists()
+        return caught.value
+
+    def test_damage_is_named_and_salvage_is_hinted_at(self, adopter) -> None:
+        path = adopter.foreign / "train-00001-of-00003.tfrecord"
+        flip(path, 14)
+        error = self.refused(adopter)
+        (finding,) = error.findings
+        assert (finding.code, finding.locations[0].shard) == ("CRC002", str(path))
+        assert error.hint.startswith("`tfrecreg salvage FILE.. --output DIR`")
+
+    def test_what_is_no_tfrecord(self, adopter) -> None:
+        (adopter.foreign / "test.tfrecord").write_bytes(b"this is no TFRecord at all")
+        error = self.refused(adopter)
+        assert [finding.code for finding in error.findings] == ["CRC008"]
+        assert error.hint == "leave out what is no TFRecord"
+
+    def test_a_set_that_is_not_whole(self, adopter) -> None:
+        (adopter.foreign / "train-00001-of-00003.tfrecord").unlink()
+        (finding,) = self.refused(adopter).findings
+        assert finding.code == "SHD001"
+        assert finding.message == (
+            f"2 of 3 shards of `{adopter.foreign}/train.tfrecord` are present"
+        )
+
+    def test_a_count_that_does_not_hold(self, adopter, tmp_path) -> None:
+        put(tmp_path / "k/train00-3.tfrec", example(1), example(2))
+        (finding,) = self.refused(adopter, tmp_path / "k").findings
+        assert (finding.code, finding.message) == ("SHD003", "its name says 3 records, found 2")
+
+    def test_numbers_that_contradict_each_other(self, adopter) -> None:
+        put(adopter.foreign / "train-00003-of-00003.tfrecord", example(9))
+        codes = [finding.code for finding in self.refused(adopter).findings]
+        assert codes == ["SHD006"]
+
+    def test_junk_among_examples(self, adopter) -> None:
+        put(adopter.foreign / "test.tfrecord", *(example(n) for n in range(9)), b"\xff")
+        (finding,) = self.refused(adopter).findings
+        assert (finding.code, finding.locations[0].record) == ("SCH001", 9)
+
+    def test_sequences_under_a_schema_of_examples(self, adopter, tmp_path) -> None:
+        (tmp_path / "s.pbtxt").write_text('feature { name: "n" type: INT }')
+        put(tmp_path / "s/x.tfrecord", *SEQUENCES)
+        error = self.refused(adopter, tmp_path / "s", schema=str(tmp_path / "s.pbtxt"))
+        assert [finding.code for finding in error.findings] == ["SCH001"]
+
+    def test_the_gate_can_accept_it(self, adopter) -> None:
+        (adopter.foreign / "train-00001-of-00003.tfrecord").unlink()
+        with (adopter.root / "tfrecreg.toml").open("a") as file:
+            file.write('\n[gates.pets.severity]\nSHD001 = "warning"\n')
+        assert len(adopter.adopt().manifest.shards) == 3
+        assert adopter.passes()
+
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            (
+                lambda folder: put(folder / "test.tfrecord", example(1), packed=True),
+                "`{0}/test.tfrecord` is gzip, `{0}/train-00000-of-00003.tfrecord` is not: a "
+                "build has one compression",
+            ),
+            (lambda folder: write_set(folder, "dev", 2, 1), "are of two sets"),
+        ],
+    )
+    def test_what_fits_no_build(
+        self, adopter, make: Callable[[Path], object], message: str
+    ) -> None:
+        make(adopter.foreign)
+        with pytest.raises(UsageError) as caught:
+            adopter.adopt()
+        assert message.format(adopter.foreign) in caught.value.message
+        assert caught.value.hint
+        assert not adopter.data().exists()
+
+    def test_an_empty_file_has_no_compression(self, adopter) -> None:
+        for path in adopter.foreign.glob("*.tfrecord"):
+            path.unlink()
+        put(adopter.foreign / "train.tfrecord", example(1), packed=True)
+        put(adopter.foreign / "test.tfrecord")
+        assert adopter.adopt().manifest.compression == "gzip"
+        assert adopter.check()["status"] == "pass"
+
+    def test_files_without_a_record(self, adopter, tmp_path) -> None:
+        put(tmp_path / "none/a.tfrecord")
+        with pytest.raises(UsageError, match="there is no record in the 1 files"):
+            adopter.adopt(tmp_path / "none")
+
+    def test_a_part_of_a_set_that_lies_there_whole(self, adopter) -> None:
+        with pytest.raises(UsageError) as caught:
+            adopter.adopt(adopter.foreign / "train-00000-of-00003.tfrecord")
+        assert caught.value.message == (
+            f"1 of the 3 shards of `{adopter.foreign}/train.tfrecord` are named, 2 more lie "
+            "beside them"
+        )
+
+    def test_a_file_that_cannot_be_read(self, adopter) -> None:
+        (adopter.foreign / "test.tfrecord").symlink_to("gone")
+        with pytest.raises(FailureError, match=r"test.tfrecord` was not read"):
+            adopter.adopt()
+        assert not adopter.data().exists()
+
+    @pytest.mark.parametrize("name", ["Pets", "", "a-b"])
+    def test_a_bad_name(self, adopter, name: str) -> None:
+        with pytest.raises(UsageError):
+            adopter.adopt(name=name)
+
+    def test_nothing_named(self, adopter) -> None:
+        with pytest.raises(UsageError, match="no files are named"):
+            adopt(adopter.registry, AdoptRequest(name="pets"))
+
+
+class TestWhatWasThere:
+    def test_files_that_are_no_build_are_not_replaced(self, adopter) -> None:
+        put(adopter.data() / "precious.tfrecord", example(1))
+        with pytest.raises(UsageError, match="`data/pets` holds files that are no build") as caught:
+            adopter.adopt()
+        assert "--in-place" in caught.value.hint
+        assert [path.name for path in adopter.data().iterdir()] == ["precious.tfrecord"]
+
+    def test_files_in_the_folder_of_the_build_are_not_copied_over_themselves(self, adopter) -> None:
+        path = put(adopter.data() / "train.tfrecord", example(1))
+        with pytest.raises(UsageError, match="lies in `data/pets`, which the build would replace"):
+            adopter.adopt(path)
+
+    def test_a_build_that_can_be_made_again_is_replaced(self, adopter, tmp_path) -> None:
+        write_digits(LocalStorage(tmp_path / "raw"), train=5, test=2, seed=1)
+        request = BuildRequest(name="pets", source="mnist", raw=str(tmp_path / "raw"))
+        build(adopter.registry, request)
+        (adopter.root / "schemas/pets.pbtxt").unlink()
+        adopter.adopt()
+        assert adopter.passes()
+
+    def test_an_adopted_build_that_was_never_released_is_not(self, adopter) -> None:
+        adopter.adopt()
+        before = tree(adopter.data())
+        put(adopter.foreign / "test.tfrecord", example(200))
+        with pytest.raises(UsageError, match="they would be lost") as caught:
+            adopter.adopt()
+        assert caught.value.hint.startswith("`tfrecreg release pets`")
+        assert tree(adopter.data()) == before
+        release(adopter.registry, ReleaseRequest(name="pets", version="1.0.0"))
+        adopter.adopt()
+        change = release(adopter.registry, ReleaseRequest(name="pets")).change
+        assert (change.level, change.reasons) == ("minor", ["the split `test` is new: 1 example"])
+        assert adopter.passes("pets@1.0.0")
