@@ -24,11 +24,10 @@ not applied is worse than none.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta
 
@@ -38,8 +37,9 @@ from tfrecreg.findings import Severity
 from tfrecreg.gate import FailOn, Waiver
 from tfrecreg.reference import is_dataset_name
 from tfrecreg.suggest import listed
-from tfrecreg.tables import Place, read_table, read_toml
 from tfrecreg.text import safe
+from tfrecreg.toml_files import read_toml
+from tfrecreg.typed_values import KeyPath, read_table
 
 __all__ = [
     "CONFIG_NAME",
@@ -47,8 +47,8 @@ __all__ = [
     "DatasetConfig",
     "GateConfig",
     "InflationLimit",
-    "Limits",
     "parse_config",
+    "read_limits",
     "remember_dataset",
 ]
 
@@ -56,6 +56,8 @@ CONFIG_NAME = "tfrecreg.toml"
 """The file's name, in the registry's root."""
 
 _DEFAULT = "default"
+
+T = TypeVar("T")
 
 Positive = Annotated[int, Meta(ge=1)]
 Text = Annotated[str, Meta(min_length=1)]
@@ -72,16 +74,16 @@ class DatasetConfig:
     schema: Text | None = None
     """Path of the schema, relative to the root. None: ``schemas/<name>.pbtxt``."""
     options: dict[str, Any] = field(default_factory=dict)
-    """The source's options, typed by the source: see :mod:`tfrecreg.sources.options`."""
+    """The source's options, typed by the source: see :mod:`tfrecreg.typed_values`."""
     shards: Positive | None = None
     """A split's number of shards. At most one of the four ways to size shards is given."""
-    shard_size: int | None = field(default=None, metadata={"parse": parse_size})
+    shard_size: Annotated[int, parse_size] | None = None
     """Bytes a shard; written as a number or as ``"256MiB"``."""
     records_per_shard: Positive | None = None
     hosts: Positive | None = None
     """Training hosts to plan for."""
     compression: Literal["none", "gzip"] = "none"
-    max_skipped: SkipLimit | None = field(default=None, metadata={"parse": SkipLimit.parse})
+    max_skipped: Annotated[SkipLimit, SkipLimit.parse] | None = None
     """How many items may be skipped: ``10`` or ``"0.5%"``. None: the build's own default."""
     owner: str = ""
     licence: str = ""
@@ -100,30 +102,11 @@ class InflationLimit:
     """How large the data may be: ``ratio`` × raw bytes + ``allowance`` × records."""
 
     ratio: Annotated[float, Meta(gt=0)] = 1.10
+    """Bytes of shards per byte of raw data."""
     allowance: Annotated[int, Meta(ge=0)] = 512
-    """Bytes a record."""
+    """Bytes per record on top, for keys and labels of tiny records."""
     base: Literal["decoded", "stored"] = "decoded"
-    """Raw bytes with whole-file compression taken off, or as they lie."""
-
-    def __post_init__(self) -> None:
-        if not math.isfinite(self.ratio):
-            raise ValueError("expected a finite `ratio`")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """`limits` of a gate: a table for each validator that takes options."""
-
-    inflation: InflationLimit = InflationLimit()
-    tables: dict[str, dict[str, Any]] = field(default_factory=dict, metadata={"rest": True})
-    """Those of the other validators by name, as they stand: each validator types its own. Who
-    runs the validators refuses a name that none of them has."""
-
-    def of(self, validator: str) -> dict[str, Any]:
-        """The options for one validator; empty where there are none."""
-        if validator == "inflation":
-            return asdict(self.inflation)
-        return dict(self.tables.get(validator, {}))
+    """Raw bytes with whole-file compression taken off, or as they are stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +118,16 @@ class GateConfig:
     """The validators to run; None: all that apply."""
     severity: dict[str, Severity] = field(default_factory=dict)
     """Overrides, by glob over codes. See :func:`tfrecreg.gate.judge`."""
-    limits: Limits = Limits()
+    limits: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Options by validator, as they stand in the file: each validator types its own. Whoever runs
+    the validators refuses a name that none of them has."""
+
+    def options_of(self, validator: str) -> dict[str, Any]:
+        """The options of one validator; empty where there are none."""
+        table = self.limits.get(validator, {})
+        if validator == "inflation":
+            return asdict(read_limits(InflationLimit, table, validator))
+        return dict(table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,14 +152,6 @@ class _File:
     waivers: tuple[Waiver, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tables:
-    """The file as far as editing needs it to be right."""
-
-    datasets: dict[str, dict[str, Any]] = field(default_factory=dict)
-    rest: dict[str, Any] = field(default_factory=dict, metadata={"rest": True})
-
-
 def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
     """Read the configuration.
 
@@ -179,26 +163,48 @@ def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
         ConfigError: no TOML, an unknown key, a missing one, or a value of another type. The
             message has the file, the key's path, and what was expected against what was found.
     """
-    place = Place(where)
-    file = read_table(_File, read_toml(text, where), place)
+    path = KeyPath(where)
+    file = read_table(_File, read_toml(text, where), path)
     for name in file.datasets:
         if not is_dataset_name(name):
-            raise (place / "datasets" / name).error(
-                "is no name of a dataset: expected `[a-z][a-z0-9_]*`"
+            raise (path / "datasets" / name).error(
+                "is not a dataset name: expected `[a-z][a-z0-9_]*`"
             )
-    gates = place / "gates"
+    gates = path / "gates"
     # Each as it stands first, so that a complaint names the table that the key stands in.
     for name, table in file.gates.items():
-        read_table(GateConfig, table, gates / name)
+        _gate(table, gates / name)
     default = file.gates.get(_DEFAULT, {})
     return Config(
         datasets=file.datasets,
         gates={
-            name: read_table(GateConfig, _over(default, table), gates / name)
-            for name, table in file.gates.items()
+            name: _gate(_over(default, table), gates / name) for name, table in file.gates.items()
         },
         waivers=file.waivers,
     )
+
+
+def read_limits(kind: type[T], options: Mapping[str, Any], validator: str) -> T:
+    """Read `limits.<validator>` of a gate.
+
+    Args:
+        kind: a frozen dataclass whose annotations say what each option may be.
+        options: the table.
+        validator: its name.
+
+    Raises:
+        ConfigError: an unknown option, or a value of another type.
+    """
+    path = KeyPath(CONFIG_NAME, "limits", validator)
+    hint = f"`tfrecreg plugins show {safe(validator)}` lists the options"
+    return read_table(kind, dict(options), path, hint=hint)
+
+
+def _gate(table: dict[str, Any], path: KeyPath) -> GateConfig:
+    gate = read_table(GateConfig, table, path)
+    limits = path / "limits" / "inflation"
+    read_table(InflationLimit, gate.limits.get("inflation", {}), limits)
+    return gate
 
 
 def remember_dataset(text: str, name: str, values: Mapping[str, Any]) -> str:
@@ -218,7 +224,10 @@ def remember_dataset(text: str, name: str, values: Mapping[str, Any]) -> str:
 
     before = read_toml(text, CONFIG_NAME)
     # A file that is wrong already is not written on.
-    known = read_table(_Tables, before, Place(CONFIG_NAME)).datasets.get(name)
+    tables = before.get("datasets", {})
+    known = tables.get(name) if isinstance(tables, dict) else tables
+    if not isinstance(known, dict | None):
+        raise KeyPath(CONFIG_NAME, "datasets").error("should be a table of tables")
     wanted = _merged(known or {}, values)
     if known is not None and _exact(wanted) == _exact(known):
         return text

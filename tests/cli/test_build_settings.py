@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from picture_support import png
 
-from tfrecreg.tables import read_toml
+from tfrecreg.toml_files import read_toml
 
 SPLIT = "split=train=0.5,test=0.5"
 

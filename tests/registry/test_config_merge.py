@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tfrecreg.config import CONFIG_NAME, remember_dataset
 from tfrecreg.registry.config_merge import merged_config
-from tfrecreg.tables import read_toml
+from tfrecreg.toml_files import read_toml
 
 BASE = '# comments stay\n[datasets.one]\nsource = "mnist" # too\n'
 A = '\n[datasets.a]\nsource = "mnist"\nshards = 2\n'

@@ -10,7 +10,7 @@ from typing import Any
 
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import ConfigError
-from tfrecreg.tables import read_toml
+from tfrecreg.toml_files import read_toml
 
 __all__ = ["merged_config"]
 

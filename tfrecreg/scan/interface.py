@@ -134,7 +134,11 @@ class Visitor(Protocol):
 
 
 class Validator(Protocol):
-    """A check. One object lives for one run in the parent; its visitors live in workers."""
+    """A check. One object lives for one run in the parent; its visitors live in workers.
+
+    A class may also have `Options`, a frozen dataclass: ``tfrecreg plugins show`` lists its fields
+    as the options of the validator.
+    """
 
     name: str
     codes: Sequence[Code]

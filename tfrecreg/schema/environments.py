@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tfrecreg.errors import ConfigError
+from tfrecreg.config import read_limits
 from tfrecreg.schema.contract import Contract, FeatureRule, compile_contract
 from tfrecreg.schema.model import Schema
-from tfrecreg.text import safe
 
-__all__ = ["Contracts", "compile_contracts", "environment_options"]
+__all__ = ["Contracts", "EnvironmentOptions", "compile_contracts", "environment_options"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,35 +47,23 @@ def compile_contracts(schema: Schema, options: Mapping[str, Any]) -> Contracts:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class EnvironmentOptions:
+    """Which of the schema's environments the data belong to."""
+
+    environment: str | None = None
+    """The environment of the data."""
+    environments: dict[str, str] = field(default_factory=dict)
+    """Environment by split, for splits that differ."""
+
+
 def environment_options(
     validator: str, options: Mapping[str, Any]
 ) -> tuple[str | None, Mapping[str, str]]:
     """`environment` and `environments` of a validator's options: of most splits, and by split.
 
     Raises:
-        ConfigError: an option that there is not, or of the wrong type.
+        ConfigError: an unknown option, or a value of another type.
     """
-    unknown = sorted(set(options) - {"environment", "environments"})
-    if unknown:
-        raise ConfigError(
-            f"the validator `{validator}` has no option `{safe(unknown[0])}`",
-            hint="its options are `environment`, the name of one of the schema's environments, and "
-            "`environments`, such names by split",
-        )
-    environment = options.get("environment")
-    if environment is not None and not isinstance(environment, str):
-        raise ConfigError(
-            f"`environment` of the validator `{validator}` is {safe(repr(environment))}, "
-            "expected a string",
-            hint="it is the name of one of the schema's environments",
-        )
-    by_split = options.get("environments", {})
-    if not isinstance(by_split, Mapping) or not all(
-        isinstance(each, str) for pair in by_split.items() for each in pair
-    ):
-        raise ConfigError(
-            f"`environments` of the validator `{validator}` is {safe(repr(by_split))}, "
-            "expected a table of strings",
-            hint='it names environments by split: environments = { test = "SERVING" }',
-        )
-    return environment, by_split
+    found = read_limits(EnvironmentOptions, options, validator)
+    return found.environment, found.environments

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tfrecreg.codes import shd
+from tfrecreg.config import read_limits
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Location, Measure, TensorflowOutcome
 from tfrecreg.manifest import (
@@ -31,7 +32,7 @@ from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.bare import bare_measures, check_payloads
-from tfrecreg.validators.hosts import Load, check_hosts, host_option, listed_loads, seen_loads
+from tfrecreg.validators.hosts import HostsOptions, Load, check_hosts, listed_loads, seen_loads
 from tfrecreg.validators.names import check_counts, check_sets
 from tfrecreg.validators.payloads import Payloads, SeenPayloads
 
@@ -62,6 +63,7 @@ class ManifestValidator:
     """
 
     name = "manifest"
+    Options = HostsOptions
     codes: Sequence[Code] = tuple(getattr(shd, name) for name in shd.__all__)
     needs = Need.FRAMES | Need.DIGESTS
     part_codec = JsonCodec(SeenShard)
@@ -78,9 +80,9 @@ class ManifestValidator:
         """A maker of visitors, which look into the payloads of bare files.
 
         Raises:
-            ConfigError: an option that there is not, or no number of hosts.
+            ConfigError: an unknown option, or no number of hosts.
         """
-        self._hosts = host_option(options)
+        self._hosts = read_limits(HostsOptions, options, self.name).hosts
         return partial(Watcher, look=target.manifest is None)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:  # noqa: ARG002 - for the end

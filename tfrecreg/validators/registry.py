@@ -8,11 +8,12 @@ with any release of its dataset, for the next one is made after these.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tfrecreg.codes import reg
-from tfrecreg.config import CONFIG_NAME
-from tfrecreg.errors import ConfigError, ManifestError
+from tfrecreg.config import read_limits
+from tfrecreg.errors import ManifestError
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.reference import Version, parse_version
@@ -34,10 +35,16 @@ class Nothing(NamedTuple):
     """What a visitor hands back."""
 
 
+@dataclass(frozen=True, slots=True)
+class NoOptions:
+    """There is nothing to choose."""
+
+
 class RegistryValidator:
     """Holds releases against their digests, each other, and git's history. It has no options."""
 
     name = "registry"
+    Options = NoOptions
     codes: Sequence[Code] = tuple(
         getattr(reg, name)
         for name in reg.__all__
@@ -53,15 +60,10 @@ class RegistryValidator:
         """A maker of visitors that look at nothing.
 
         Raises:
-            ConfigError: an option, of which there is none.
+            ConfigError: an option: there are none.
         """
         del target
-        if options:
-            raise ConfigError(
-                f"`{CONFIG_NAME}`: the validator `registry` has no option "
-                f"`{safe(sorted(options)[0])}`",
-                hint="it has none",
-            )
+        read_limits(NoOptions, options, self.name)
         return Idle
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:

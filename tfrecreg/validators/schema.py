@@ -25,7 +25,7 @@ from tfrecreg.schema import (
 )
 from tfrecreg.schema.contract import SparseRule
 from tfrecreg.schema.distinct import MAX_DISTINCT, Distinct
-from tfrecreg.schema.environments import Contracts, compile_contracts
+from tfrecreg.schema.environments import Contracts, EnvironmentOptions, compile_contracts
 from tfrecreg.schema.swift import Swift
 from tfrecreg.schema.wording import bounds_text, counted, presence_text, rule_text
 from tfrecreg.suggest import listed
@@ -75,13 +75,10 @@ class SchemaPart:
 
 
 class SchemaValidator:
-    """Checks the records of a target that has a schema.
-
-    Its options: `environment` is the one of the schema's environments that the data are of, and
-    `environments` that of single splits, by name.
-    """
+    """Checks the records of a target that has a schema; options: :class:`EnvironmentOptions`."""
 
     name = "schema"
+    Options = EnvironmentOptions
     codes: Sequence[Code] = OF_RECORDS
     needs = Need.FRAMES | Need.EXAMPLES
     part_codec = JsonCodec(SchemaPart, OF_RECORDS)

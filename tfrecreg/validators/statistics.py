@@ -11,7 +11,7 @@ from tfrecreg.errors import MissingExtraError
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, fingerprint
 from tfrecreg.scan.interface import Need, Shard, Target, Visitor
 from tfrecreg.schema import parse_schema
-from tfrecreg.schema.environments import environment_options
+from tfrecreg.schema.environments import EnvironmentOptions, environment_options
 from tfrecreg.schema.proto import schema_message
 from tfrecreg.statistics import (
     Anomaly,
@@ -32,11 +32,11 @@ _UNEXPECTED_TYPE = 70
 class StatisticsValidator:
     """Makes the statistics of each split and holds them against the schema, as TFDV does.
 
-    Its options: `environment` is the one of the schema's environments that the data are of, and
-    `environments` that of single splits, by name.
+    Its options are :class:`EnvironmentOptions`.
     """
 
     name = "statistics"
+    Options = EnvironmentOptions
     codes: Sequence[Code] = tuple(ANOMALIES.values())
     needs = Need.FRAMES
 

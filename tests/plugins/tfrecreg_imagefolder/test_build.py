@@ -140,7 +140,7 @@ def test_anything_skipped_refuses_the_build_and_leaves_the_old_one(cli, build, r
     ("options", "said"),
     [
         (["layout=flat"], "error: `layout=flat` needs a label file"),
-        (["colour=red"], "error: no option named `colour` of `imagefolder`"),
+        (["colour=red"], "error: the option `colour` of `imagefolder` is not known"),
         (
             ["split=train=1"],
             "error: the option `split` has `train=1`: expected at least",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tfrecreg.plugins.describe import describe_options
 from tfrecreg.schema import parse_schema
-from tfrecreg.sources import describe_options
 from tfrecreg.storage import LocalStorage
 from tfrecreg_imagefolder.options import ImageFolderOptions
 from tfrecreg_imagefolder.source import ImageFolderSource

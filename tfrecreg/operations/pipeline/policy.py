@@ -110,6 +110,6 @@ def next_expiry(
 
 def _limits(config: Config, name: str) -> dict[str, dict[str, Any]]:
     gate = config.gate(name)
-    names = {"inflation", "manifest", *gate.limits.tables}
+    names = {"inflation", "manifest", *gate.limits}
     found = {each: limits_of(config, gate, name, each) for each in sorted(names)}
     return {each: limits for each, limits in found.items() if limits}

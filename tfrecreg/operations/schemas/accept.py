@@ -135,7 +135,7 @@ def propose(
             f"`{scanned.name}` cannot be held against `{safe(where)}`: {reason}",
             hint="a schema of tf.train.Examples takes in records that are such",
         )
-    limits = config.gate(scanned.dataset).limits.of(collector.name)
+    limits = config.gate(scanned.dataset).options_of(collector.name)
     result = read_whole(
         scanned,
         [collector],

@@ -8,6 +8,7 @@ from typing import Any
 
 from tfrecreg.codes import ann
 from tfrecreg.codes.ann import ANN005, ANN006, ANN007
+from tfrecreg.config import read_limits
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.scan.codec import JsonCodec, key_from
 from tfrecreg.scan.interface import Need, Shard, Target
@@ -19,7 +20,6 @@ from tfrecreg.validators.annotations.names import Labels, known_features, labels
 from tfrecreg.validators.annotations.options import AnnotationsOptions
 from tfrecreg.validators.annotations.part import AnnotationsPart
 from tfrecreg.validators.annotations.visitor import AnnotationsVisitor
-from tfrecreg.validators.options import read_options
 
 __all__ = ["AnnotationsValidator"]
 
@@ -28,6 +28,7 @@ class AnnotationsValidator:
     """Looks at labels and objects; its options are :class:`AnnotationsOptions`."""
 
     name = "annotations"
+    Options = AnnotationsOptions
     codes: Sequence[Code] = tuple(getattr(ann, name) for name in ann.__all__)
     needs = Need.EXAMPLES
     part_codec = JsonCodec(AnnotationsPart, codes)
@@ -53,12 +54,12 @@ class AnnotationsValidator:
             ConfigError: an option that there is not, or of another type.
             UsageError: the label map cannot be read.
         """
-        self._options = read_options(AnnotationsOptions, options, of=self.name)
+        self._options = read_limits(AnnotationsOptions, options, self.name)
         labels, self._maps = _labels(target, self._options)
         return partial(AnnotationsVisitor, labels, self._maps)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
-        labels, maps = _labels(target, read_options(AnnotationsOptions, options, of=self.name))
+        labels, maps = _labels(target, read_limits(AnnotationsOptions, options, self.name))
         return key_from(repr(labels), repr(maps))
 
     def finish(

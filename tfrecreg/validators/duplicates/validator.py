@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from tfrecreg.codes.dup import DUP001, DUP002, DUP004, DUP005
+from tfrecreg.config import read_limits
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.pictures.decoder import require_pillow
 from tfrecreg.scan.codec import key_from
@@ -29,7 +30,6 @@ from tfrecreg.validators.duplicates.options import DuplicatesOptions
 from tfrecreg.validators.duplicates.part import DuplicatesPart, PartCodec
 from tfrecreg.validators.duplicates.runs import Run, read_in_order
 from tfrecreg.validators.duplicates.visitor import DuplicatesVisitor
-from tfrecreg.validators.options import read_options
 from tfrecreg.validators.values import schema_pictures
 
 __all__ = ["DuplicatesValidator"]
@@ -43,6 +43,7 @@ class DuplicatesValidator:
     """
 
     name = "duplicates"
+    Options = DuplicatesOptions
     codes: Sequence[Code] = (DUP001, DUP002, DUP004, DUP005)
     needs = Need.EXAMPLES
 
@@ -65,7 +66,7 @@ class DuplicatesValidator:
             SchemaError: the schema does not parse.
             MissingExtraError: `pixels` without Pillow.
         """
-        self._options = read_options(DuplicatesOptions, options, of=self.name)
+        self._options = read_limits(DuplicatesOptions, options, self.name)
         if self._options.pixels:
             require_pillow("`pixels` of the validator `duplicates`")
         folder = tempfile.mkdtemp(prefix="tfrecreg-duplicates-")

@@ -9,13 +9,13 @@ from importlib.metadata import version
 from typing import Any
 
 from tfrecreg.codes import img
+from tfrecreg.config import read_limits
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.pictures.decoder import require_pillow
 from tfrecreg.scan.codec import JsonCodec, key_from
 from tfrecreg.scan.interface import Need, Shard, Target
 from tfrecreg.validators.images.options import ImagesOptions
 from tfrecreg.validators.images.visitor import NOT_BASE64, ImagesPart, ImagesVisitor
-from tfrecreg.validators.options import read_options
 from tfrecreg.validators.values import ENCODED, schema_pictures
 
 __all__ = ["ImagesValidator"]
@@ -27,6 +27,7 @@ class ImagesValidator:
     """Holds encoded pictures against what records declare; options: :class:`ImagesOptions`."""
 
     name = "images"
+    Options = ImagesOptions
     codes: Sequence[Code] = tuple(getattr(img, name) for name in img.__all__)
     needs = Need.EXAMPLES
     part_codec = JsonCodec(ImagesPart, codes)
@@ -45,13 +46,13 @@ class ImagesValidator:
             SchemaError: the schema does not parse.
             MissingExtraError: `decode` without Pillow.
         """
-        found = read_options(ImagesOptions, options, of=self.name)
+        found = read_limits(ImagesOptions, options, self.name)
         if found.decode:
             require_pillow("`decode` of the validator `images`")
         return partial(ImagesVisitor, found, _pictures(target, found))
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
-        found = read_options(ImagesOptions, options, of=self.name)
+        found = read_limits(ImagesOptions, options, self.name)
         decoder = version("pillow") if found.decode else None
         return key_from(decoder, *_pictures(target, found), options=options)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tfrecreg.codes import inf
+from tfrecreg.config import InflationLimit, read_limits
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.pictures import sniff
@@ -20,12 +21,6 @@ from tfrecreg.validators.inflation.visitor import Scale
 
 __all__ = ["InflationValidator"]
 
-RATIO = 1.10
-"""Default limit: so many bytes of shards per raw byte …"""
-ALLOWANCE = 512
-"""… and so many bytes a record on top, for keys and labels of tiny records."""
-BASE = "decoded"
-"""Default base of the limit: raw bytes with whole-file compression taken off."""
 _OF_NUMBERS = (inf.INF002, inf.INF003)
 _RAW_FILES = 64
 """So many raw files are looked at for their format."""
@@ -35,24 +30,26 @@ class InflationValidator:
     """Says where the bytes are and what would save some, and holds them against a limit where the
     size of the raw data is known.
 
-    Options: `ratio` (float), `allowance` (bytes a record), `base` (``decoded`` or ``stored``).
+    Its options are :class:`InflationLimit`.
     """
 
     name = "inflation"
+    Options = InflationLimit
     codes: Sequence[Code] = tuple(getattr(inf, name) for name in inf.__all__)
     needs = Need.FRAMES | Need.EXAMPLES
     part_codec = JsonCodec(Sizes)
 
     def __init__(self) -> None:
-        self._options: Mapping[str, Any] = {}
+        self._limit = InflationLimit()
 
     def applies(self, target: Target) -> str | None:
         if target.raw is not None and (target.raw.decoded == 0 or target.raw.stored == 0):
             return "there is no raw data"
         return None
 
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Scale]:  # noqa: ARG002 - visitors only weigh
-        self._options = options
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Scale]:
+        del target  # visitors only weigh
+        self._limit = read_limits(InflationLimit, options, self.name)
         return Scale
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:  # noqa: ARG002 - visitors only weigh
@@ -85,9 +82,7 @@ class InflationValidator:
         yield from tally.findings(target.dataset)
 
     def _judge(self, tally: Tally, raw: RawSize, total: Sizes) -> None:
-        ratio = float(self._options.get("ratio", RATIO))
-        allowance = int(self._options.get("allowance", ALLOWANCE))
-        base = str(self._options.get("base", BASE))
+        ratio, allowance, base = self._limit.ratio, self._limit.allowance, self._limit.base
         against = raw.stored if base == "stored" else raw.decoded
         limit = int(ratio * against) + allowance * total.records
         size = total.file_bytes
