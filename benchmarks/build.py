@@ -17,7 +17,7 @@ LATER = (
     "tensorflow_metadata.proto.v0.schema_pb2",
     "tfrecreg.schema.environments",
     "tfrecreg.schema.swift",
-    "tfrecreg.toml_edit",
+    "tomlkit",
     "tfrecreg.validators.crc",
     "tfrecreg.validators.manifest",
     "tfrecreg.validators.schema",

@@ -4,7 +4,7 @@ The names below are the library. Plugins import :mod:`tfrecreg.api` instead, and
 :mod:`tfrecreg.testing`. For everybody else the map is, from the bottom up:
 
 - values: `errors`, `findings`, `codes`, `gate`, `config`, `reference`, `shards`, `text`; what they
-  are read and written by: `tables`, `toml_edit`, `amounts`, `suggest`; and `progress`
+  are read and written by: `toml_files`, `typed_values`, `amounts`, `suggest`; and `progress`
 - bytes: `storage`, `records`, `example`, `pictures`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `scan`, `engines`

@@ -1,12 +1,14 @@
-"""`tfrecreg.toml`: the datasets of a registry, its gates and its waivers.
+"""The configuration of a registry: a file for each dataset, and one for its gates and waivers.
 
-::
+`datasets/mnist.toml`::
 
-    [datasets.mnist]
     source = "mnist"
     raw = "raw/mnist"
     owner = "vision-team"
+    license = "CC-BY-SA-3.0"
     max_skipped = "0.1%"
+
+`tfrecreg.toml`::
 
     [gates.default]
     fail_on = "error"
@@ -15,28 +17,26 @@
     [[waivers]]
     code = "IMG003"
     owner = "ada"
-    reason = "CMYK pictures are meant"
+    reason = "CMYK images are intended"
     expires = 2027-01-31
 
-A key that is not known is an error, and so is a value of another type: a policy that is silently
-not applied is worse than none.
+An unknown key is an error, and so is a value of another type: a policy that is silently not applied
+is worse than none. Older registries have a table `[datasets.<name>]` in `tfrecreg.toml` in place of
+the file; `tfrecreg init` moves it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta
 
 from tfrecreg.amounts import SkipLimit, parse_size
-from tfrecreg.errors import ConfigError
 from tfrecreg.findings import Severity
 from tfrecreg.gate import FailOn, Waiver
 from tfrecreg.reference import is_dataset_name
-from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.toml_files import read_toml
 from tfrecreg.typed_values import KeyPath, read_table
@@ -48,8 +48,8 @@ __all__ = [
     "GateConfig",
     "InflationLimit",
     "parse_config",
+    "parse_dataset",
     "read_limits",
-    "remember_dataset",
 ]
 
 CONFIG_NAME = "tfrecreg.toml"
@@ -65,7 +65,7 @@ Text = Annotated[str, Meta(min_length=1)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetConfig:
-    """`[datasets.<name>]`: what `build <name>` does unless told otherwise."""
+    """`datasets/<name>.toml`: what `build <name>` does unless told otherwise."""
 
     source: Text | None = None
     """The source's name, ``mnist``, or ``distribution:name`` where two announce it."""
@@ -86,7 +86,8 @@ class DatasetConfig:
     max_skipped: Annotated[SkipLimit, SkipLimit.parse] | None = None
     """How many items may be skipped: ``10`` or ``"0.5%"``. None: the build's own default."""
     owner: str = ""
-    licence: str = ""
+    license: str = ""
+    """An SPDX identifier, or text. Read from the key ``licence``, too."""
     description: str = ""
     citation: str = ""
 
@@ -132,11 +133,13 @@ class GateConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """All of `tfrecreg.toml`. An empty or missing file is ``Config()``."""
+    """The configuration of a registry. Without any file it is ``Config()``."""
 
     datasets: dict[str, DatasetConfig] = field(default_factory=dict)
     gates: dict[str, GateConfig] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
+    tables: frozenset[str] = frozenset()
+    """Names of datasets that have a table in `tfrecreg.toml`, and no file."""
 
     def gate(self, name: str) -> GateConfig:
         """The gate of that name (a dataset's), else the default one, else the built-in one."""
@@ -145,22 +148,22 @@ class Config:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
-    """The file as it stands: gates are kept as tables until the default is laid under them."""
+    """`tfrecreg.toml` as it stands: gates are tables until the default is laid under them."""
 
-    datasets: dict[str, DatasetConfig] = field(default_factory=dict)
+    datasets: dict[str, dict[str, Any]] = field(default_factory=dict)
     gates: dict[str, dict[str, Any]] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
 
 
 def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
-    """Read the configuration.
+    """Read `tfrecreg.toml`.
 
     Args:
         text: the file's content.
         where: what messages call the file.
 
     Raises:
-        ConfigError: no TOML, an unknown key, a missing one, or a value of another type. The
+        ConfigError: not TOML, an unknown key, a missing one, or a value of another type. The
             message has the file, the key's path, and what was expected against what was found.
     """
     path = KeyPath(where)
@@ -176,12 +179,38 @@ def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
         _gate(table, gates / name)
     default = file.gates.get(_DEFAULT, {})
     return Config(
-        datasets=file.datasets,
+        datasets={
+            name: _dataset(table, path / "datasets" / name) for name, table in file.datasets.items()
+        },
         gates={
             name: _gate(_over(default, table), gates / name) for name, table in file.gates.items()
         },
         waivers=file.waivers,
+        tables=frozenset(file.datasets),
     )
+
+
+def parse_dataset(text: str | bytes, where: str) -> DatasetConfig:
+    """Read the file of a dataset.
+
+    Args:
+        text: the file's content.
+        where: what messages call the file.
+
+    Raises:
+        ConfigError: as :func:`parse_config`.
+    """
+    return _dataset(read_toml(text, where), KeyPath(where))
+
+
+def _dataset(table: dict[str, Any], path: KeyPath) -> DatasetConfig:
+    if "licence" in table:
+        if "license" in table:
+            raise (path / "licence").error(
+                "is the old name of `license`, and both are given", hint="remove `licence`"
+            )
+        table = {("license" if key == "licence" else key): table[key] for key in table}
+    return read_table(DatasetConfig, table, path)
 
 
 def read_limits(kind: type[T], options: Mapping[str, Any], validator: str) -> T:
@@ -205,60 +234,6 @@ def _gate(table: dict[str, Any], path: KeyPath) -> GateConfig:
     limits = path / "limits" / "inflation"
     read_table(InflationLimit, gate.limits.get("inflation", {}), limits)
     return gate
-
-
-def remember_dataset(text: str, name: str, values: Mapping[str, Any]) -> str:
-    """The TOML text with `[datasets.<name>]` added or updated; all else, comments too, as it was.
-
-    Args:
-        text: the file's content; empty where there is none yet.
-        name: the dataset.
-        values: keys of :class:`DatasetConfig` as TOML values: strings, numbers, lists, mappings.
-            None takes a key out. Keys that are not named stay; so does a value that is equal.
-            A mapping replaces what was there: keys of it that are not named go.
-
-    Raises:
-        ConfigError: `text` is no TOML, or its layout cannot be updated without other changes.
-    """
-    from tfrecreg import toml_edit  # tomlkit takes a tenth of a second that reading does not need
-
-    before = read_toml(text, CONFIG_NAME)
-    # A file that is wrong already is not written on.
-    tables = before.get("datasets", {})
-    known = tables.get(name) if isinstance(tables, dict) else tables
-    if not isinstance(known, dict | None):
-        raise KeyPath(CONFIG_NAME, "datasets").error("should be a table of tables")
-    wanted = _merged(known or {}, values)
-    if known is not None and _exact(wanted) == _exact(known):
-        return text
-    after = {**before, "datasets": {**before.get("datasets", {}), name: wanted}}
-    # No layout is trusted: what was written is read again, and nothing else may have changed.
-    with suppress(ValueError, LookupError, TypeError, AttributeError, ConfigError):
-        result = (
-            toml_edit.appended(text, name, wanted)
-            if known is None
-            else toml_edit.updated(text, name, values)
-        )
-        if _exact(read_toml(result, CONFIG_NAME)) == _exact(after):
-            return result
-    raise ConfigError(
-        f"`{CONFIG_NAME}`: `datasets.{safe(name)}` cannot be written without changing more",
-        hint=f"put {listed(values)} there by hand",
-    )
-
-
-def _merged(known: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    merged = {key: value for key, value in known.items() if key not in values}
-    return merged | {key: value for key, value in values.items() if value is not None}
-
-
-def _exact(value: Any) -> object:
-    """For comparing as TOML does: 1 is neither true nor 1.0, a tuple is an array, nan is nan."""
-    if isinstance(value, Mapping):
-        return {key: _exact(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_exact(item) for item in value]
-    return type(value), repr(value)
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

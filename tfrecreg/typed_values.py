@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import date
 from enum import Enum
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -117,11 +118,17 @@ def read_table(kind: type[T], table: object, path: KeyPath, *, hint: str = "") -
 def _table(kind: type[Any], table: object, keys: Keys) -> Any:
     if not isinstance(table, dict):
         raise _Mismatch(f"should be a table, found {_shown(table)}", keys)
-    values = _fields(kind, get_type_hints(kind, include_extras=True), table, keys)
+    values = _fields(kind, _hints(kind), table, keys)
     try:
         return kind(**values)
     except ValueError as error:
         raise _Mismatch(str(error), keys) from None
+
+
+@cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    # Finding them takes longer than all else, and a registry may have a thousand datasets.
+    return get_type_hints(kind, include_extras=True)
 
 
 def _fields(

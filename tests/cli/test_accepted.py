@@ -138,7 +138,7 @@ def test_raw_of_the_table_counts_for_adopted_data(cli, registry, foreign, before
         return
     assert done.code == 0
     assert (
-        f"`{registry}/../raw`, the `raw` of `[datasets.pets]`, is not here: inflation is not judged"
+        f"`{registry}/../raw`, the `raw` of `pets`, is not here: inflation is not judged"
         in done.err
     )
     done = cli("release", "pets", "--version", "1.0.0")

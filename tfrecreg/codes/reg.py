@@ -174,12 +174,12 @@ REG010 = Code(
     "The schema that a dataset is held against is missing or does not parse",
     "restore it: `git checkout -- schemas/NAME.pbtxt`; or correct it and commit",
     """\
-The schema of a dataset is a file in git: `schemas/NAME.pbtxt`, or the one that `tfrecreg.toml`
-names. Without it a check cannot judge the records, and the next build would take the source's own
-schema, which may allow more.
+The schema of a dataset is a file in git: `schemas/NAME.pbtxt`, or the one that
+`datasets/NAME.toml` names. Without it a check cannot judge the records, and the next build would
+take the source's own schema, which may allow more.
 
-`check --registry` finds it for every dataset of `tfrecreg.toml` that was built or released, or
-whose table names a schema. `check` of a build says that the check is incomplete. `gate` and
+`check --registry` finds it for every configured dataset that was built or released, or whose
+configuration names a schema. `check` of a build says that the check is incomplete. `gate` and
 `release` refuse the build. `build` refuses to put another schema there without `--default-schema`.
 """,
 )

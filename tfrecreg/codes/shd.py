@@ -123,10 +123,8 @@ Training hosts share a dataset by its shards: with fewer shards than hosts some 
 do, and with few for each no host reads in parallel. TensorFlow advises at least ten shards a host,
 each of at least 10 MB, so that opening files does not cost more than reading them.
 
-How many hosts there are is named in `tfrecreg.toml`, for one dataset or for every check:
-
-    [datasets.mnist]
-    hosts = 4
+The number of hosts is `hosts = 4` in `datasets/mnist.toml`, for that dataset; or in
+`tfrecreg.toml`, for every check:
 
     [gates.default.limits]
     manifest = { hosts = 4 }

@@ -1,6 +1,6 @@
 """Gates and waivers that could never apply, refused before any work is judged by them.
 
-`tfrecreg.toml` is parsed without knowing which datasets and codes there are. Here both are known:
+The configuration is parsed without knowing which datasets and codes there are. Here both are known:
 the datasets of the registry, the codes of the bundled validators and those of the plugins that are
 installed.
 """
@@ -58,7 +58,7 @@ def _expect_datasets(registry: Registry, names: set[str]) -> None:
             raise (KeyPath(CONFIG_NAME) / "gates" / name).error(
                 f"is for no dataset{did_you_mean(name, datasets)}",
                 hint=f"datasets: {listed(sorted(datasets))}; for one that is not made yet, add "
-                f"the table `[datasets.{safe(name)}]`",
+                f"`{layout.DATASETS}/{safe(name)}.toml`",
             )
 
 

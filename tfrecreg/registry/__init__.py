@@ -12,7 +12,6 @@
 - `yanks`: releases that were withdrawn
 - `audit`: whether releases still are what was released, and follow each other
 - `chain`, `history`: how they do, by themselves and by git
-- `config_merge`: `tfrecreg.toml` of two branches as one
 - `lock`: keeping two commands from doing the same work
 """
 

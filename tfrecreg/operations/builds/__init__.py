@@ -1,6 +1,6 @@
 """Making a build: a pure function of raw data, options and schema.
 
-- `request`: what is asked for, from arguments and `tfrecreg.toml`
+- `request`: what is asked for, from arguments and the dataset's file
 - `settings`: which of that the next build will not have, or an earlier one had not
 - `before`: what was made before, and by whose source
 - `watch`: raw data that tell how far a source is with listing them

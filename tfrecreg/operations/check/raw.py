@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import MissingFileError, UsageError
 from tfrecreg.manifest import RawTotals
 from tfrecreg.progress import SILENT, Progress, counting
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["configured_raw", "measure_raw", "raw_totals", "total_raw"]
 
 _WHERE = (
-    "name the folder that the raw files lie in, with `--raw` or as the `raw` of the dataset in "
-    f"`{CONFIG_NAME}`"
+    "name the folder that the raw files lie in, with `--raw` or as the `raw` of the dataset in its "
+    "file in `datasets/`"
 )
 
 
@@ -36,7 +35,7 @@ def total_raw(files: Iterable[RawFile]) -> RawSize:
 
 
 def configured_raw(registry: Registry, dataset: str) -> str | None:
-    """The folder that `raw` of `[datasets.<name>]` names; None where there is none.
+    """The folder that `raw` of a dataset names; None where there is none.
 
     It counts where a manifest knows no raw data: for shards that were adopted.
     """
