@@ -10,8 +10,7 @@ from datetime import date
 
 from tfrecreg.findings import Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.gate import FailOn, Waiver
-from tfrecreg.operations.check.basis import Basis
-from tfrecreg.operations.check.report import Report, SkippedValidator
+from tfrecreg.operations.check.report import Basis, Report, SkippedValidator
 
 __all__ = ["NAMES", "hostile_finding", "hostile_report"]
 

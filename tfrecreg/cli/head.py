@@ -64,9 +64,9 @@ def command(
     """
     from dataclasses import asdict
 
-    from tfrecreg.operations.check import find_target
     from tfrecreg.operations.head import head
     from tfrecreg.operations.reading import passed_over
+    from tfrecreg.operations.targets import find_target
 
     if count is None:
         count = 5 if at is None else 1

@@ -8,7 +8,8 @@
 - `catalog`, `head` with `head_values`, `head_save` and `describe_payload`: looking
 - `tails`: whether growth calls for a fresh shuffle
 - `stats`: the statistics of features, made or remembered
-- `schemas`: inferring and showing schemas; `schema_file`: one that a user names by its file
+- `targets`: from a reference or files to what is scanned, and the size of raw data
+- `schemas`: inferring and showing schemas
 - `load` with `load_records`, `load_batches`, `load_images`, `export`: handing the data to others
 - `demo`: the main job on data that it draws itself
 - `salvage`: what is left of damaged shards; `repair`: what was lost of a build, to the byte

@@ -15,7 +15,7 @@ from tfrecreg.operations.head_values import ShownPicture, hex_start, pictures_in
 from tfrecreg.operations.reading import PassedOver
 from tfrecreg.records import HOLD_LIMIT, Fault, RecordBatch, Records, scan
 from tfrecreg.scan import Shard, Target
-from tfrecreg.scan.keys import index_of
+from tfrecreg.scan.indexes import index_of
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe, si_bytes
 

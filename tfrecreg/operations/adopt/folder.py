@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from blake3 import blake3
 
 from tfrecreg.errors import UsageError
-from tfrecreg.index import INDEX_MAGIC
+from tfrecreg.index import INDEX_LIMIT, INDEX_MAGIC
 from tfrecreg.manifest import MANIFEST_NAME, FileEntry, Manifest
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.operations.adopt.examine import Examined, index_path
@@ -64,7 +64,7 @@ def bystanders(registry: Registry, plan: AdoptPlan, before: Manifest | None) -> 
         indexed = path.startswith(f"{INDEX_FOLDER}/")
         if path in own and (indexed or path in (*RESERVED, MANIFEST_NAME)):
             continue
-        if indexed and folder.read(path, limit=1 << 34)[:8] == INDEX_MAGIC:
+        if indexed and folder.read(path, limit=INDEX_LIMIT)[:8] == INDEX_MAGIC:
             continue  # an adoption that was killed left it
         shown = f"{layout.build_folder(plan.dataset)}/{safe(path, limit=1000)}"
         if indexed or path in RESERVED:
@@ -104,7 +104,7 @@ def keep_indexes(
             continue
         if folder.stat(index.path) is None:
             continue
-        data = folder.read(index.path, limit=1 << 34)
+        data = folder.read(index.path, limit=INDEX_LIMIT)
         if blake3(data).hexdigest() == index.blake3:
             path = index_path(file.shard.split, file.shard.number)
             part.index = hashed_write(scratch, path, data)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from tfrecreg.errors import RefusedError
 from tfrecreg.example import Example, Kind
-from tfrecreg.index import read_index
+from tfrecreg.index import load_index
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
@@ -49,7 +49,7 @@ def expect_unique(storage: Storage, indexes: Iterable[tuple[str, str]], feature:
         if split != current:
             current = split
             seen.clear()
-        index = read_index(storage.read(path, limit=1 << 34), path)
+        index = load_index(storage, path)
         for key in map(index.key, range(len(index))):
             if key in seen:
                 raise RefusedError(

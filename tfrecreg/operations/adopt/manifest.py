@@ -10,7 +10,7 @@ from blake3 import blake3
 from tfrecreg._version import __version__
 from tfrecreg.digests import ContentHasher
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.index import read_index
+from tfrecreg.index import load_index
 from tfrecreg.manifest import (
     FORMAT_VERSION,
     FileEntry,
@@ -39,8 +39,6 @@ __all__ = ["RESERVED", "index_of", "make_manifest", "own_files", "salvage_mark",
 RESERVED = (LABELS_NAME, LEDGER_NAME)
 """Files that every build has beside its manifest; the ledger of an adopted one is empty."""
 
-_INDEX_BYTES = 1 << 34
-
 
 def index_of(file: PlannedFile) -> str:
     """Where the index of a shard is, in the build's folder."""
@@ -62,7 +60,7 @@ def split_entries(plan: AdoptPlan, scratch: Storage) -> tuple[list[SplitEntry], 
         records = size = 0
         for file in files:
             path = index_path(split, file.shard.number)
-            index = read_index(scratch.read(path, limit=_INDEX_BYTES), path)
+            index = load_index(scratch, path)
             for hasher in (alone, everything):
                 hasher.add(split, index.digests.tobytes())
             records += len(index)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.adopt.request import AdoptRequest, How
 from tfrecreg.operations.adopt.splits import deal
-from tfrecreg.operations.check import files_target
+from tfrecreg.operations.targets import files_target
 from tfrecreg.reference import check_dataset_name
 from tfrecreg.registry import Registry, layout
 from tfrecreg.scan import Shard, Tally

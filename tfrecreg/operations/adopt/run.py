@@ -30,9 +30,9 @@ from tfrecreg.operations.adopt.place import PlaceTask, place_shard
 from tfrecreg.operations.adopt.plan import AdoptPlan, make_plan
 from tfrecreg.operations.adopt.request import AdoptRequest, KnownSchema, known_schema
 from tfrecreg.operations.builds.names import INDEX_FOLDER
-from tfrecreg.operations.check.raw import configured_raw, raw_totals
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.precious import expect_kept
+from tfrecreg.operations.targets import configured_raw, raw_totals
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import Compression, Hashed, hashed_write
 from tfrecreg.registry import Registry, layout

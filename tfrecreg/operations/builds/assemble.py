@@ -12,7 +12,7 @@ from blake3 import blake3
 
 from tfrecreg.digests import content_digest
 from tfrecreg.errors import FailureError
-from tfrecreg.index import read_index
+from tfrecreg.index import load_index
 from tfrecreg.manifest import (
     FORMAT_VERSION,
     FileEntry,
@@ -187,7 +187,7 @@ def _splits(made: Sequence[MadeShard], build: Storage) -> tuple[list[SplitEntry]
     payload: Counter[str] = Counter()
     for shard in made:
         entry = shard.entry
-        index = read_index(build.read(entry.index, limit=1 << 34), entry.index)
+        index = load_index(build, entry.index)
         digests[entry.split].append(index.digests.tobytes())
         records[entry.split] += entry.records
         payload[entry.split] += entry.payload_bytes

@@ -17,11 +17,11 @@ import msgspec
 from blake3 import blake3
 
 from tfrecreg.errors import MissingFileError, UsageError
-from tfrecreg.index import Index, read_index
+from tfrecreg.index import INDEX_LIMIT, Index, read_index
 from tfrecreg.manifest import FileEntry, Manifest, ShardEntry
 from tfrecreg.operations.builds.names import LEDGER_NAME
 from tfrecreg.registry import Registry, resolve
-from tfrecreg.registry.indexes import INDEX_LIMIT, find_index
+from tfrecreg.registry.indexes import find_index
 from tfrecreg.registry.yanks import held
 from tfrecreg.sources import Item
 from tfrecreg.storage import Storage

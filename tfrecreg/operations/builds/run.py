@@ -26,9 +26,10 @@ from tfrecreg.operations.builds.remember import BuildRecord, raw_files, raw_stat
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
 from tfrecreg.operations.builds.settings import Settings, compare_settings
 from tfrecreg.operations.builds.shard import MadeShard
-from tfrecreg.operations.check import CheckOptions, Report, build_target, check_target
+from tfrecreg.operations.check import CheckOptions, Report, check_target
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.precious import expect_kept, expect_no_strangers
+from tfrecreg.operations.targets import build_target
 from tfrecreg.progress import SILENT, Progress, Ticker, counting
 from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.absence import expect_same_schema

@@ -15,8 +15,8 @@ from tfrecreg.errors import FailureError, ManifestError, SchemaError, UsageError
 from tfrecreg.findings import Finding, Measure
 from tfrecreg.gate import FailOn, Waiver
 from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
+from tfrecreg.operations.check.findings import judge_findings, severity_order
 from tfrecreg.operations.check.report import Report
-from tfrecreg.operations.check.verdict import order, verdict_of
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.reference import Version
 from tfrecreg.registry import Registry, expect_dataset, layout
@@ -76,7 +76,7 @@ def check_registry(
             *_schema_issues(registry, name),
             *(other.issues(registry, name, found) if other else ()),
         ]
-        verdict = verdict_of(
+        verdict = judge_findings(
             _findings(name, issues),
             registry.config.gate(name),
             registry.config.waivers,
@@ -97,7 +97,7 @@ def check_registry(
         bytes=0,
         payload_bytes=0,
         releases=releases,
-        findings=tuple(sorted(findings, key=order)),
+        findings=tuple(sorted(findings, key=severity_order)),
         waived=tuple(waived),
         waivers=tuple(waivers),
         measures=(Measure(HISTORY, unseen, unseen),) if unseen else (),

@@ -12,18 +12,12 @@ from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import ConflictError, FailureError, RefusedError, UsageError
 from tfrecreg.manifest import Change, Manifest, Parent, Provenance, Release, seal
 from tfrecreg.operations.builds.remember import raw_changed, recall
-from tfrecreg.operations.check import (
-    CheckOptions,
-    Report,
-    check_target,
-    reference_target,
-    scan_cache,
-)
-from tfrecreg.operations.check.raw import configured_raw
+from tfrecreg.operations.check import CheckOptions, Report, check_target, scan_cache
 from tfrecreg.operations.diff import classify
 from tfrecreg.operations.people import now, user
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.release.number import choose_number
+from tfrecreg.operations.targets import configured_raw, reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import Registry, Resolved, layout, resolve

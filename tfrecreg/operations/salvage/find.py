@@ -11,9 +11,8 @@ from typing import Literal
 from tfrecreg.errors import TfrecregError, UsageError
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
 from tfrecreg.manifest.salvaged import SALVAGE_NAME
-from tfrecreg.operations.check.find import find
-from tfrecreg.operations.check.targets import files_target, reference_target
 from tfrecreg.operations.salvage.shard import DOUBTFUL, QUARANTINE
+from tfrecreg.operations.targets import files_target, find, reference_target
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import Resolved
 from tfrecreg.scan import Shard

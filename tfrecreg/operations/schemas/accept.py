@@ -14,9 +14,8 @@ from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import ConflictError, UsageError
 from tfrecreg.example import Example
 from tfrecreg.findings import Finding, Measure
-from tfrecreg.operations.check.find import find
-from tfrecreg.operations.check.targets import files_target, reference_target
 from tfrecreg.operations.reading import read_whole
+from tfrecreg.operations.targets import files_target, find, reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import RecordBatch, StreamEnd
 from tfrecreg.registry import Resolved, find_registry, open_registry

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tfrecreg.operations.check.find import expect_no_misspelt_reference
-from tfrecreg.operations.schema_file import read_schema_file
+from tfrecreg.operations.targets import expect_no_misspelt_reference, read_schema_file
 from tfrecreg.reference import looks_like_reference, parse_reference
 from tfrecreg.registry import expect_dataset, open_registry, resolve
 from tfrecreg.registry.absence import absent_schema

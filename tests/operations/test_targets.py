@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.errors import ManifestError, MissingFileError, UsageError
-from tfrecreg.operations.check import files_target, find_target, reference_target
+from tfrecreg.operations.targets import files_target, find_target, reference_target
 from tfrecreg.registry import open_registry, resolve
 from tfrecreg.scan import Target
 

@@ -4,22 +4,99 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from tfrecreg.errors import UsageError
-from tfrecreg.manifest import Manifest
-from tfrecreg.operations.check.raw import measure_raw
-from tfrecreg.operations.schema_file import read_schema_file
-from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import Resolved
+from tfrecreg.config import CONFIG_NAME
+from tfrecreg.errors import MissingFileError, UsageError
+from tfrecreg.manifest import Manifest, RawTotals
+from tfrecreg.progress import SILENT, Progress, counting
+from tfrecreg.reference import looks_like_reference, parse_reference
+from tfrecreg.registry import Registry, Resolved, find_registry, open_registry, resolve
 from tfrecreg.scan import RawSize, Shard, Target
 from tfrecreg.shards import parse_shard_name
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage import LocalStorage, Storage, list_through_links
 from tfrecreg.text import safe
 
-__all__ = ["build_target", "files_target", "reference_target", "sharded_spec"]
+if TYPE_CHECKING:
+    from tfrecreg.sources import RawFile
+
+__all__ = [
+    "build_target",
+    "configured_raw",
+    "expect_no_misspelt_reference",
+    "files_target",
+    "find",
+    "find_target",
+    "measure_raw",
+    "raw_totals",
+    "read_schema_file",
+    "reference_target",
+    "sharded_spec",
+    "total_raw",
+]
+
+
+def find(argument: str, registry: str | os.PathLike[str] | None) -> Resolved | str:
+    """The build or release that `argument` names; `argument` itself where it names files.
+
+    A dataset of the registry comes before a file or folder of the same name, for which
+    ``./mnist`` can be written.
+
+    Raises:
+        UsageError: it is a reference, and there is no such thing.
+        ManifestError: the manifest of what it names is damaged.
+    """
+    if not looks_like_reference(argument):
+        expect_no_misspelt_reference(argument, registry)
+        return argument
+    if os.path.lexists(argument):
+        root = registry if registry is not None else find_registry()
+        if root is None:
+            return argument
+        opened = open_registry(root)
+        if parse_reference(argument).name not in opened.datasets():
+            return argument
+        return resolve(opened, argument)
+    return resolve(open_registry(registry), argument)
+
+
+def expect_no_misspelt_reference(argument: str, registry: str | os.PathLike[str] | None) -> None:
+    """Refuse what names no file and was meant as a reference: ``mnist@1``, ``Mnist@latest``.
+
+    What has a slash or a wildcard means files, and so does ``prefix@5``, the files of one set of
+    five, unless a dataset has that name.
+
+    Raises:
+        UsageError: it is such an argument; the message says which part of it is wrong.
+    """
+    name, *others = re.split("([@#])", argument, maxsplit=1)
+    mark, rest = others or ("", "")
+    if not mark or "/" in argument or glob.has_magic(argument) or os.path.lexists(argument):
+        return
+    if mark == "@" and rest.isdecimal():
+        root = registry if registry is not None else find_registry()
+        if root is None or name not in open_registry(root).datasets():
+            return
+        if any(sharded_spec(argument)):
+            return
+    parse_reference(argument)
+
+
+def find_target(argument: str, *, registry: str | os.PathLike[str] | None = None) -> Target:
+    """What one argument names, as a target.
+
+    Raises:
+        UsageError: it does not exist.
+        ManifestError: the manifest of what it names is damaged.
+    """
+    found = find(argument, registry)
+    if isinstance(found, Resolved):
+        return reference_target(found, schema=None, raw=None)
+    return files_target([found], schema=None, raw=None)
+
 
 _NAMED = 3
 """So many files or globs are named where a target is shown."""
@@ -215,3 +292,94 @@ def sharded_spec(pattern: str) -> Iterator[str]:
     prefix, _, count = pattern.rpartition("@")
     if prefix and count.isdecimal():
         yield from glob.glob(f"{glob.escape(prefix)}-[0-9]*-of-{int(count):05d}*")
+
+
+_WHERE = (
+    "name the folder that the raw files lie in, with `--raw` or as the `raw` of the dataset in "
+    f"`{CONFIG_NAME}`"
+)
+
+
+def total_raw(files: Iterable[RawFile]) -> RawSize:
+    """The sum over what a source calls its raw files."""
+    stored = decoded = 0
+    for file in files:
+        stored += file.stored
+        decoded += file.decoded
+    return RawSize(stored, decoded)
+
+
+def configured_raw(registry: Registry, dataset: str) -> str | None:
+    """The folder that `raw` of `[datasets.<name>]` names; None where there is none.
+
+    It counts where a manifest knows no raw data: for shards that were adopted.
+    """
+    raw = registry.dataset_config(dataset).raw
+    return None if raw is None else str(Path(registry.storage.root, raw))
+
+
+def measure_raw(folder: str, progress: Progress = SILENT) -> RawSize:
+    """The size of :func:`raw_totals`."""
+    totals = raw_totals(folder, progress)
+    return RawSize(totals.stored, totals.decoded)
+
+
+def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
+    """Every file below `folder`, whatever made the dataset.
+
+    A link counts as the file or folder that it leads to: raw data are often links into a cache.
+    A folder counts once, however many links lead to it.
+
+    Raises:
+        UsageError: there is no such folder, or nothing in it.
+        StorageError: a file or folder in it cannot be read, or a link leads nowhere.
+    """
+    storage = LocalStorage(folder)
+    entry = storage.stat("")
+    if entry is None or entry.kind != "dir":
+        raise UsageError(
+            f"there is no folder `{safe(folder)}` of raw data",
+            hint=_WHERE,
+        )
+    files = list(_raw_files(storage, progress))
+    size = total_raw(files)
+    if size.stored == 0:
+        raise UsageError(
+            f"the folder `{safe(folder)}` of raw data is empty",
+            hint=_WHERE,
+        )
+    return RawTotals(files=len(files), stored=size.stored, decoded=size.decoded)
+
+
+def _raw_files(storage: LocalStorage, progress: Progress) -> Iterator[RawFile]:
+    from tfrecreg.records.decoded import decoded_size
+    from tfrecreg.sources import RawFile
+
+    with counting(progress, "measuring raw data", "files") as ticker:
+        for entry in list_through_links(storage):
+            if entry.kind == "link":
+                raise MissingFileError(
+                    f"`{safe(f'{storage.root}/{entry.path}', limit=4096)}` is a symbolic link that "
+                    "leads nowhere",
+                    hint="correct the link; `dvc checkout` or `dvc pull` brings what a link into "
+                    "DVC's cache lacks",
+                )
+            if entry.kind == "file":
+                decoded = decoded_size(storage, entry.path)
+                yield RawFile(entry.path, entry.size, entry.size if decoded is None else decoded)
+                ticker.add(1, entry.size)
+
+
+def read_schema_file(path: str) -> str:
+    """The text of a schema; bytes that are no UTF-8 are replaced, and parsing it says where.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(
+            f"the schema `{safe(path)}` cannot be read: {error.strerror}",
+            hint="name a dataset, a release or a `.pbtxt` file",
+        ) from None
