@@ -90,9 +90,7 @@ def test_payloads_that_are_no_examples_are_shown_by_their_parts(pipe) -> None:
         ShownRecord(
             **place,
             payload="event",
-            parts=(
-                ShownPart(part="summary", name="loss", kind="simple_value", count=9, shown="1"),
-            ),
+            parts=(ShownPart(part="field", name="7", kind="varint", count=1, shown="1"),),
         ),
         ShownRecord(
             **place,

@@ -1,12 +1,11 @@
-"""What `head` shows of payloads that are no Examples: their parts, by what they are.
+"""What `head` shows of payloads that are not Examples.
 
-SequenceExamples by context and lists, events by what happened, text as text, and other protobuf
-messages field by field, for whoever knows their type.
+SequenceExamples by context and lists, text as text, and other protobuf messages (TensorBoard's
+events among them) field by field.
 """
 
 from __future__ import annotations
 
-import datetime
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,33 +15,20 @@ from tfrecreg.example import Feature, NotAnExampleError, bytes_feature
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.example.payload import fields
 from tfrecreg.example.sequence import decode_sequence
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import safe
 
 __all__ = ["ShownPart", "describe_payload"]
 
 _STEPS = 4
-"""So many steps of a list are shown."""
+"""Steps shown of a list."""
 _PARTS = 8
-"""So many values of a summary and fields of a message are shown."""
+"""Fields shown of a message."""
 _DEPTH = 100
 _TEXT_LIMIT = 1 << 16
-"""A payload of more bytes is not tried as text."""
+"""Largest payload that is tried as text, in bytes."""
 
 _VARINT, _FIXED64, _DELIMITED, _FIXED32 = 0, 1, 2, 5
 _WIRES = {_VARINT: "varint", _FIXED64: "fixed64", _DELIMITED: "bytes", _FIXED32: "fixed32"}
-
-# `Event` in TensorFlow's event.proto, and `Summary.Value` in its summary.proto.
-_WALL_TIME, _STEP, _FILE_VERSION, _SUMMARY = 1, 2, 3, 5
-_EVENT = {
-    4: "graph_def",
-    6: "log_message",
-    7: "session_log",
-    8: "tagged_run_metadata",
-    9: "meta_graph_def",
-    10: "source_metadata",
-}
-_TAG, _SIMPLE = 1, 2
-_VALUE = {3: "obsolete_old_style_histogram", 4: "image", 5: "histo", 6: "audio", 8: "tensor"}
 
 _Values = Callable[[Feature], str]
 
@@ -52,33 +38,30 @@ class ShownPart:
     """One part of a payload, described. Every string is escaped."""
 
     part: str
-    """``context`` or ``list`` of a SequenceExample, ``event``, ``summary``, ``text`` or
-    ``field``."""
+    """``context`` or ``list`` of a SequenceExample, ``text`` or ``field``."""
     name: str
-    """Of the feature, the list or the value; the number of a field; empty for a text."""
+    """Name of the feature or list, or number of the field; empty for a text."""
     kind: str
-    """``bytes``, ``float``, ``int64``; what an event or a value of a summary is; a wire type."""
+    """``bytes``, ``float``, ``int64`` or ``text``; of a field, its wire type."""
     count: int
     """Values of a feature, steps of a list, bytes of anything else."""
     shown: str
-    """The content, or what it is."""
+    """The content, shortened."""
 
 
 def describe_payload(
     payload: bytes, kind: PayloadKind | None, values: _Values
 ) -> tuple[ShownPart, ...]:
-    """The parts of a payload; none of an Example, and none of what cannot be read.
+    """Describe the parts of a payload; empty for an Example and for a payload that does not parse.
 
     Args:
-        payload: the bytes.
-        kind: what they are.
-        values: puts the values of a feature into words.
+        payload: the payload.
+        kind: its kind.
+        values: formats the values of a feature.
     """
     if kind is PayloadKind.SEQUENCE_EXAMPLE:
         return tuple(_sequence(payload, values))
-    if kind is PayloadKind.EVENT:
-        return tuple(_event(payload))
-    if kind is PayloadKind.OTHER:
+    if kind in (PayloadKind.EVENT, PayloadKind.OTHER):
         return _text(payload, values) or _message(payload, values)
     return ()
 
@@ -103,54 +86,6 @@ def _sequence(payload: bytes, values: _Values) -> Iterator[ShownPart]:
             count=len(steps),
             shown=shown + more,
         )
-
-
-def _event(payload: bytes) -> Iterator[ShownPart]:
-    for (number, _), start, end in fields(payload, 0, len(payload), _DEPTH):
-        size = end - start
-        if number == _SUMMARY:
-            yield from _summary(payload, start, end)
-            continue
-        if number == _WALL_TIME:
-            name, shown = "wall_time", _time(struct.unpack_from("<d", payload, start)[0])
-        elif number == _STEP:
-            name, shown = "step", str(_varint(payload, start))
-        elif number == _FILE_VERSION:
-            name, shown = "file_version", safe(payload[start:end].decode("utf-8", "replace"))
-        else:
-            name, shown = _EVENT[number], si_bytes(size)
-        yield ShownPart(part="event", name=name, kind="", count=size, shown=shown)
-
-
-def _summary(payload: bytes, start: int, end: int) -> Iterator[ShownPart]:
-    """The values of a summary; where it does not read as one, its size."""
-    try:
-        found = [
-            _summary_value(payload, first, last)
-            for (number, wire), first, last in fields(payload, start, end, _DEPTH)
-            if (number, wire) == (1, _DELIMITED)
-        ]
-    except NotAnExampleError:
-        size = end - start
-        yield ShownPart(part="event", name="summary", kind="", count=size, shown=si_bytes(size))
-        return
-    yield from found[:_PARTS]
-    if len(found) > _PARTS:
-        shown = f"… {len(found) - _PARTS} more values"
-        yield ShownPart(part="summary", name="", kind="", count=end - start, shown=shown)
-
-
-def _summary_value(payload: bytes, start: int, end: int) -> ShownPart:
-    tag, kind, shown = "", "", ""
-    for (number, wire), first, last in fields(payload, start, end, _DEPTH):
-        if (number, wire) == (_TAG, _DELIMITED):
-            tag = safe(payload[first:last].decode("utf-8", "replace"))
-        elif (number, wire) == (_SIMPLE, _FIXED32):
-            kind = "simple_value"
-            shown = f"{struct.unpack_from('<f', payload, first)[0]:.6g}"
-        elif number in _VALUE and wire == _DELIMITED:
-            kind, shown = _VALUE[number], si_bytes(last - first)
-    return ShownPart(part="summary", name=tag, kind=kind, count=end - start, shown=shown)
 
 
 def _text(payload: bytes, values: _Values) -> tuple[ShownPart, ...]:
@@ -209,12 +144,3 @@ def _varint(payload: bytes, position: int) -> int:
         shift += 7
     number &= 0xFFFF_FFFF_FFFF_FFFF
     return number - (1 << 64) if number >> 63 else number
-
-
-def _time(seconds: float) -> str:
-    """UTC, ISO 8601 to the second; a number that is no time as it is."""
-    try:
-        found = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
-    except (OverflowError, ValueError, OSError):
-        return f"{seconds:.6g}"
-    return found.strftime("%Y-%m-%dT%H:%M:%SZ")

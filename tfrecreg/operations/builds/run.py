@@ -18,10 +18,16 @@ from tfrecreg.errors import (
 from tfrecreg.gate import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers
-from tfrecreg.operations.builds.growth import Growth, choose_base, growth_of, sizes_of
+from tfrecreg.operations.builds.growth import (
+    Growth,
+    PushCost,
+    choose_base,
+    growth_of,
+    push_cost,
+    sizes_of,
+)
 from tfrecreg.operations.builds.make import engine_for, make_all, unchanged, warming
 from tfrecreg.operations.builds.plan import Plan, make_plan
-from tfrecreg.operations.builds.push import PushCost, push_cost
 from tfrecreg.operations.builds.remember import BuildRecord, raw_files, raw_state, remember
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
 from tfrecreg.operations.builds.settings import Settings, compare_settings
