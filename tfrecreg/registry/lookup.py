@@ -15,7 +15,7 @@ from tfrecreg.registry.lock import hold_copy
 from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.stages import version_in_stage
 from tfrecreg.registry.yanks import Yank, read_yanks, withdrawn
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage import Storage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
@@ -89,7 +89,7 @@ class Resolved:
         if not to_check and not (self.folder is not None and self.proven):
             equal = self._folder_of_equal_shards()
             if equal is not None:
-                return LocalStorage(f"{self.registry.storage.root}/{equal}")
+                return self.registry.storage.below(equal)
         folder = self.folder
         if folder is not None and folder.startswith(f"{layout.VERSIONS}/"):
             hold_copy(self.registry, folder)
@@ -104,7 +104,7 @@ class Resolved:
                 "is damaged, or that of another build",
                 hint=f"`tfrecreg check {self.name}` looks at each of them",
             )
-        return LocalStorage(f"{self.registry.storage.root}/{folder}")
+        return self.registry.storage.below(folder)
 
     def _folder_of_equal_shards(self) -> str | None:
         """The folder of another build whose manifest lists the very shards of this release."""

@@ -140,7 +140,7 @@ class Registry:
         return any(_is_release(folder, name) for name, _ in _beside(folder))
 
     def _releases_of(self, dataset: str) -> Storage:
-        return LocalStorage(f"{self.storage.root}/{layout.RELEASES}/{dataset}")
+        return self.storage.below(f"{layout.RELEASES}/{dataset}")
 
     def release_manifest(self, dataset: str, version: Version) -> Manifest:
         """The manifest of one release.

@@ -81,7 +81,7 @@ class Transaction:
             purpose: its name: ``"adopt"``.
         """
         try:
-            yield LocalStorage(f"{self._storage.root}/{self._stage}/{purpose}")
+            yield self._storage.below(f"{self._stage}/{purpose}")
         finally:
             self._discard(purpose)
 
@@ -92,7 +92,7 @@ class Transaction:
         Args:
             plan: digest of the plan.
         """
-        return LocalStorage(f"{self._storage.root}/{self._stage}/{_PLAN}{plan[:16]}")
+        return self._storage.below(f"{self._stage}/{_PLAN}{plan[:16]}")
 
     def replace(
         self, folder: str, staged: Storage, manifest: Manifest, *, verified: bool = False

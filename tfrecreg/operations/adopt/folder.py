@@ -19,7 +19,7 @@ from tfrecreg.operations.precious import expect_no_strangers
 from tfrecreg.records import hashed_write
 from tfrecreg.registry import Registry, layout
 from tfrecreg.scan import Shard
-from tfrecreg.storage import LocalStorage, Storage, is_temporary
+from tfrecreg.storage import Storage, is_temporary
 from tfrecreg.text import safe
 
 __all__ = ["bystanders", "expect_free", "keep_indexes"]
@@ -52,7 +52,7 @@ def bystanders(registry: Registry, plan: AdoptPlan, before: Manifest | None) -> 
         UsageError: one of them has a name that the build needs, or is no file.
         StorageError: one cannot be read.
     """
-    folder = LocalStorage(f"{registry.storage.root}/{layout.build_folder(plan.dataset)}")
+    folder = registry.storage.below(layout.build_folder(plan.dataset))
     own = {MANIFEST_NAME} | (
         {entry.path for entry in before.files} if before is not None else set()
     )
@@ -94,7 +94,7 @@ def keep_indexes(
         seen: what was seen of each file, in their order.
         scratch: where their new indexes are.
     """
-    folder = LocalStorage(f"{registry.storage.root}/{layout.build_folder(plan.dataset)}")
+    folder = registry.storage.below(layout.build_folder(plan.dataset))
     shards = {entry.path: entry for entry in before.shards}
     files = {entry.path: entry for entry in before.files}
     for file, (_, part) in zip(plan.files, seen, strict=True):

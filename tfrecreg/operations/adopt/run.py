@@ -141,8 +141,8 @@ def _adopt(
     progress: Progress,
 ) -> AdoptResult:
     registry = change.registry
-    scratch = LocalStorage(f"{staged.root}/examined")
-    build = LocalStorage(f"{staged.root}/build")
+    scratch = staged.below("examined")
+    build = staged.below("build")
     key = _key(request, before)
     settings = Settings(scratch, plan.base, key, sketch=known is None)
     seen, findings = examine(registry, plan, settings, known, engine, progress)

@@ -93,7 +93,7 @@ def make_all(
     for entry in list(staged.list()):
         if is_temporary(entry.path):
             staged.remove(entry.path)  # a killed run was writing it
-    scratch = LocalStorage(f"{stage.root}/segments")
+    scratch = stage.below("segments")
     stage.remove("segments")
     maker = Maker(staged, pickle.dumps(prepared.source), plan.digest, prepared.compression)
     kept = {shard.path: journal.finished(stage, staged, shard) for shard in plan.shards}

@@ -157,7 +157,7 @@ def build(
         begun = _begin(registry, request, engine, progress)
         name = request.name
         stage = change.plan_stage(begun.plan.digest)
-        staged = LocalStorage(f"{stage.root}/build")
+        staged = stage.below("build")
         engine = engine_for(begun.plan, engine)
         made, resumed = make_all(begun.plan, begun.prepared, stage, staged, engine, progress)
         _accept_skipped(begun, made)
