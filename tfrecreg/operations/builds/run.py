@@ -44,7 +44,7 @@ from tfrecreg.registry.schemas import keep_schema
 from tfrecreg.registry.transaction import transaction
 from tfrecreg.schema import parse_schema
 from tfrecreg.sources import Item, Remark, Skipped
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
 __all__ = ["BuildResult", "Growth", "Preview", "build", "preview"]
@@ -120,8 +120,7 @@ def preview(
     kept: set[str] = set()
     if plan.base is not None:
         engine = engine_for(plan, engine or LocalEngine(1))
-        nowhere = LocalStorage(registry.storage.root)
-        kept = unchanged(plan, begun.prepared, nowhere, engine, progress)
+        kept = unchanged(plan, begun.prepared, registry.storage, engine, progress)
     sizes = sizes_of(plan, kept)
     return Preview(
         plan=plan,
@@ -268,7 +267,7 @@ def _read_back(
     registry: Registry,
     begun: _Begun,
     manifest: Manifest,
-    staged: LocalStorage,
+    staged: Storage,
     engine: Engine,
     progress: Progress,
 ) -> Report:
