@@ -10,25 +10,20 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tfrecreg.manifest import Change
-from tfrecreg.operations.diff.compare import Labels
-from tfrecreg.operations.diff.listing import ListedExamples
-from tfrecreg.operations.diff.match import Matched, Pairs, match
-from tfrecreg.operations.diff.model import (
+from tfrecreg.operations.diff.compare import Labels, Payloads, Tallied, tally
+from tfrecreg.operations.diff.match import Matched, Pairs, Places, match
+from tfrecreg.operations.diff.pictures import follow_pictures
+from tfrecreg.operations.diff.result import (
     KINDS,
     DiffResult,
     Kind,
     LabelChange,
+    ListedExamples,
     SideSummary,
     SplitDiff,
 )
-from tfrecreg.operations.diff.order import order_of
-from tfrecreg.operations.diff.payloads import Payloads
-from tfrecreg.operations.diff.pictures import follow_pictures
-from tfrecreg.operations.diff.rows import Places
-from tfrecreg.operations.diff.shards import shard_counts
 from tfrecreg.operations.diff.side import Side, side_of
-from tfrecreg.operations.diff.tally import Tallied, tally
-from tfrecreg.operations.diff.verdict import judge, missing_hint, per_split
+from tfrecreg.operations.diff.verdict import judge, missing_hint, order_of, per_split, shard_counts
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
 from tfrecreg.registry import Resolved, open_registry, resolve
