@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tfrecreg.example import Feature, bytes_feature, float_feature, int64_feature
 from tfrecreg.example.kinds import PayloadKind, payload_kind
-from tfrecreg.operations.describe_payload import ShownPart, describe_payload
+from tfrecreg.operations.format_payload import ShownPart, describe_payload
 from tfrecreg.operations.head import head
 from tfrecreg.operations.targets import find_target
 

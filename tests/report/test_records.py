@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tfrecreg.operations.describe_payload import ShownPart
+from tfrecreg.operations.format_payload import ShownPart
 from tfrecreg.operations.head import ShownFeature, ShownRecord
 from tfrecreg.report.records import print_records
 

@@ -10,9 +10,15 @@ from tfrecreg.errors import DamagedRecordError, UsageError
 from tfrecreg.example import Example, decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.index import Index
-from tfrecreg.operations.describe_payload import ShownPart, describe_payload
-from tfrecreg.operations.head_values import ShownPicture, hex_start, pictures_in, words
-from tfrecreg.operations.reading import PassedOver
+from tfrecreg.operations.format_payload import (
+    ShownPart,
+    ShownPicture,
+    describe_payload,
+    hex_start,
+    pictures_in,
+    words,
+)
+from tfrecreg.operations.full_scan import PassedOver
 from tfrecreg.records import HOLD_LIMIT, Fault, RecordBatch, Records, scan
 from tfrecreg.scan import Shard, Target
 from tfrecreg.scan.indexes import index_of

@@ -12,7 +12,7 @@ from typing import Any
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Code, Finding, Measure
-from tfrecreg.operations.reading import read_whole
+from tfrecreg.operations.full_scan import read_whole
 from tfrecreg.operations.targets import files_target, find, reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import Fault, RecordBatch, StreamEnd

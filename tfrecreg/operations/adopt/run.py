@@ -14,24 +14,33 @@ from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import Finding
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.manifest.adopted import KEY
-from tfrecreg.operations.adopt.accept import examine
-from tfrecreg.operations.adopt.examine import Examined, Settings, index_path
-from tfrecreg.operations.adopt.folder import bystanders, expect_free, keep_indexes
-from tfrecreg.operations.adopt.keys import expect_unique
-from tfrecreg.operations.adopt.labels import adopted_labels
+from tfrecreg.operations.adopt.examine import Examined, Settings, expect_unique, index_path
+from tfrecreg.operations.adopt.folder import (
+    PlaceTask,
+    bystanders,
+    examine,
+    expect_free,
+    keep_indexes,
+    place_shard,
+)
 from tfrecreg.operations.adopt.manifest import (
     RESERVED,
+    adopted_labels,
     index_of,
     make_manifest,
     own_files,
     split_entries,
 )
-from tfrecreg.operations.adopt.place import PlaceTask, place_shard
-from tfrecreg.operations.adopt.plan import AdoptPlan, make_plan
-from tfrecreg.operations.adopt.request import AdoptRequest, KnownSchema, known_schema
-from tfrecreg.operations.builds.names import INDEX_FOLDER
+from tfrecreg.operations.adopt.request import (
+    AdoptPlan,
+    AdoptRequest,
+    KnownSchema,
+    known_schema,
+    make_plan,
+)
+from tfrecreg.operations.builds.assemble import INDEX_FOLDER
+from tfrecreg.operations.overwrite_guard import expect_kept
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.operations.precious import expect_kept
 from tfrecreg.operations.targets import configured_raw, raw_totals
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import Compression, Hashed, hashed_write

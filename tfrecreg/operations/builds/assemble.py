@@ -27,7 +27,6 @@ from tfrecreg.manifest import (
 )
 from tfrecreg.manifest.canonical import canonical_json
 from tfrecreg.operations.builds.base import Base
-from tfrecreg.operations.builds.names import LABELS_NAME, LEDGER_NAME
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import MadeShard
@@ -35,7 +34,13 @@ from tfrecreg.records import hashed_write
 from tfrecreg.sources import Remark, Skipped
 from tfrecreg.storage import Storage
 
-__all__ = ["assemble", "ledger_lines", "ledgers"]
+__all__ = ["INDEX_FOLDER", "LABELS_NAME", "LEDGER_NAME", "assemble", "ledger_lines", "ledgers"]
+
+
+INDEX_FOLDER = "index"
+LABELS_NAME = "labels.json"
+LEDGER_NAME = "ledger.jsonl"
+
 
 _HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that do not stand for a byte of a name from the file system."""

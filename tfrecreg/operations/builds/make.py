@@ -9,7 +9,6 @@ from itertools import islice
 from typing import TypeVar
 
 from tfrecreg.engines import Engine, LocalEngine
-from tfrecreg.operations.builds import journal
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import (
@@ -23,6 +22,7 @@ from tfrecreg.operations.builds.shard import (
     keep_shard,
     make_part,
 )
+from tfrecreg.operations.builds.state import finish, finished
 from tfrecreg.progress import Progress
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.storage import LocalStorage, is_temporary
@@ -96,7 +96,7 @@ def make_all(
     scratch = stage.below("segments")
     stage.remove("segments")
     maker = Maker(staged, pickle.dumps(prepared.source), plan.digest, prepared.compression)
-    kept = {shard.path: journal.finished(stage, staged, shard) for shard in plan.shards}
+    kept = {shard.path: finished(stage, staged, shard) for shard in plan.shards}
     todo = [shard for shard in plan.shards if kept[shard.path] is None]
     made: list[MadeShard] = []
     progress.start(f"building {plan.dataset}", plan.items)
@@ -107,7 +107,7 @@ def make_all(
                 done = kept[shard.path]
                 if done is None:
                     done = next(fresh)
-                    journal.finish(stage, shard, done)
+                    finish(stage, shard, done)
                 else:
                     progress.advance(done.entry.records, done.entry.bytes)
                 made.append(done)

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.config import DatasetConfig
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.builds.before import announced_source
-from tfrecreg.operations.builds.watch import WatchedStorage
+from tfrecreg.operations.builds.base import announced_source
+from tfrecreg.operations.builds.state import WatchedStorage
 from tfrecreg.plugins import plugins
 from tfrecreg.progress import Progress
 from tfrecreg.reference import check_dataset_name

@@ -18,7 +18,7 @@ from tfrecreg.errors import (
 from tfrecreg.gate import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers
-from tfrecreg.operations.builds.growth import (
+from tfrecreg.operations.builds.base import (
     Growth,
     PushCost,
     choose_base,
@@ -28,13 +28,13 @@ from tfrecreg.operations.builds.growth import (
 )
 from tfrecreg.operations.builds.make import engine_for, make_all, unchanged, warming
 from tfrecreg.operations.builds.plan import Plan, make_plan
-from tfrecreg.operations.builds.remember import BuildRecord, raw_files, raw_state, remember
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
 from tfrecreg.operations.builds.settings import Settings, compare_settings
 from tfrecreg.operations.builds.shard import MadeShard
+from tfrecreg.operations.builds.state import BuildRecord, raw_files, raw_state, remember
 from tfrecreg.operations.check import CheckOptions, Report, check_target
+from tfrecreg.operations.overwrite_guard import expect_kept, expect_no_strangers
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.operations.precious import expect_kept, expect_no_strangers
 from tfrecreg.operations.targets import build_target
 from tfrecreg.progress import SILENT, Progress, Ticker, counting
 from tfrecreg.registry import Registry, layout

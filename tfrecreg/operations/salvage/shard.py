@@ -11,8 +11,7 @@ from tfrecreg.index import Index, load_index
 from tfrecreg.operations.salvage.doubts import look
 from tfrecreg.operations.salvage.files import CleanShard, HashedFile, Quarantine
 from tfrecreg.operations.salvage.model import ShardResult, ShardStatus, StoredFile
-from tfrecreg.operations.salvage.original import Original
-from tfrecreg.operations.salvage.roll import Roll
+from tfrecreg.operations.salvage.original import Original, Roll
 from tfrecreg.operations.salvage.work import Work
 from tfrecreg.progress import Progress
 from tfrecreg.records import RecordBatch, StreamEnd, scan

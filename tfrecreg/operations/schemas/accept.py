@@ -14,7 +14,7 @@ from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import ConflictError, UsageError
 from tfrecreg.example import Example
 from tfrecreg.findings import Finding, Measure
-from tfrecreg.operations.reading import read_whole
+from tfrecreg.operations.full_scan import read_whole
 from tfrecreg.operations.targets import files_target, find, reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import RecordBatch, StreamEnd

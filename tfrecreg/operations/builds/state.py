@@ -1,7 +1,11 @@
-"""What this machine notes of a build, and whether the raw data are still what they were."""
+"""The journal of a build: the shards that are finished, so that a killed build can go on.
+
+It lies in the stage, which is named after the plan's digest: another plan never sees it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
@@ -10,13 +14,57 @@ from blake3 import blake3
 
 from tfrecreg.errors import RawDataError, TfrecregError, UsageError
 from tfrecreg.manifest import RawTotals
-from tfrecreg.progress import SILENT, Progress, counting
+from tfrecreg.operations.builds.plan import PlannedShard
+from tfrecreg.operations.builds.shard import MadeShard
+from tfrecreg.progress import SILENT, Progress, Ticker, counting
+from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import Registry, layout
 from tfrecreg.sources import GuardedSource
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage import Entry, LocalStorage, Storage
+from tfrecreg.storage.reader import LocalReader
 from tfrecreg.text import safe
 
-__all__ = ["BuildRecord", "raw_changed", "raw_files", "raw_state", "recall", "remember"]
+__all__ = [
+    "BuildRecord",
+    "WatchedStorage",
+    "finish",
+    "finished",
+    "raw_changed",
+    "raw_files",
+    "raw_state",
+    "recall",
+    "remember",
+]
+
+
+def _path(shard: PlannedShard) -> str:
+    return f"journal/{shard.path}.json"
+
+
+def finish(stage: Storage, shard: PlannedShard, made: MadeShard) -> None:
+    """Note that a shard is finished; its bytes are durable by now."""
+    with stage.create(_path(shard)) as writer:
+        writer.write(msgspec.json.encode(made))
+
+
+def finished(stage: Storage, build: Storage, shard: PlannedShard) -> MadeShard | None:
+    """The finished shard, hashed again; None where it has to be made.
+
+    Args:
+        stage: rooted at the stage.
+        build: rooted at the build's folder in it.
+        shard: the one in question.
+    """
+    if stage.stat(_path(shard)) is None:
+        return None
+    try:
+        made = msgspec.json.decode(stage.read(_path(shard)), type=MadeShard)
+        whole = hash_file(build, made.entry.path)[1] == made.entry.blake3
+        indexed = hash_file(build, made.index.path)[1] == made.index.blake3
+    except (TfrecregError, msgspec.MsgspecError):
+        # A journal that cannot be believed costs only the work of making the shard again.
+        return None
+    return made if whole and indexed else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,3 +144,41 @@ def raw_changed(record: BuildRecord) -> str | None:
         if entry is None or (entry.size, entry.mtime_ns) != (size, mtime_ns):
             return safe(path)
     return None
+
+
+class WatchedStorage(LocalStorage):
+    """Counts the files that are listed, and the bytes that are read.
+
+    Workers get it as a plain storage: what they do is counted where their results arrive.
+    """
+
+    __slots__ = ("_ticker",)
+
+    _ticker: Ticker
+
+    def __init__(self, raw: LocalStorage, progress: Progress) -> None:
+        LocalStorage.__init__(self, raw.root)
+        object.__setattr__(self, "_ticker", Ticker(progress))
+
+    def __reduce__(self) -> tuple[type[LocalStorage], tuple[str]]:
+        return LocalStorage, (self.root,)
+
+    def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
+        for entry in LocalStorage.list(self, path, recursive=recursive):
+            if entry.kind != "dir":
+                self._ticker.add(1, 0)
+            yield entry
+
+    def open(self, path: str) -> LocalReader:
+        return _WatchedReader(LocalStorage.open(self, path), self._ticker)
+
+
+class _WatchedReader(LocalReader):
+    def __init__(self, reader: LocalReader, ticker: Ticker) -> None:
+        self._path, self._file, self.size = reader._path, reader._file, reader.size
+        self._ticker = ticker
+
+    def read_at(self, start: int, length: int) -> bytes:
+        data = LocalReader.read_at(self, start, length)
+        self._ticker.add(0, len(data))
+        return data

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
 from tfrecreg._version import __version__
+from tfrecreg.codes import reg
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import ConflictError, FailureError, RefusedError, UsageError
+from tfrecreg.findings import Code, Finding, fingerprint
 from tfrecreg.manifest import Change, Manifest, Parent, Provenance, Release, seal
-from tfrecreg.operations.builds.remember import raw_changed, recall
+from tfrecreg.operations.builds import BuildRequest, BuildResult, build
+from tfrecreg.operations.builds.state import raw_changed, recall
 from tfrecreg.operations.check import CheckOptions, Report, check_target, scan_cache
 from tfrecreg.operations.diff import classify
-from tfrecreg.operations.people import now, user
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.operations.release.number import choose_number
+from tfrecreg.operations.provenance import now, user
 from tfrecreg.operations.targets import configured_raw, reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import Registry, Resolved, layout, resolve
+from tfrecreg.registry.chain import RANK, step
+from tfrecreg.registry.lock import locked
 from tfrecreg.registry.schemas import built_schema
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.verify import below, expect_intact, repair_hint
@@ -28,7 +33,8 @@ from tfrecreg.registry.yanks import read_yanks
 from tfrecreg.text import safe
 from tfrecreg.tracking import dvc, git
 
-__all__ = ["ReleaseRequest", "ReleaseResult", "release"]
+__all__ = ["ReleaseRequest", "ReleaseResult", "choose_number", "publish", "release"]
+
 
 Level = Literal["auto", "patch", "minor", "major"]
 
@@ -280,3 +286,101 @@ def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...
     known = (each for each in (pointer, dvc.LOCK_NAME) if registry.storage.stat(each) is not None)
     paths += list(known)[:1]
     return (f"git add {' '.join(paths)}", f"git commit -m 'Release {name}@{version}'")
+
+
+def choose_number(
+    name: str,
+    version: Version | None,
+    bump: Literal["auto", "patch", "minor", "major"],
+    parent: Manifest | None,
+    change: Change,
+    versions: Sequence[Version],
+    hint: str = "",
+) -> Version:
+    """The number that was asked for, or the next one.
+
+    Args:
+        name: of the dataset.
+        version: the number that was asked for; None to count up from the parent.
+        bump: which part to count up; ``auto`` for the smallest legal one.
+        parent: the release before; None for a first one.
+        change: what changed since.
+        versions: of all releases.
+        hint: how to know more of the change, where not all is known of it.
+
+    Raises:
+        RefusedError: it says less than what changed (REG001), or what changed would be missing
+            from a release above it that has the same MAJOR number (REG005).
+    """
+    if parent is None or parent.release is None or change.level == "initial":
+        return version or Version(1, 0, 0)
+    before = parse_version(parent.release.version)
+    smallest = before.bump(change.level)
+    legal = f"the smallest legal number is {smallest}"
+    next_one = f"`tfrecreg release {name} --bump auto` takes the next number"
+    if version is None:
+        version = before.bump(change.level if bump == "auto" else bump)
+    if smallest in versions:
+        legal = next_one
+    said = step(before, version)
+    if RANK[said] < RANK[change.level]:
+        reasons = safe("; ".join(change.reasons), limit=2000)
+        raise _refused(
+            reg.REG001,
+            name,
+            version,
+            f"`{version}` understates the change since {before}: it is {change.level}, "
+            f"not {said}: {reasons}",
+            f"{legal}; it might be smaller if more were known: {hint}" if hint else legal,
+        )
+    above = [each for each in versions if each > version and each.major == version.major]
+    if above and change.level != "patch":
+        raise _refused(
+            reg.REG005,
+            name,
+            version,
+            f"`{version}` would come before {above[0]}, which does not hold what changed "
+            f"since {before}",
+            next_one,
+        )
+    return version
+
+
+def _refused(code: Code, name: str, version: Version, message: str, hint: str) -> RefusedError:
+    finding = Finding(
+        code=code.code,
+        rule=code.rule,
+        severity=code.severity,
+        message=message,
+        hint=hint,
+        fingerprint=fingerprint(code.code, dataset=name, subject=str(version)),
+        count=1,
+    )
+    return RefusedError(message, hint=hint, findings=(finding,))
+
+
+def publish(
+    registry: Registry,
+    request: BuildRequest,
+    version: str | None,
+    *,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> tuple[BuildResult, ReleaseResult]:
+    """Build a dataset and release what was built, though others do so at the same time.
+
+    Args:
+        registry: the registry.
+        request: what to build.
+        version: its number; None for the smallest legal one.
+        engine: what runs the work.
+        progress: what is told of it.
+
+    Raises:
+        UsageError, ConflictError, RefusedError, FailureError: as `build` and `release` do. The
+            build stays where only the release was refused.
+    """
+    with locked(registry, request.name, partial(progress.note, "waiting for another command")):
+        built = build(registry, request, engine=engine, progress=progress)
+        wanted = ReleaseRequest(name=request.name, version=version)
+        return built, release(registry, wanted, engine=engine, progress=progress)
