@@ -22,7 +22,7 @@ from tfrecreg.errors import MissingFileError, PluginError, TfrecregError, Unknow
 from tfrecreg.example import Example, Kind
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import Index
-from tfrecreg.manifest import Ledger, Manifest
+from tfrecreg.manifest import LEDGER_NAME, Ledger, Manifest
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.plugins import plugins
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
@@ -37,7 +37,6 @@ __all__ = ["SourceValidator"]
 
 PICTURE = "image/encoded"
 DIGEST = "image/key/sha256"
-LEDGER_NAME = "ledger.jsonl"
 _BLOCK = 1 << 20
 
 

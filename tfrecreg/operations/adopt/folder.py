@@ -13,12 +13,11 @@ from tfrecreg.errors import FailureError, RefusedError, UsageError
 from tfrecreg.findings import Finding
 from tfrecreg.gate import FailOn, judge
 from tfrecreg.index import INDEX_LIMIT, INDEX_MAGIC
-from tfrecreg.manifest import MANIFEST_NAME, FileEntry, Manifest
+from tfrecreg.manifest import INDEX_FOLDER, MANIFEST_NAME, FileEntry, Manifest
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.operations.adopt.examine import Examination, Examined, Settings, index_path
 from tfrecreg.operations.adopt.manifest import RESERVED
 from tfrecreg.operations.adopt.request import AdoptPlan, How, KnownSchema, PlannedFile
-from tfrecreg.operations.builds.assemble import INDEX_FOLDER
 from tfrecreg.operations.overwrite_guard import expect_no_strangers
 from tfrecreg.progress import Progress
 from tfrecreg.records import Hashed, hashed_write

@@ -15,6 +15,9 @@ from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.index import load_index
 from tfrecreg.manifest import (
     FORMAT_VERSION,
+    INDEX_FOLDER,
+    LABELS_NAME,
+    LEDGER_NAME,
     FileEntry,
     Ledger,
     Manifest,
@@ -31,7 +34,6 @@ from tfrecreg.manifest.adopted import ADOPT, DISTRIBUTION, KEY, PAYLOADS
 from tfrecreg.manifest.canonical import canonical_json
 from tfrecreg.operations.adopt.examine import Examined, index_path
 from tfrecreg.operations.adopt.request import AdoptPlan, PlannedFile
-from tfrecreg.operations.builds.assemble import INDEX_FOLDER, LABELS_NAME, LEDGER_NAME
 from tfrecreg.records import Compression, Hashed, hashed_write
 from tfrecreg.scan import Shard
 from tfrecreg.storage import Storage

@@ -12,7 +12,7 @@ from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import Finding
-from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
+from tfrecreg.manifest import INDEX_FOLDER, MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.manifest.adopted import KEY
 from tfrecreg.operations.adopt.examine import Examined, Settings, expect_unique, index_path
 from tfrecreg.operations.adopt.folder import (
@@ -38,7 +38,6 @@ from tfrecreg.operations.adopt.request import (
     known_schema,
     make_plan,
 )
-from tfrecreg.operations.builds.assemble import INDEX_FOLDER
 from tfrecreg.operations.overwrite_guard import expect_kept
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.targets import configured_raw, raw_totals

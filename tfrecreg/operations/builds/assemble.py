@@ -1,4 +1,4 @@
-"""The manifest, the ledger and the labels: what the shards became, as files of the build."""
+"""Write the labels, the ledger and the manifest of a build."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from tfrecreg.errors import FailureError
 from tfrecreg.index import load_index
 from tfrecreg.manifest import (
     FORMAT_VERSION,
+    LABELS_NAME,
+    LEDGER_NAME,
     FileEntry,
     Ledger,
     Manifest,
@@ -34,13 +36,7 @@ from tfrecreg.records import hashed_write
 from tfrecreg.sources import Remark, Skipped
 from tfrecreg.storage import Storage
 
-__all__ = ["INDEX_FOLDER", "LABELS_NAME", "LEDGER_NAME", "assemble", "ledger_lines", "ledgers"]
-
-
-INDEX_FOLDER = "index"
-LABELS_NAME = "labels.json"
-LEDGER_NAME = "ledger.jsonl"
-
+__all__ = ["assemble", "ledger_lines", "ledgers"]
 
 _HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that do not stand for a byte of a name from the file system."""

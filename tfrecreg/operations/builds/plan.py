@@ -17,7 +17,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import PluginError, UsageError
 from tfrecreg.guard import Brought
-from tfrecreg.operations.builds.assemble import INDEX_FOLDER
+from tfrecreg.manifest import INDEX_FOLDER
 from tfrecreg.operations.builds.base import Base, BaseShard, Dealt, deal_from
 from tfrecreg.shards import ShardPolicy, bounds, shard_count, shard_name
 from tfrecreg.sources import Item, Remark, Skipped

@@ -18,7 +18,7 @@ from tfrecreg.errors import (
 from tfrecreg.gate import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers
-from tfrecreg.operations.builds.base import (
+from tfrecreg.operations.builds.growth import (
     Growth,
     PushCost,
     choose_base,

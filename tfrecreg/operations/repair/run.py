@@ -12,6 +12,8 @@ from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import ManifestError, RefusedError, StorageError, UsageError
 from tfrecreg.index import Index, read_index
 from tfrecreg.manifest import (
+    LABELS_NAME,
+    LEDGER_NAME,
     MANIFEST_NAME,
     FileEntry,
     Manifest,
@@ -20,7 +22,6 @@ from tfrecreg.manifest import (
     seal,
 )
 from tfrecreg.manifest.canonical import canonical_json
-from tfrecreg.operations.builds.assemble import LABELS_NAME, LEDGER_NAME
 from tfrecreg.operations.repair.rebuild import (
     Lost,
     RawData,
