@@ -1,4 +1,4 @@
-"""What the values of a feature are, in words: pictures, tensors, text, numbers."""
+"""Payloads as text: features of Examples, and the parts of payloads that are not Examples."""
 
 from __future__ import annotations
 

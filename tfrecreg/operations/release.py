@@ -1,4 +1,4 @@
-"""The operation: the gate passes, the number is legal, the bytes are kept, one rename commits."""
+"""Release a build: the gate passes, the number is legal, the bytes are kept, one rename commits."""
 
 from __future__ import annotations
 

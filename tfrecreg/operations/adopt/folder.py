@@ -1,4 +1,4 @@
-"""The build's folder: what may be replaced, and which files stay beside the shards."""
+"""Place shards in the folder of the build, and refuse what does not fit there."""
 
 from __future__ import annotations
 

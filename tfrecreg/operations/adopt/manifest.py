@@ -1,4 +1,4 @@
-"""What was seen of adopted shards, as files of the build and its manifest."""
+"""The manifest of an adopted build, and its label maps."""
 
 from __future__ import annotations
 

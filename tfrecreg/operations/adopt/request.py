@@ -1,4 +1,4 @@
-"""What is to be adopted, how, and by which schema."""
+"""What is to be adopted: files, splits, order, names, and the schema in force."""
 
 from __future__ import annotations
 

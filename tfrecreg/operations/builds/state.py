@@ -1,6 +1,7 @@
-"""The journal of a build: the shards that are finished, so that a killed build can go on.
+"""What survives a killed build, and the state of the raw data that a build was made from.
 
-It lies in the stage, which is named after the plan's digest: another plan never sees it.
+The journal lists the finished shards, so that a killed build can go on. It lies in the stage, which
+is named after the plan's digest: another plan never sees it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why shards that were made again are not what they were: what the build was made with, and now."""
+"""Rebuild one shard from its index, its sound records and the raw data; say why one differs."""
 
 from __future__ import annotations
 

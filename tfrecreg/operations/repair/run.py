@@ -1,4 +1,4 @@
-"""The operation: find what is wrong, make it again, prove it, swap the folder in."""
+"""The operation: compare files with the manifest, rebuild, verify, publish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a salvage says: of each stretch that was cut out, of each shard, and of all of them."""
+"""The result of a salvage: of each stretch that was cut out, of each shard, and in all."""
 
 from __future__ import annotations
 
