@@ -24,7 +24,7 @@ from tfrecreg.operations.targets import configured_raw, reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import Registry, Resolved, layout, resolve
-from tfrecreg.registry.chain import RANK, step
+from tfrecreg.registry.audit import RANK, step
 from tfrecreg.registry.lock import locked
 from tfrecreg.registry.schemas import built_schema
 from tfrecreg.registry.transaction import Transaction, transaction

@@ -21,9 +21,17 @@ from tfrecreg.operations.policy import expect_policy
 from tfrecreg.reference import Version
 from tfrecreg.registry import Registry, expect_dataset, layout
 from tfrecreg.registry.absence import expects_schema, schema_hint
-from tfrecreg.registry.audit import Audit, Issue, audit, fork_issue
-from tfrecreg.registry.chain import Link, forks, link_of
-from tfrecreg.registry.history import ever_released, version_in
+from tfrecreg.registry.audit import (
+    Audit,
+    Issue,
+    Link,
+    audit,
+    ever_released,
+    fork_issue,
+    forks,
+    link_of,
+    version_in,
+)
 from tfrecreg.scan import Tally
 from tfrecreg.schema import parse_schema
 from tfrecreg.text import safe
