@@ -1,4 +1,7 @@
-"""Whether releases are unchanged and follow each other, by their manifests and by git."""
+"""Whether the releases of a dataset are unchanged and follow each other.
+
+Reads manifests, schemas and git's history, never the bytes of shards.
+"""
 
 from __future__ import annotations
 
