@@ -9,7 +9,7 @@ import itertools
 from datetime import date
 
 from tfrecreg.findings import Finding, Location, Measure, Severity, TensorflowOutcome
-from tfrecreg.gate import FailOn, Waiver
+from tfrecreg.gating import FailOn, Waiver
 from tfrecreg.operations.check.report import Basis, Report, SkippedValidator
 
 __all__ = ["NAMES", "hostile_finding", "hostile_report"]

@@ -13,7 +13,7 @@ import pytest
 from tests_support import flip
 
 from tfrecreg.errors import NewerFormatError, UsageError
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.operations.check import CheckOptions, Report, check
 from tfrecreg.operations.gate import gate
 from tfrecreg.registry import open_registry

@@ -113,7 +113,6 @@ def command(
     incomplete, which is exit code 3.
     """
     from tfrecreg.errors import UsageError
-    from tfrecreg.gate import FailOn
     from tfrecreg.operations.check import CheckOptions, check
 
     chosen = choose_format(face, form)
@@ -123,7 +122,7 @@ def command(
         raw=raw,
         schema=schema,
         against=against,
-        fail_on=FailOn(fail_on) if fail_on is not None else None,
+        fail_on=fail_on,
         cached=cached,
         ignore_missing=ignore_missing,
     )

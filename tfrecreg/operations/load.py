@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -15,7 +14,7 @@ from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.pictures import PictureError, read_header
 from tfrecreg.pictures.decodable import why_undecodable
-from tfrecreg.registry import Resolved, open_registry, resolve
+from tfrecreg.registry import RegistryLike, Resolved, open_registry, resolve
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.schema import parse_schema, tf_feature_spec
 from tfrecreg.suggest import did_you_mean, listed
@@ -31,7 +30,7 @@ def load(
     reference: str,
     split: str | None = None,
     *,
-    registry: str | os.PathLike[str] | None = None,
+    registry: RegistryLike | None = None,
     decode: bool = False,
 ) -> tf.data.Dataset:
     """The examples of a build or a release, parsed by its schema.
@@ -39,7 +38,7 @@ def load(
     Args:
         reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build.
         split: which split; may be left out where there is only one.
-        registry: the registry's folder; None to look for it from the current folder upwards.
+        registry: an open registry or a path in one; None for that of the current folder.
         decode: whether pictures come out as uint8 tensors of shape (height, width, channels)
             instead of their encoded bytes. Features that may hold several pictures, or none, stay
             as they are. The error of one that does not decode names its record.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
@@ -59,7 +59,7 @@ class ReleaseRequest:
 class ReleaseResult:
     """A release, made now or found to be there already."""
 
-    manifest: Manifest
+    manifest: Manifest = field(repr=False)
     version: Version
     created: bool
     """False where the same content was released under this number before."""

@@ -7,14 +7,21 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import MissingFileError, UsageError
 from tfrecreg.manifest import Manifest, RawTotals
 from tfrecreg.progress import SILENT, Progress, counting
 from tfrecreg.reference import looks_like_reference, parse_reference
-from tfrecreg.registry import Registry, Resolved, find_registry, open_registry, resolve
+from tfrecreg.registry import (
+    Registry,
+    RegistryLike,
+    Resolved,
+    find_registry,
+    open_registry,
+    resolve,
+)
 from tfrecreg.scan import RawSize, Shard, Target
 from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage import LocalStorage, Storage, list_through_links
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
     from tfrecreg.sources import RawFile
 
 __all__ = [
+    "TargetsLike",
     "build_target",
     "configured_raw",
     "expect_no_misspelt_reference",
@@ -31,6 +39,7 @@ __all__ = [
     "find",
     "find_target",
     "measure_raw",
+    "named_targets",
     "raw_totals",
     "read_schema_file",
     "reference_target",
@@ -39,7 +48,17 @@ __all__ = [
 ]
 
 
-def find(argument: str, registry: str | os.PathLike[str] | None) -> Resolved | str:
+TargetsLike: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+"""One or more references, paths, globs or folders."""
+
+
+def named_targets(targets: TargetsLike) -> list[str]:
+    """What the user names, each once."""
+    several = [targets] if isinstance(targets, str | os.PathLike) else targets
+    return list(dict.fromkeys(os.fsdecode(each) for each in several))
+
+
+def find(argument: str, registry: RegistryLike | None) -> Resolved | str:
     """The build or release that `argument` names; `argument` itself where it names files.
 
     A dataset of the registry comes before a file or folder of the same name, for which
@@ -63,7 +82,7 @@ def find(argument: str, registry: str | os.PathLike[str] | None) -> Resolved | s
     return resolve(open_registry(registry), argument)
 
 
-def expect_no_misspelt_reference(argument: str, registry: str | os.PathLike[str] | None) -> None:
+def expect_no_misspelt_reference(argument: str, registry: RegistryLike | None) -> None:
     """Refuse what names no file and was meant as a reference: ``mnist@1``, ``Mnist@latest``.
 
     What has a slash or a wildcard means files, and so does ``prefix@5``, the files of one set of
@@ -85,14 +104,16 @@ def expect_no_misspelt_reference(argument: str, registry: str | os.PathLike[str]
     parse_reference(argument)
 
 
-def find_target(argument: str, *, registry: str | os.PathLike[str] | None = None) -> Target:
+def find_target(
+    argument: str | os.PathLike[str], *, registry: RegistryLike | None = None
+) -> Target:
     """What one argument names, as a target.
 
     Raises:
         UsageError: it does not exist.
         ManifestError: the manifest of what it names is damaged.
     """
-    found = find(argument, registry)
+    found = find(os.fsdecode(argument), registry)
     if isinstance(found, Resolved):
         return reference_target(found, schema=None, raw=None)
     return files_target([found], schema=None, raw=None)

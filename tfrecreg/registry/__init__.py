@@ -17,10 +17,11 @@
 from __future__ import annotations
 
 from tfrecreg.registry.lookup import Resolved, expect_dataset, resolve
-from tfrecreg.registry.registry import Registry, find_registry, open_registry
+from tfrecreg.registry.registry import Registry, RegistryLike, find_registry, open_registry
 
 __all__ = [
     "Registry",
+    "RegistryLike",
     "Resolved",
     "expect_dataset",
     "find_registry",

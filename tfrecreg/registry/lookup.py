@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError, UsageError
@@ -64,7 +64,7 @@ class Resolved:
     dataset: str
     version: Version | None
     """None for the build."""
-    manifest: Manifest
+    manifest: Manifest = field(repr=False)
     folder: str | None
     """The folder of the bytes in the registry, None where they are not on this machine."""
     proven: bool = True

@@ -12,7 +12,7 @@ from registry_support import empty_registry, put_build, write
 from release_support import put_next
 
 from tfrecreg.errors import UsageError
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.operations.check import Report, check_registry
 from tfrecreg.registry import open_registry
 

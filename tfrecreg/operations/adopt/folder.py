@@ -11,7 +11,7 @@ from blake3 import blake3
 from tfrecreg.engines import Engine
 from tfrecreg.errors import FailureError, RefusedError, UsageError
 from tfrecreg.findings import Finding
-from tfrecreg.gate import FailOn, judge
+from tfrecreg.gating import FailOn, judge
 from tfrecreg.index import INDEX_LIMIT, INDEX_MAGIC
 from tfrecreg.manifest import INDEX_FOLDER, MANIFEST_NAME, FileEntry, Manifest
 from tfrecreg.manifest.adopted import is_adopted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tfrecreg.engines import Engine, LocalEngine
@@ -61,7 +61,7 @@ _PATH = 1000
 class AdoptResult:
     """What came of an adoption."""
 
-    manifest: Manifest
+    manifest: Manifest = field(repr=False)
     folder: str
     """In the registry."""
     kinds: Mapping[str, int]

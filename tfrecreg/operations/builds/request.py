@@ -40,7 +40,8 @@ class BuildRequest:
     """The source's options; they go over those of the configuration."""
     policy: ShardPolicy | None = None
     compression: Literal["none", "gzip"] | None = None
-    max_skipped: SkipLimit | None = None
+    max_skipped: SkipLimit | int | str | None = None
+    """How many items may be skipped: a number, or a share such as ``"0.5%"``."""
     default_schema: bool = False
     """Whether a missing schema may become the source's own, although the dataset had another."""
     base: str | None = None
@@ -70,6 +71,16 @@ class Prepared:
     remember: dict[str, Any]
     """What `[datasets.<name>]` should say so that ``build NAME`` does the same again; empty where
     it says enough."""
+
+
+def _max_skipped(request: BuildRequest) -> SkipLimit | None:
+    limit = request.max_skipped
+    if limit is None or isinstance(limit, SkipLimit):
+        return limit
+    try:
+        return SkipLimit.parse(limit)
+    except ValueError as error:
+        raise UsageError(f"`max_skipped`: {error}, found `{safe(str(limit))}`") from None
 
 
 def prepare(
@@ -115,7 +126,7 @@ def prepare(
         options=options_text,
         policy=policy,
         compression=request.compression or config.compression,
-        max_skipped=request.max_skipped or config.max_skipped or SkipLimit.parse(0),
+        max_skipped=_max_skipped(request) or config.max_skipped or SkipLimit.parse(0),
         remember=remembered,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tfrecreg.config import CONFIG_NAME, remember_dataset
 from tfrecreg.engines import Engine, LocalEngine
@@ -15,7 +15,7 @@ from tfrecreg.errors import (
     RawDataError,
     RefusedError,
 )
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers
 from tfrecreg.operations.builds.growth import (
@@ -57,7 +57,7 @@ _READ_BACK = ("crc", "manifest", "schema")
 class BuildResult:
     """A finished build."""
 
-    manifest: Manifest
+    manifest: Manifest = field(repr=False)
     folder: str
     """In the registry."""
     report: Report

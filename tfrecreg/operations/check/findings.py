@@ -17,7 +17,7 @@ from tfrecreg.codes.anomalies import RECORD_CODES
 from tfrecreg.codes.sch import SCH006, SCH007
 from tfrecreg.config import GateConfig
 from tfrecreg.findings import Finding, Location, fingerprint
-from tfrecreg.gate import FailOn, Waiver, judge
+from tfrecreg.gating import FailOn, Waiver, judge
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.records import LFS_POINTER
 from tfrecreg.scan import Shard, Target

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tfrecreg.codes import reg
 from tfrecreg.errors import FailureError, ManifestError, SchemaError, UsageError
 from tfrecreg.findings import Finding, Measure
-from tfrecreg.gate import FailOn, Waiver
+from tfrecreg.gating import FailOn, Waiver
 from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.operations.check.findings import judge_findings, severity_order
 from tfrecreg.operations.check.report import Report
@@ -49,7 +49,7 @@ def check_registry(
     names: Sequence[str] = (),
     *,
     base: str | None = None,
-    fail_on: FailOn | None = None,
+    fail_on: FailOn | str | None = None,
     today: datetime.date | None = None,
 ) -> Report:
     """Check manifests, schemas, numbers and history of releases, and today's schemas.
@@ -71,6 +71,7 @@ def check_registry(
         expect_dataset(registry, name)
     expect_policy(registry, *names)
     other = _Base.of(registry, base) if base is not None else None
+    limit = None if fail_on is None else FailOn.parse(fail_on)
     findings: list[Finding] = []
     waived: list[Finding] = []
     waivers: list[Waiver] = []
@@ -89,7 +90,7 @@ def check_registry(
             registry.config.gate(name),
             registry.config.waivers,
             dataset=name,
-            fail_on=fail_on,
+            fail_on=limit,
             today=today,
         )
         failed = failed or verdict.status == "fail"

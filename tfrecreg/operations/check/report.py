@@ -16,7 +16,7 @@ from tfrecreg._version import JSON_VERSION
 from tfrecreg.config import Config, GateConfig
 from tfrecreg.errors import NewerFormatError, UsageError
 from tfrecreg.findings import Finding, Measure
-from tfrecreg.gate import FailOn, Waiver
+from tfrecreg.gating import FailOn, Waiver
 from tfrecreg.scan import Target
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe

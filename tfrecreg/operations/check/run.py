@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -23,9 +22,24 @@ from tfrecreg.operations.check.choose import DRIFT
 from tfrecreg.operations.check.report import Report, error_report
 from tfrecreg.operations.check.target import CheckOptions, check_target
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.operations.targets import configured_raw, files_target, find, reference_target
+from tfrecreg.operations.targets import (
+    TargetsLike,
+    configured_raw,
+    files_target,
+    find,
+    named_targets,
+    reference_target,
+)
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import Registry, Resolved, find_registry, layout, open_registry, resolve
+from tfrecreg.registry import (
+    Registry,
+    RegistryLike,
+    Resolved,
+    find_registry,
+    layout,
+    open_registry,
+    resolve,
+)
 from tfrecreg.registry.absence import has_shards, strays
 from tfrecreg.registry.yanks import held
 from tfrecreg.scan import Baseline, ScanCache, Target
@@ -45,9 +59,9 @@ _Found: TypeAlias = tuple[Target, "Registry | None"]
 
 
 def check(
-    targets: Sequence[str],
+    targets: TargetsLike = (),
     *,
-    registry: str | os.PathLike[str] | None = None,
+    registry: RegistryLike | None = None,
     options: CheckOptions | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
@@ -55,9 +69,9 @@ def check(
     """Check references and files.
 
     Args:
-        targets: references (``mnist``, ``mnist@1.0.0``), paths, globs or folders; empty for every
-            dataset of the registry.
-        registry: folder of the registry; None to look for it from here upwards.
+        targets: one or more references (``mnist``, ``mnist@1.0.0``), paths, globs or folders; empty
+            for every dataset of the registry.
+        registry: an open registry or a path in one; None for that of the current folder.
         options: what to check and when to fail.
         engine: where to scan; None for this process.
         progress: told how far it is.
@@ -75,13 +89,13 @@ def check(
     """
     options = options or CheckOptions()
     engine = engine or LocalEngine(1)
-    if not targets:
+    named = named_targets(targets)
+    if not named:
         return _check_all(open_registry(registry), options, engine, progress)
     if options.ignore_missing:
         raise UsageError(
             "`--ignore-missing` goes without targets", hint="leave it out, or name no target"
         )
-    named = list(dict.fromkeys(targets))
     todo: list[_Found | Report] = []
     files: list[str] = []
     for name in named:
@@ -129,7 +143,7 @@ def _raw(resolved: Resolved, options: CheckOptions, progress: Progress) -> str |
 
 def _judged(
     found: _Found | Report,
-    registry: str | os.PathLike[str] | None,
+    registry: RegistryLike | None,
     options: CheckOptions,
     engine: Engine,
     progress: Progress,
@@ -169,7 +183,7 @@ def _unjudged(name: str, error: TfrecregError) -> Report:
 def _compared(
     target: Target,
     options: CheckOptions,
-    registry: str | os.PathLike[str] | None,
+    registry: RegistryLike | None,
     engine: Engine,
     progress: Progress,
 ) -> Target:
@@ -185,7 +199,7 @@ def _compared(
     )
 
 
-def _registry_here(registry: str | os.PathLike[str] | None) -> Registry | None:
+def _registry_here(registry: RegistryLike | None) -> Registry | None:
     """The registry that was named or is found: bare files need none."""
     root = registry if registry is not None else find_registry()
     return open_registry(root) if root is not None else None
@@ -269,7 +283,7 @@ def scan_cache(registry: Registry | None, *, reuse: bool) -> ScanCache | None:
 def with_baseline(
     target: Target,
     against: str | None,
-    registry: str | os.PathLike[str] | None,
+    registry: RegistryLike | None,
     engine: Engine,
     progress: Progress,
     *,
@@ -280,7 +294,7 @@ def with_baseline(
     Args:
         target: what is checked. Its schema says which features are categories, on both sides.
         against: a reference or files; None leaves the target as it is.
-        registry: the registry's folder; None to look for it.
+        registry: an open registry or a path in one; None for that of the current folder.
         engine: where to scan.
         progress: told how far it is.
         with_statistics: whether anybody asks for its statistics.
@@ -300,12 +314,12 @@ def with_baseline(
     if not with_statistics:
         return replace(target, baseline=Baseline(other.name, {}, other.shards))
     # Statistics are for whoever asks for them: a check without them imports none of it.
-    from tfrecreg.operations.stats import stats
+    from tfrecreg.operations.stats import stats_of
     from tfrecreg.statistics import StatisticsCache, StatisticsOptions
 
     cache = StatisticsCache(found.registry.storage) if isinstance(found, Resolved) else None
     options = StatisticsOptions(schema=target.schema, schema_path=target.schema_path or "schema")
-    made = stats(other, options=options, cache=cache, engine=engine, progress=progress)
+    made = stats_of(other, options=options, cache=cache, engine=engine, progress=progress)
     protos = {
         each.statistics.split: each.statistics.proto.SerializeToString() for each in made.splits
     }

@@ -14,7 +14,7 @@ from tfrecreg.errors import (
     StorageError,
     TfrecregError,
 )
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.guard import Brought
 from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.operations.check.choose import SCHEMA, choose
@@ -42,7 +42,7 @@ class CheckOptions:
     """Folder of raw data, as the base of inflation."""
     schema: str | None = None
     """Path of a schema to use instead of the target's own."""
-    fail_on: FailOn | None = None
+    fail_on: FailOn | str | None = None
     """None for what the gate says, or ``error``. ``never`` measures and does not judge: findings
     have the severities of their codes and waivers cover nothing, so that the day does not matter.
     """
@@ -111,13 +111,14 @@ def check_target(
         )
     finally:
         progress.stop()
-    judged = options.fail_on is not FailOn.NEVER
+    fail_on = None if options.fail_on is None else FailOn.parse(options.fail_on)
+    judged = fail_on is not FailOn.NEVER
     verdict = judge_findings(
         complete_findings(result.findings, target),
         gate if judged else GateConfig(),
         config.waivers if judged else (),
         dataset=target.dataset,
-        fail_on=options.fail_on,
+        fail_on=fail_on,
         today=today,
     )
     for note in verdict.notes:

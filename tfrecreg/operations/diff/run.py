@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +25,7 @@ from tfrecreg.operations.diff.side import Side, side_of
 from tfrecreg.operations.diff.verdict import judge, missing_hint, order_of, per_split, shard_counts
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
-from tfrecreg.registry import Resolved, open_registry, resolve
+from tfrecreg.registry import RegistryLike, Resolved, open_registry, resolve
 from tfrecreg.schema.differ import Change as SchemaChange
 from tfrecreg.schema.differ import compare_schemas
 
@@ -42,7 +41,7 @@ def diff(
     before: str,
     after: str,
     *,
-    registry: str | os.PathLike[str] | None = None,
+    registry: RegistryLike | None = None,
     progress: Progress = SILENT,
 ) -> DiffResult:
     """Compare two builds or releases, example by example.
@@ -54,7 +53,7 @@ def diff(
     Args:
         before: a reference, as the first side.
         after: a reference, as the second side.
-        registry: the registry's folder; None to look for it.
+        registry: an open registry or a path in one; None for that of the current folder.
         progress: told how far it is.
 
     Raises:

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from tfrecreg.config import Config
-from tfrecreg.gate import concerns
+from tfrecreg.gating import concerns
 from tfrecreg.operations.check.report import limits_of
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.registry import Registry, expect_dataset

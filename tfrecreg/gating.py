@@ -9,7 +9,9 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Literal
 
+from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Severity
+from tfrecreg.text import safe
 
 __all__ = ["FailOn", "Verdict", "Waiver", "concerns", "judge"]
 
@@ -20,6 +22,20 @@ class FailOn(str, Enum):
     ERROR = "error"
     WARNING = "warning"
     NEVER = "never"
+
+    @classmethod
+    def parse(cls, value: FailOn | str) -> FailOn:
+        """``error``, ``warning`` or ``never``.
+
+        Raises:
+            UsageError: it is something else.
+        """
+        try:
+            return cls(value)
+        except ValueError:
+            raise UsageError(
+                f"`fail_on` should be `error`, `warning` or `never`, found `{safe(str(value))}`"
+            ) from None
 
     def fails(self, severity: Severity) -> bool:
         """Whether a finding of `severity` fails. Information never does."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.findings import Finding, Severity
-from tfrecreg.gate import FailOn, Verdict, Waiver, concerns, judge
+from tfrecreg.gating import FailOn, Verdict, Waiver, concerns, judge
 
 TODAY = date(2026, 5, 1)
 
