@@ -4,8 +4,8 @@ The names below are the library; ``docs/python.md`` shows their use. Plugins imp
 :mod:`tfrecreg.api` instead, and their tests :mod:`tfrecreg.testing`. All other modules are private
 and may change with any version:
 
-- values: `errors`, `findings`, `codes`, `gating`, `config`, `reference`, `shards`, `text`; what they
-  are read and written by: `tables`, `toml_edit`, `amounts`, `suggest`; and `progress`
+- values: `errors`, `findings`, `codes`, `gating`, `config`, `reference`, `shards`, `text`; to read
+  and write them: `tables`, `toml_edit`, `amounts`, `suggest`; and `progress`
 - bytes: `storage`, `records`, `example`, `pictures`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `scan`, `engines`
