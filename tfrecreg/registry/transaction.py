@@ -74,7 +74,7 @@ class Transaction:
         self._stage = layout.stage_folder(dataset)
 
     @contextlib.contextmanager
-    def stage(self, purpose: str) -> Iterator[LocalStorage]:
+    def stage(self, purpose: str) -> Iterator[Storage]:
         """An empty folder, which is removed at the end of the block.
 
         Args:
@@ -85,7 +85,7 @@ class Transaction:
         finally:
             self._discard(purpose)
 
-    def plan_stage(self, plan: str) -> LocalStorage:
+    def plan_stage(self, plan: str) -> Storage:
         """The folder of a build in the making. It stays until a build of the dataset is published,
         so that the same plan can be gone on with.
 

@@ -48,7 +48,7 @@ from tfrecreg.registry.schemas import keep_schema
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.scan import Shard
 from tfrecreg.schema import SchemaSketch
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.payloads import mostly_examples
 
@@ -144,7 +144,7 @@ def _adopt(
     before: Manifest | None,
     known: KnownSchema | None,
     raw: RawTotals,
-    staged: LocalStorage,
+    staged: Storage,
     engine: Engine,
     progress: Progress,
 ) -> AdoptResult:
@@ -300,7 +300,7 @@ def _compression(seen: Sequence[tuple[Shard, Examined]]) -> Compression:
 
 
 def _expect_keys(
-    plan: AdoptPlan, seen: Sequence[tuple[Shard, Examined]], scratch: LocalStorage, key: str
+    plan: AdoptPlan, seen: Sequence[tuple[Shard, Examined]], scratch: Storage, key: str
 ) -> None:
     for shard, part in seen:
         if part.keyless is not None:
@@ -318,7 +318,7 @@ def _expect_keys(
 def _place(
     plan: AdoptPlan,
     seen: Sequence[tuple[Shard, Examined]],
-    build: LocalStorage,
+    build: Storage,
     engine: Engine,
     progress: Progress,
 ) -> list[Hashed]:

@@ -25,7 +25,7 @@ from tfrecreg.operations.builds.shard import (
 from tfrecreg.operations.builds.state import finish, finished
 from tfrecreg.progress import Progress
 from tfrecreg.sources import Item, Remark, Skipped
-from tfrecreg.storage import LocalStorage, is_temporary
+from tfrecreg.storage import Storage, is_temporary
 
 __all__ = ["engine_for", "make_all", "unchanged", "warming"]
 
@@ -70,8 +70,8 @@ def _seconds(item: Item) -> float:
 def make_all(
     plan: Plan,
     prepared: Prepared,
-    stage: LocalStorage,
-    staged: LocalStorage,
+    stage: Storage,
+    staged: Storage,
     engine: Engine,
     progress: Progress,
 ) -> tuple[list[MadeShard], int]:
@@ -120,7 +120,7 @@ def make_all(
 
 def _fresh(
     maker: Maker,
-    scratch: LocalStorage,
+    scratch: Storage,
     todo: Sequence[PlannedShard],
     engine: Engine,
     progress: Progress,
@@ -141,7 +141,7 @@ def _fresh(
 
 
 def _tasks(
-    maker: Maker, scratch: LocalStorage, shard: PlannedShard, cut: bool
+    maker: Maker, scratch: Storage, shard: PlannedShard, cut: bool
 ) -> Iterator[ShardTask | SegmentTask]:
     if not cut:
         yield ShardTask(maker, shard)
@@ -158,7 +158,7 @@ def _told(parts: Iterator[MadeShard | MadeSegment], progress: Progress) -> Itera
 
 
 def unchanged(
-    plan: Plan, prepared: Prepared, staged: LocalStorage, engine: Engine, progress: Progress
+    plan: Plan, prepared: Prepared, staged: Storage, engine: Engine, progress: Progress
 ) -> set[str]:
     """The paths of planned shards that are those of the base, found by making their records.
 

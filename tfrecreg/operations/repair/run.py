@@ -35,7 +35,7 @@ from tfrecreg.records import hashed_write
 from tfrecreg.registry import Registry, Resolved, indexes, layout, resolve
 from tfrecreg.registry.transaction import transaction
 from tfrecreg.registry.verify import altered, below
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
 __all__ = ["RepairResult", "State", "build_manifest", "find_index", "look_over", "repair"]
@@ -269,7 +269,7 @@ def _restore(
     registry: Registry,
     manifest: Manifest,
     state: State,
-    stage: LocalStorage,
+    stage: Storage,
     links: dict[str, str],
 ) -> list[str]:
     """Write what the manifest itself says, and link what was kept elsewhere."""

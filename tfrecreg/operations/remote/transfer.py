@@ -1,7 +1,8 @@
-"""The bytes of a release to `versions/`, every one of them verified."""
+"""The bytes of releases to a DVC remote."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,6 @@ from blake3 import blake3
 
 from tfrecreg.errors import MissingFileError, RefusedError, UsageError
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
-from tfrecreg.operations.remote.push import expect_kept
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_reference
 from tfrecreg.registry import Registry, Resolved, expect_dataset, layout, resolve
@@ -21,7 +21,87 @@ from tfrecreg.text import safe
 from tfrecreg.tracking import cloud, dvc
 from tfrecreg.tracking.pointers import bring_command
 
-__all__ = ["PullResult", "pull"]
+__all__ = ["PullResult", "PushResult", "expect_kept", "pull", "push"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushResult:
+    """What is in the remote now."""
+
+    releases: tuple[str, ...]
+    """``mnist@1.0.0``, in order."""
+    objects: int
+    """How many objects of DVC went there; those that were there already are not counted."""
+
+
+def push(
+    registry: Registry,
+    names: Sequence[str] = (),
+    *,
+    remote: str | None = None,
+    progress: Progress = SILENT,
+) -> PushResult:
+    """Send releases to a remote.
+
+    Args:
+        registry: where they are.
+        names: references to releases, or datasets, which stand for all their releases; empty for
+            all there are.
+        remote: DVC's name of it; None for its default one.
+        progress: told what is sent.
+
+    Raises:
+        UsageError: no such release, none that DVC keeps, or no such remote.
+        FailureError: DVC refused.
+    """
+    found = {each.name: each for each in _releases(registry, names)}
+    hashes = [expect_kept(each) for each in found.values()]
+    progress.note(f"dvc push: {', '.join(found)}")
+    sent = cloud.send(registry.storage.root, hashes, remote)
+    return PushResult(releases=tuple(found), objects=sent)
+
+
+def _releases(registry: Registry, names: Sequence[str]) -> list[Resolved]:
+    if not names:
+        every = [each for name in registry.datasets() for each in _all_of(registry, name)]
+        kept = [each for each in every if each.manifest.release and each.manifest.release.dvc]
+        if not kept:
+            raise UsageError(
+                "there is no release that DVC keeps",
+                hint="tfrecreg release NAME, in a DVC repository",
+            )
+        return kept
+    found = []
+    for name in names:
+        if "@" in name or "#" in name:
+            found.append(resolve(registry, name))
+            continue
+        expect_dataset(registry, name)
+        releases = _all_of(registry, name)
+        if not releases:
+            raise UsageError(f"`{name}` has no release", hint=f"tfrecreg release {name}")
+        found += releases
+    return found
+
+
+def _all_of(registry: Registry, name: str) -> list[Resolved]:
+    return [resolve(registry, f"{name}@{version}") for version in registry.versions(name)]
+
+
+def expect_kept(resolved: Resolved) -> str:
+    """DVC's hash of a release's folder.
+
+    Raises:
+        UsageError: DVC does not keep it.
+    """
+    release = resolved.manifest.release
+    if release is None or not release.dvc:
+        raise UsageError(
+            f"DVC does not keep `{resolved.name}`: it was released outside a DVC repository",
+            hint="`dvc init`, then release it under a new number",
+        )
+    return release.dvc
+
 
 _CHUNK = 1 << 20
 
@@ -108,7 +188,7 @@ def _expect_release(registry: Registry, name: str) -> None:
     )
 
 
-def _keep_strays(storage: Storage, folder: str, staged: LocalStorage) -> None:
+def _keep_strays(storage: Storage, folder: str, staged: Storage) -> None:
     """Bring files that no manifest lists along: they are not ours to remove."""
     for entry in list(storage.list(folder)):
         path = entry.path.removeprefix(f"{folder}/")
@@ -137,9 +217,7 @@ def _expected(manifest: Manifest) -> dict[str, tuple[int, str]]:
     return shards | {entry.path: (entry.bytes, entry.blake3) for entry in manifest.files}
 
 
-def _bring(
-    resolved: Resolved, held: dict[str, str], staged: LocalStorage, progress: Progress
-) -> int:
+def _bring(resolved: Resolved, held: dict[str, str], staged: Storage, progress: Progress) -> int:
     total = 0
     for path, (_, digest) in _expected(resolved.manifest).items():
         found, size = _copy(resolved, held, path, staged)
@@ -156,9 +234,7 @@ def _bring(
     return total
 
 
-def _copy(
-    resolved: Resolved, held: dict[str, str], path: str, staged: LocalStorage
-) -> tuple[str, int]:
+def _copy(resolved: Resolved, held: dict[str, str], path: str, staged: Storage) -> tuple[str, int]:
     """Copy a file out of the cache; its blake3 and its bytes."""
     if path not in held:
         raise RefusedError(
