@@ -34,7 +34,8 @@ class FailOn(str, Enum):
             return cls(value)
         except ValueError:
             raise UsageError(
-                f"`fail_on` should be `error`, `warning` or `never`, found `{safe(str(value))}`"
+                f"`fail_on` should be `error`, `warning` or `never`, found `{safe(str(value))}`",
+                hint="`never` reports without judging",
             ) from None
 
     def fails(self, severity: Severity) -> bool:

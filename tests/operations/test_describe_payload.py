@@ -47,7 +47,7 @@ def test_an_event_is_shown_field_by_field() -> None:
     assert rows(event(1.5e9, step=7)) == [
         ("field", "1", "fixed64", "1.5e+09 as a double"),
         ("field", "2", "varint", "7"),
-        ("field", "3", "bytes", "brain.Event:2"),
+        ("field", "3", "bytes", "b'brain.Event:2'"),
     ]
 
 

@@ -108,7 +108,7 @@ def test_payloads_that_are_no_examples_are_shown_by_their_parts(pipe) -> None:
         "  list none   0 steps",
         "x, record 0, offset 0, 9 bytes",
         "  a TensorBoard event",
-        "  summary loss  simple_value  1",
+        "  field 7  varint  1",
         "x, record 0, offset 0, 9 bytes",
         "  not a tf.train.Example: 31",
         '  text  text  "1"',

@@ -151,7 +151,7 @@ def _releases(
 ) -> Report:
     """`check --registry`, which has no use for what is about shards."""
     from tfrecreg.errors import UsageError
-    from tfrecreg.operations.check import check_registry
+    from tfrecreg.operations.check.releases import check_registry
 
     given = {
         "--only": options.only,

@@ -12,7 +12,8 @@ from tests_support import flip
 from tfrecreg.errors import NotHereError, UsageError
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.check import CheckOptions, Report, check, check_registry
+from tfrecreg.operations.check import CheckOptions, Report, check
+from tfrecreg.operations.check.releases import check_registry
 from tfrecreg.operations.tag import TagRequest, tag
 from tfrecreg.progress import SILENT
 from tfrecreg.registry import open_registry

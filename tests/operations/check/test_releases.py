@@ -13,7 +13,8 @@ from release_support import put_next
 
 from tfrecreg.errors import UsageError
 from tfrecreg.gating import FailOn
-from tfrecreg.operations.check import Report, check_registry
+from tfrecreg.operations.check import Report
+from tfrecreg.operations.check.releases import check_registry
 from tfrecreg.registry import open_registry
 
 

@@ -80,7 +80,10 @@ def _max_skipped(request: BuildRequest) -> SkipLimit | None:
     try:
         return SkipLimit.parse(limit)
     except ValueError as error:
-        raise UsageError(f"`max_skipped`: {error}, found `{safe(str(limit))}`") from None
+        raise UsageError(
+            f"`max_skipped`: {error}, found `{safe(str(limit))}`",
+            hint="0 refuses every skipped item",
+        ) from None
 
 
 def prepare(

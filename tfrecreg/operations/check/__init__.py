@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-from tfrecreg.operations.check.releases import check_registry
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.check.run import check, scan_cache
 from tfrecreg.operations.check.target import CheckOptions, check_target
@@ -19,7 +18,6 @@ __all__ = [
     "CheckOptions",
     "Report",
     "check",
-    "check_registry",
     "check_target",
     "scan_cache",
 ]
