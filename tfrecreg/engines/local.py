@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Generator, Iterable
-from contextlib import redirect_stdout
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
-from tfrecreg.errors import FailureError, UsageError
-from tfrecreg.text import safe
+from tfrecreg.engines.interface import call
+from tfrecreg.errors import UsageError
 
 if TYPE_CHECKING:
     from tfrecreg.engines.pool import Pool
 
-__all__ = ["LocalEngine", "call", "usable_cores"]
+__all__ = ["LocalEngine", "usable_cores"]
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-def call(function: Callable[[T], R], task: T) -> R:
-    """`function` of `task`; what it prints goes to stderr.
-
-    Raises:
-        FailureError: it tried to end the program.
-        BaseException: whatever else `function` raised.
-    """
-    with redirect_stdout(sys.stderr):
-        try:
-            return function(task)
-        except SystemExit as error:
-            raise FailureError(
-                f"a task tried to end the program: exit({safe(repr(error.code))})",
-                hint="a plugin did: `tfrecreg plugins list` shows which there are",
-            ) from error
 
 
 def usable_cores() -> int:

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from tfrecreg import guard
-from tfrecreg.engines.local import call
+from tfrecreg.engines.interface import call
 from tfrecreg.errors import FailureError, TfrecregError
 from tfrecreg.text import safe
 
