@@ -35,7 +35,7 @@ from msgspec import Meta
 
 from tfrecreg.amounts import SkipLimit, parse_size
 from tfrecreg.findings import Severity
-from tfrecreg.gate import FailOn, Waiver
+from tfrecreg.gating import FailOn, Waiver
 from tfrecreg.reference import is_dataset_name
 from tfrecreg.text import safe
 from tfrecreg.toml_files import read_toml
@@ -118,7 +118,7 @@ class GateConfig:
     validators: tuple[Text, ...] | None = None
     """The validators to run; None: all that apply."""
     severity: dict[str, Severity] = field(default_factory=dict)
-    """Overrides, by glob over codes. See :func:`tfrecreg.gate.judge`."""
+    """Overrides, by glob over codes. See :func:`tfrecreg.gating.judge`."""
     limits: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Options by validator, as they stand in the file: each validator types its own. Whoever runs
     the validators refuses a name that none of them has."""

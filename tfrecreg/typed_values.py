@@ -118,7 +118,8 @@ def read_table(kind: type[T], table: object, path: KeyPath, *, hint: str = "") -
 def _table(kind: type[Any], table: object, keys: Keys) -> Any:
     if not isinstance(table, dict):
         raise _Mismatch(f"should be a table, found {_shown(table)}", keys)
-    values = _fields(kind, _hints(kind), table, keys)
+    hints = _hints(kind)  # type: ignore[arg-type]  # mypy takes no class for hashable
+    values = _fields(kind, hints, table, keys)
     try:
         return kind(**values)
     except ValueError as error:
@@ -126,7 +127,7 @@ def _table(kind: type[Any], table: object, keys: Keys) -> Any:
 
 
 @cache
-def _hints(kind: type[Any]) -> dict[str, Any]:
+def _hints(kind: Any) -> dict[str, Any]:
     # Finding them takes longer than all else, and a registry may have a thousand datasets.
     return get_type_hints(kind, include_extras=True)
 

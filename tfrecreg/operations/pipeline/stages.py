@@ -18,7 +18,7 @@ from dataclasses import fields
 from typing import Any
 
 from tfrecreg.config import CONFIG_NAME, Config, DatasetConfig
-from tfrecreg.gate import concerns
+from tfrecreg.gating import concerns
 from tfrecreg.operations.check.metrics import PLOTS
 from tfrecreg.registry import Registry, layout
 from tfrecreg.toml_files import read_toml
