@@ -27,7 +27,7 @@ def test_stages_are_written_and_then_up_to_date(cli, configured) -> None:
     assert not Path("dvc.yaml").exists()
     done = cli("pipeline")
     assert done.code == 0
-    assert "this is no DVC repository yet" in done.err
+    assert "this is not a DVC repository yet" in done.err
     assert Path("schemas/digits.pbtxt").read_text("utf-8")
     assert (
         Path("dvc.yaml")
@@ -108,14 +108,14 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
         (
             {"dvc.yaml": "stages: [\n"},
             (),
-            "`dvc.yaml` is no YAML in line 2",
-            "`dvc status` says what is wrong with it",
+            "`dvc.yaml` is not YAML in line 2",
+            "`dvc status` names the mistake",
         ),
         (
             {"dvc.yaml": "\udcff"},
             (),
-            "`dvc.yaml` is no YAML",
-            "`dvc status` says what is wrong with it",
+            "`dvc.yaml` is not YAML",
+            "`dvc status` names the mistake",
         ),
     ],
 )

@@ -188,7 +188,7 @@ def test_a_registry_in_a_registry_is_refused(here: Path, folder: str) -> None:
     before = tree(here)
     with pytest.raises(UsageError) as caught:
         init(folder, with_dvc=False)
-    assert caught.value.message == f"`{here}/{folder}` lies in the registry `{here}`"
+    assert caught.value.message == f"`{here}/{folder}` is inside the registry `{here}`"
     assert caught.value.hint == (
         "use that one, or put an empty `tfrecreg.toml` into the folder first"
     )
@@ -204,7 +204,7 @@ def test_a_file_in_the_way_is_named(here: Path, target: str) -> None:
     (here / "file").write_text("kept")
     with pytest.raises(UsageError) as caught:
         init(target, with_dvc=False)
-    assert caught.value.message == f"`{here}/file` is no folder"
+    assert caught.value.message == f"`{here}/file` is not a folder"
     assert caught.value.hint == "name another folder, or move that away"
     assert (here / "file").read_text() == "kept"
 

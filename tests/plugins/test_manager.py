@@ -283,7 +283,7 @@ def test_a_distribution_that_clashes_with_itself_cannot_be_chosen(site: Site) ->
     assert len(found.clashes) == 1
     with pytest.raises(PluginError, match=r"entry point `again`.*entry point `main`") as caught:
         found.source("twice:lines")
-    assert caught.value.hint == "uninstall or mend one of them"
+    assert caught.value.hint == "uninstall or fix one of them"
 
 
 def test_a_qualified_name_takes_any_spelling_of_the_distribution(site: Site) -> None:

@@ -52,7 +52,7 @@ def test_a_build_with_fewer_shards_than_hosts(digits: Digits) -> None:
 
 
 def test_the_hosts_of_a_dataset_are_those_it_is_built_for(digits: Digits) -> None:
-    path = digits.root / "tfrecreg.toml"
+    path = digits.root / "datasets/digits.toml"
     text = path.read_text(encoding="utf-8").replace("shards = 2", "hosts = 3")
     path.write_text(text, encoding="utf-8")
     assert set(found(digits.check("manifest"))) == {"train", "test"}

@@ -24,8 +24,8 @@ __all__ = ["command"]
     is_flag=True,
     help="Write the artifacts alone, for datasets that are built without a pipeline.",
 )
-@click.option("--policy", hidden=True)
-@click.option("--until", hidden=True)
+@click.option("--policy", hidden=True, help="In a dvc.yaml of an older version.")
+@click.option("--until", hidden=True, help="In a dvc.yaml of an older version.")
 @json_option
 @click.pass_obj
 def command(
@@ -71,5 +71,5 @@ def _print(face: Face, result: PipelineResult, look: bool, only_artifacts: bool)
             face.err.print(f"next:\n  tfrecreg pipeline{' --artifacts' if only_artifacts else ''}")
         return
     if not result.is_dvc:
-        face.err.print("this is no DVC repository yet: tfrecreg init makes it one")
+        face.err.print("this is not a DVC repository yet: tfrecreg init makes it one")
     face.commands(result.commands)

@@ -1,6 +1,6 @@
-"""Making a folder a registry: what is missing is made, and what is there is not touched.
+"""Make a folder a registry: add the files that are missing, leave the others alone.
 
-One thing is: tables of datasets in the `tfrecreg.toml` of an older registry become files.
+The exception: tables of datasets in the `tfrecreg.toml` of an older registry become files.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ def init(
         folder: the registry's root.
         with_dvc: whether to make it a DVC repository where DVC is installed and it is none. None
             for a folder that becomes a registry now: one that is a registry without DVC stays so.
-        nested: whether it may lie in another registry.
+        nested: whether it may be inside another registry.
 
     Raises:
-        UsageError: it is not a folder, or lies in another registry; or tables of datasets cannot be
-            moved.
+        UsageError: it is not a folder, or is inside another registry; or a table of a dataset
+            cannot be moved.
         StorageError: it cannot be written.
         MissingExtraError: DVC was asked for, and is not installed.
-        FailureError: DVC refused. The folder is no registry yet, and the next `init` goes on.
+        FailureError: DVC refused. The folder is not a registry yet; run `init` again.
     """
     storage = LocalStorage(folder)
     root = Path(storage.root)
@@ -79,7 +79,8 @@ def init(
     except (FileExistsError, NotADirectoryError):
         wrong = next(each for each in (root, *root.parents) if os.path.lexists(each))
         raise UsageError(
-            f"`{path_text(str(wrong))}` is no folder", hint="name another folder, or move that away"
+            f"`{path_text(str(wrong))}` is not a folder",
+            hint="name another folder, or move that away",
         ) from None
     except OSError as error:
         raise StorageError(
@@ -118,7 +119,7 @@ def _expect_no_registry_around(root: Path) -> None:
     around = find_registry(root.parent)
     if around is not None:
         raise UsageError(
-            f"`{path_text(str(root))}` lies in the registry `{path_text(str(around))}`",
+            f"`{path_text(str(root))}` is inside the registry `{path_text(str(around))}`",
             hint=f"use that one, or put an empty `{CONFIG_NAME}` into the folder first",
         )
 

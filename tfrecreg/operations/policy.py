@@ -114,7 +114,7 @@ def _no_code(place: KeyPath, pattern: str, known: Iterable[str]) -> ConfigError:
 
 
 def _covered_families(waiver: Waiver, known: Iterable[str]) -> Iterator[str]:
-    """The families of which it covers every code, in any dataset, split and shard."""
+    """The families whose every code it covers, in any dataset, split and shard."""
     for family, codes in groupby(sorted(known), key=lambda code: code[:3]):
         if all(
             fnmatchcase(code, waiver.code)

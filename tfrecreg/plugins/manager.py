@@ -235,7 +235,7 @@ def _clashes(kind: Kind, announced: Sequence[Announced[R]]) -> Iterator[Clash]:
 def _clashing(clash: Clash) -> PluginError:
     origins = [f"{one.origin} (entry point `{safe(one.entry_point)}`)" for one in clash.announced]
     choices = sorted({one.qualified for one in clash.announced})
-    hint = "uninstall or mend one of them"
+    hint = "uninstall or fix one of them"
     if len(choices) == len(clash.announced):
         flag = _FLAGS[clash.kind]
         hint = f"choose one: {' or '.join(f'`{flag} {safe(choice)}`' for choice in choices)}"

@@ -162,10 +162,10 @@ def test_layouts_that_can_be_edited(text: str) -> None:
         ("- a\n", "cannot be changed without changing more"),
         ("stages: 1\n", "cannot be changed without changing more"),
         ("stages: [a]\n", "cannot be changed without changing more"),
-        ("stages:\n  a: [\n", "is no YAML in line"),
-        ("a: 1\na: 2\n", "is no YAML in line"),
-        ("a: \x00\n", "is no YAML"),
-        ("stages: {}\n---\nstages: {}\n", "is no YAML"),
+        ("stages:\n  a: [\n", "is not YAML in line"),
+        ("a: 1\na: 2\n", "is not YAML in line"),
+        ("a: \x00\n", "is not YAML"),
+        ("stages: {}\n---\nstages: {}\n", "is not YAML"),
     ],
 )
 def test_what_cannot_be_edited_is_refused_whole(text: str, complaint: str) -> None:

@@ -123,7 +123,7 @@ def _saved_options(
         try:
             return plugins().source_options(prepared.source_name, given)[1]
         except TfrecregError:
-            continue  # they do not stand alone: what is used is not what is saved in any case
+            continue  # they need others beside them, so they differ from what is used in any case
     return dict.fromkeys(prepared.options, "")
 
 

@@ -39,7 +39,7 @@ class Edited:
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    """Of datasets that are gone."""
+    """Entries of datasets that are no longer configured."""
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class _Layout:
     start: int = 0
     """The line of the section's key."""
     end: int | None = None
-    """The line before which a new entry goes; None where there is no such section yet."""
+    """The line before which a new entry goes; None where the section is missing."""
 
 
 def edited(
@@ -79,8 +79,8 @@ def edited(
         section: of the file.
 
     Raises:
-        UsageError: it is no `dvc.yaml`, has a stranger's entry under one of the names, or is laid
-            out so that it cannot be edited without other changes.
+        UsageError: it is not a `dvc.yaml`, has a stranger's entry under one of the names, or
+            cannot be edited without other changes.
         MissingExtraError: there is a file, and DVC, which brings what reads YAML, is not installed.
     """
     if text is None or not text.strip():
@@ -254,7 +254,7 @@ def _parsed(text: str) -> Any:
     """The file as data.
 
     Raises:
-        UsageError: it is no YAML, or a section is no mapping of entries.
+        UsageError: it is not YAML, or a section is not a mapping of entries.
         MissingExtraError: nothing that reads YAML is installed.
     """
     try:
@@ -268,7 +268,7 @@ def _parsed(text: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark is not None else ""
         raise UsageError(
-            f"`{PIPELINE_NAME}` is no YAML{line}", hint="`dvc status` says what is wrong with it"
+            f"`{PIPELINE_NAME}` is not YAML{line}", hint="`dvc status` names the mistake"
         ) from None
     found = {} if found is None else found
     if not isinstance(found, dict):

@@ -32,7 +32,7 @@ class Changes:
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    """Of datasets that the configuration no longer has."""
+    """Entries of datasets that are no longer configured."""
 
     def __bool__(self) -> bool:
         return bool(self.added or self.updated or self.removed)
@@ -56,7 +56,7 @@ class PipelineResult:
     made: tuple[str, ...]
     """Files that were missing, which stages depend on."""
     is_dvc: bool
-    """Whether the registry lies in a DVC repository."""
+    """Whether the registry is in a DVC repository."""
     commands: tuple[str, ...]
     """What to run next so that git has it; empty outside git, and where nothing was done."""
 
@@ -183,7 +183,7 @@ def _expect_no_pointer(registry: Registry, name: str) -> None:
 
 
 def _missing(registry: Registry, name: str) -> dict[str, bytes]:
-    """Files that stages depend on and that are not there: what is empty, git would not keep."""
+    """Missing files that stages depend on: git does not keep empty folders."""
     found: dict[str, bytes] = {}
     releases = f"{layout.RELEASES}/{name}"
     if registry.storage.stat(releases) is None:
