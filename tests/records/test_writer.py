@@ -12,7 +12,7 @@ from tfrecreg.digests import record_digest
 from tfrecreg.errors import UsageError
 from tfrecreg.index import read_index
 from tfrecreg.records import MAX_LENGTH, SegmentWriter, ShardWriter, hashed_write
-from tfrecreg.records.gzip import INPUT_BUFFER, ends_badly
+from tfrecreg.records.gzip_writer import INPUT_BUFFER, ends_badly
 from tfrecreg.storage import LocalStorage
 
 PAYLOADS = [random.Random(n).randbytes(n * 13 % 500) for n in range(300)]

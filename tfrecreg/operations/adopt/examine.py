@@ -19,7 +19,7 @@ from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import IndexBuilder, load_index
 from tfrecreg.records import Fault, Hashed, RecordBatch, StreamEnd, hashed_write
 from tfrecreg.records.framing import HEADER_BYTES
-from tfrecreg.records.members import DamagedGzipError, Inflater
+from tfrecreg.records.gzip_random_access import DamagedGzipError, Inflater
 from tfrecreg.records.stream import sniff
 from tfrecreg.scan import Need, Shard, Tally, Target
 from tfrecreg.schema import SchemaSketch
