@@ -34,10 +34,10 @@ from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.fault_messages import LFS_POINTER
 from tfrecreg.records.framing import MAX_LENGTH, OVERHEAD, frame, frame_header
 from tfrecreg.records.gzip_writer import Compression, zlib_version
+from tfrecreg.records.hashing import FileDigest
 from tfrecreg.records.reader import BATCH_BYTES, HOLD_LIMIT, scan
 from tfrecreg.records.scanner import scanner_kind
 from tfrecreg.records.writer import (
-    Hashed,
     Segment,
     SegmentWriter,
     ShardWriter,
@@ -53,7 +53,7 @@ __all__ = [
     "OVERHEAD",
     "Compression",
     "Fault",
-    "Hashed",
+    "FileDigest",
     "RecordBatch",
     "Records",
     "Segment",

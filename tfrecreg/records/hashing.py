@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from queue import SimpleQueue
 from threading import Semaphore, Thread
+from typing import NamedTuple
 
 from blake3 import blake3
 
@@ -20,6 +21,7 @@ from tfrecreg.storage.interface import Reader, Storage
 
 __all__ = [
     "READ_BYTES",
+    "FileDigest",
     "FileHasher",
     "HashThread",
     "HashedFile",
@@ -39,6 +41,16 @@ _REUSED = 8 << 20
 hashing it, until a block of this size was freed once: see mallopt(3), M_MMAP_THRESHOLD."""
 
 Piece = bytes | memoryview
+
+
+class FileDigest(NamedTuple):
+    """Size and digests of a file."""
+
+    bytes: int
+    blake3: str
+    """Hex digest; verified by `check`."""
+    sha256: str
+    """Hex digest, for other tools."""
 
 
 def hash_file(storage: Storage, path: str) -> tuple[int, str]:
@@ -128,11 +140,13 @@ class FileHasher:
     def __init__(self) -> None:
         self._blake3 = blake3()
         self._sha256 = hashlib.sha256()
+        self._bytes = 0
         self._pieces = 0
         self._thread: HashThread | None = None
 
     def update(self, piece: bytes) -> None:
         """Take in the next piece; it may be hashed later."""
+        self._bytes += len(piece)
         self._pieces += 1
         if self._pieces == 1:
             self._blake3.update(piece)
@@ -148,10 +162,10 @@ class FileHasher:
             self._thread.close()
             self._thread = None
 
-    def hexdigests(self) -> tuple[str, str]:
-        """blake3 and sha256 of all pieces, as hex."""
+    def digest(self) -> FileDigest:
+        """Size and digests of all pieces."""
         self.close()
-        return self._blake3.hexdigest(), self._sha256.hexdigest()
+        return FileDigest(self._bytes, self._blake3.hexdigest(), self._sha256.hexdigest())
 
 
 READ_BYTES = 1 << 20

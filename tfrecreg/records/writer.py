@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import NamedTuple
 
 from blake3 import blake3
 
@@ -20,12 +19,11 @@ from tfrecreg.index import IndexBuilder
 from tfrecreg.records.framing import MAX_LENGTH, OVERHEAD, frame
 from tfrecreg.records.gzip_random_access import inflated
 from tfrecreg.records.gzip_writer import Compression, GzipEncoder
-from tfrecreg.records.hashing import FileHasher
+from tfrecreg.records.hashing import FileDigest, FileHasher
 from tfrecreg.storage.interface import Storage, Writer
 from tfrecreg.text import safe
 
 __all__ = [
-    "Hashed",
     "RecordEncoder",
     "Segment",
     "SegmentWriter",
@@ -165,36 +163,19 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What was written: sizes and digests as the manifest has them."""
+    """A shard that was written, with the facts that the manifest states."""
 
-    bytes: int
-    """Of the shard's file."""
-    blake3: str
-    """Hex digest of the file."""
-    sha256: str
-    """Hex digest of the file."""
+    file: FileDigest
     records: int
     payload_bytes: int
-    """Of all payloads, framing and compression taken off."""
+    """Sum over all records, without framing and compression."""
     stream_blake3: str
-    """Hex digest of the decompressed stream; of a plain shard the same as `blake3`."""
-    index_bytes: int
-    """Of the index; 0 where none was asked for."""
-    index_blake3: str
-    """Hex digest of the index; empty where none was asked for."""
-    index_sha256: str
-    """Hex digest of the index; empty where none was asked for."""
+    """Hex digest of the decompressed stream; that of the file if the shard is plain."""
+    index: FileDigest | None
+    """None if no index was asked for."""
 
 
-class Hashed(NamedTuple):
-    """A small file that was written: its size, and its digests in hex."""
-
-    bytes: int
-    blake3: str
-    sha256: str
-
-
-def hashed_write(storage: Storage, path: str, data: bytes) -> Hashed:
+def hashed_write(storage: Storage, path: str, data: bytes) -> FileDigest:
     """Write a small file, synced and whole.
 
     Raises:
@@ -202,7 +183,7 @@ def hashed_write(storage: Storage, path: str, data: bytes) -> Hashed:
     """
     with storage.create(path) as writer:
         writer.write(data)
-    return Hashed(len(data), blake3(data).hexdigest(), hashlib.sha256(data).hexdigest())
+    return FileDigest(len(data), blake3(data).hexdigest(), hashlib.sha256(data).hexdigest())
 
 
 class ShardWriter:
@@ -232,7 +213,6 @@ class ShardWriter:
         self._encoder = RecordEncoder(compression)
         self._stream = blake3() if compression == "gzip" else None
         self._hasher = FileHasher()
-        self._bytes = 0
         self._parts: list[bytes] = []
         self._pending = 0
         self._written: Written | None = None
@@ -289,7 +269,6 @@ class ShardWriter:
         for piece in _pieces(storage, segment):
             self._hasher.update(piece)
             self._file.write(piece)
-        self._bytes += segment.bytes
         if self._stream is not None:
             for _ in self._inflated(storage, segment):
                 pass
@@ -316,21 +295,17 @@ class ShardWriter:
         self._put(self._encoder.close())
         self._flush()
         self._file.close()
-        index = Hashed(0, "", "")
+        index = None
         if self._index_path is not None:
             rendered = self._encoder.index.render(self._encoder.members)
             index = hashed_write(self._storage, self._index_path, rendered)
-        digest, sha256 = self._hasher.hexdigests()
+        file = self._hasher.digest()
         self._written = Written(
-            bytes=self._bytes,
-            blake3=digest,
-            sha256=sha256,
+            file=file,
             records=len(self._encoder.index),
             payload_bytes=self._encoder.payload_bytes,
-            stream_blake3=digest if self._stream is None else self._stream.hexdigest(),
-            index_bytes=index.bytes,
-            index_blake3=index.blake3,
-            index_sha256=index.sha256,
+            stream_blake3=file.blake3 if self._stream is None else self._stream.hexdigest(),
+            index=index,
         )
         return self._written
 
@@ -366,7 +341,6 @@ class ShardWriter:
         self._parts.clear()
         self._pending = 0
         self._hasher.update(data)
-        self._bytes += len(data)
         self._file.write(data)
 
 

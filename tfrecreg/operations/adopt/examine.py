@@ -17,7 +17,7 @@ from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.example.quick import quick
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import IndexBuilder, load_index
-from tfrecreg.records import Fault, Hashed, RecordBatch, StreamEnd, hashed_write
+from tfrecreg.records import Fault, FileDigest, RecordBatch, StreamEnd, hashed_write
 from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.records.gzip_random_access import DamagedGzipError, Inflater
 from tfrecreg.records.stream import sniff
@@ -76,7 +76,7 @@ class Examined:
     features: dict[str, int]
     """Feature name to bytes of its values."""
     sketch: SchemaSketch | None
-    index: Hashed
+    index: FileDigest
     keyless: int | None = None
     """The first record that the feature gives no key."""
     problem: TfrecregError | None = None
