@@ -35,8 +35,7 @@ from tfrecreg.example import (
     int64_feature,
     unset_feature,
 )
-from tfrecreg.example.kinds import payload_kind
-from tfrecreg.example.sequence import decode_sequence
+from tfrecreg.example.kinds import decode_sequence, payload_kind
 from tfrecreg.index import IndexBuilder, read_index
 from tfrecreg.manifest import SplitEntry, parse_manifest, render_manifest
 from tfrecreg.pictures import PictureError, is_truncated, read_header, sniff

@@ -173,9 +173,9 @@ def test_segments_made_apart_give_the_same_bytes_wherever_members_end(
     middle = [source.randbytes(n) for n in (0, 700, 3000)]
     last = [b"the last one"]
     # So large that the second segment ends where the buffer does.
-    natural = INPUT_BUFFER - in_segments(storage, "x", [[b""], middle], True).bytes
-    natural -= in_segments(storage, "y", [[large]], True).bytes - INPUT_BUFFER
-    natural += in_segments(storage, "z", [[b""]], True).bytes
+    natural = INPUT_BUFFER - in_segments(storage, "x", [[b""], middle], True).file.bytes
+    natural -= in_segments(storage, "y", [[large]], True).file.bytes - INPUT_BUFFER
+    natural += in_segments(storage, "z", [[b""]], True).file.bytes
     again = 0
     for more in range(-1, 20):
         parts = [[large[: natural + more]], middle, last]
@@ -191,5 +191,5 @@ def test_segments_made_apart_give_the_same_bytes_wherever_members_end(
         assert seen.end.stream_blake3 == two.stream_blake3
         members = read_index((tmp_path / "two.index").read_bytes(), "two.index").members
         assert not any(ends_badly(file) for file, _ in members)
-        again += two.bytes != sum((tmp_path / f"part-{n}").stat().st_size for n in range(3))
+        again += two.file.bytes != sum((tmp_path / f"part-{n}").stat().st_size for n in range(3))
     assert again == 16

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfrecreg.example import Example, Kind
-from tfrecreg.example.layout import Column, Layout, layout_of, read_columns
+from tfrecreg.example.columns import Column, Layout, layout_of, read_columns
 from tfrecreg.schema.check import Checker
 from tfrecreg.schema.contract import Contract, FeatureRule
 from tfrecreg.schema.model import BoolDomain, FloatDomain, IntDomain

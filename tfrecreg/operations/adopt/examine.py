@@ -13,8 +13,8 @@ from tfrecreg.codes import shd
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RefusedError, TfrecregError, UsageError
 from tfrecreg.example import Example, Kind, canonical, decode_or_none, encode
+from tfrecreg.example.decode import decode_fast
 from tfrecreg.example.kinds import PayloadKind, kind_of
-from tfrecreg.example.quick import quick
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import IndexBuilder, load_index
 from tfrecreg.records import Fault, FileDigest, RecordBatch, StreamEnd, hashed_write
@@ -202,7 +202,7 @@ class _Examiner:
 
 def _read(payload: bytes) -> tuple[Example | None, bytes]:
     """The payload as an Example, if it is one, and in canonical form."""
-    found = quick(payload)
+    found = decode_fast(payload)
     if found is None:
         return decode_or_none(payload), canonical(payload)
     features, ordered = found
