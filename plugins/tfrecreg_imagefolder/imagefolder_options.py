@@ -1,0 +1,104 @@
+"""The options of the source `imagefolder`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from tfrecreg.api import Conversion, UsageError, safe
+from tfrecreg_imagefolder.splitter import Splitter
+
+__all__ = ["ImageFolderOptions", "Symlinks"]
+
+Symlinks = Literal["all", "inside", "none"]
+
+_RESIZE = re.compile(r"([1-9][0-9]{0,4})(?:x([1-9][0-9]{0,4}))?")
+_REENCODE = re.compile(r"png|jpeg:([1-9][0-9]?|100)")
+
+
+@dataclass(frozen=True)
+class ImageFolderOptions:
+    """What `--option` takes for the source `imagefolder`."""
+
+    layout: Literal["auto", "class", "split", "flat"] = "auto"
+    """`class`: folders of classes. `split`: folders of splits, with folders of classes in each.
+    `flat`: a label file names the images. `auto` finds out which it is."""
+    split: tuple[str, ...] = ()
+    """Splits by fractions, as `train=0.8,validation=0.1,test=0.1`. Default: all images of a folder
+    without splits are `train`."""
+    group: str | None = None
+    """With `split`: a regular expression, searched in the path below the class folder. Images with
+    the same text in its first group stay in one split: `^(patient[0-9]+)_`."""
+    extensions: tuple[str, ...] = ()
+    """Take only files with these extensions, as `jpg,jpeg,png`; others are counted as stray.
+    Default: every file is an item. The format of a file is never taken from its name."""
+    symlinks: Symlinks = "all"
+    """`all`: follow symbolic links wherever they lead, as into DVC's cache. `inside`: follow those
+    that stay in the raw folder. `none`: follow none."""
+    labels_from: Literal[0, 1] = 0
+    """The number of the first class."""
+    label_file: str | None = None
+    """A file in the raw folder that labels its images: CSV with file and label, lines of file and
+    label, or one label a line in the order of the files' names, as ImageNet's synsets."""
+    twins: Literal["refuse", "apart"] = "refuse"
+    """What to do about class names that differ only by case or by Unicode normal form: refuse the
+    folder, or keep them apart as different classes."""
+    verify: Literal["header", "decode"] = "header"
+    """`header`: read the header of each image. `decode`: decode each completely, in a process with
+    limits, and skip those that do not decode."""
+    resize: str | None = None
+    """Make images smaller: `256` for the shorter side, `320x240` for width and height. Needs
+    `reencode`."""
+    reencode: str | None = None
+    """Encode images again: `jpeg:90` or `png`. Default: their bytes go in as they are."""
+
+    def __post_init__(self) -> None:
+        Splitter(self.split, self.group)  # which checks both
+        if self.layout == "flat" and self.label_file is None:
+            raise UsageError(
+                "`layout=flat` needs a label file", hint="--option label_file=labels.csv"
+            )
+        if self.label_file is not None and self.layout in ("class", "split"):
+            raise UsageError(
+                f"`label_file` labels a flat folder, and `layout` is `{self.layout}`",
+                hint="leave one of them away: the names of class folders are labels",
+            )
+        if self.split and self.layout == "split":
+            raise UsageError(
+                "`split` deals images to splits, and with `layout=split` they have theirs",
+                hint="leave one of them away",
+            )
+        if self.resize is not None and not _RESIZE.fullmatch(self.resize):
+            raise UsageError(
+                f"the option `resize` is `{safe(self.resize, limit=60)}`, expected the shorter "
+                "side in pixels or WIDTHxHEIGHT",
+                hint="--option resize=256, or --option resize=320x240",
+            )
+        if self.reencode is not None and not _REENCODE.fullmatch(self.reencode):
+            raise UsageError(
+                f"the option `reencode` is `{safe(self.reencode, limit=60)}`, expected `jpeg:1` to "
+                "`jpeg:100` or `png`",
+                hint="--option reencode=jpeg:90",
+            )
+        if self.resize is not None and self.reencode is None:
+            raise UsageError(
+                "the option `resize` needs `reencode`: resized images have to be encoded again",
+                hint="--option reencode=jpeg:90, or --option reencode=png to lose nothing more",
+            )
+
+    @property
+    def flat(self) -> bool:
+        """Whether a label file takes the place of class folders."""
+        return self.label_file is not None
+
+    @property
+    def conversion(self) -> Conversion | None:
+        """How images are encoded again; None where their bytes go in as they are."""
+        if self.reencode is None:
+            return None
+        format_, _, quality = self.reencode.partition(":")
+        found = _RESIZE.fullmatch(self.resize or "")
+        first, second = (found[1], found[2]) if found else ("0", None)
+        sides = (0, int(first), int(second)) if second else (int(first), 0, 0)
+        return Conversion(*sides, format_, int(quality or 0))
