@@ -13,7 +13,7 @@ from tfrecreg.api import RawDataError, Storage, UsageError, normal_splits, safe
 from tfrecreg_coco.coco_options import TASKS, CocoOptions, split_and_path
 from tfrecreg_coco.json_scanner import ListScan, decode_loosely
 
-__all__ = ["Chosen", "choose_files", "find_files", "format_names"]
+__all__ = ["Chosen", "choose_files", "entry_kind", "find_files", "format_names"]
 
 _FOLDER = "annotations"
 _ROBOFLOW = "_annotations.coco.json"
@@ -114,7 +114,7 @@ def find_files(raw: Storage, options: CocoOptions) -> list[AnnotationFile]:
 
 
 def _named_file(raw: Storage, split: str, path: str) -> AnnotationFile:
-    kind = _kind(raw, path)
+    kind = entry_kind(raw, path)
     if kind != "file":
         problem = "is not a file in the raw folder" if kind else "is not there"
         raise UsageError(
@@ -141,13 +141,13 @@ def _usual_paths(raw: Storage) -> list[str]:
     folders = [
         entry.path
         for entry in raw.list(recursive=False)
-        if entry.kind == "dir" or (entry.kind == "link" and _kind(raw, entry.path) == "dir")
+        if entry.kind == "dir" or (entry.kind == "link" and entry_kind(raw, entry.path) == "dir")
     ]
     folders.sort()
     found = _json_in(raw, _FOLDER) if _FOLDER in folders else []
     if not found:
         roboflow = (_ROBOFLOW, *(f"{folder}/{_ROBOFLOW}" for folder in folders))
-        found = [path for path in roboflow if _kind(raw, path) == "file"]
+        found = [path for path in roboflow if entry_kind(raw, path) == "file"]
     if not found:
         found = _json_in(raw, "")
     if not found:
@@ -160,15 +160,15 @@ def _json_in(raw: Storage, folder: str) -> list[str]:
     return [
         entry.path
         for entry in raw.list(folder, recursive=False)
-        if entry.path.endswith(".json") and _kind(raw, entry.path) == "file"
+        if entry.path.endswith(".json") and entry_kind(raw, entry.path) == "file"
     ]
 
 
 def _reject_broken_links(raw: Storage) -> None:
     for folder in ("", _FOLDER):
-        for entry in raw.list(folder, recursive=False) if _kind(raw, folder) == "dir" else ():
+        for entry in raw.list(folder, recursive=False) if entry_kind(raw, folder) == "dir" else ():
             usual = entry.path == _FOLDER or entry.path.endswith(".json")
-            if usual and _kind(raw, entry.path) == "link":
+            if usual and entry_kind(raw, entry.path) == "link":
                 raise RawDataError(
                     f"`{safe(entry.path)}` is a symbolic link that leads nowhere or in a circle",
                     hint="correct the link; `dvc checkout` or `dvc pull` restores the target of a "
@@ -176,7 +176,8 @@ def _reject_broken_links(raw: Storage) -> None:
                 )
 
 
-def _kind(raw: Storage, path: str) -> str:
+def entry_kind(raw: Storage, path: str) -> str:
+    """The kind of what lies at `path`, links followed; empty where nothing does."""
     entry = raw.stat(path, follow="all")
     return entry.kind if entry is not None else ""
 

@@ -90,12 +90,7 @@ class AnnotationTable(NamedTuple):
 
 
 class _Builder:
-    """The table of a file, growing.
-
-    Args:
-        path: the file.
-        task: what it is read for.
-    """
+    """The table of a file, growing."""
 
     def __init__(self, path: str, task: str) -> None:
         self._path = path

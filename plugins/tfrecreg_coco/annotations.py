@@ -57,15 +57,10 @@ class Segment(msgspec.Struct, gc=False):
         return f"the segment {self.id}"
 
 
-class Annotation(msgspec.Struct, gc=False):
+class Annotation(Segment, gc=False, kw_only=True):
     """One annotation of any kind. Members that the file lacks are None or empty."""
 
     image_id: int | float
-    id: int | float | None = None
-    category_id: int | float | None = None
-    bbox: list[float] | None = None
-    area: float | None = None
-    iscrowd: int | bool | None = None
     is_crowd: int | bool | None = None
     segmentation: msgspec.Raw = msgspec.Raw(b"")
     keypoints: list[float] | None = None
@@ -84,12 +79,7 @@ class Annotation(msgspec.Struct, gc=False):
 
 
 class AnnotationReader:
-    """Reads the annotations of images. The files stay open; each process has its own reader.
-
-    Args:
-        raw: the raw folder.
-        paths: the files of annotations.
-    """
+    """Reads annotations from the files in `paths`, which stay open. Each process has its own."""
 
     def __init__(self, raw: Storage, paths: tuple[str, ...]) -> None:
         self._raw = raw
@@ -145,7 +135,7 @@ class AnnotationReader:
         image_id = found.get("image_id")
         if isinstance(image_id, bool) or not isinstance(image_id, int | float):
             raise self._changed(file)
-        return Annotation(image_id, **_lenient(found))
+        return Annotation(image_id=image_id, **_lenient(found))
 
     def _changed(self, file: int) -> RawDataError:
         return RawDataError(

@@ -7,13 +7,13 @@ from contextlib import suppress
 from typing import Literal
 
 from tfrecreg.api import RawDataError, Remark, Storage, UsageError, safe
-from tfrecreg_coco.annotation_files import Chosen, format_names
+from tfrecreg_coco.annotation_files import Chosen, entry_kind, format_names
 from tfrecreg_coco.annotations import SkipImage
 from tfrecreg_coco.coco_options import split_and_path
 
-__all__ = ["FolderFinder", "ImageFolder", "plain_path", "usual_folders"]
+__all__ = ["MAX_BYTES", "FolderFinder", "ImageFolder", "plain_path", "usual_folders"]
 
-_MAX_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """Most bytes of a file that goes into a record."""
 _MAX_NAME = 255
 """Most bytes of a name that file systems take (`NAME_MAX`)."""
@@ -50,13 +50,7 @@ def plain_path(text: str) -> str:
 
 
 class ImageFolder:
-    """A folder of images: what is in it, and which of that was named.
-
-    Args:
-        raw: the raw folder.
-        path: the folder in it.
-        deep: whether to look into the folders below it.
-    """
+    """A folder of images: what is in it, or also below it (`deep`), and which of that was named."""
 
     def __init__(self, raw: Storage, path: str, *, deep: bool) -> None:
         self.path = path
@@ -86,8 +80,8 @@ class ImageFolder:
         size = self._sizes.get(path)
         if size is None:
             size = self._unlisted_size(path)
-        if size > _MAX_BYTES:
-            raise SkipImage("SRC007", f"the file has {size} bytes, more than {_MAX_BYTES}")
+        if size > MAX_BYTES:
+            raise SkipImage("SRC007", f"the file has {size} bytes, more than {MAX_BYTES}")
         return size
 
     def _unlisted_size(self, path: str) -> int:
@@ -169,9 +163,10 @@ class FolderFinder:
             UsageError: the option names a path that is not a folder.
             RawDataError: no candidate has one of the first files, or one is a broken link.
         """
+        raw = self._raw
         named = self._named.get(split, self._named.get(""))
         if named is not None:
-            if self._kind(named) != "dir":
+            if entry_kind(raw, named) != "dir":
                 raise UsageError(
                     f"the option `{self._option}` names `{safe(named)}`, which is not a folder in "
                     "the raw folder",
@@ -184,7 +179,7 @@ class FolderFinder:
                 wanted.append(plain_path(name))
         searched = []
         for folder in dict.fromkeys(candidates):
-            kind = self._kind(folder)
+            kind = entry_kind(raw, folder)
             if kind == "link":
                 raise RawDataError(
                     f"the folder `{safe(folder)}` is a symbolic link that leads nowhere",
@@ -192,7 +187,7 @@ class FolderFinder:
                 )
             if kind == "dir":
                 searched.append(folder or ".")
-                if any(self._kind(_below(folder, name)) for name in wanted):
+                if any(entry_kind(raw, _below(folder, name)) for name in wanted):
                     return folder
         if not wanted:
             return candidates[0]
@@ -203,10 +198,6 @@ class FolderFinder:
             hint=f"--option {self._option}=FOLDER names the folder; --option splits= leaves a "
             "split out",
         )
-
-    def _kind(self, path: str) -> str:
-        entry = self._raw.stat(path, follow="all")
-        return entry.kind if entry is not None else ""
 
 
 def usual_folders(json_path: str, chosen: Chosen) -> list[str]:

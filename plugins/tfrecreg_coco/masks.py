@@ -93,8 +93,7 @@ class Masks:
         if self._form == "none":
             return None
         try:
-            found = self._decode(segmentation)
-            problem = self._add_rle(found) if isinstance(found, _Rle) else self._add_polygons(found)
+            problem = self._add(bytes(segmentation))
         except BadAnnotation as error:
             if self._form == "polygons":
                 self._parts.append(0)
@@ -122,21 +121,25 @@ class Masks:
             }
         return {}
 
-    def _decode(self, segmentation: msgspec.Raw) -> Polygons | _Rle:
-        text = bytes(segmentation)
+    def _add(self, text: bytes) -> str:
+        """Add a segmentation; why a part of it is lacking, else empty.
+
+        Raises:
+            BadAnnotation: nothing of it can be used.
+        """
         if text in (b"", b"null", b"[]"):
             raise BadAnnotation("there is none")
         try:
-            return _DECODER.decode(text)
+            found = _DECODER.decode(text)
         except (ValueError, RecursionError):
             raise BadAnnotation("it is neither polygons nor run lengths") from None
+        if isinstance(found, _Rle):
+            self._add_rle(found)
+            return ""
+        return self._add_polygons(found)
 
     def _add_polygons(self, polygons: Polygons) -> str:
-        """Add those that can be used; why the first of the others cannot, empty without others.
-
-        Raises:
-            BadAnnotation: none can be used.
-        """
+        """Add those that can be used; why the first of the others cannot, else empty."""
         problems = [self._problem(polygon) for polygon in polygons]
         problem = next(filter(None, problems), "")
         kept = [polygon for polygon, bad in zip(polygons, problems, strict=True) if not bad]
@@ -167,12 +170,7 @@ class Masks:
                 return "a polygon lies far outside of the picture"
         return ""
 
-    def _add_rle(self, rle: _Rle) -> str:
-        """Add run lengths; empty, for they can be used as a whole or not at all.
-
-        Raises:
-            BadAnnotation: they cannot be used.
-        """
+    def _add_rle(self, rle: _Rle) -> None:
         height, width = rle.size
         if (width, height) not in self._sizes:
             expected = " or ".join(f"{wide} × {high}" for wide, high in dict.fromkeys(self._sizes))
@@ -188,7 +186,6 @@ class Masks:
         if self._form == "polygons":
             raise BadAnnotation("it is run lengths, which polygons cannot say")
         self._write(encode_rle(counts), width, height)
-        return ""
 
     def _write(self, counts: bytes, width: int, height: int) -> None:
         """Add one mask, given as run lengths in text form."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from tfrecreg.api import (
     Example,
+    Feature,
     PictureError,
     RawDataError,
     Remark,
@@ -19,7 +20,7 @@ from tfrecreg.api import (
 )
 from tfrecreg_coco.annotations import Annotation, BadAnnotation, Segment, SkipImage
 from tfrecreg_coco.coco_options import CocoOptions
-from tfrecreg_coco.dataset import CategoryLabel, Labels
+from tfrecreg_coco.dataset import Labels
 from tfrecreg_coco.masks import Masks
 
 __all__ = ["ImageRemarks", "ImageView", "Objects", "PanopticSegments"]
@@ -29,6 +30,17 @@ _INVISIBLE = 1e-7
 _LARGEST = 3.4e38
 """Largest coordinate and area: about the largest float32."""
 _LARGEST_KEYPOINT = 1e30
+_COLUMNS: dict[str, Callable[[Sequence[Any]], Feature]] = {
+    "bbox/xmin": float_feature,
+    "bbox/ymin": float_feature,
+    "bbox/xmax": float_feature,
+    "bbox/ymax": float_feature,
+    "class/label": int64_feature,
+    "class/text": bytes_feature,
+    "is_crowd": int64_feature,
+    "area": float_feature,
+}
+"""The features of boxes, under the prefix of objects or of panoptic segments."""
 
 
 class Box(NamedTuple):
@@ -127,25 +139,14 @@ class ImageView(NamedTuple):
     remarks: ImageRemarks
 
 
-class _Row(NamedTuple):
-    box: Box
-    label: CategoryLabel
-    crowd: int
-    area: float
-
-
 class Boxes:
-    """Boxes with label and area, of objects or of panoptic segments.
-
-    Args:
-        labels: label by category id.
-        view: the image.
-    """
+    """Boxes with label and area, of objects or of panoptic segments."""
 
     def __init__(self, labels: Labels, view: ImageView) -> None:
         self._labels = labels
         self._view = view
-        self._rows: list[_Row] = []
+        self._rows: list[tuple[Any, ...]] = []  # of the values of _COLUMNS
+        self._things: list[int] = []
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -167,26 +168,22 @@ class Boxes:
         area = found.area
         if area is None or not 0 <= area < _LARGEST:
             area = self._area_of_box(found)
-        self._rows.append(_Row(box, label, found.crowd, area))
+        self._rows.append((*box[:4], label.label, label.name, found.crowd, area))
+        if label.thing is not None:
+            self._things.append(label.thing)
         return True
 
     def features(self, prefix: str) -> Example:
         """The features, all of one length. `prefix` is ``image/object`` or the like."""
-        rows = self._rows
+        columns = zip(*self._rows, strict=True) if self._rows else [()] * len(_COLUMNS)
         return {
-            f"{prefix}/bbox/xmin": float_feature([row.box.xmin for row in rows]),
-            f"{prefix}/bbox/ymin": float_feature([row.box.ymin for row in rows]),
-            f"{prefix}/bbox/xmax": float_feature([row.box.xmax for row in rows]),
-            f"{prefix}/bbox/ymax": float_feature([row.box.ymax for row in rows]),
-            f"{prefix}/class/label": int64_feature([row.label.label for row in rows]),
-            f"{prefix}/class/text": bytes_feature([row.label.name for row in rows]),
-            f"{prefix}/is_crowd": int64_feature([row.crowd for row in rows]),
-            f"{prefix}/area": float_feature([row.area for row in rows]),
+            f"{prefix}/{name}": make(values)
+            for (name, make), values in zip(_COLUMNS.items(), columns, strict=True)
         }
 
     def things(self) -> list[int]:
         """1 for things and 0 for stuff, where the categories say so."""
-        return [row.label.thing for row in self._rows if row.label.thing is not None]
+        return self._things
 
     def _area_of_box(self, found: Annotation | Segment) -> float:
         """The area of the box, for an annotation without an area that could be written."""
@@ -231,13 +228,7 @@ class Boxes:
 
 
 class Keypoints:
-    """The keypoints of the objects of one image, the same number for each.
-
-    Args:
-        count: keypoints of each object.
-        width: width of the image in pixels.
-        height: height of the image in pixels.
-    """
+    """The keypoints of the objects of one image of `width` × `height` pixels, `count` for each."""
 
     def __init__(self, count: int, width: int, height: int) -> None:
         self._count = count
@@ -292,7 +283,7 @@ class Objects:
     """The objects of one image, from all files that have some of them.
 
     Args:
-        labels: label by category id.
+        labels: labels of the categories of objects.
         view: the image.
         keypoints: keypoints of each object; None where they are not read.
 
@@ -344,12 +335,7 @@ class Objects:
 
 
 class PanopticSegments:
-    """The panoptic segments of one image, and the PNG that paints them.
-
-    Args:
-        labels: label by category id.
-        view: the image.
-    """
+    """The panoptic segments of one image, and the PNG that paints them."""
 
     def __init__(self, labels: Labels, view: ImageView) -> None:
         self._sizes = view.sizes

@@ -29,13 +29,12 @@ from tfrecreg_coco.annotation_files import Chosen, choose_files, find_files
 from tfrecreg_coco.annotations import Annotation, AnnotationReader, SkipImage
 from tfrecreg_coco.coco_options import OBJECT_TASKS, CocoOptions
 from tfrecreg_coco.dataset import Dataset, ItemState, WorkerContext
+from tfrecreg_coco.image_folders import MAX_BYTES
 from tfrecreg_coco.masks import require_pycocotools
 from tfrecreg_coco.objects import ImageRemarks, ImageView, Objects, PanopticSegments
 
 __all__ = ["CocoSource"]
 
-_MAX_BYTES = 1 << 30
-"""Most bytes of a file that goes into a record."""
 _STATE = msgspec.msgpack.Decoder(ItemState)
 
 
@@ -92,7 +91,7 @@ class CocoSource:
         if self._reader is None:
             self._reader = AnnotationReader(self._raw, context.paths)
         state = _STATE.decode(item.state)
-        data = self._raw.read(item.key, limit=_MAX_BYTES)
+        data = self._raw.read(item.key, limit=MAX_BYTES)
         remarks = ImageRemarks()
         try:
             header = read_header(data)
@@ -187,7 +186,7 @@ class CocoSource:
             segments = PanopticSegments(context.segments, view)
             segments.add(by_task.get("panoptic", ()))
             if state.segments:
-                segments.add_png(self._raw.read(state.segments, limit=_MAX_BYTES))
+                segments.add_png(self._raw.read(state.segments, limit=MAX_BYTES))
             features.update(segments.features())
         return features
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from tfrecreg.api import RawDataError, Storage, normal_splits, safe
-from tfrecreg_imagefolder.imagefolder_options import Symlinks
-from tfrecreg_imagefolder.splitter import DEFAULT_SPLIT, is_split_name
+from tfrecreg_imagefolder.imagefolder_options import DEFAULT_SPLIT, Symlinks, is_split_name
 
 __all__ = [
     "LeftOut",

@@ -34,9 +34,13 @@ from tfrecreg_imagefolder.folder_walker import (
     reject_name_collisions,
     require_folder,
 )
-from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions, Symlinks
+from tfrecreg_imagefolder.imagefolder_options import (
+    ImageFolderOptions,
+    Splitter,
+    Symlinks,
+    is_split_name,
+)
 from tfrecreg_imagefolder.listing import ItemClass, Listing
-from tfrecreg_imagefolder.splitter import Splitter, is_split_name
 
 __all__ = ["list_flat_folder"]
 

@@ -21,8 +21,7 @@ from tfrecreg_imagefolder.folder_walker import (
     is_utf8,
     reject_name_collisions,
 )
-from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
-from tfrecreg_imagefolder.splitter import Splitter
+from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions, Splitter
 
 __all__ = ["ItemClass", "Listing", "list_class_folders"]
 
@@ -107,7 +106,13 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
         walker.split = splitter.names[0]
         for node in walker.look(folder.path):
             if node.kind == "dir":
-                _require_utf8(node.path)
+                if not is_utf8(node.path):
+                    raise RawDataError(
+                        f"the name of the class folder `{safe(node.path)}` is not UTF-8, and "
+                        "labels are",
+                        hint="rename it: `convmv -f latin1 -t utf-8 --notest` renames a whole "
+                        "folder",
+                    )
                 classes.setdefault(node.name, []).append((folder, node))
             elif node.code == "SRC011":  # it may well be a whole class
                 split = splitter.split_of_group(node.path)
@@ -137,14 +142,6 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
     for splitter in splitters.values():
         splitter.require_all(entries)
     return Listing(layout, names, entries, walker.left_out, unused=unused)
-
-
-def _require_utf8(path: str) -> None:
-    if not is_utf8(path):
-        raise RawDataError(
-            f"the name of the class folder `{safe(path)}` is not UTF-8, and labels are",
-            hint="rename it: `convmv -f latin1 -t utf-8 --notest` does it for a whole folder",
-        )
 
 
 def _class_items(

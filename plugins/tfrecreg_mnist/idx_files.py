@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tfrecreg.api import RawDataError, Storage, safe
 
-__all__ = ["IdxFile", "IdxPair", "find_files", "pair_files"]
+__all__ = ["IdxFile", "find_files", "pair_files"]
 
 _SPLITS = {
     "train": "train",
@@ -57,14 +57,6 @@ class IdxFile(NamedTuple):
         return _DIMENSIONS[self.role]
 
 
-class IdxPair(NamedTuple):
-    """The files of one split."""
-
-    split: str
-    images: IdxFile
-    labels: IdxFile
-
-
 def find_files(raw: Storage, prefix: str) -> list[IdxFile]:
     """The IDX files right in a folder, all of one set.
 
@@ -111,8 +103,8 @@ def find_files(raw: Storage, prefix: str) -> list[IdxFile]:
     return files
 
 
-def pair_files(files: Iterable[IdxFile]) -> list[IdxPair]:
-    """The splits, train first, each with its images and labels.
+def pair_files(files: Iterable[IdxFile]) -> dict[str, tuple[IdxFile, IdxFile]]:
+    """Images and labels by split, train first.
 
     Raises:
         RawDataError: two files for one place, or a file without its partner.
@@ -134,7 +126,7 @@ def pair_files(files: Iterable[IdxFile]) -> list[IdxPair]:
         raise RawDataError(
             "; ".join(lone), hint="add what is missing, or take the lone file out of the folder"
         )
-    return [IdxPair(split, places[split, "images"], places[split, "labels"]) for split in splits]
+    return {split: (places[split, "images"], places[split, "labels"]) for split in splits}
 
 
 def _file(raw: Storage, path: str, match: re.Match[str]) -> IdxFile:

@@ -108,7 +108,7 @@ class MnistSource:
         files = find_files(self._raw, self._options.prefix)
         headers = {file: read_header(self._raw, file.path, file.dimensions) for file in files}
         splits = []
-        for name, images, labels in pair_files(files):
+        for name, (images, labels) in pair_files(files).items():
             image_header, label_header = headers[images], headers[labels]
             # A plain file needs no pass for this: its size was compared with the header.
             if image_header.gzip and images not in self._verified:
@@ -134,10 +134,7 @@ class MnistSource:
     def _open(self, split: str) -> tuple[IdxEntries, IdxEntries]:
         """The images and the labels of a split."""
         if split not in self._opened:
-            pairs = pair_files(find_files(self._raw, self._options.prefix))
-            files = next(
-                ((pair.images, pair.labels) for pair in pairs if pair.split == split), None
-            )
+            files = pair_files(find_files(self._raw, self._options.prefix)).get(split)
             if files is None:
                 raise RawDataError(
                     f"split `{safe(split)}` is gone from `{safe(self._raw.root)}`",

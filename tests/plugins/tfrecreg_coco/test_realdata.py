@@ -126,7 +126,7 @@ REFUSED: list[tuple[str, dict[str, str], str]] = [
     (
         "datumaro/coco_labels",
         {},
-        "`annotations/labels_train.json`, `annotations/labels_val.json`: labels of whole pictures "
+        "`annotations/labels_train.json`, `annotations/labels_val.json`: labels of whole images "
         "are not read",
     ),
 ]
