@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from tfrecreg.sources import Item
-from tfrecreg_coco.layout import choose, find_files
+from tfrecreg_coco.annotation_files import (
+    choose_files,
+    find_files,
+    split_names,
+    split_word,
+    task_by_name,
+)
 
 WHERE = "annotations/instances_train2017.json"
 
@@ -104,8 +110,11 @@ class TestGiven:
         ("options", "says"),
         [
             ({"annotations": ("x.json",)}, "the option `annotations` names `x.json`, which is not"),
-            ({"annotations": ("train2017",)}, "which is no file in the raw folder"),
-            ({"images": ("nowhere",)}, "the option `images` names `nowhere`, which is no folder"),
+            ({"annotations": ("train2017",)}, "which is not a file in the raw folder"),
+            (
+                {"images": ("nowhere",)},
+                "option `images` names `nowhere`, which is not a folder",
+            ),
             ({"images": ("../up",)}, "the option `images`: the path `../up` has a part `..`"),
             ({"images": ("/etc",)}, "the option `images`: the path `/etc` is absolute"),
             ({"images": ("test:train2017",)}, "the option `images` names the split `test`, and"),
@@ -131,7 +140,7 @@ class TestChoice:
         for other in ("captions", "stuff", "panoptic", "labels"):
             raw.put(f"annotations/{other}_train2017.json", raw.dataset([]))
         source = raw.source()
-        (chosen,) = choose(find_files(source._raw, source._options), source._options)
+        (chosen,) = choose_files(find_files(source._raw, source._options), source._options)
         assert chosen.files == {"instances": WHERE}
 
     def test_one_other_kind_is_read_and_several_have_to_be_chosen_from(self, raw: Any) -> None:
@@ -182,7 +191,7 @@ class TestChoice:
         for path in ("annotations/labels_train.json", "some.json"):
             raw.put(path, data)
             message, hint = raw.refusal()
-            assert message == f"`{path}`: labels of whole pictures are not read"
+            assert message == f"`{path}`: labels of whole images are not read"
             assert "imagefolder" in hint
             (raw.path / path).unlink()
 
@@ -240,7 +249,7 @@ class TestNothing:
         put(raw, WHERE, "train2017/a.png", names=("b.png", "c.png"))
         message, hint = raw.refusal()
         assert message == (
-            "none of the first 2 pictures of the split `train` was found: looked for `b.png` and "
+            "none of the first 2 images of the split `train` was found: looked for `b.png` and "
             "so on in `train2017`, `annotations`, `.`"
         )
         assert "--option images=FOLDER" in hint
@@ -251,3 +260,67 @@ class TestNothing:
         raw.path = path
         message, _ = raw.refusal()
         assert message == f"no such folder: `{path}`"
+
+
+@pytest.mark.parametrize(
+    ("stem", "kind"),
+    [
+        ("instances_train2017", "instances"),
+        ("instances", "instances"),
+        ("instances_default", "instances"),
+        ("person_keypoints_val2017", "keypoints"),
+        ("captions_val2014", "captions"),
+        ("panoptic_train2017", "panoptic"),
+        ("stuff_val", "stuff"),
+        ("image_info_test-dev2017", "images"),
+        ("image_info_unlabeled2017", "images"),
+        ("labels_train", "labels"),
+        ("labels", None),
+        ("Instances_Train", "instances"),
+        ("panoptic_coco_detection_format", None),
+        ("captions_val2014_fakecap_results", None),
+        ("instances_mine", None),
+        ("train", None),
+        ("_annotations.coco", None),
+    ],
+)
+def test_the_kind_is_in_the_usual_names_alone(stem: str, kind: str | None) -> None:
+    assert task_by_name(f"annotations/{stem}.json") == kind
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "word"),
+    [
+        ("annotations/instances_train2017.json", "instances", "train2017"),
+        ("annotations/instances_mine.json", "instances", "mine"),
+        ("panoptic_coco_detection_format.json", "instances", ""),
+        ("panoptic_examples.json", "panoptic", "examples"),
+        ("test_coco.json", "keypoints", "test"),
+        ("annotations_val2017.json", "instances", "val2017"),
+        ("train_or_test.json", "instances", ""),
+        ("valid/_annotations.coco.json", "instances", "valid"),
+        ("data/labels.json", "instances", ""),
+        ("annotations/labels_train.json", "labels", "train"),
+        ("instances.json", "instances", ""),
+    ],
+)
+def test_the_split_is_in_the_name_or_in_the_folders(path: str, kind: str, word: str) -> None:
+    assert split_word(path, kind) == word
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["train2017", "val2017", "test2017"], ["train", "validation", "test"]),
+        (["train", "valid", ""], ["train", "validation", "train"]),
+        (["test-dev2017", "unlabeled2017"], ["test_dev", "unlabeled"]),
+        (["train2014", "train2017"], ["train2014", "train2017"]),
+        (["val", "dev"], ["val", "dev"]),
+        (["default"], ["train"]),
+        (["Straße 7"], ["Stra_e_7"]),
+        (["---"], ["train"]),
+    ],
+)
+def test_splits_have_their_usual_names_and_are_never_merged(words, names) -> None:
+    found = split_names(words)
+    assert [found[word] for word in words] == names

@@ -1,8 +1,8 @@
-"""A small encoder of 8-bit greyscale PNG: the same pixels give the same bytes.
+"""An encoder of 8-bit greyscale PNG: the same pixels give the same bytes.
 
 Format: W3C Portable Network Graphics, third edition: signature, then the chunks IHDR, IDAT and
 IEND, and nothing else: no time, no text, no gamma. Every scanline has filter 0 (none), which on
-pictures of this kind beats the other four and the usual heuristic; `docs/sources/mnist.md` has
+images of this kind beats the other four and the usual heuristic; `docs/sources/mnist.md` has
 the figures. The bytes inside IDAT are zlib's, so they may differ between versions of zlib; the
 pixels never do.
 """
@@ -22,13 +22,12 @@ _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _FILTER_NONE = b"\0"
 _LEVEL = 5
 _WINDOWS = range(10, 16)
-"""Bits of zlib's window. One that is no larger than the picture needs less memory to be made and
-cleared, which on pictures of 28 × 28 takes as long as compressing them; zlib makes none of 8, and
-one of 9 is not what it says."""
+"""Bits of zlib's window. For images of 28 × 28, allocating and clearing a window larger than the
+image takes as long as compressing. zlib has none of 8 bits, and one of 9 is not what it says."""
 
 
 def encode(pixels: bytes, height: int, width: int) -> bytes:
-    """The picture as a PNG file.
+    """The image as a PNG file.
 
     Args:
         pixels: `height` × `width` bytes, row by row from the top left, 0 is black.
@@ -43,7 +42,7 @@ def encode(pixels: bytes, height: int, width: int) -> bytes:
     if len(pixels) != height * width:
         raise ValueError(f"{height} × {width} pixels expected, {len(pixels)} found")
     start, rows, window = _form(height, width)
-    # 2^(memory level + 6) symbols go into a block: more than a small picture has.
+    # 2^(memory level + 6) symbols go into a block: more than a small image has.
     deflate = compressobj(_LEVEL, DEFLATED, window, window // 2, Z_DEFAULT_STRATEGY)
     lines = _FILTER_NONE + _FILTER_NONE.join(rows.unpack(pixels))
     data = deflate.compress(lines) + deflate.flush()
@@ -52,9 +51,9 @@ def encode(pixels: bytes, height: int, width: int) -> bytes:
 
 @lru_cache(maxsize=16)
 def _form(height: int, width: int) -> tuple[bytes, Struct, int]:
-    """What all pictures of a size have in common: signature and header, scanlines, window."""
+    """What all images of one size share: signature and header, scanlines, window bits."""
     # After the sides: 8 bits, colour type 0 (grey), and the only compression, filter method and
-    # interlacing (none) that are wanted.
+    # interlacing (none) used here.
     header = pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     bits = (height * (width + 1)).bit_length()
     window = min(max(bits, _WINDOWS[0]), _WINDOWS[-1])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.storage import LocalStorage
-from tfrecreg_mnist.layout import find, pair
+from tfrecreg_mnist.idx_files import find_files, pair_files
 
 
 @pytest.mark.parametrize(
@@ -34,23 +34,23 @@ from tfrecreg_mnist.layout import find, pair
 def test_usual_names_are_known(raw: Any, images: str, labels: str, split: str) -> None:
     raw.put(images, raw.images())
     raw.put(labels, raw.labels())
-    (found,) = pair(find(LocalStorage(raw.path), ""))
-    assert (found.split, found.images.path, found.labels.path) == (split, images, labels)
+    found = pair_files(find_files(LocalStorage(raw.path), ""))
+    assert [(name, a.path, b.path) for name, (a, b) in found.items()] == [(split, images, labels)]
 
 
 def test_splits_come_in_their_usual_order(raw: Any) -> None:
     for word in ("t10k", "val", "train"):
         raw.put_pair(word)
-    found = pair(find(LocalStorage(raw.path), ""))
-    assert [each.split for each in found] == ["train", "validation", "test"]
+    found = pair_files(find_files(LocalStorage(raw.path), ""))
+    assert list(found) == ["train", "validation", "test"]
 
 
 def test_folders_of_the_same_names_are_no_files(raw: Any) -> None:
     raw.put("train-images.idx3-ubyte", raw.images())
     raw.put("train-labels.idx1-ubyte", raw.labels())
     raw.put("train-images-idx3-ubyte/train-images-idx3-ubyte", raw.images())
-    (found,) = pair(find(LocalStorage(raw.path), ""))
-    assert found.images.path == "train-images.idx3-ubyte"
+    found = pair_files(find_files(LocalStorage(raw.path), ""))
+    assert [images.path for images, _ in found.values()] == ["train-images.idx3-ubyte"]
 
 
 def test_link_inside_the_folder_is_followed(raw: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg_mnist.png import MAX_SIDE, encode
+from tfrecreg_mnist.grey_png import MAX_SIDE, encode
 
 
 def chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.storage import LocalStorage
-from tfrecreg_coco.table import read_table
+from tfrecreg_coco.annotation_table import read_table
 
 
 def test_every_annotation_is_found_under_its_picture(raw: Any) -> None:
@@ -32,7 +32,9 @@ def test_every_annotation_is_found_under_its_picture(raw: Any) -> None:
 
 
 def test_memory_is_a_few_bytes_an_annotation_however_long_it_is(raw: Any, monkeypatch) -> None:
-    monkeypatch.setattr("tfrecreg_coco.table.Walk.__init__.__kwdefaults__", {"block": 1 << 16})
+    monkeypatch.setattr(
+        "tfrecreg_coco.annotation_table.ListScan.__init__.__kwdefaults__", {"block": 1 << 16}
+    )
     polygon = [[number + 0.25 for number in range(400)]]
     many = [raw.annotation(number, segmentation=polygon) for number in range(5000)]
     path = raw.put("a.json", raw.dataset([raw.image(1)], many))

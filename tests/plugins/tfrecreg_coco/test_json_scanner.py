@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tfrecreg.errors import RawDataError
 from tfrecreg.storage import LocalStorage
-from tfrecreg_coco.structure import Batch, Walk
+from tfrecreg_coco.json_scanner import Batch, BracketScanner, ListScan
 
 WANTED = frozenset({"images", "annotations"})
 
@@ -21,15 +21,15 @@ def walked(raw: Any, text: str | bytes, block: int = 1 << 20) -> dict[str, list[
     data = text.encode() if isinstance(text, str) else text
     raw.put("a.json", data)
     found: dict[str, list[Any]] = {}
-    walk = Walk(LocalStorage(raw.path), "a.json", WANTED, block=block)
-    for batch in walk:
+    scan = ListScan(LocalStorage(raw.path), "a.json", WANTED, block=block)
+    for batch in scan:
         places = zip(batch.starts.tolist(), batch.ends.tolist(), strict=True)
         pieces = [data[start:end] for start, end in places]
         assert pieces == [batch.element(number) for number in range(len(pieces))]
         elements = [json.loads(piece) for piece in pieces]
-        assert json.loads(batch.as_list()) == elements
+        assert json.loads(b"[" + batch.data + b"]") == elements
         found.setdefault(batch.section, []).extend(elements)
-    for name in walk.present:
+    for name in scan.members:
         found.setdefault(name, [])
     return found
 
@@ -97,13 +97,13 @@ def test_a_file_that_is_cut_anywhere_is_refused(raw: Any) -> None:
         ('{"images": [{}}, {}]}', "is not JSON: a bracket that does not fit at byte 14"),
         ('{"images": [{}]]', "is not JSON: a bracket that does not fit at byte 15"),
         ("{[]}", "is not JSON: a list or an object without a name"),
-        ('{"images": {}}', "is no dataset: `images` is an object, expected a list"),
+        ('{"images": {}}', "is not a COCO dataset: `images` is an object, expected a list"),
         ('{"images": [], "images": []}', "has `images` twice"),
-        ('{"images": [1, 2]}', "is no dataset: expected nothing but objects in `images`"),
-        ('{"images": [{}, 2]}', "is no dataset: expected nothing but objects in `images`"),
-        ('{"images": [2, {}]}', "is no dataset: expected nothing but objects in `images`"),
-        ('{"images": [{},]}', "is no dataset: expected nothing but objects in `images`"),
-        ('{"images": [,{}]}', "is no dataset: expected nothing but objects in `images`"),
+        ('{"images": [1, 2]}', "is not a COCO dataset: `images` holds more than objects"),
+        ('{"images": [{}, 2]}', "is not a COCO dataset: `images` holds more than objects"),
+        ('{"images": [2, {}]}', "is not a COCO dataset: `images` holds more than objects"),
+        ('{"images": [{},]}', "is not a COCO dataset: `images` holds more than objects"),
+        ('{"images": [,{}]}', "is not a COCO dataset: `images` holds more than objects"),
         ('{"images": [] "x": 1}', "is not JSON"),
         ('{"images": [], x: 1}', "is not JSON"),
         ('{"images": [],}', "is not JSON"),
@@ -124,24 +124,50 @@ def test_elements_that_are_no_objects_are_left_to_who_decodes_them(raw: Any) -> 
 
 
 def test_an_element_without_end_does_not_fill_the_memory(raw: Any, monkeypatch) -> None:
-    monkeypatch.setattr("tfrecreg_coco.structure._MAX_ELEMENT", 1000)
+    monkeypatch.setattr("tfrecreg_coco.json_scanner._MAX_ELEMENT", 1000)
     text = '{"images": [{"a": "' + "x" * 5000 + '"}]}'
     assert "has an element of more than 1000 bytes in `images`" in refusal(raw, text, block=100)
-    monkeypatch.setattr("tfrecreg_coco.structure._MAX_OUTLINE", 1000)
+    monkeypatch.setattr("tfrecreg_coco.json_scanner._MAX_OUTLINE", 1000)
     text = '{"note": "' + "x" * 5000 + '", "images": []}'
-    assert "holds more than 1000 bytes outside of its lists" in refusal(raw, text, block=100)
+    assert "holds more than 1000 bytes outside its lists" in refusal(raw, text, block=100)
 
 
 def test_brackets_without_end_do_not_end_the_process(raw: Any) -> None:
     text = '{"images": [{"a": ' + "[" * 200_000 + "]" * 200_000 + "}]}"
     raw.put("a.json", text)
-    batches = list(Walk(LocalStorage(raw.path), "a.json", WANTED))
+    batches = list(ListScan(LocalStorage(raw.path), "a.json", WANTED))
     assert sum(len(batch.data) for batch in batches) == len(text) - len('{"images": []}')
 
 
 def test_an_element_can_be_taken_out_of_a_batch(raw: Any) -> None:
     raw.put("a.json", SMALL)
-    batch = next(iter(Walk(LocalStorage(raw.path), "a.json", WANTED)))
+    batch = next(iter(ListScan(LocalStorage(raw.path), "a.json", WANTED)))
     assert isinstance(batch, Batch)
     assert batch.element(1) == b'{"b": "]}"}'
     assert SMALL[int(batch.starts[1]) : int(batch.ends[1])] == '{"b": "]}"}'
+
+
+def plain(text: bytes) -> tuple[list[tuple[int, bool, int]], bool]:
+    """The same, a byte at a time."""
+    found, in_string, escaped, depth = [], False, False, 0
+    for place, byte in enumerate(text):
+        character, before, escaped = chr(byte), escaped, False
+        if character == "\\":
+            escaped = not before
+        elif character == '"':
+            in_string = in_string != (not before)
+        elif not in_string and character in "{}[]":
+            depth += 1 if character in "{[" else -1
+            found.append((place, character in "{[", depth))
+    return found, in_string
+
+
+@given(st.text(st.sampled_from('{}[]"\\\\\\a'), max_size=60), st.integers(1, 9))
+def test_blocks_change_nothing(text: str, block: int) -> None:
+    data = text.encode()
+    brackets = BracketScanner()
+    found: list[tuple[int, bool, int]] = []
+    for base in range(0, len(data), block):
+        places, opens, depths = brackets.find(data[base : base + block], base)
+        found += zip(places.tolist(), opens.tolist(), depths.tolist(), strict=True)
+    assert (found, brackets.in_string) == plain(data)
