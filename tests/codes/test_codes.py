@@ -18,6 +18,9 @@ from tfrecreg.plugins import plugins
 
 TESTS = Path(__file__).resolve().parents[1]
 
+PINNED = Path(__file__).with_name("pinned_codes.txt")
+"""A line for each code. `python tests/codes/test_codes.py` writes it again when a code is added."""
+
 FAMILIES = {"CRC", "SHD", "SCH", "INF", "SRC", "DUP", "IMG", "ANN", "DRF", "REG", "PLG"}
 """Those that are promised. A family gets its module with its first code."""
 
@@ -67,6 +70,19 @@ def test_a_code_is_called_what_its_constant_is_called(name: str) -> None:
         assert ANOMALIES[name] is code
     else:
         assert getattr(families()[name[:3]], name) is code
+
+
+def pinned() -> str:
+    """Code, rule, severity, what TensorFlow may do, and summary of every code."""
+    lines = []
+    for _, code in sorted(CORE_CODES.items()):
+        outcomes = ",".join(each.name.lower() for each in code.tensorflow) or "-"
+        lines.append(f"{code.code} {code.rule} {code.severity.value} {outcomes} {code.summary}\n")
+    return "".join(lines)
+
+
+def test_no_code_has_changed() -> None:
+    assert pinned().splitlines() == PINNED.read_text("utf-8").splitlines()
 
 
 def test_no_two_codes_have_one_rule() -> None:
@@ -169,3 +185,7 @@ def test_each_code_has_a_test(name: str) -> None:
     assert len(tests) > 20
     having = [path for path in tests if re.search(rf"\b{name}\b", path.read_text("utf-8"))]
     assert having, f"no test under tests/ names {name}: plant it and find it"
+
+
+if __name__ == "__main__":
+    PINNED.write_text(pinned(), "utf-8")
