@@ -22,11 +22,15 @@ def command(face: Face, code: str | None) -> None:
 
     Why it matters, how it is found, what to do. Without a CODE, all codes are listed.
     """
-    known = known_codes()
     if code is None:
-        _print_all(face, known)
+        _print_all(face, known_codes())
         return
-    found = known.get(code.upper())
+    from tfrecreg.codes import CORE_CODES
+
+    found = CORE_CODES.get(code.upper())
+    if found is None:  # plugins are loaded for a code of theirs only
+        known = known_codes()
+        found = known.get(code.upper())
     if found is None:
         from tfrecreg.errors import UsageError
         from tfrecreg.suggest import did_you_mean

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tfrecreg.codes.ann import ANN002
-from tfrecreg.codes.sch import SCH006, SCH007
+from tfrecreg.codes import ANN002, SCH006, SCH007
 from tfrecreg.findings import Finding
 from tfrecreg.validators.annotations.names import BOX
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tfrecreg.codes.anomalies import RECORD_CODES
+from tfrecreg.codes.tfdv import record_code
 from tfrecreg.findings import Finding
 
 __all__ = ["with_places"]
@@ -21,7 +21,7 @@ def with_places(findings: Sequence[Finding]) -> list[Finding]:
     found = {_subject(each.code, each): each for each in findings if each.locations}
     told = []
     for each in findings:
-        cause = found.get(_subject(RECORD_CODES.get(each.code, ""), each))
+        cause = found.get(_subject(record_code(each.code), each))
         if cause is not None:
             each = replace(each, count=cause.count, locations=cause.locations)
         told.append(each)

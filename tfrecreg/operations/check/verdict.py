@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tfrecreg.codes import reg
+from tfrecreg.codes import REG009
 from tfrecreg.config import GateConfig
 from tfrecreg.findings import Finding, fingerprint
 from tfrecreg.gate import FailOn, Waiver, judge
@@ -82,7 +82,7 @@ def _told(finding: Finding, waiver: Waiver) -> Finding:
 
 
 def _expired(waiver: Waiver, count: int, dataset: str) -> Finding:
-    code = reg.REG009
+    code = REG009
     what = _subject(waiver)
     return Finding(
         code=code.code,

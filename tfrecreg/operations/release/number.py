@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from tfrecreg.codes import reg
+from tfrecreg.codes import REG001, REG005
 from tfrecreg.errors import RefusedError
 from tfrecreg.findings import Code, Finding, fingerprint
 from tfrecreg.manifest import Change, Manifest
@@ -54,7 +54,7 @@ def choose_number(
     if RANK[said] < RANK[change.level]:
         reasons = safe("; ".join(change.reasons), limit=2000)
         raise _refused(
-            reg.REG001,
+            REG001,
             name,
             version,
             f"`{version}` understates the change since {before}: it is {change.level}, "
@@ -64,7 +64,7 @@ def choose_number(
     above = [each for each in versions if each > version and each.major == version.major]
     if above and change.level != "patch":
         raise _refused(
-            reg.REG005,
+            REG005,
             name,
             version,
             f"`{version}` would come before {above[0]}, which does not hold what changed "
