@@ -142,7 +142,6 @@ def test_checksums_alone_need_no_protobuf(
     [
         (("list",), []),
         (("plugins", "list", "--json"), None),
-        (("check", "--only", "crc", "data/digits"), ["crc.md"]),
         (("explain", "CRC001"), ["crc.md"]),
         (("explain", "SCH006"), ["sch.md"]),
     ],
