@@ -14,7 +14,7 @@ DAMAGE = Finding(
     code="CRC002",
     rule="data-checksum",
     severity=Severity.ERROR,
-    message="The checksum over a record's data does not hold",
+    message="The checksum of a record's data does not match",
     hint="restore the shard",
     fingerprint="CRC002:mnist:train::mnist-train.tfrecord-00000-of-00002",
     count=7,
@@ -79,7 +79,7 @@ mnist@1.0.0: 2 shards, 2,399 records, 1.5 MB
 size: 1.5 MB in shards, 2.500 of the raw data stored (600.0 kB), 0.556 of the raw data decoded (2.7 MB)
 bytes per feature: image/encoded 900 B (90 %), image/format 60 B (6 %), f0 8 B (1 %), f1 8 B (1 %), f2 8 B (1 %), f3 8 B (1 %) and 1 smaller one
 not run: schema (no schema: name one with --schema)
-error CRC002 data-checksum: The checksum over a record's data does not hold
+error CRC002 data-checksum: The checksum of a record's data does not match
     mnist-train.tfrecord-00000-of-00002, record 0, offset 0, key 00000: data checksum should be 0x0000000a, found 0x0000000b
     mnist-train.tfrecord-00000-of-00002, record 1, offset 443, key 00001: data checksum should be 0x0000000a, found 0x0000000b
     mnist-train.tfrecord-00000-of-00002, record 2, offset 886, key 00002: data checksum should be 0x0000000a, found 0x0000000b

@@ -71,7 +71,7 @@ def test_a_code_span_shows_the_name(name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "The checksum over a record's data does not hold",
+        "The checksum of a record's data does not match",
         "restore it, or build it again (from the raw data): 1.5 kB, 3 % more",
         "",
     ],
