@@ -45,7 +45,7 @@ def command(face: Face, code: str | None) -> None:
         more = {"hint": found.hint, "page": found.page, "tensorflow": outcomes}
         face.print_json(_row(found) | more)
         return
-    from tfrecreg.report.codes import print_code
+    from tfrecreg.cli.render.findings import print_code
 
     print_code(face.out, found)
 
@@ -75,6 +75,6 @@ def _print_all(face: Face, known: dict[str, Code]) -> None:
     if face.as_json:
         face.print_json({"codes": [_row(code) for code in known.values()]})
         return
-    from tfrecreg.report.codes import print_codes
+    from tfrecreg.cli.render.findings import print_codes
 
     print_codes(face.out, known.values())

@@ -82,8 +82,7 @@ def command(
         places = [asdict(each) for each in damage]
         face.print_json({"target": target, "records": shown, "damage": places})
         return 1 if damage else 0
-    from tfrecreg.report.inline import find_way
-    from tfrecreg.report.records import print_records
+    from tfrecreg.cli.render.records import find_way, print_records
 
     out = face.out
     way = find_way(os.environ, terminal=sys.stdout.isatty(), always=pictures == "always")

@@ -1,0 +1,173 @@
+"""What `head` shows, for people."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from rich.console import Console
+
+from tfrecreg.cli.render.console import count, line
+from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.operations.describe_payload import ShownPart
+    from tfrecreg.operations.head import ShownRecord
+    from tfrecreg.operations.head_values import ShownPicture
+    from tfrecreg.pictures import PictureHeader
+
+__all__ = ["Way", "find_way", "inline", "print_records"]
+
+
+_NAMES = {
+    PayloadKind.SEQUENCE_EXAMPLE.value: "a tf.train.SequenceExample",
+    PayloadKind.EVENT.value: "a TensorBoard event",
+}
+"""How a payload that is no Example is introduced, where it is known what it is."""
+
+
+_PICTURES = 4
+"""So many pictures of a record are shown as pictures."""
+
+
+def print_records(
+    console: Console, records: Iterable[ShownRecord], *, way: Way | None = None
+) -> None:
+    """Each record with its place, and a line a feature; then its pictures.
+
+    Args:
+        console: where to.
+        records: taken one by one.
+        way: how the terminal shows pictures; None for not at all.
+    """
+    for each in records:
+        _print_record(console, each)
+        if way is not None:
+            for picture in each.pictures[:_PICTURES]:
+                # Not by rich, which would take the terminal's own protocol for text.
+                console.file.write(inline(picture, way))
+        for path in each.saved:
+            console.print(line(("  saved: ", "green"), safe(path, limit=1 << 16)))
+
+
+def _print_record(console: Console, each: ShownRecord) -> None:
+    key = f", key {each.key}" if each.key is not None else ""
+    place = f", record {each.record}, offset {each.offset}, {each.length:,} bytes{key}"
+    console.print(line((each.shard, "bold"), place))
+    if each.features is None:
+        named = _NAMES.get(each.payload or "")
+        if each.payload is None:
+            console.print(line(("  ", ""), (each.start, "yellow")))
+        elif named is not None:
+            console.print(line((f"  {named}", "yellow")))
+        else:
+            console.print(line(("  not a tf.train.Example: ", "yellow"), each.start))
+        _print_rows(console, [_part(part) for part in each.parts])
+        return
+    rows = [
+        (feature.name, _kind(feature.kind, feature.count), feature.shown)
+        for feature in each.features
+    ]
+    _print_rows(console, rows)
+
+
+def _print_rows(console: Console, rows: Sequence[tuple[str, str, str]]) -> None:
+    names = max((len(name) for name, _, _ in rows), default=0)
+    kinds = max((len(kind) for _, kind, _ in rows), default=0)
+    for name, kind, shown in rows:
+        head = (f"  {name:<{names}}  ", "cyan")
+        console.print(line(head, f"{kind:<{kinds}}  {shown}", hang=names + kinds + 6))
+
+
+def _part(part: ShownPart) -> tuple[str, str, str]:
+    """A row: where it is and its name, what it is, the content."""
+    name = f"{part.part} {part.name}" if part.name else part.part
+    if part.part == "context":
+        return name, _kind(part.kind, part.count), part.shown
+    if part.part == "list":
+        steps = count(part.count, "step")
+        return name, f"{steps} of {part.kind}" if part.kind else steps, part.shown
+    return name, part.kind, part.shown
+
+
+def _kind(kind: str, count: int) -> str:
+    return kind if count == 1 else f"{kind}[{count}]"
+
+
+Way = Literal["iterm", "kitty"]
+"""How a terminal shows pictures."""
+
+_COLUMNS, _ROWS = 48, 14
+"""Cells of the terminal that a picture may take; a cell is about twice as high as it is wide."""
+_BYTES = 4 << 20
+"""A picture of more bytes,"""
+_PIXELS = 1 << 24
+"""or of more pixels, is not shown: neither we nor the terminal shall decode a bomb."""
+_CHUNK = 4096
+"""Bytes of base64 that kitty takes at once."""
+_KONSOLE = 220400
+"""The version of Konsole that has inline images."""
+_INDENT = "    "
+
+
+def find_way(environment: Mapping[str, str], *, terminal: bool, always: bool = False) -> Way | None:
+    """How the terminal that the environment describes shows pictures; None if it does not.
+
+    Args:
+        environment: of this process.
+        terminal: whether the output goes to a terminal.
+        always: whether pictures are asked for wherever the output goes; where the environment says
+            nothing, by iTerm2's protocol, which most terminals with pictures have.
+    """
+    if not terminal and not always:
+        return None
+    name = environment.get("TERM", "")
+    if name == "dumb" and not always:
+        return None
+    # tmux and screen pass on neither protocol unless they are told to.
+    if "TMUX" not in environment and not name.startswith(("screen", "tmux")):
+        program = environment.get("TERM_PROGRAM", "")
+        if program in ("iTerm.app", "WezTerm", "mintty"):
+            return "iterm"
+        if environment.get("LC_TERMINAL") == "iTerm2":
+            return "iterm"
+        if program == "ghostty" or name in ("xterm-kitty", "xterm-ghostty"):
+            return "kitty"
+        konsole = environment.get("KONSOLE_VERSION", "")
+        if konsole.isdecimal() and int(konsole) >= _KONSOLE:
+            return "iterm"
+    return "iterm" if always else None
+
+
+def inline(picture: ShownPicture, way: Way) -> str:
+    """What to write for the terminal to show the picture, line ends and all; empty for nothing."""
+    header, data = picture.header, picture.data
+    if header is None or len(data) > _BYTES or header.width * header.height > _PIXELS:
+        return ""
+    columns, rows = _cells(header)
+    if way == "iterm":
+        size = f"size={len(data)};width={columns};height={rows}"
+        encoded = base64.b64encode(data).decode("ascii")
+        return f"{_INDENT}\x1b]1337;File=inline=1;{size}:{encoded}\x07\n"
+    return f"{_INDENT}{_kitty(data, columns, rows)}\n" if picture.format == "png" else ""
+
+
+def _cells(header: PictureHeader) -> tuple[int, int]:
+    """The largest place of these proportions within the limits."""
+    scale = min(_COLUMNS / (2 * header.width), _ROWS / header.height)
+    return max(1, round(2 * header.width * scale)), max(1, round(header.height * scale))
+
+
+def _kitty(data: bytes, columns: int, rows: int) -> str:
+    """Transmit and display (a=T) a PNG (f=100), in chunks, without an answer (q=2)."""
+    encoded = base64.b64encode(data).decode("ascii")
+    chunks = [encoded[at : at + _CHUNK] for at in range(0, len(encoded), _CHUNK)]
+    keys = f"a=T,f=100,q=2,c={columns},r={rows},"
+    pieces = []
+    for number, chunk in enumerate(chunks, 1):
+        more = int(number < len(chunks))
+        pieces.append(f"\x1b_G{keys}m={more};{chunk}\x1b\\")
+        keys = ""
+    return "".join(pieces)
