@@ -9,7 +9,12 @@ from dataclasses import replace
 import pytest
 from picture_support import gif, jpeg, png
 
-from tfrecreg.cli.render.records import Way, find_way, inline, print_records
+from tfrecreg.cli.render.records import (
+    ImageProtocol,
+    find_image_protocol,
+    inline_image,
+    print_records,
+)
 from tfrecreg.operations.describe_payload import ShownPart
 from tfrecreg.operations.head import ShownFeature, ShownRecord
 from tfrecreg.operations.head_values import ShownPicture
@@ -132,7 +137,7 @@ def picture(data: bytes) -> ShownPicture:
 
 
 @pytest.mark.parametrize(
-    ("environment", "way"),
+    ("environment", "protocol"),
     [
         ({"TERM_PROGRAM": "iTerm.app", "TERM": "xterm-256color"}, "iterm"),
         ({"TERM_PROGRAM": "WezTerm"}, "iterm"),
@@ -153,22 +158,22 @@ def picture(data: bytes) -> ShownPicture:
     ],
 )
 def test_a_terminal_is_known_by_its_environment(
-    environment: dict[str, str], way: Way | None
+    environment: dict[str, str], protocol: ImageProtocol | None
 ) -> None:
-    assert find_way(environment, terminal=True) == way
-    assert find_way(environment, terminal=False) is None
+    assert find_image_protocol(environment, terminal=True) == protocol
+    assert find_image_protocol(environment, terminal=False) is None
 
 
 def test_pictures_can_be_asked_for_in_a_pipe() -> None:
-    assert find_way({}, terminal=False, always=True) == "iterm"
-    assert find_way({"TERM": "xterm-kitty"}, terminal=False, always=True) == "kitty"
+    assert find_image_protocol({}, terminal=False, always=True) == "iterm"
+    assert find_image_protocol({"TERM": "xterm-kitty"}, terminal=False, always=True) == "kitty"
 
 
 @pytest.mark.parametrize("data", [png(28, 28), jpeg(640, 480), gif(9, 9)])
 def test_iterm_gets_the_bytes_as_they_are(data: bytes) -> None:
     found = re.fullmatch(
         r"    \x1b\]1337;File=inline=1;size=(\d+);width=(\d+);height=(\d+):([A-Za-z0-9+/=]+)\x07\n",
-        inline(picture(data), "iterm"),
+        inline_image(picture(data), "iterm"),
     )
     assert found is not None
     assert int(found[1]) == len(data)
@@ -180,14 +185,14 @@ def test_iterm_gets_the_bytes_as_they_are(data: bytes) -> None:
 def test_kitty_gets_a_png_in_chunks() -> None:
     noise = b"".join(bytes([(n * n * 31 + n) % 251]) for n in range(12_000))
     data = png(28, 28) + noise  # kitty is not asked to mind what follows
-    found = inline(picture(data), "kitty")
+    found = inline_image(picture(data), "kitty")
     chunks = re.findall(r"\x1b_G([^;]*);([A-Za-z0-9+/=]*)\x1b\\", found)
     assert "".join(f"\x1b_G{keys};{part}\x1b\\" for keys, part in chunks) == found.strip()
     assert chunks[0][0] == "a=T,f=100,q=2,c=28,r=14,m=1"
     assert [keys for keys, _ in chunks[1:]] == ["m=1"] * (len(chunks) - 2) + ["m=0"]
     assert all(len(part) <= 4096 for _, part in chunks)
     assert base64.b64decode("".join(part for _, part in chunks)) == data
-    assert "m=0" in inline(picture(png(3, 3)), "kitty")
+    assert "m=0" in inline_image(picture(png(3, 3)), "kitty")
 
 
 @pytest.mark.parametrize(
@@ -197,22 +202,22 @@ def test_kitty_gets_a_png_in_chunks() -> None:
 def test_proportions_are_kept_within_limits(
     width: int, height: int, columns: int, rows: int
 ) -> None:
-    shown = inline(picture(jpeg(width, height)), "iterm")
+    shown = inline_image(picture(jpeg(width, height)), "iterm")
     assert f"width={columns};height={rows}:" in shown
 
 
-@pytest.mark.parametrize("way", ["iterm", "kitty"])
-def test_bombs_are_not_shown(way: Way) -> None:
-    assert inline(picture(png(3, 3)), way)
+@pytest.mark.parametrize("protocol", ["iterm", "kitty"])
+def test_bombs_are_not_shown(protocol: ImageProtocol) -> None:
+    assert inline_image(picture(png(3, 3)), protocol)
     huge = replace(picture(png(3, 3)), header=read_header(jpeg(5000, 5000)))
-    assert inline(huge, way) == ""
-    assert inline(replace(picture(png(3, 3)), header=None), way) == ""
+    assert inline_image(huge, protocol) == ""
+    assert inline_image(replace(picture(png(3, 3)), header=None), protocol) == ""
     heavy = replace(picture(png(3, 3)), data=png(3, 3) + bytes(5 << 20))
-    assert inline(heavy, way) == ""
+    assert inline_image(heavy, protocol) == ""
 
 
 def test_kitty_is_sent_no_other_format() -> None:
-    assert inline(picture(jpeg(64, 64)), "kitty") == ""
+    assert inline_image(picture(jpeg(64, 64)), "kitty") == ""
 
 
 RECORD = ShownRecord(
@@ -228,10 +233,10 @@ RECORD = ShownRecord(
 
 
 def test_the_first_pictures_of_a_record_come_below_it(terminal) -> None:
-    shown = terminal(lambda console: print_records(console, [RECORD] * 2, way="iterm"), 80)
+    shown = terminal(lambda console: print_records(console, [RECORD] * 2, protocol="iterm"), 80)
     parts = shown.split("a, record 0, offset 0, 9 bytes\n")
     assert [part.count("\x1b]1337") for part in parts] == [0, 4, 4]
 
 
-def test_without_a_way_nothing_but_words_is_written(pipe) -> None:
+def test_without_a_protocol_nothing_but_words_is_written(pipe) -> None:
     assert "\x1b" not in pipe(lambda console: print_records(console, [RECORD]))

@@ -1,17 +1,14 @@
-"""How results look. The only home of rich; what comes from data is escaped on its way in.
+"""The output of the commands. rich is used here only, and text from data is escaped.
 
-- `console`: stdout for results, stderr for messages and progress
-- `layout`: lines, tables and facts, for a terminal or a pipe
-- `check`: the report of a check; `places`: where a finding was seen; `formats`: reports as
-  documents for other programs
-- `pipeline`: what became of a pipeline's stages
-- `catalog`: lists, manifests and histories; `diff`: what differs between two of them
-- `preview`: what a build would do
-- `records`: what `head` shows; `inline`: pictures, in terminals that show them
-- `schemas`: schemas compared, and changes proposed to them
-- `adopt`, `salvage`, `repair`, `remote`: what those operations did
+- `console`: stdout, stderr and the progress bar; lines, tables and facts for a terminal or a pipe
+- `findings`: the report of a check, and the pages of codes
+- `locations`: where a finding was seen, as text and as a path
+- `formats`: reports as documents for other programs
+- `catalog`: lists, manifests and histories; `diff`: the differences between two of them
+- `schemas`: comparisons of schemas, and proposed changes
+- `outcomes`: the results of building, adopting, repairing, salvaging, pushing and the like
+- `records`: the records that `head` shows, with images in terminals that support them
 - `stats`: tables of statistics
-- `codes`: what `explain` shows
 """
 
 from __future__ import annotations

@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 __all__ = ["feature_sizes", "in_reading_order", "print_list", "print_log", "print_manifest"]
 
 _FEATURES = 6
-"""So many features are named in one line, the largest first."""
+"""The number of features named in one line, the largest first."""
 _LABELS = 12
 _READING_ORDER = {"train": 0, "validation": 1, "test": 2}
 
 
 def in_reading_order(split: str) -> tuple[int, str]:
-    """The sort key by which people read splits: train, validation, test, then by name."""
+    """The sort key of splits for people: train, validation, test, then by name."""
     return _READING_ORDER.get(split, len(_READING_ORDER)), split
 
 
 def feature_sizes(features: Mapping[str, int], around: int = 0, other: int = 0) -> str:
-    """The largest features with their bytes and their share of all bytes, then what is beside them.
+    """The largest features with their bytes and their share of all bytes, then the other bytes.
 
     Args:
-        features: name to bytes of its values.
-        around: bytes of names, lengths and framing.
-        other: bytes of what is no Example, or damaged.
+        features: size of the values in bytes by feature.
+        around: size of names, lengths and framing in bytes.
+        other: size of damaged records and of payloads that are not Examples, in bytes.
     """
     total = sum(features.values()) + around + other
     if not total:
@@ -53,7 +53,7 @@ def feature_sizes(features: Mapping[str, int], around: int = 0, other: int = 0) 
 
 
 def print_list(console: Console, listed: Sequence[Listed]) -> None:
-    """A line a dataset."""
+    """One line per dataset."""
     if not listed:
         console.print(line("no datasets yet: tfrecreg build NAME --source SOURCE --raw PATH"))
         return
@@ -75,7 +75,7 @@ def print_list(console: Console, listed: Sequence[Listed]) -> None:
 
 
 def print_log(console: Console, name: str, entries: Sequence[LogEntry]) -> None:
-    """A line a release, the newest first, with what changed."""
+    """One entry per release with its changes, the newest first."""
     if not entries:
         hint = f"tfrecreg release {name} --version 1.0.0"
         console.print(line(f"{name} has no release yet: {hint}"))
@@ -118,16 +118,16 @@ def print_manifest(
     yanks: Sequence[Yank] = (),
     tails: Sequence[LongTail] = (),
 ) -> None:
-    """One build or release: what it holds, where it came from, how large it is.
+    """A build or release: its contents, origin and size.
 
     Args:
-        console: where to.
+        console: the output.
         title: the first line.
-        folder: where the bytes are; None where they are not on this machine.
-        manifest: what to show.
-        brief: leave out what `show` says of it at any later time.
-        yanks: how it was withdrawn.
-        tails: splits that growth has made long.
+        folder: the folder with the bytes; None if they are not on this machine.
+        manifest: of the build or release.
+        brief: leave out the details that `show` prints.
+        yanks: the withdrawals of the release.
+        tails: splits with many records added since their last shuffle.
     """
     console.print(line((title, "bold")))
     facts = [("withdrawn", _withdrawal(yank)) for yank in yanks]
@@ -148,7 +148,7 @@ def print_manifest(
 
 
 def _advice(dataset: str, tail: LongTail) -> str:
-    """That a fresh shuffle is due, why, and how."""
+    """The advice to shuffle a split again, with the reason and the command."""
     small = count(tail.small_shards, "small shard")
     return (
         f"since the shuffle of {tail.since} the split `{safe(tail.split)}` got "
@@ -230,7 +230,7 @@ def _ledger(manifest: Manifest) -> str:
 
 
 def _in(split: str) -> str:
-    """What is about the raw data as a whole is of no split."""
+    """The split, unless the entry concerns the raw data as a whole."""
     return f" in {safe(split)}" if split else ""
 
 

@@ -1,4 +1,9 @@
-"""The two consoles, and the progress bar. Results go to stdout, everything else to stderr."""
+"""The two consoles, the progress bar, and the layout of lines, tables and facts.
+
+Results go to stdout, everything else to stderr. On a terminal, long lines wrap between words with
+an indent, and wide tables fold. In a pipe, every line is one line and every row one row, so that
+nothing is cut and grep finds it; only tables respect `COLUMNS` there, if it is set.
+"""
 
 from __future__ import annotations
 
@@ -40,19 +45,19 @@ __all__ = [
 
 
 _GAP = 2
-"""Columns between those of a table."""
+"""Width of the gap between two columns of a table."""
 _ENDLESS = 100_000
-"""Columns of a pipe that nobody gave a width."""
+"""Width of a pipe without `COLUMNS`."""
 _WORD = re.compile(r"\s*\S+(?: (?:[kMGT]?B|%)(?![^\s,;:.)]))*\S*\s*")
-"""A word with its spaces; a number and its unit are one."""
+"""A word with its spaces. A number and its unit count as one word."""
 
 
 class Line:
-    """One line of text, which wraps on a terminal only.
+    """One line of text, which wraps on terminals only.
 
     Args:
         text: the whole line.
-        hang: columns that what wraps is indented by.
+        hang: indent of continuation lines.
     """
 
     def __init__(self, text: Text, hang: int) -> None:
@@ -71,11 +76,11 @@ class Line:
 
 
 def line(*parts: str | tuple[str, str], hang: int | None = None) -> Line:
-    """A line of text: each part as it is, or with a style.
+    """A line of text.
 
     Args:
-        parts: the text from left to right.
-        hang: columns that what wraps is indented by; None for two more than the line itself is.
+        parts: the text from left to right; a pair is a text and its style.
+        hang: indent of continuation lines; None for the indent of the line plus two.
     """
     text = Text()
     for part in parts:
@@ -88,7 +93,7 @@ def line(*parts: str | tuple[str, str], hang: int | None = None) -> Line:
 
 
 def _breaks(text: str, width: int, hang: int) -> list[int]:
-    """Where to break: before words that would pass the last column. Long words are left whole."""
+    """The offsets of line breaks: before words that would pass the width. Words are never split."""
     breaks: list[int] = []
     column = 0
     for word in _WORD.finditer(text):
@@ -100,12 +105,12 @@ def _breaks(text: str, width: int, hang: int) -> list[int]:
 
 
 class PlainTable:
-    """A table without borders, and without spaces at the ends of its lines.
+    """A table without borders and without trailing spaces.
 
     Args:
-        columns: their titles.
-        right: those of them that are aligned to the right.
-        indent: columns to the left of it.
+        columns: the titles.
+        right: the titles of right-aligned columns.
+        indent: number of spaces to the left.
     """
 
     def __init__(self, *columns: str, right: Sequence[str] = (), indent: int = 0) -> None:
@@ -114,7 +119,7 @@ class PlainTable:
         self._indent = indent
 
     def add_row(self, *cells: str) -> None:
-        """One row. Cells are text as it is, never markup."""
+        """Add a row. Cells are plain text, never markup."""
         self._rows.append(cells)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -131,7 +136,7 @@ class PlainTable:
             yield from self._folded(console, options, width)
 
     def _laid_out(self, row: Sequence[str], widths: Sequence[int]) -> str:
-        """A row that fits on a line: what a table of rich's looks like, in a tenth of its time."""
+        """A row that fits on a line, as rich lays it out but fifty times as fast."""
         cells = []
         for cell, width, right in zip(row, widths, self._right, strict=True):
             shown = cell.rstrip() if right else cell
@@ -147,7 +152,7 @@ class PlainTable:
             table.add_column(column, justify=justify, overflow="fold")
         for cells in self._rows[1:]:
             table.add_row(*(Text(cell) for cell in cells))
-        # A line of the caller's never wraps, but a cell is to fold.
+        # Lines of the caller never wrap, but cells fold.
         inside = options.update(width=width, max_width=width, no_wrap=False, overflow="fold")
         for segments in console.render_lines(table, inside, pad=False):
             row = Text(" " * self._indent)
@@ -158,7 +163,7 @@ class PlainTable:
 
 
 def print_facts(console: Console, facts: Iterable[tuple[str, str]], *, indent: int = 2) -> None:
-    """Labels and what there is to say of each, aligned; what wraps stays in its column."""
+    """Labels and values in two columns; continuation lines stay in their column."""
     rows = list(facts)
     width = max((len(label) for label, _ in rows), default=0)
     for label, value in rows:
@@ -172,27 +177,27 @@ def count(number: int, noun: str) -> str:
 
 
 def stdout() -> Console:
-    """For results. Nothing in a string is ever taken for markup, an emoji or a number to colour."""
+    """The console for results. It interprets no markup or emoji, and highlights nothing."""
     return Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def stderr() -> Console:
-    """For messages and progress."""
+    """The console for messages and progress."""
     return Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def print_json(document: object) -> None:
-    """One JSON document on stdout, ASCII only, so that no name in it can mislead a terminal."""
+    """Print one JSON document in ASCII, so that no name in it can mislead a terminal."""
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=True) + "\n")
 
 
 def print_json_list(document: dict[str, Any], name: str, items: Iterable[object]) -> None:
-    """One JSON document on stdout whose last field is a list that is made while it is printed.
+    """Print one JSON document with a last field that is a list, generated while it is printed.
 
     Args:
         document: the other fields.
-        name: of the list.
-        items: what is in it, each a line.
+        name: the name of the list.
+        items: its items, one line each.
     """
     head = json.dumps(document, indent=2, ensure_ascii=True).removesuffix("\n}")
     sys.stdout.write(f"{head},\n  {json.dumps(name)}: [")
@@ -204,7 +209,7 @@ def print_json_list(document: dict[str, Any], name: str, items: Iterable[object]
 
 
 class ConsoleProgress:
-    """A bar on stderr where that is a terminal, and nothing in a pipe. Notes are always shown."""
+    """A progress bar on stderr if that is a terminal. Notes are always shown."""
 
     def __init__(self) -> None:
         self._console = stderr()
@@ -242,7 +247,7 @@ class ConsoleProgress:
 
 
 class _Bytes(TextColumn):
-    """Bytes so far, and bytes a second."""
+    """The number of bytes, and the rate."""
 
     def __init__(self) -> None:
         super().__init__("")

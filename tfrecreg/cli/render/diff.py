@@ -1,4 +1,4 @@
-"""What differs between two builds or releases, for people."""
+"""The differences between two builds or releases, for people."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _shards(diff: DiffResult) -> str:
 
 
 def _grown(before: SideSummary, after: SideSummary) -> str:
-    """The features whose bytes differ, what differs most first."""
+    """The features whose bytes differ, the largest difference first."""
     names = {*before.features, *after.features}
     deltas = {name: after.features.get(name, 0) - before.features.get(name, 0) for name in names}
     ordered = sorted((name for name in names if deltas[name]), key=lambda n: (-abs(deltas[n]), n))

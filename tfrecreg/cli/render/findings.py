@@ -1,4 +1,4 @@
-"""The report of a check, for people."""
+"""The report of a check, and the pages of codes, for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tfrecreg.cli.render.catalog import feature_sizes
 from tfrecreg.cli.render.console import Line, PlainTable, count, line
-from tfrecreg.cli.render.locations import place, plain, subject
+from tfrecreg.cli.render.locations import location_text, safe_message, subject_text
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.text import safe, si_bytes
 
@@ -27,9 +27,20 @@ __all__ = [
     "print_report",
 ]
 
+SEVERITY_STYLE = {
+    Severity.ERROR: "bold red",
+    Severity.WARNING: "bold yellow",
+    Severity.INFO: "bold cyan",
+}
+# The worst outcome is a fault that is read without an error.
+OUTCOME_STYLE = {
+    TensorflowOutcome.READS: "yellow",
+    TensorflowOutcome.STOPS: "dim",
+    TensorflowOutcome.CRASHES: "red",
+}
 
 _LOCATIONS = 5
-"""So many places are shown for each finding; the JSON has up to 20."""
+"""The number of locations shown per finding; the JSON has up to 20."""
 
 _MEASURES = {
     "drift.drift": "against the other version",
@@ -39,11 +50,11 @@ _MEASURES = {
     "registry.history": "git's history",
     "source.compared": "raw files",
 }
-"""Measures that have a line of their own, by the first two words of their name."""
+"""Labels of the measures that get a line, by the first two parts of their name."""
 
 
 def print_report(console: Console, report: Report) -> None:
-    """The whole report: what was read, how large it is, what was found, and the verdict."""
+    """The whole report: the data read, their size, the findings and the verdict."""
     shards, records = count(report.shards, "shard"), count(report.records, "record")
     size = f"{shards}, {records}, {si_bytes(report.bytes)}"
     if report.releases is not None:
@@ -60,37 +71,39 @@ def print_report(console: Console, report: Report) -> None:
         if family in _MEASURES:
             console.print(line((f"{_MEASURES[family]}: ", "bold"), measure.text))
     for skipped in report.skipped:
-        console.print(line(("not run: ", "dim"), f"{skipped.name} ({plain(skipped.reason)})"))
+        console.print(
+            line(("not run: ", "dim"), f"{skipped.name} ({safe_message(skipped.reason)})")
+        )
     print_accepted(console, report)
     for error in report.errors:
-        console.print(line(("incomplete: ", "bold red"), plain(error)))
+        console.print(line(("incomplete: ", "bold red"), safe_message(error)))
     console.print(_verdict(report))
 
 
 def print_accepted(console: Console, report: Report) -> None:
-    """The findings and what was waived; of a report that passed, all that it accepted."""
+    """The findings and the waived findings; after a pass, everything that was accepted."""
     print_findings(console, report.findings)
     for finding in report.waived:
         console.print(line(("waived: ", "dim"), f"{finding.code} {safe(finding.fingerprint)}"))
 
 
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:
-    """Each finding with its first places and its hint."""
+    """Each finding with its first locations and its hint."""
     for finding in findings:
         head = (f"{finding.severity.value} {finding.code} ", SEVERITY_STYLE[finding.severity])
-        about = subject(finding)
+        about = subject_text(finding)
         about = f" ({about})" if about else ""
-        console.print(line(head, f"{finding.rule}: {plain(finding.message)}{about}"))
+        console.print(line(head, f"{finding.rule}: {safe_message(finding.message)}{about}"))
         for location in finding.locations[:_LOCATIONS]:
             console.print(line("    ", *_place(location)))
         more = finding.count - min(len(finding.locations), _LOCATIONS)
         if finding.locations and more > 0:
             console.print(line(f"    … and {more:,} more"))
-        console.print(line(("    hint: ", "cyan"), plain(finding.hint)))
+        console.print(line(("    hint: ", "cyan"), safe_message(finding.hint)))
 
 
 def _place(location: Location) -> Iterator[str | tuple[str, str]]:
-    yield place(location), "bold"
+    yield location_text(location), "bold"
     if location.detail:
         yield f": {safe(location.detail, limit=300)}"
     if location.tensorflow is not None:
@@ -127,27 +140,14 @@ def _verdict(report: Report) -> Line:
     return line((word, style), f": {shown} ({ran})")
 
 
-SEVERITY_STYLE = {
-    Severity.ERROR: "bold red",
-    Severity.WARNING: "bold yellow",
-    Severity.INFO: "bold cyan",
-}
-# The worst is the one that nobody is told of.
-OUTCOME_STYLE = {
-    TensorflowOutcome.READS: "yellow",
-    TensorflowOutcome.STOPS: "dim",
-    TensorflowOutcome.CRASHES: "red",
-}
-
-
 def print_code(console: Console, code: Code) -> None:
-    """What it means, why it matters, what to do."""
+    """A code with its page and its hint."""
     severity = (code.severity.value, SEVERITY_STYLE[code.severity])
     console.print(line((f"{code.code} {code.rule}", "bold"), " (", severity, ")"))
     console.print(line(f"{code.summary}."))
     console.print("")
     for paragraph in code.page.strip().split("\n\n"):
-        # Pages are wrapped where they are written; on a terminal they wrap where that ends.
+        # Pages are wrapped at 100 columns; terminals wrap them at their own width.
         if console.is_terminal:
             console.print(line(" ".join(paragraph.split()), hang=0))
         else:
@@ -160,7 +160,7 @@ def print_code(console: Console, code: Code) -> None:
 
 
 def print_codes(console: Console, codes: Iterable[Code]) -> None:
-    """A line a code."""
+    """One line per code."""
     table = PlainTable("code", "severity", "summary")
     for code in codes:
         table.add_row(code.code, code.severity.value, code.summary)

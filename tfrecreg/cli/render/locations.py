@@ -1,4 +1,4 @@
-"""Where a finding was seen, in words: the same in all formats."""
+"""Where a finding was seen, as text and as paths. All formats share it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,19 @@ from tfrecreg.text import safe
 if TYPE_CHECKING:
     from tfrecreg.operations.check import Report
 
-__all__ = ["finding_path", "path_of", "place", "places", "plain", "subject", "uri"]
+__all__ = [
+    "finding_path",
+    "location_lines",
+    "location_text",
+    "safe_message",
+    "shard_path",
+    "subject_text",
+    "uri",
+]
 
 
-def place(location: Location) -> str:
-    """Shard, record, offset and key, as far as they are known: never empty, always escaped."""
+def location_text(location: Location) -> str:
+    """Shard, record, offset and key as far as known, escaped. Never empty."""
     pieces = []
     if location.shard is not None:
         pieces.append(safe(location.shard))
@@ -35,30 +43,32 @@ def place(location: Location) -> str:
     return ", ".join(pieces)
 
 
-def places(finding: Finding, limit: int) -> Iterator[str]:
-    """The first places of a finding with what was found there, and how many more there are."""
+def location_lines(finding: Finding, limit: int) -> Iterator[str]:
+    """The first locations of a finding with their details, and the number of the others."""
     for location in finding.locations[:limit]:
         detail = f": {safe(location.detail, limit=300)}" if location.detail else ""
         outcome = f" (TensorFlow {location.tensorflow.value})" if location.tensorflow else ""
-        yield f"{place(location)}{detail}{outcome}"
+        yield f"{location_text(location)}{detail}{outcome}"
     more = finding.count - min(len(finding.locations), limit)
     if finding.locations and more > 0:
         yield f"… and {more:,} more"
 
 
-def subject(finding: Finding) -> str:
-    """What a finding without places is about, escaped; empty where it has places, or says it."""
+def subject_text(finding: Finding) -> str:
+    """The subject of a finding without locations, escaped; empty if it has locations."""
     if finding.locations:
         return ""
     return safe(finding.fingerprint.rsplit(":", 1)[-1])
 
 
-def plain(text: str, *, limit: int = 2000) -> str:
-    """A message, in which names are escaped already: as it is unless anything in it would mislead.
+def safe_message(text: str, *, limit: int = 2000) -> str:
+    """A message, escaped only if it contains misleading characters.
+
+    Messages escape the names in them; those of plugins may not.
 
     Args:
-        text: of a finding, whoever made it: a plugin may have escaped nothing.
-        limit: the most characters to return.
+        text: the message.
+        limit: the maximum number of characters.
     """
     bare = text.replace("\\", "")
     if len(text) <= limit and safe(bare, limit=len(bare) + 1) == bare:
@@ -67,40 +77,40 @@ def plain(text: str, *, limit: int = 2000) -> str:
 
 
 _LONGEST = 4096
-"""Characters: Linux takes no longer path."""
+"""The maximum length of a path on Linux, in characters."""
 
 
-def path_of(report: Report, shard: str | None, prefix: str) -> str | None:
-    """Where a shard of the report is; without one, where its manifest is; None for neither.
+def shard_path(report: Report, shard: str | None, prefix: str) -> str | None:
+    """The path of a shard, or else of the manifest; None if there is neither.
 
     Args:
-        report: what it was found by.
-        shard: as a location names it.
-        prefix: the path that leads to the registry, empty for the current folder.
+        report: the report with the finding.
+        shard: the name in a location.
+        prefix: the path of the registry; empty for the current folder.
     """
     if shard is not None and len(shard) > _LONGEST:
-        shard = None  # no file is called so
+        shard = None  # no file has such a name
     if report.folder is None:
         return shard
-    # Below the folder, whatever a damaged manifest calls it.
+    # Inside the folder, whatever name a damaged manifest gives it.
     inner = posixpath.normpath(f"/{shard or MANIFEST_NAME}").lstrip("/")
     return posixpath.normpath(posixpath.join(prefix, report.folder, inner))
 
 
 def finding_path(report: Report, finding: Finding, prefix: str) -> str | None:
-    """Where the first shard of a finding is."""
+    """The path of the first shard of a finding."""
     shards = (location.shard for location in finding.locations if location.shard is not None)
-    return path_of(report, next(shards, None), prefix)
+    return shard_path(report, next(shards, None), prefix)
 
 
 def uri(path: str) -> str:
-    """A path as a relative reference of RFC 3986: every byte of a name survives."""
+    """A path as a relative reference (RFC 3986) that keeps every byte of a name."""
     data = path.encode("utf-8", "surrogateescape" if _escaped(path) else "surrogatepass")
-    # A colon in the first part would be a scheme, which quoting it rules out; two slashes, a host.
+    # Quoting a colon keeps it from being a scheme; two leading slashes would start a host.
     quoted = quote(data, safe="/-._~")
     return f"/{quoted.lstrip('/')}" if quoted.startswith("//") else quoted
 
 
 def _escaped(path: str) -> bool:
-    """Whether all surrogates in it stand for bytes of a name that was not UTF-8."""
+    """Whether all surrogates in it stand for bytes of a name that is not UTF-8."""
     return all(0xDC80 <= ord(each) <= 0xDCFF for each in path if "\ud800" <= each <= "\udfff")

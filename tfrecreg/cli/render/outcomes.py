@@ -53,7 +53,7 @@ _STATUS = {
 
 
 def print_preview(console: Console, found: Preview) -> None:
-    """What would be made, of what; that nothing was."""
+    """The plan of a build that was not run."""
     plan, raw = found.plan, found.raw
     made_of = f"{count(raw.files, 'raw file')}, {si_bytes(raw.stored)}"
     console.print(line(f"would build {plan.dataset} from {made_of}; nothing was written"))
@@ -79,7 +79,7 @@ def print_preview(console: Console, found: Preview) -> None:
 
 
 def print_growth(console: Console, growth: Growth, *, would: bool = False) -> None:
-    """What a build keeps of its base and what it writes, on one line."""
+    """The shards that a build keeps, rewrites and adds, on one line."""
     parts = [
         f"{count(number, 'shard')} {what} ({si_bytes(size)})"
         for number, what, size in (
@@ -94,7 +94,7 @@ def print_growth(console: Console, growth: Growth, *, would: bool = False) -> No
 
 
 def print_push_cost(console: Console, found: Preview) -> None:
-    """What a push of the release would send, on one line."""
+    """The size of a push of the release, on one line."""
     push = found.push
     if not push.total:
         console.print(line("a push would send nothing: it is the release again"))
@@ -110,7 +110,7 @@ def print_push_cost(console: Console, found: Preview) -> None:
 
 
 def print_plan(console: Console, plan: AdoptPlan) -> None:
-    """Each file with its split and the name that it gets."""
+    """Each file of an adoption with its split and its new name."""
     doing = {"copy": "copied", "link": "linked", "in-place": "left where they are"}[plan.how]
     files = f"{count(len(plan.files), 'file')} below {safe(plan.base, limit=1000)}"
     console.print(line((f"{plan.dataset}: ", "bold"), f"{files} would be {doing}"))
@@ -127,7 +127,7 @@ def print_plan(console: Console, plan: AdoptPlan) -> None:
 
 
 def print_adopted(console: Console, messages: Console, result: AdoptResult) -> None:
-    """The build as it is now, and what a person should do next."""
+    """The adopted build, and what to do next."""
     from tfrecreg.validators.payloads import described
 
     manifest = result.manifest
@@ -147,12 +147,12 @@ def print_adopted(console: Console, messages: Console, result: AdoptResult) -> N
 
 
 def print_pipeline(console: Console, result: PipelineResult, *, look: bool) -> None:
-    """What was done to `dvc.yaml`, or is to be done.
+    """The changes of `dvc.yaml`.
 
     Args:
-        console: for results.
-        result: of the operation.
-        look: whether nothing was written.
+        console: the output.
+        result: the result of the operation.
+        look: whether the changes were only determined, not written.
     """
     datasets = count(len(result.datasets), "dataset")
     if result.current:
@@ -179,13 +179,13 @@ def _titled(before: str, changes: Changes) -> tuple[tuple[str, tuple[str, ...]],
 
 
 def print_push(console: Console, result: PushResult) -> None:
-    """What is in the remote now."""
+    """The releases that the remote has now."""
     sent = count(result.objects, "object") if result.objects else "nothing new"
     console.print(line(f"the remote has {', '.join(result.releases)}: {sent} sent"))
 
 
 def print_pull(console: Console, result: PullResult) -> None:
-    """Where a release's bytes are."""
+    """The folder with the bytes of a release."""
     if result.files:
         what = f"{count(result.files, 'file')}, {si_bytes(result.bytes)}, all as released"
     else:
@@ -194,7 +194,7 @@ def print_pull(console: Console, result: PullResult) -> None:
 
 
 def print_gc(console: Console, doomed: Sequence[Doomed], *, applied: bool) -> None:
-    """What went, or may go."""
+    """The objects that were removed or may be removed."""
     if not doomed:
         console.print(line("nothing to remove"))
         return
@@ -209,7 +209,7 @@ def print_gc(console: Console, doomed: Sequence[Doomed], *, applied: bool) -> No
 
 
 def print_repair(console: Console, result: RepairResult) -> None:
-    """What was made again, and what proves it."""
+    """The rebuilt shards and files, and the proof."""
     if not result.shards and not result.files:
         nothing = ("nothing to repair", "bold green")
         console.print(line(nothing, f": every file of {result.reference} is what it was"))
@@ -225,7 +225,7 @@ def print_repair(console: Console, result: RepairResult) -> None:
 
 
 def print_salvage(console: Console, result: SalvageResult) -> None:
-    """Each shard with what was cut out of it and which keys are lost; then what that means."""
+    """Each shard with its cuts and lost keys, and what follows from them."""
     if result.passed:
         passed = count(result.passed, "shard")
         console.print(line(f"{passed}: what the manifest names, passed over"))

@@ -1,4 +1,4 @@
-"""What `head` shows, for people."""
+"""The records that `head` shows, and their images in terminals with a protocol for them."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
     from tfrecreg.operations.head_values import ShownPicture
     from tfrecreg.pictures import PictureHeader
 
-__all__ = ["Way", "find_way", "inline", "print_records"]
+__all__ = ["ImageProtocol", "find_image_protocol", "inline_image", "print_records"]
 
 
 _NAMES = {
     PayloadKind.SEQUENCE_EXAMPLE.value: "a tf.train.SequenceExample",
     PayloadKind.EVENT.value: "a TensorBoard event",
 }
-"""How a payload that is no Example is introduced, where it is known what it is."""
+"""The names of known payloads that are not Examples."""
 
 
 _PICTURES = 4
-"""So many pictures of a record are shown as pictures."""
+"""The number of images shown per record."""
 
 
 def print_records(
-    console: Console, records: Iterable[ShownRecord], *, way: Way | None = None
+    console: Console, records: Iterable[ShownRecord], *, protocol: ImageProtocol | None = None
 ) -> None:
-    """Each record with its place, and a line a feature; then its pictures.
+    """Each record with its location, one line per feature, and its images.
 
     Args:
-        console: where to.
-        records: taken one by one.
-        way: how the terminal shows pictures; None for not at all.
+        console: the output.
+        records: the records, read one by one.
+        protocol: the terminal's protocol for images; None to show none.
     """
     for each in records:
         _print_record(console, each)
-        if way is not None:
+        if protocol is not None:
             for picture in each.pictures[:_PICTURES]:
-                # Not by rich, which would take the terminal's own protocol for text.
-                console.file.write(inline(picture, way))
+                # rich would print the escape sequences of the protocol as text.
+                console.file.write(inline_image(picture, protocol))
         for path in each.saved:
             console.print(line(("  saved: ", "green"), safe(path, limit=1 << 16)))
 
@@ -82,7 +82,7 @@ def _print_rows(console: Console, rows: Sequence[tuple[str, str, str]]) -> None:
 
 
 def _part(part: ShownPart) -> tuple[str, str, str]:
-    """A row: where it is and its name, what it is, the content."""
+    """A row: part and name, kind, content."""
     name = f"{part.part} {part.name}" if part.name else part.part
     if part.part == "context":
         return name, _kind(part.kind, part.count), part.shown
@@ -96,30 +96,38 @@ def _kind(kind: str, count: int) -> str:
     return kind if count == 1 else f"{kind}[{count}]"
 
 
-Way = Literal["iterm", "kitty"]
-"""How a terminal shows pictures."""
+ImageProtocol = Literal["iterm", "kitty"]
+"""The two protocols that take encoded images, so that nothing is decoded here.
+
+- iTerm2's inline images (https://iterm2.com/documentation-images.html), which WezTerm, Konsole and
+  mintty understand as well: any format
+- kitty's graphics protocol (https://sw.kovidgoyal.net/kitty/graphics-protocol/), also of Ghostty:
+  PNG only
+"""
 
 _COLUMNS, _ROWS = 48, 14
-"""Cells of the terminal that a picture may take; a cell is about twice as high as it is wide."""
+"""Maximum size of an image in cells; a cell is about twice as high as it is wide."""
 _BYTES = 4 << 20
-"""A picture of more bytes,"""
+"""Maximum size of an image in bytes."""
 _PIXELS = 1 << 24
-"""or of more pixels, is not shown: neither we nor the terminal shall decode a bomb."""
+"""Maximum number of pixels of an image, so that the terminal decodes no decompression bomb."""
 _CHUNK = 4096
-"""Bytes of base64 that kitty takes at once."""
+"""Maximum length of a chunk of base64 in kitty's protocol."""
 _KONSOLE = 220400
-"""The version of Konsole that has inline images."""
+"""The first version of Konsole with inline images."""
 _INDENT = "    "
 
 
-def find_way(environment: Mapping[str, str], *, terminal: bool, always: bool = False) -> Way | None:
-    """How the terminal that the environment describes shows pictures; None if it does not.
+def find_image_protocol(
+    environment: Mapping[str, str], *, terminal: bool, always: bool = False
+) -> ImageProtocol | None:
+    """The protocol of the terminal that the environment describes; None if it has none.
 
     Args:
-        environment: of this process.
+        environment: the environment of this process.
         terminal: whether the output goes to a terminal.
-        always: whether pictures are asked for wherever the output goes; where the environment says
-            nothing, by iTerm2's protocol, which most terminals with pictures have.
+        always: whether images are requested wherever the output goes. If the environment does not
+            help, iTerm2's protocol is used, which most terminals with images have.
     """
     if not terminal and not always:
         return None
@@ -141,13 +149,13 @@ def find_way(environment: Mapping[str, str], *, terminal: bool, always: bool = F
     return "iterm" if always else None
 
 
-def inline(picture: ShownPicture, way: Way) -> str:
-    """What to write for the terminal to show the picture, line ends and all; empty for nothing."""
+def inline_image(picture: ShownPicture, protocol: ImageProtocol) -> str:
+    """The escape sequences that show an image, with line ends; empty if it is not shown."""
     header, data = picture.header, picture.data
     if header is None or len(data) > _BYTES or header.width * header.height > _PIXELS:
         return ""
     columns, rows = _cells(header)
-    if way == "iterm":
+    if protocol == "iterm":
         size = f"size={len(data)};width={columns};height={rows}"
         encoded = base64.b64encode(data).decode("ascii")
         return f"{_INDENT}\x1b]1337;File=inline=1;{size}:{encoded}\x07\n"
@@ -155,7 +163,7 @@ def inline(picture: ShownPicture, way: Way) -> str:
 
 
 def _cells(header: PictureHeader) -> tuple[int, int]:
-    """The largest place of these proportions within the limits."""
+    """The largest number of columns and rows with these proportions within the limits."""
     scale = min(_COLUMNS / (2 * header.width), _ROWS / header.height)
     return max(1, round(2 * header.width * scale)), max(1, round(header.height * scale))
 

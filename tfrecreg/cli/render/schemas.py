@@ -1,4 +1,4 @@
-"""Schemas compared, and changes proposed to them, for people."""
+"""Comparisons of schemas and proposed changes, for people."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["print_changes", "print_compatibility", "print_diff", "print_proposal"]
 
 _SHOWN = 8
-"""Values of a list that are shown; more are only counted."""
+"""The number of values shown of a list; the others are counted."""
 
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def print_diff(console: Console, diff: SchemaDiff) -> None:
-    """Each feature that differs, with its fields: expected against found."""
+    """Each feature that differs, with the expected and the found value of its fields."""
     console.print(line(("expected: ", "bold"), safe(diff.expected)))
     console.print(line(("found:    ", "bold"), safe(diff.found)))
     print_changes(console, diff.changes)
@@ -34,7 +34,7 @@ def print_diff(console: Console, diff: SchemaDiff) -> None:
 
 
 def print_changes(console: Console, changes: Iterable[Change], *, indent: int = 0) -> None:
-    """Fields that differ, below the feature that they are of."""
+    """The fields that differ, below their feature."""
     before = " " * indent
     for (part, name), fields in groupby(changes, key=lambda each: (each.part, each.name)):
         shown = f" {safe(name)}" if name else ""
@@ -44,7 +44,7 @@ def print_changes(console: Console, changes: Iterable[Change], *, indent: int = 
 
 
 def print_compatibility(console: Console, report: CompatibilityReport) -> None:
-    """What was compared, what does not fit together, and the verdict."""
+    """The schemas compared, the findings and the verdict."""
     others = ", ".join(safe(each) for each in report.against)
     if not others:
         console.print(line((safe(report.schema), "bold"), ": no release yet to hold it against"))
@@ -60,7 +60,7 @@ def print_compatibility(console: Console, report: CompatibilityReport) -> None:
 
 
 def print_proposal(out: Console, err: Console, proposal: Proposal, *, written: bool) -> None:
-    """The change as a diff on stdout; what it means, and what it leaves, on stderr."""
+    """The change as a diff on stdout; its edits and refusals on stderr."""
     for each in proposal.diff.splitlines():
         # A schema's own text: its tabs and its letters stay, but nothing drives the terminal.
         text = "".join(part if part == "\t" else safe(part, limit=10_000) for part in _cells(each))
@@ -80,7 +80,7 @@ def print_proposal(out: Console, err: Console, proposal: Proposal, *, written: b
 
 
 def _cells(text: str) -> list[str]:
-    """The text between its tabs, with these."""
+    """The text split at its tabs, which are kept."""
     cells: list[str] = []
     for number, cell in enumerate(text.split("\t")):
         cells += [cell] if not number else ["\t", cell]

@@ -1,4 +1,4 @@
-"""Statistics for people: a table a split, a line a feature, its histogram as a sparkline."""
+"""Statistics for people: a table per split, with a line and a sparkline per feature."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 _BARS = 10
 _TOP = 3
 _SHOWN = 24
-"""Characters of a value that is shown."""
+"""Maximum length of a shown value, in characters."""
 
 _NUMBERS = ("present", "values", "mean", "std", "min", "median", "max")
 
 
 def print_stats(console: Console, stats: Stats) -> None:
-    """Each split with what it is of, and its features."""
+    """Each split with its features."""
     for number, each in enumerate(stats.splits):
         if number:
             console.print()
@@ -81,7 +81,7 @@ def _detail(feature: FeatureSummary) -> tuple[str, str, str, str, str]:
 
 
 def _words(feature: FeatureSummary) -> str:
-    """What there is to say behind the histogram."""
+    """The text after the histogram."""
     detail = feature.detail
     if isinstance(detail, Numbers):
         return f"{_percent(detail.nan, feature.values)} NaN" if detail.nan else ""
@@ -109,7 +109,7 @@ def _span(low: int, high: int) -> str:
 
 
 def _percent(part: float, whole: float) -> str:
-    """``12 %``; never 0 % or 100 % where it is not."""
+    """``12 %``. Never 0 % or 100 % unless the share is exactly that."""
     if not whole:
         return ""
     share = 100 * part / whole
@@ -121,7 +121,7 @@ def _percent(part: float, whole: float) -> str:
 
 
 def sparkline(counts: Sequence[float]) -> str:
-    """The first counts as blocks of one to eight eighths, in proportion to the largest.
+    """The first counts as blocks of one to eight eighths, relative to the largest.
 
     What is not zero is never lower than the lowest block that is seen, and zero is a space.
     """

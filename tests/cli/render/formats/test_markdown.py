@@ -55,9 +55,9 @@ def test_no_name_means_anything(number: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_code_span_shows_the_name(name: str) -> None:
-    from tfrecreg.cli.render.locations import plain
+    from tfrecreg.cli.render.locations import safe_message
 
-    shown = plain(name, limit=1000)
+    shown = safe_message(name, limit=1000)
     if not shown.strip(" "):
         harmless(f"a {code(name)} b")
         return

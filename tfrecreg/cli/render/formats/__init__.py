@@ -1,10 +1,9 @@
-"""Reports as documents for other programs: each is safe whatever names are in the data.
+"""Reports as documents for other programs. Names from data cannot break them.
 
 - `junit`: test results, as Jenkins, GitLab and others read them
 - `sarif`: SARIF 2.1.0, for code scanning
 - `github`: annotations of GitHub Actions, and the summary of a job
 - `markdown`: for the comment of a pull request
-- `paths`: where the files of a report are, as other programs name them
 
 The JSON of a report is :meth:`tfrecreg.operations.check.Report.to_json`, its text
 :func:`tfrecreg.cli.render.findings.print_report`.
@@ -28,5 +27,5 @@ FORMATS: Mapping[str, Callable[[Sequence[Report], str], str]] = {
     "github": workflow_commands,
     "markdown": markdown,
 }
-"""Name of a format to what writes it: from reports, and from the path that leads to their registry
-(empty where that is the current folder)."""
+"""The writer of each format. It takes reports, and the path of their registry (empty for the
+current folder)."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tfrecreg.cli.render.formats.markdown import markdown
-from tfrecreg.cli.render.locations import finding_path, places, plain, subject
+from tfrecreg.cli.render.locations import finding_path, location_lines, safe_message, subject_text
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Severity
 from tfrecreg.operations.check import Report
@@ -20,23 +20,23 @@ from tfrecreg.text import safe
 __all__ = ["SUMMARY", "workflow_commands", "write_summary"]
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
-"""The variable that names the file which a step's Markdown is appended to."""
+"""The variable with the file to which a step appends its Markdown."""
 
 _LARGEST = 1 << 20
-"""Bytes of a step's summary that GitHub takes; of more it takes nothing."""
+"""Maximum size of a step's summary in bytes; GitHub drops larger ones."""
 _PLACES = 5
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 
 def workflow_commands(reports: Sequence[Report], prefix: str = "") -> str:
-    """A command for each finding, the worst first: GitHub shows ten of each level in a step."""
+    """One command per finding, the worst first, because GitHub shows ten per level and step."""
     lines: list[str] = []
     for report in reports:
         for finding in report.findings:
-            about = subject(finding)
+            about = subject_text(finding)
             told = [
                 f"{finding.message}{f' ({about})' if about else ''}",
-                *places(finding, _PLACES),
+                *location_lines(finding, _PLACES),
                 f"hint: {finding.hint}",
             ]
             properties = dict(_properties(report, finding, prefix))
@@ -45,12 +45,12 @@ def workflow_commands(reports: Sequence[Report], prefix: str = "") -> str:
             title = {"title": f"{safe(report.target)} is incomplete"}
             lines.append(_command("error", title, [error]))
         # Never the start of a line, where it could be a command of its own.
-        lines.append(f"tfrecreg: {plain(report.target)}: {report.status}")
+        lines.append(f"tfrecreg: {safe_message(report.target)}: {report.status}")
     return "".join(f"{line}\n" for line in lines)
 
 
 def write_summary(reports: Sequence[Report], prefix: str, environment: Mapping[str, str]) -> None:
-    """Append the Markdown of the reports to the summary of the step, where there is one.
+    """Append the Markdown of the reports to the summary of the step, if there is one.
 
     Raises:
         UsageError: the file that the variable names cannot be written.
@@ -79,7 +79,7 @@ def _properties(report: Report, finding: Finding, prefix: str) -> Iterator[tuple
 
 def _command(level: str, properties: Mapping[str, str], lines: Sequence[str]) -> str:
     given = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return f"::{level} {given}::{_message(chr(10).join(plain(line) for line in lines))}"
+    return f"::{level} {given}::{_message(chr(10).join(safe_message(line) for line in lines))}"
 
 
 def _message(text: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from tfrecreg.cli.render.locations import places, plain, subject
+from tfrecreg.cli.render.locations import location_lines, safe_message, subject_text
 from tfrecreg.findings import Finding
 from tfrecreg.operations.check import Report
 
@@ -37,12 +37,12 @@ def junit(reports: Sequence[Report], prefix: str = "") -> str:
 
 
 def _suite(root: Element, report: Report) -> None:
-    suite = SubElement(root, "testsuite", name=plain(report.target))
+    suite = SubElement(root, "testsuite", name=safe_message(report.target))
     for name in report.validators:
         _case(suite, report, f"validator {name}")
     for skipped in report.skipped:
         case = _case(suite, report, f"validator {skipped.name}")
-        SubElement(case, "skipped", message=plain(skipped.reason))
+        SubElement(case, "skipped", message=safe_message(skipped.reason))
     failing = {id(finding) for finding in report.failing}
     for finding in report.findings:
         case = _case(suite, report, _name(finding))
@@ -53,10 +53,10 @@ def _suite(root: Element, report: Report) -> None:
             SubElement(case, "system-out").text = f"{_message(finding)}\n{_told(finding)}"
     for number, finding in enumerate(report.waived):
         case = _case(suite, report, _name(finding))
-        SubElement(case, "skipped", message=plain(_waived(report, number)))
+        SubElement(case, "skipped", message=safe_message(_waived(report, number)))
     for number, error in enumerate(report.errors, 1):
         case = _case(suite, report, f"incomplete {number}")
-        SubElement(case, "error", message=plain(error), type="incomplete")
+        SubElement(case, "error", message=safe_message(error), type="incomplete")
     kinds = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     suite.set("tests", str(len(suite)))
     for name, tag in kinds.items():
@@ -64,7 +64,9 @@ def _suite(root: Element, report: Report) -> None:
 
 
 def _case(suite: Element, report: Report, name: str) -> Element:
-    return SubElement(suite, "testcase", classname=plain(report.target), name=plain(name))
+    return SubElement(
+        suite, "testcase", classname=safe_message(report.target), name=safe_message(name)
+    )
 
 
 def _name(finding: Finding) -> str:
@@ -72,13 +74,15 @@ def _name(finding: Finding) -> str:
 
 
 def _message(finding: Finding) -> str:
-    about = subject(finding)
-    return plain(f"{finding.severity.value}: {finding.message}{f' ({about})' if about else ''}")
+    about = subject_text(finding)
+    return safe_message(
+        f"{finding.severity.value}: {finding.message}{f' ({about})' if about else ''}"
+    )
 
 
 def _told(finding: Finding) -> str:
-    lines = [*places(finding, _PLACES), f"hint: {finding.hint}"]
-    return "\n".join(plain(line) for line in lines)
+    lines = [*location_lines(finding, _PLACES), f"hint: {finding.hint}"]
+    return "\n".join(safe_message(line) for line in lines)
 
 
 def _waived(report: Report, number: int) -> str:

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tfrecreg.cli.render.locations import places, plain, subject
+from tfrecreg.cli.render.locations import location_lines, safe_message, subject_text
 from tfrecreg.findings import Finding, Severity
 from tfrecreg.operations.check import Report
 from tfrecreg.text import si_bytes
@@ -19,16 +19,16 @@ from tfrecreg.text import si_bytes
 __all__ = ["code", "markdown", "prose"]
 
 _ROOM = 24_000
-"""Characters of all tables of one kind: a comment on GitHub may have 65,536."""
+"""Maximum length of all tables of one kind; a comment on GitHub may have 65,536 characters."""
 _LINES = 10
-"""So many lines a list has."""
+"""Maximum number of lines of a list."""
 _PLACES = 3
 _LONGEST = 1000
-"""Characters of a name or a message."""
+"""Maximum length of a name or a message, in characters."""
 _HARMLESS = re.compile(r"(?:[A-Za-z0-9 ,;()'%+=/-]|[.:](?= |$)|(?<=\d)\.(?=\d))*")
-"""Words that mean nothing in Markdown: no link, mention, reference, HTML or emphasis."""
+"""Text without meaning in Markdown: no link, mention, reference, HTML or emphasis."""
 _CROSS_REFERENCE = re.compile(r"\b(?:[0-9a-f]{7,40}|GH-\d+)\b", re.IGNORECASE)
-"""What GitHub takes for a commit or an issue."""
+"""Text that GitHub turns into a link to a commit or an issue."""
 
 
 def markdown(reports: Sequence[Report], prefix: str = "") -> str:
@@ -62,7 +62,7 @@ def _section(report: Report, room: int) -> Iterator[str]:
 
 
 def _fitting(rows: Iterator[str], room: int, what: str) -> Iterator[str]:
-    """The rows for which there is room, at least one, and how many more there are."""
+    """The rows that fit, at least one, and the number of the others."""
     for number, row in enumerate(rows):
         if number and len(row) > room:
             yield f"\n… and {1 + sum(1 for _ in rows):,} more {what}."
@@ -93,10 +93,10 @@ def _summary(report: Report) -> str:
 
 
 def _row(finding: Finding) -> str:
-    about = subject(finding)
+    about = subject_text(finding)
     what = prose(finding.message)
     what += f" {code(about)}" if about else ""
-    where = "<br>".join(prose(each) for each in places(finding, _PLACES))
+    where = "<br>".join(prose(each) for each in location_lines(finding, _PLACES))
     cells = (finding.severity.value, code(finding.code), f"{what}<br>{prose(finding.hint)}", where)
     return f"| {' | '.join(cells)} |"
 
@@ -111,7 +111,7 @@ def _waived(report: Report, number: int) -> str:
 
 def code(text: str) -> str:
     """`text` as a code span, for a cell of a table or anywhere else."""
-    shown = plain(text, limit=_LONGEST)
+    shown = safe_message(text, limit=_LONGEST)
     if not shown.strip(" "):
         return f"<code>{'&nbsp;' * max(len(shown), 1)}</code>"
     runs = [len(run) for run in re.findall("`+", shown)]
@@ -122,7 +122,7 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """A message: as it is where that means nothing in Markdown, else as a code span."""
+    """A message; as a code span if Markdown would interpret it."""
     harmless = _HARMLESS.fullmatch(text) and not _CROSS_REFERENCE.search(text)
     return text if harmless and len(text) <= _LONGEST else code(text)
 

@@ -15,7 +15,14 @@ from typing import Any
 from blake3 import blake3
 
 from tfrecreg._version import __version__
-from tfrecreg.cli.render.locations import path_of, place, places, plain, subject, uri
+from tfrecreg.cli.render.locations import (
+    location_lines,
+    location_text,
+    safe_message,
+    shard_path,
+    subject_text,
+    uri,
+)
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.findings import Finding, Location, Severity
 from tfrecreg.operations.check import Report
@@ -53,7 +60,7 @@ def _run(report: Report, prefix: str) -> Json:
     invocation: Json = {"executionSuccessful": report.status != "error"}
     if report.errors:
         invocation["toolExecutionNotifications"] = [
-            {"level": "error", "message": {"text": plain(error)}} for error in report.errors
+            {"level": "error", "message": {"text": safe_message(error)}} for error in report.errors
         ]
     return {
         "tool": {
@@ -71,7 +78,7 @@ def _run(report: Report, prefix: str) -> Json:
 
 
 def _rule(finding: Finding) -> Json:
-    rule: Json = {"id": plain(finding.code), "name": plain(finding.rule)}
+    rule: Json = {"id": safe_message(finding.code), "name": safe_message(finding.rule)}
     code = CORE_CODES.get(finding.code)
     if code is not None:  # that of a plugin is not described here
         rule["shortDescription"] = {"text": f"{code.summary}."}
@@ -82,20 +89,20 @@ def _rule(finding: Finding) -> Json:
 
 
 def _result(report: Report, finding: Finding, numbers: dict[str, int], prefix: str) -> Json:
-    about = subject(finding)
+    about = subject_text(finding)
     lines = [
         f"{finding.message}{f' ({about})' if about else ''}",
-        *places(finding, _PLACES),
+        *location_lines(finding, _PLACES),
         f"hint: {finding.hint}",
     ]
     found = [_location(report, each, prefix) for each in finding.locations]
-    if not found and (path := path_of(report, None, prefix)) is not None:
+    if not found and (path := shard_path(report, None, prefix)) is not None:
         found = [{"physicalLocation": _physical(path)}]
     return {
-        "ruleId": plain(finding.code),
+        "ruleId": safe_message(finding.code),
         "ruleIndex": numbers[finding.code],
         "level": _LEVELS[finding.severity],
-        "message": {"text": "\n".join(plain(line, limit=1000) for line in lines)},
+        "message": {"text": "\n".join(safe_message(line, limit=1000) for line in lines)},
         "locations": [each for each in found if each],
         "occurrenceCount": max(finding.count, 1),
         "partialFingerprints": {_FINGERPRINT: _identity(finding)},
@@ -103,13 +110,13 @@ def _result(report: Report, finding: Finding, numbers: dict[str, int], prefix: s
 
 
 def _location(report: Report, location: Location, prefix: str) -> Json:
-    found: Json = {"message": {"text": plain(place(location))}}
-    path = path_of(report, location.shard, prefix)
+    found: Json = {"message": {"text": safe_message(location_text(location))}}
+    path = shard_path(report, location.shard, prefix)
     if path is not None:
         found["physicalLocation"] = _physical(path)
     known = location.to_json()
     found["properties"] = {
-        name: plain(value, limit=500) if isinstance(value, str) else value
+        name: safe_message(value, limit=500) if isinstance(value, str) else value
         for name, value in known.items()
     }
     return found
@@ -124,13 +131,13 @@ def _suppression(report: Report, number: int) -> Json:
     if number < len(report.waivers):
         waiver = report.waivers[number]
         day = waiver.expires.isoformat()
-        found["justification"] = plain(f"{waiver.reason} ({waiver.owner}, until {day})")
+        found["justification"] = safe_message(f"{waiver.reason} ({waiver.owner}, until {day})")
     return found
 
 
 def _identity(finding: Finding) -> str:
-    """The fingerprint, or the digest of one that would not be shown as it is."""
-    shown = plain(finding.fingerprint, limit=500)
+    """The fingerprint, or its digest if it has to be escaped."""
+    shown = safe_message(finding.fingerprint, limit=500)
     if shown == finding.fingerprint:
         return shown
     data = finding.fingerprint.encode("utf-8", "surrogatepass")
