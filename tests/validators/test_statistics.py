@@ -18,7 +18,7 @@ from tfrecreg.cli.main import main
 from tfrecreg.codes.tfdv import anomaly_code
 from tfrecreg.errors import UsageError
 from tfrecreg.example import Feature, bytes_feature, float_feature, int64_feature
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.operations.check import CheckOptions, Report, check
 
 

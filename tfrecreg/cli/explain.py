@@ -23,13 +23,13 @@ def command(face: Face, code: str | None) -> None:
     Why it matters, how it is found, what to do. Without a CODE, all codes are listed.
     """
     if code is None:
-        _print_all(face, known_codes())
+        _print_all(face, complete.known_codes())
         return
     from tfrecreg.codes import CORE_CODES
 
     found = CORE_CODES.get(code.upper())
     if found is None:  # plugins are loaded for a code of theirs only
-        known = known_codes()
+        known = complete.known_codes()
         found = known.get(code.upper())
     if found is None:
         from tfrecreg.errors import UsageError
@@ -48,18 +48,6 @@ def command(face: Face, code: str | None) -> None:
     from tfrecreg.cli.render.findings import print_code
 
     print_code(face.out, found)
-
-
-def known_codes() -> dict[str, Code]:
-    """All codes of findings, those of plugins among them, by their names."""
-    from tfrecreg.codes import CORE_CODES
-    from tfrecreg.plugins import plugins
-
-    found = dict(CORE_CODES)
-    for each in plugins().validators():
-        for code in each.record.codes:
-            found.setdefault(code.code, code)
-    return dict(sorted(found.items()))
 
 
 def _row(code: Code) -> dict[str, str]:

@@ -27,7 +27,7 @@ def command(face: Face, reference: str) -> None:
         face.print_json(manifest_json(resolved))
         return
     from tfrecreg.cli.render.catalog import print_manifest
-    from tfrecreg.operations.tails import long_tails
+    from tfrecreg.operations.reshuffle_advice import long_tails
 
     print_manifest(
         face.out,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable
 from itertools import chain, islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from tfrecreg.engines.pool import Pool
-from tfrecreg.engines.task import call
+from tfrecreg.engines.interface import call
 from tfrecreg.errors import UsageError
+
+if TYPE_CHECKING:
+    from tfrecreg.engines.pool import Pool
 
 __all__ = ["LocalEngine", "usable_cores"]
 
@@ -42,15 +44,20 @@ class LocalEngine:
         if jobs < 1:
             raise UsageError(
                 f"--jobs should be at least 1, found {jobs}",
-                hint="without it, as many work as there are processors",
+                hint="omit it to use every processor",
             )
         self.jobs = jobs
         self._warm: Pool | None = None
 
     def warm(self, function: Callable[[T], R]) -> None:
         if self.jobs > 1 and self._warm is None:
-            self._warm = Pool(self.jobs)
+            self._warm = self._pool()
             self._warm.start(self.jobs, function)
+
+    def _pool(self) -> Pool:
+        from tfrecreg.engines.pool import Pool  # multiprocessing is not for one job
+
+        return Pool(self.jobs)
 
     def close(self) -> None:
         pool, self._warm = self._warm, None
@@ -62,7 +69,7 @@ class LocalEngine:
         # One task is not worth a process; the result is the same by the engine's contract.
         first = list(islice(iterator, 2)) if self.jobs > 1 else []
         if len(first) > 1:
-            pool, self._warm = self._warm or Pool(self.jobs), None
+            pool, self._warm = self._warm or self._pool(), None
             with pool:
                 yield from pool.run(function, chain(first, iterator))
             return

@@ -1,9 +1,4 @@
-"""Worker processes that get one task at a time, each over a pipe of its own.
-
-Why not `concurrent.futures.ProcessPoolExecutor`: before Python 3.11.5 it hangs for good where it
-is stopped, or a worker dies, while a task larger than a pipe's buffer waits in its queue; and it
-cannot say how a worker died. Here nothing is queued: a worker that is busy is not written to.
-"""
+"""Worker processes that run tasks: bounded, in order, ended with their parent."""
 
 from __future__ import annotations
 
@@ -13,6 +8,7 @@ import os
 import pickle
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -22,13 +18,66 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from tfrecreg import guard
-from tfrecreg.engines.task import perform, result_of
-from tfrecreg.errors import FailureError
+from tfrecreg.engines.interface import call
+from tfrecreg.errors import FailureError, TfrecregError
+from tfrecreg.text import safe
 
-__all__ = ["Pool"]
+__all__ = ["Pool", "perform", "result_of"]
+
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+class _RemoteError(Exception):
+    """Where it happened: the traceback of the worker, as the cause of what it raised."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+def perform(work: bytes) -> bytes:
+    """In a worker: do a pickled ``(function, task)``, and pack what became of it."""
+    try:
+        function, task = pickle.loads(work)
+        return pickle.dumps((True, call(function, task), "", ""))
+    except Exception as error:
+        summary = safe("".join(traceback.format_exception_only(type(error), error)).strip())
+        trace = "".join(traceback.format_exception(error))
+        try:
+            packed = pickle.dumps(error)
+        except Exception:  # an error that cannot travel is told in words
+            packed = b""
+        return pickle.dumps((False, packed, summary, trace))
+
+
+def result_of(outcome: bytes) -> Any:
+    """In the parent: the result that :func:`perform` packed.
+
+    Raises:
+        FailureError: the result or the error came, and cannot be unpacked here.
+        Exception: what the function raised.
+    """
+    try:
+        done, value, summary, trace = pickle.loads(outcome)
+    except Exception as error:
+        raise FailureError(
+            f"the result of a task cannot be unpacked: {type(error).__name__}: {safe(str(error))}",
+            hint="`--jobs 1` does without workers, and shows what went wrong",
+        ) from error
+    if done:
+        return value
+    try:
+        raised: BaseException = pickle.loads(value)
+    except Exception:
+        raised = FailureError(
+            f"a task failed in its worker: {summary}",
+            hint="`--jobs 1` does without workers, and shows where",
+        )
+    if isinstance(raised, TfrecregError):
+        raise raised
+    raise raised from _RemoteError(trace)
+
 
 _AHEAD = 2
 """Tasks that are begun per worker and whose results nobody has taken yet: enough to keep it busy

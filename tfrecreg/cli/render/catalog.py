@@ -13,7 +13,7 @@ from tfrecreg.text import safe, si_bytes
 if TYPE_CHECKING:
     from tfrecreg.manifest import ChangeCounts, Manifest
     from tfrecreg.operations.catalog import Listed, LogEntry
-    from tfrecreg.operations.tails import LongTail
+    from tfrecreg.operations.reshuffle_advice import LongTail
     from tfrecreg.registry.yanks import Yank
 
 __all__ = ["feature_sizes", "in_reading_order", "print_list", "print_log", "print_manifest"]

@@ -9,7 +9,7 @@ from rich.console import Console
 from tfrecreg.cli.render.catalog import in_reading_order
 from tfrecreg.cli.render.console import PlainTable, count, line, print_facts
 from tfrecreg.cli.render.schemas import print_changes
-from tfrecreg.operations.diff.model import KINDS, DiffResult, Kind, RecordDiff, SideSummary
+from tfrecreg.operations.diff.result import KINDS, DiffResult, Kind, RecordDiff, SideSummary
 from tfrecreg.text import safe, si_bytes
 
 __all__ = ["print_diff"]

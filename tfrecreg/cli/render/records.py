@@ -13,9 +13,8 @@ from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.describe_payload import ShownPart
+    from tfrecreg.operations.format_payload import ShownPart, ShownPicture
     from tfrecreg.operations.head import ShownRecord
-    from tfrecreg.operations.head_values import ShownPicture
     from tfrecreg.pictures import PictureHeader
 
 __all__ = ["ImageProtocol", "find_image_protocol", "inline_image", "print_records"]

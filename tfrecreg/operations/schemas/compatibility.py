@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Location, Severity, fingerprint
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.operations.schemas.find import find_schema
 from tfrecreg.reference import looks_like_reference, parse_reference
-from tfrecreg.registry import open_registry, resolve
+from tfrecreg.registry import RegistryLike, open_registry, resolve
 from tfrecreg.registry.yanks import held
 from tfrecreg.schema import Schema, parse_schema
 from tfrecreg.schema.compat import Clash, Mode, clashes
@@ -66,14 +65,14 @@ class CompatibilityReport:
 def check_compatibility(
     name: str,
     *,
-    registry: str | os.PathLike[str] | None = None,
+    registry: RegistryLike | None = None,
     options: CompatibilityOptions | None = None,
 ) -> CompatibilityReport:
     """Hold a schema against those of releases, or against others.
 
     Args:
         name: a dataset, a release or a file: today's schema.
-        registry: the registry's folder; None to look for it.
+        registry: an open registry or a path in one; None for that of the current folder.
         options: which way, and against what.
 
     Raises:
@@ -100,9 +99,7 @@ def check_compatibility(
     )
 
 
-def _releases(
-    name: str, registry: str | os.PathLike[str] | None, *, transitive: bool
-) -> Sequence[str]:
+def _releases(name: str, registry: RegistryLike | None, *, transitive: bool) -> Sequence[str]:
     """The releases that `name` has to fit, oldest first: those before it, of a release.
 
     Those that were withdrawn bind nobody.

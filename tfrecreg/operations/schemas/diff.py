@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
 from tfrecreg.operations.schemas.find import find_schema
+from tfrecreg.registry import RegistryLike
 from tfrecreg.schema import parse_schema
 from tfrecreg.schema.differ import Change, compare_schemas
 
@@ -33,15 +33,13 @@ class SchemaDiff:
         }
 
 
-def diff_schemas(
-    expected: str, found: str, *, registry: str | os.PathLike[str] | None = None
-) -> SchemaDiff:
+def diff_schemas(expected: str, found: str, *, registry: RegistryLike | None = None) -> SchemaDiff:
     """Compare two schemas.
 
     Args:
         expected: a dataset, a release or a file.
         found: another one.
-        registry: the registry's folder; None to look for it.
+        registry: an open registry or a path in one; None for that of the current folder.
 
     Raises:
         UsageError: there is no such schema.

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import os
-
-from tfrecreg.operations.check.find import expect_no_misspelt_reference
-from tfrecreg.operations.schema_file import read_schema_file
+from tfrecreg.operations.targets import expect_no_misspelt_reference, read_schema_file
 from tfrecreg.reference import looks_like_reference, parse_reference
-from tfrecreg.registry import expect_dataset, open_registry, resolve
+from tfrecreg.registry import RegistryLike, expect_dataset, open_registry, resolve
 from tfrecreg.registry.absence import absent_schema
 
 __all__ = ["find_schema"]
 
 
-def find_schema(name: str, *, registry: str | os.PathLike[str] | None = None) -> tuple[str, str]:
+def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str, str]:
     """The text of a schema and where it is: of a reference, or of a file.
 
     Args:
         name: ``mnist`` (the working schema), ``mnist@1.0.0`` (as it was released), or the path of
             a file; a file with the name of a dataset is ``./mnist``.
-        registry: the registry's folder; None to look for it.
+        registry: an open registry or a path in one; None for that of the current folder.
 
     Raises:
         UsageError: there is no such dataset, release or file.

@@ -9,7 +9,7 @@ import pytest
 from hostile_support import NAMES, hostile_report
 
 from tfrecreg.cli.render.formats import junit
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 
 ATTRIBUTES = {
     "testsuites": {"name", "tests", "failures", "errors"},
