@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.codes.sch import SCH020
+from tfrecreg.codes import SCH020
 from tfrecreg.schema import IntDomain, parse_schema
 
 

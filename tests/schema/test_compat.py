@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.codes.sch import SCH020, SCH021
+from tfrecreg.codes import SCH020, SCH021
 from tfrecreg.errors import SchemaError
 from tfrecreg.example import (
     Example,

@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
-from tfrecreg.codes.sch import SCH002, SCH003, SCH004, SCH005, SCH006, SCH007, SCH009
+from tfrecreg.codes import SCH002, SCH003, SCH004, SCH005, SCH006, SCH007, SCH009
 from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.findings import Code, Severity
 from tfrecreg.schema.contract import Contract, FeatureRule

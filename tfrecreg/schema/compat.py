@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, get_args
 
-from tfrecreg.codes.sch import SCH020, SCH021
+from tfrecreg.codes import SCH020, SCH021
 from tfrecreg.findings import Code
 from tfrecreg.schema.contract import FeatureRule, compile_contract
 from tfrecreg.schema.model import Schema

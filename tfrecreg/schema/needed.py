@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import isfinite, isinf, isnan
 
-from tfrecreg.codes.sch import SCH003, SCH004, SCH005, SCH006, SCH007
+from tfrecreg.codes import SCH003, SCH004, SCH005, SCH006, SCH007
 from tfrecreg.example import Feature, Kind
 from tfrecreg.schema.check import Problem
 from tfrecreg.schema.contract import FeatureRule

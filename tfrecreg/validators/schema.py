@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from tfrecreg.codes.sch import OF_RECORDS, SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010
+from tfrecreg.codes import SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010, CodeList
 from tfrecreg.example import Example, decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.findings import Code, Finding, Location, Measure
@@ -81,9 +81,9 @@ class SchemaValidator:
     """
 
     name = "schema"
-    codes: Sequence[Code] = OF_RECORDS
+    codes: Sequence[Code] = CodeList("SCH00*", "SCH010")
     needs = Need.FRAMES | Need.EXAMPLES
-    part_codec = JsonCodec(SchemaPart, OF_RECORDS)
+    part_codec = JsonCodec(SchemaPart, codes)
     _visitor: type[SchemaVisitor]
 
     def __init__(self) -> None:

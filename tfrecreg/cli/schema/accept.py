@@ -59,7 +59,7 @@ def command(
     if face.as_json:
         face.print_json(proposal.to_json(written=written))
     else:
-        from tfrecreg.report.schemas import print_proposal
+        from tfrecreg.cli.render.schemas import print_proposal
 
         print_proposal(face.out, face.err, proposal, written=written)
     return proposal.exit_code

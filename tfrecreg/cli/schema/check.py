@@ -66,7 +66,7 @@ def command(
     if face.as_json:
         face.print_json(report.to_json())
     else:
-        from tfrecreg.report.schemas import print_compatibility
+        from tfrecreg.cli.render.schemas import print_compatibility
 
         print_compatibility(face.out, report)
     return report.exit_code
