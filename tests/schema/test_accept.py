@@ -17,9 +17,9 @@ from tfrecreg.example import (
     unset_feature,
 )
 from tfrecreg.findings import Severity
-from tfrecreg.schema import Checker, compile_contract, parse_schema
+from tfrecreg.schema import Checker, compile_schema, parse_schema
 from tfrecreg.schema.accept import Edit, Refusal, SplitFacts, edit_schema
-from tfrecreg.schema.needed import Needs
+from tfrecreg.schema.violations import Violations
 
 ALWAYS = "presence { min_fraction: 1 min_count: 1 }"
 B, F, N = bytes_feature, float_feature, int64_feature
@@ -34,15 +34,14 @@ def accepted(
 ) -> tuple[str, list[Edit], list[Refusal], set[tuple[str, str]]]:
     """The new text, what was changed, what was refused, and the problems that are left."""
     schema = parse_schema(text)
-    contract = compile_contract(schema)
-    rules = {rule.name: rule for rule in contract.features}
-    checker, needs, broken = Checker(contract), Needs(), set()
+    rules = compile_schema(schema).by_name
+    checker, violations, broken = Checker(compile_schema(schema)), Violations(), set()
     examples = list(examples)
     for example in examples:
         for problem in checker(example):
             broken.add((problem.code.code, problem.feature))
             name = problem.feature
-            needs.see(example.get(name), problem, rules.get(name))
+            violations.add(example.get(name), problem, rules.get(name))
     facts = SplitFacts(
         len(examples),
         checker.absent,
@@ -52,12 +51,12 @@ def accepted(
         bounds = rules[name].distinct
         if bounds is not None and not seen.verdict(bounds):
             broken.add(("SCH008", name))
-    for rule in contract.features:
+    for rule in rules.values():
         present = len(examples) - checker.absent.get(rule.name, 0)
         if present < rule.min_count or present < rule.min_fraction * len(examples):
             broken.add(("SCH002", rule.name))
-    text, edits, refused = edit_schema(schema, broken, needs, [facts])
-    after = Checker(compile_contract(parse_schema(text)))
+    text, edits, refused = edit_schema(schema, broken, violations, [facts])
+    after = Checker(compile_schema(parse_schema(text)))
     left = {
         (problem.code.code, problem.feature)
         for each in examples
@@ -164,14 +163,17 @@ def test_a_shared_domain_is_widened_where_it_is() -> None:
         ("type: INT", [{"x": B(b"a")}, {"x": F(1)}], "SCH003",
          "a feature has one type, and of 2 examples it is BYTES in 1, FLOAT in 1"),
         ("type: BYTES int_domain {}", [{"x": B(b"seven")}], "SCH006",
-         "a value of it is no number: correct the data, or remove the domain"),
+         "a value of it is not a number: correct the data, or remove the domain"),
         ("type: BYTES string_domain { value: 'a' }",
          [{"x": B([b"%d" % n for n in range(101)])}], "SCH006",
-         "over 100 strings are outside its domain, or long ones: widen it by hand"),
+         "over 100 strings are outside its domain, or ones that are long or not UTF-8: "
+         "correct the data, or widen it by hand"),
         ("type: BYTES string_domain { value: 'a' }", [{"x": B(b"x" * 300)}], "SCH006",
-         "over 100 strings are outside its domain, or long ones: widen it by hand"),
+         "over 100 strings are outside its domain, or ones that are long or not UTF-8: "
+         "correct the data, or widen it by hand"),
         ("type: BYTES string_domain { value: 'a' }", [{"x": B(b"\xff")}], "SCH006",
-         "a value outside its domain is not UTF-8, and cannot be written in a schema"),
+         "over 100 strings are outside its domain, or ones that are long or not UTF-8: "
+         "correct the data, or widen it by hand"),
         ("type: BYTES time_domain { string_format: '%Y' }", [{"x": B(b"now")}], "SCH006",
          "its values are not in the format that the schema names: correct one of the two"),
         ("type: STRUCT presence { min_fraction: 1 }", [{}], "SCH002",
@@ -191,17 +193,17 @@ def test_what_no_schema_answers_is_refused_with_a_reason(
 def test_parts_that_do_not_fit_and_records_that_are_no_examples_are_refused() -> None:
     schema = parse_schema(declared("type: INT"))
     broken = [("SCH001", ""), ("SCH009", "s")]
-    text, edits, refused = edit_schema(schema, broken, Needs(), [])
+    text, edits, refused = edit_schema(schema, broken, Violations(), [])
     assert (text, edits) == (schema.text, [])
     assert [each.code for each in refused] == ["SCH001", "SCH009"]
 
 
 def test_the_number_of_examples_is_written_where_it_stands() -> None:
     schema = parse_schema("dataset_constraints { min_examples_count: 9 max_examples_count: 20 }")
-    text, edits, _ = edit_schema(schema, [("SCH010", "")], Needs(), [SplitFacts(7, {}, {})])
+    text, edits, _ = edit_schema(schema, [("SCH010", "")], Violations(), [SplitFacts(7, {}, {})])
     assert text == "dataset_constraints { min_examples_count: 7 max_examples_count: 20 }"
     assert edits == [Edit("SCH010", "", "at least 7 examples")]
-    text, _, _ = edit_schema(schema, [("SCH010", "")], Needs(), [SplitFacts(30, {}, {})])
+    text, _, _ = edit_schema(schema, [("SCH010", "")], Violations(), [SplitFacts(30, {}, {})])
     assert "max_examples_count: 30" in text
 
 

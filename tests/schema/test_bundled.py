@@ -13,13 +13,13 @@ from tfrecreg.schema import (
     IntDomain,
     Schema,
     StringDomain,
-    compile_contract,
+    compile_schema,
     parse_schema,
     render_schema,
     tensor_specs,
 )
 from tfrecreg.schema.differ import compare_schemas
-from tfrecreg.schema.locate import spans
+from tfrecreg.schema.pbtxt import spans
 
 FILES = sorted((Path(__file__).parents[2] / "schemas").glob("*.pbtxt"))
 
@@ -125,4 +125,4 @@ def test_it_says_what_it_is_for(path: Path) -> None:
 def test_a_reader_follows_from_it(path: Path) -> None:
     schema = schema_of(path)
     assert len(tensor_specs(schema)) == len(schema.features)
-    assert len(compile_contract(schema).features) == len(schema.features)
+    assert len(compile_schema(schema).features) == len(schema.features)

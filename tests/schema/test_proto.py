@@ -15,14 +15,13 @@ from tfrecreg.schema import (
     ImageDomain,
     IntDomain,
     OtherDomain,
-    Presence,
     Schema,
     StringDomain,
-    StructDomain,
     ValueCount,
     parse_schema,
     render_schema,
 )
+from tfrecreg.schema.definition import Presence, StructDomain
 
 
 def feature(body: str) -> Feature:
@@ -133,7 +132,7 @@ def test_stages_take_features_out() -> None:
         assert feature(f"lifecycle_stage: {stage}").is_ignored
 
 
-def test_pictures_and_labels_are_known_by_domain_tag_and_name() -> None:
+def test_images_and_labels_are_known_by_domain_tag_and_name() -> None:
     schema = parse_schema(
         """
         feature { name: "image/encoded" type: BYTES image_domain {} }
@@ -142,7 +141,7 @@ def test_pictures_and_labels_are_known_by_domain_tag_and_name() -> None:
         feature { name: "labelled_by" type: BYTES }
         """
     )
-    assert schema.pictures() == ("image/encoded",)
+    assert schema.images() == ("image/encoded",)
     assert schema.labels() == ("image/class/label", "grade")
     assert schema.features[2].comments == ("by hand",)
 

@@ -52,12 +52,12 @@ def x(body: str) -> str:
         ),
         (
             x("type: INT int_domain {\n    min: 5 max: 3 }"),
-            "3:13: feature `x` has a domain with min 5 above max 3",
+            "3:13: feature `x` has `min` 5 above `max` 3",
             "swap the two, or correct one of them",
         ),
         (
             x("type: FLOAT float_domain { min: 0.5 max: -0.5 }"),
-            "3:15: feature `x` has a domain with min 0.5 above max -0.5",
+            "3:15: feature `x` has `min` 0.5 above `max` -0.5",
             "swap the two",
         ),
         (
@@ -67,7 +67,7 @@ def x(body: str) -> str:
         ),
         (
             "int_domain { name: 'd' min: 2 max: 1 }",
-            "1:1: domain `d` has a domain with min 2 above max 1",
+            "1:1: domain `d` has `min` 2 above `max` 1",
             "swap the two",
         ),
         (
@@ -82,17 +82,17 @@ def x(body: str) -> str:
         ),
         (
             x("type: INT value_count { min: 3 max: 2 }"),
-            "3:13: feature `x` has a value_count with min 3 above max 2",
+            "3:13: feature `x` has `min` 3 above `max` 2",
             "swap the two",
         ),
         (
             x("type: INT value_counts { value_count {} value_count { min: 3 max: 2 } }"),
-            "3:43: feature `x` has a value_count with min 3 above max 2",
+            "3:43: feature `x` has `min` 3 above `max` 2",
             "swap the two",
         ),
         (
             x("type: INT value_count { min: -1 }"),
-            "3:13: feature `x` has a negative value_count",
+            "3:27: feature `x` has a negative `min`",
             "it is a number of values",
         ),
         (

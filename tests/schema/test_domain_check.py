@@ -5,8 +5,9 @@ import datetime
 import pytest
 
 from tfrecreg.example import bytes_feature, int64_feature
-from tfrecreg.schema import Checker, TimeDomain, compile_contract, parse_schema
-from tfrecreg.schema.times import is_packed_time, time_pattern, unknown_specifiers
+from tfrecreg.schema import Checker, compile_schema, parse_schema
+from tfrecreg.schema.definition import TimeDomain
+from tfrecreg.schema.domain_check import is_packed_time, time_pattern, unknown_specifiers
 
 
 def matches(form: str, text: str) -> bool:
@@ -77,7 +78,7 @@ def test_packed_times_are_those_of_a_day() -> None:
 
 
 def problems(body: str, feature: object) -> list[tuple[str, str, str | None]]:
-    checker = Checker(compile_contract(parse_schema(f'feature {{ name: "x" {body} }}')))
+    checker = Checker(compile_schema(parse_schema(f'feature {{ name: "x" {body} }}')))
     return [(p.code.code, p.message, p.detail) for p in checker({"x": feature})]  # type: ignore[dict-item]
 
 

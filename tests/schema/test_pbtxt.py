@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tfrecreg.schema.text_edit import TextEdit
 
 from tfrecreg.schema import parse_schema
-from tfrecreg.schema.locate import spans
-from tfrecreg.schema.text_edit import TextEdit
+from tfrecreg.schema.pbtxt import spans
 
 X = ("feature", 0)
 
