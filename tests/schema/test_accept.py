@@ -87,6 +87,8 @@ def accepted(
          "type: FLOAT float_domain { min: 0 max: 1 }"),
         ("type: BYTES bool_domain { true_value: 'y' false_value: 'n' }", [{"x": B(b"?")}],
          'type: BYTES string_domain { value: "y" value: "n" value: "?" }'),
+        ("type: BYTES bool_domain { true_value: 'y' false_value: 'n' }", [{"x": B([b"y", b"?"])}],
+         'type: BYTES string_domain { value: "y" value: "n" value: "?" }'),
         ("type: BYTES image_domain { max_image_byte_size: 2 }", [{"x": B([b"12345", b"1"])}],
          "type: BYTES image_domain { max_image_byte_size: 5 }"),
         ("type: INT value_count { min: 1 max: 2 }", [{"x": N([])}, {"x": N([1, 2, 3])}],
@@ -153,6 +155,31 @@ def test_a_shared_domain_is_widened_where_it_is() -> None:
     after, _, refused, left = accepted(text, [{"x": B(b'b"')}])
     assert after == text.replace('value: "a"', 'value: "a" value: "b\\""')
     assert (refused, left) == ([], set())
+
+
+def test_a_feature_that_is_declared_again_is_changed_in_both_places() -> None:
+    text = declared("type: INT int_domain { max: 3 }") * 2
+    after, _, refused, left = accepted(text, [{"x": N(5)}])
+    assert after == text.replace("max: 3", "max: 5")
+    assert (refused, left) == ([], set())
+
+
+def test_a_field_is_added_behind_one_that_is_removed() -> None:
+    text = f"feature {{\n  name: 'x'\n  type: FLOAT\n  {ALWAYS}\n}}\n"
+    schema = parse_schema(text)
+    violations = Violations()
+    (problem,) = Checker(compile_schema(schema))({"x": F(nan)})
+    violations.add(F(nan), problem, schema.features[0])
+    findings = [("SCH002", "x"), ("SCH007", "x")]
+    after, _, _ = edit_schema(schema, findings, violations, [SplitFacts(2, {"x": 1}, {})])
+    assert after == (
+        "feature {\n  name: 'x'\n  type: FLOAT\n  presence { min_count: 1 }\n"
+        "  float_domain { disallow_nan: false }\n}\n"
+    )
+    after, _, _ = edit_schema(schema, findings, violations, [SplitFacts(2, {"x": 2}, {})])
+    assert after == (
+        "feature {\n  name: 'x'\n  type: FLOAT\n  float_domain { disallow_nan: false }\n}\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -221,7 +221,7 @@ class _Rewriter:
             last = end
         pieces.append(self._text[last:])
         text = "".join(pieces)
-        if "\r\n" in self._text:
+        if self._edits and "\r\n" in self._text:
             text = text.replace("\r\n", "\n").replace("\n", "\r\n")
         return text
 
