@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tensorflow_metadata.proto.v0.schema_pb2 import Schema
 
 from tfrecreg.schema import parse_schema
-from tfrecreg.schema.pbtxt import FieldPositions, Position, append_lines, quoted, rewrite, spans
+from tfrecreg.schema.pbtxt import append_lines, position, quoted, rewrite, spans
 
 X = ("feature", 0)
 
@@ -33,41 +33,37 @@ TEXT = dedent(
 
 
 def test_fields_are_found_where_they_are_written() -> None:
-    places = FieldPositions(TEXT)
-    assert places.of(("feature", 0)) == Position(2, 1)
-    assert places.of(("feature", 0, "name", 0)) == Position(3, 3)
-    assert places.of(("feature", 0, "value_count", 0)) == Position(4, 3)
-    assert places.of(("feature", 0, "value_count", 0, "max", 0)) == Position(4, 24)
+    assert position(TEXT, ("feature", 0)) == (2, 1)
+    assert position(TEXT, ("feature", 0, "name", 0)) == (3, 3)
+    assert position(TEXT, ("feature", 0, "value_count", 0)) == (4, 3)
+    assert position(TEXT, ("feature", 0, "value_count", 0, "max", 0)) == (4, 24)
 
 
 def test_angle_brackets_and_joined_strings_are_understood() -> None:
-    places = FieldPositions(TEXT)
-    assert places.of(("feature", 1)) == Position(6, 1)
-    assert places.of(("feature", 1, "name", 0)) == Position(6, 12)
-    assert places.of(("feature", 1, "type", 0)) == Position(6, 34)
+    assert position(TEXT, ("feature", 1)) == (6, 1)
+    assert position(TEXT, ("feature", 1, "name", 0)) == (6, 12)
+    assert position(TEXT, ("feature", 1, "type", 0)) == (6, 34)
 
 
 def test_elements_of_lists_are_counted_on() -> None:
-    places = FieldPositions(TEXT)
-    assert places.of(("default_environment", 1)) == Position(7, 28)
-    assert places.of(("feature", 2)) == Position(8, 11)
-    assert places.of(("feature", 3)) == Position(8, 26)
-    assert places.of(("feature", 3, "int_domain", 0, "min", 0)) == Position(8, 51)
+    assert position(TEXT, ("default_environment", 1)) == (7, 28)
+    assert position(TEXT, ("feature", 2)) == (8, 11)
+    assert position(TEXT, ("feature", 3)) == (8, 26)
+    assert position(TEXT, ("feature", 3, "int_domain", 0, "min", 0)) == (8, 51)
 
 
 def test_extensions_are_read_over() -> None:
-    assert FieldPositions(TEXT).of(("annotation", 0, "tag", 0)) == Position(9, 68)
+    assert position(TEXT, ("annotation", 0, "tag", 0)) == (9, 68)
 
 
 def test_windows_line_ends_and_tabs_count_as_protobuf_counts_them() -> None:
-    places = FieldPositions('feature {\r\n\tname: "x"\r\n}\r\n')
-    assert places.of(("feature", 0, "name", 0)) == Position(2, 2)
+    text = 'feature {\r\n\tname: "x"\r\n}\r\n'
+    assert position(text, ("feature", 0, "name", 0)) == (2, 2)
 
 
 def test_a_field_that_is_not_written_is_placed_at_the_message_around_it() -> None:
-    places = FieldPositions(TEXT)
-    assert places.of(("feature", 0, "shape", 0, "dim", 3)) == Position(2, 1)
-    assert places.of(("nothing", 0)) == Position(1, 1)
+    assert position(TEXT, ("feature", 0, "shape", 0, "dim", 3)) == (2, 1)
+    assert position(TEXT, ("nothing", 0)) == (1, 1)
 
 
 def message(text: str) -> Any:

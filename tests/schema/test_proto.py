@@ -15,7 +15,6 @@ from tfrecreg.schema import (
     ImageDomain,
     IntDomain,
     OtherDomain,
-    Schema,
     StringDomain,
     ValueCount,
     parse_schema,
@@ -270,17 +269,3 @@ def test_every_real_schema_parses_and_renders(realdata: Path) -> None:
         assert schema.features
         again = parse_schema(render_schema(schema), "again")
         assert again.features == schema.features
-
-
-@pytest.mark.realdata
-def test_real_oddities_are_remarked_on(realdata: Path) -> None:
-    def load(name: str) -> Schema:
-        (path,) = (realdata / "schema").rglob(name)
-        return parse_schema(path.read_bytes(), name)
-
-    assert load("adressa_schema.pbtxt").remarks == (
-        "adressa_schema.pbtxt:80: feature `country` is declared again, in the same words",
-    )
-    assert load("data_seq_schema.pbtxt").remarks[0] == (
-        "data_seq_schema.pbtxt:14: feature `session_start` has no type: values of any type pass"
-    )

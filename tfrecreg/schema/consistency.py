@@ -11,19 +11,15 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
-from tfrecreg.schema.definition import IGNORED_STAGES, SEQUENCE, FeatureType
-from tfrecreg.schema.domain_check import unknown_specifiers
+from tfrecreg.schema.definition import IGNORED_STAGES, FeatureType
 from tfrecreg.schema.pbtxt import FieldPath
 from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import safe
 
-__all__ = ["Remark", "check_message", "stage_of", "type_of"]
+__all__ = ["check_message", "stage_of", "type_of"]
 
 Fail = Callable[[FieldPath, str, str], NoReturn]
 """Raises the error for a field, a message and a hint."""
-
-Remark = tuple[FieldPath, str]
-"""A field that is legal and probably a mistake."""
 
 _TYPES: dict[int, FeatureType] = {1: "BYTES", 2: "INT", 3: "FLOAT", 4: "STRUCT"}
 """Numbers of the proto's `FeatureType`."""
@@ -60,42 +56,36 @@ def stage_of(message: Any) -> str:
     return str(stages[message.lifecycle_stage].name)
 
 
-def check_message(message: Any, fail: Fail) -> list[Remark]:
+def check_message(message: Any, fail: Fail) -> None:
     """Check a whole `Schema` message.
 
     Args:
         message: the protobuf message.
         fail: called for the first contradiction, raises.
-
-    Returns:
-        Remarks, in the order of the file.
     """
-    domains = _named_domains(message, fail)
-    check = _FeatureCheck(domains, fail)
+    domains = _check_domains(message, fail)
+    features = {feature.name: feature for feature in message.feature}
     declared: dict[str, Any] = {}
     for group in ("feature", "sparse_feature", "weighted_feature"):
-        check.names(getattr(message, group), (), group, declared)
+        _check_names(getattr(message, group), (), group, declared, fail)
     for number, feature in enumerate(message.feature):
-        check.feature(feature, ("feature", number))
-    features = {feature.name: feature for feature in message.feature}
+        _FeatureCheck(feature, ("feature", number), domains, fail).run()
     for number, sparse in enumerate(message.sparse_feature):
         _check_sparse(sparse, ("sparse_feature", number), features, fail)
     for number, weighted in enumerate(message.weighted_feature):
         subject = f"weighted feature `{safe(weighted.name)}`"
         for group in ("feature", "weight_feature"):
             path: FieldPath = ("weighted_feature", number, group, 0)
-            _require_declared(
-                "/".join(getattr(weighted, group).step), path, subject, features, fail
-            )
+            name = "/".join(getattr(weighted, group).step)
+            _require_declared(name, path, subject, features, fail)
     names = ("min_examples_count", "max_examples_count")
     place: FieldPath = ("dataset_constraints", 0)
     constraints = message.dataset_constraints
     _check_bounds(constraints, place, "the schema", fail, names=names, count_of="examples")
-    return check.remarks
 
 
-def _named_domains(message: Any, fail: Fail) -> dict[str, str]:
-    """The list that each schema-level domain is in, by its name."""
+def _check_domains(message: Any, fail: Fail) -> dict[str, str]:
+    """Check the schema-level domains; returns the list that each is in, by its name."""
     domains: dict[str, str] = {}
     for group in ("string_domain", "int_domain", "float_domain"):
         for number, domain in enumerate(getattr(message, group)):
@@ -109,6 +99,19 @@ def _named_domains(message: Any, fail: Fail) -> dict[str, str]:
             if group != "string_domain":
                 _check_bounds(domain, path, subject, fail)
     return domains
+
+
+def _check_names(
+    messages: Iterable[Any], parent: FieldPath, group: str, declared: dict[str, Any], fail: Fail
+) -> None:
+    """Check that each message has a name, and that no other declaration of it differs."""
+    for number, message in enumerate(messages):
+        path = (*parent, group, number)
+        if not message.HasField("name"):
+            fail(path, f"a `{group}` has no name", "give it the name that it has in the examples")
+        if declared.setdefault(message.name, message) != message:
+            what = f"feature `{safe(message.name)}` is declared twice, and differently"
+            fail(path, what, "one feature, one declaration: remove or rename one of the two")
 
 
 def _check_bounds(
@@ -177,175 +180,103 @@ def _require_declared(
 
 
 class _FeatureCheck:
-    """Checks `Feature` messages, those inside a `struct_domain` included.
+    """The checks of one `Feature` message.
 
     Args:
+        message: the message.
+        path: where it is.
         domains: the list that each schema-level domain is in, by its name.
         fail: called for the first contradiction, raises.
     """
 
-    def __init__(self, domains: Mapping[str, str], fail: Fail) -> None:
-        self._domains = domains
-        self._fail = fail
-        self.remarks: list[Remark] = []
-
-    def names(
-        self, messages: Iterable[Any], parent: FieldPath, group: str, declared: dict[str, Any]
+    def __init__(
+        self, message: Any, path: FieldPath, domains: Mapping[str, str], fail: Fail
     ) -> None:
-        """Check that each message has a name, and no other declaration has the same."""
-        for number, message in enumerate(messages):
-            path = (*parent, group, number)
-            if not message.HasField("name"):
-                hint = "give it the name that it has in the examples"
-                self._fail(path, f"a `{group}` has no name", hint)
-            first = declared.setdefault(message.name, message)
-            if first is message:
-                continue
-            subject = f"feature `{safe(message.name)}` is declared"
-            if first != message:
-                hint = "one feature, one declaration: remove or rename one of the two"
-                self._fail(path, f"{subject} twice, and differently", hint)
-            self.remarks.append((path, f"{subject} again, in the same words"))
+        self._message = message
+        self._path = path
+        self._domains = domains
+        self._raise = fail
+        self._kind = type_of(message)
+        self._subject = f"feature `{safe(message.name)}`"
 
-    def feature(self, message: Any, path: FieldPath) -> None:
-        """Check one feature that is not ignored."""
+    def run(self) -> None:
+        """Check the feature, and those inside it, unless it is ignored."""
+        message = self._message
         if stage_of(message) in IGNORED_STAGES:
             return
-        subject = f"feature `{safe(message.name)}`"
-        which = message.WhichOneof("domain_info")
-        domain = self._domains.get(message.domain) if which == "domain" else which
-        if type_of(message) is None:
-            is_bytes = domain in ("string_domain", "image_domain")
-            taken = "taken for BYTES, as its domain is" if is_bytes else "values of any type pass"
-            self.remarks.append((path, f"{subject} has no type: {taken}"))
-        self._presence(message, path, subject)
-        self._counts(message, path, subject)
-        self._environments(message, path, subject)
-        if which is not None:
-            self._domain(message, which, (*path, which, 0), subject)
-        if len(message.value_counts.value_count) > 1 and message.name != SEQUENCE:
-            what = "its value counts are not checked, as no example can hold it"
-            self.remarks.append(((*path, "value_counts", 0), f"{subject} is nested: {what}"))
-        self._domain_mass(message, domain, path, subject)
-        self._distinct(message, path, subject)
-        if which in ("time_domain", "time_of_day_domain"):
-            self._times(message, which, (*path, which, 0), subject)
-        if which == "string_domain" and not message.string_domain.value:
-            what = f"{subject} has a `string_domain` without values: none passes"
-            self.remarks.append(((*path, which, 0), what))
+        presence = message.presence
+        if not 0 <= presence.min_fraction <= 1:
+            what = f"has the min_fraction {presence.min_fraction:g}, which is not from 0 to 1"
+            hint = "1 is every example; leave it out for a feature that may be missing"
+            self._fail(what, hint, "presence", 0, "min_fraction", 0)
+        if presence.min_count < 0:
+            what = f"has the min_count {presence.min_count}, which is below 0"
+            self._fail(what, "it is a number of examples", "presence", 0, "min_count", 0)
+        self._check_counts()
+        if both := set(message.in_environment) & set(message.not_in_environment):
+            what = f"is both in and not in the environment `{safe(min(both))}`"
+            hint = "remove one of `in_environment` and `not_in_environment`"
+            self._fail(what, hint, "not_in_environment", 0)
+        if which := message.WhichOneof("domain_info"):
+            self._check_domain(which)
+        mass = message.distribution_constraints.min_domain_mass
+        if message.HasField("distribution_constraints") and not 0 <= mass <= 1:
+            what = f"has the min_domain_mass {mass:g}, which is not from 0 to 1"
+            self._fail(what, "1 is every value", "distribution_constraints", 0)
         members = message.struct_domain.feature
-        struct = (*path, "struct_domain", 0)
-        self.names(members, struct, "feature", {})
+        struct = (*self._path, "struct_domain", 0)
+        _check_names(members, struct, "feature", {}, self._raise)
         for number, member in enumerate(members):
-            self.feature(member, (*struct, "feature", number))
+            path = (*struct, "feature", number)
+            _FeatureCheck(member, path, self._domains, self._raise).run()
 
-    def _presence(self, message: Any, path: FieldPath, subject: str) -> None:
-        fraction, count = message.presence.min_fraction, message.presence.min_count
-        if not 0 <= fraction <= 1:
-            self._fail(
-                (*path, "presence", 0, "min_fraction", 0),
-                f"{subject} has the min_fraction {fraction:g}, which is not from 0 to 1",
-                "1 is every example; leave it out for a feature that may be missing",
-            )
-        if count < 0:
-            self._fail(
-                (*path, "presence", 0, "min_count", 0),
-                f"{subject} has the min_count {count}, which is below 0",
-                "it is a number of examples",
-            )
+    def _fail(self, what: str, hint: str, *field: str | int) -> NoReturn:
+        self._raise((*self._path, *field), f"{self._subject} {what}", hint)
 
-    def _counts(self, message: Any, path: FieldPath, subject: str) -> None:
+    def _check_counts(self) -> None:
+        message, path = self._message, self._path
         for number, dim in enumerate(message.shape.dim):
             if dim.HasField("size") and dim.size < 0:
-                self._fail(
-                    (*path, "shape", 0, "dim", number),
-                    f"{subject} has a dimension of size {dim.size}",
-                    "leave out `size` for a dimension that varies, or use `value_count`",
-                )
-        counts = [((*path, "value_count", 0), message.value_count)] + [
-            ((*path, "value_counts", 0, "value_count", number), count)
-            for number, count in enumerate(message.value_counts.value_count)
+                hint = "leave out `size` for a dimension that varies, or use `value_count`"
+                self._fail(f"has a dimension of size {dim.size}", hint, "shape", 0, "dim", number)
+        counts = [
+            (message.value_count, (*path, "value_count", 0), "values"),
+            (message.unique_constraints, (*path, "unique_constraints", 0), "different values"),
         ]
-        for place, count in counts:
-            _check_bounds(count, place, subject, self._fail, count_of="values")
+        for number, count in enumerate(message.value_counts.value_count):
+            counts.append((count, (*path, "value_counts", 0, "value_count", number), "values"))
+        for count, place, noun in counts:
+            _check_bounds(count, place, self._subject, self._raise, count_of=noun)
 
-    def _environments(self, message: Any, path: FieldPath, subject: str) -> None:
-        both = set(message.in_environment) & set(message.not_in_environment)
-        if both:
-            self._fail(
-                (*path, "not_in_environment", 0),
-                f"{subject} is both in and not in the environment `{safe(min(both))}`",
-                "remove one of `in_environment` and `not_in_environment`",
-            )
-
-    def _domain(self, message: Any, which: str, path: FieldPath, subject: str) -> None:
-        kind, domain = type_of(message), which
+    def _check_domain(self, which: str) -> None:
+        message, kind, name = self._message, self._kind, which
         if which == "domain":
             if message.domain not in self._domains:
                 self._fail(
-                    path,
-                    f"{subject} refers to the domain `{safe(message.domain)}`, which is not "
-                    f"defined{did_you_mean(message.domain, self._domains)}",
+                    f"refers to the domain `{safe(message.domain)}`, which is not defined"
+                    + did_you_mean(message.domain, self._domains),
                     "define it at the level of the schema: `string_domain { name: … value: … }`",
+                    *(which, 0),
                 )
-            domain = self._domains[message.domain]
-        allowed = _TYPES_OF_DOMAIN[domain]
-        if kind is not None and kind not in allowed:
-            self._fail(
-                path,
-                f"{subject} is {kind}, and a `{domain}` is for {' or '.join(allowed)}",
-                "correct the type, or use the domain that fits it",
-            )
+            name = self._domains[message.domain]
+        types = _TYPES_OF_DOMAIN[name]
+        if kind is not None and kind not in types:
+            what = f"is {kind}, and a `{name}` is for {' or '.join(types)}"
+            self._fail(what, "correct the type, or use the domain that fits it", which, 0)
+        domain = getattr(message, which)
         if which in ("int_domain", "float_domain"):
-            _check_bounds(getattr(message, which), path, subject, self._fail)
-        if which == "bool_domain":
-            self._bool(message.bool_domain, kind, path, subject)
-
-    def _bool(self, domain: Any, kind: str | None, path: FieldPath, subject: str) -> None:
-        given = domain.HasField("true_value") or domain.HasField("false_value")
-        if kind == "BYTES" and not given:
-            self._fail(
-                path,
-                f"{subject} is BYTES, and its `bool_domain` names no strings for true and false",
-                "add `true_value` and `false_value`",
-            )
-        if given and domain.true_value == domain.false_value:
-            self._fail(
-                path,
-                f"{subject} has the same string for true and false",
-                "correct `true_value` or `false_value`",
-            )
-
-    def _domain_mass(self, message: Any, domain: str | None, path: FieldPath, subject: str) -> None:
-        if not message.HasField("distribution_constraints"):
-            return
-        place = (*path, "distribution_constraints", 0)
-        mass = message.distribution_constraints.min_domain_mass
-        if not 0 <= mass <= 1:
-            what = f"{subject} has the min_domain_mass {mass:g}, which is not from 0 to 1"
-            self._fail(place, what, "1 is every value")
-        if domain != "string_domain":
-            what = "`distribution_constraints` is for string domains, and is ignored"
-            self.remarks.append((place, f"{subject}: {what}"))
-
-    def _distinct(self, message: Any, path: FieldPath, subject: str) -> None:
-        if not message.HasField("unique_constraints"):
-            return
-        place = (*path, "unique_constraints", 0)
-        constraints = message.unique_constraints
-        _check_bounds(constraints, place, subject, self._fail, count_of="different values")
-        if type_of(message) not in ("INT", "BYTES"):
-            what = "`unique_constraints` is for INT and BYTES, and is ignored"
-            self.remarks.append((place, f"{subject}: {what}"))
-
-    def _times(self, message: Any, which: str, path: FieldPath, subject: str) -> None:
-        domain, kind = getattr(message, which), type_of(message)
-        form = domain.WhichOneof("format")
-        wanted = {"BYTES": "string_format", "INT": "integer_format"}.get(kind or "")
-        if form is not None and wanted is not None and form != wanted:
-            what = f"{subject} is {kind}, and its `{which}` has `{form}`"
-            self._fail(path, what, f"give it `{wanted}`")
-        if unknown := unknown_specifiers(domain.string_format):
-            shown = ", ".join(f"`{safe(each)}`" for each in unknown)
-            what = f"{subject}: its times are not checked, as {shown} is not known"
-            self.remarks.append((path, what))
+            _check_bounds(domain, (*self._path, which, 0), self._subject, self._raise)
+        elif which == "bool_domain":
+            given = domain.HasField("true_value") or domain.HasField("false_value")
+            if kind == "BYTES" and not given:
+                what = "is BYTES, and its `bool_domain` names no strings for true and false"
+                self._fail(what, "add `true_value` and `false_value`", which, 0)
+            if given and domain.true_value == domain.false_value:
+                hint = "correct `true_value` or `false_value`"
+                self._fail("has the same string for true and false", hint, which, 0)
+        elif which in ("time_domain", "time_of_day_domain"):
+            form = domain.WhichOneof("format")
+            wanted = {"BYTES": "string_format", "INT": "integer_format"}.get(kind or "", form)
+            if form != wanted and form is not None:
+                what = f"is {kind}, and its `{which}` has `{form}`"
+                self._fail(what, f"give it `{wanted}`", which, 0)

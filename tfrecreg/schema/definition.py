@@ -359,8 +359,6 @@ class Schema:
     default_environments: tuple[str, ...] = ()
     ragged: bool = False
     """Whether features of variable length should be read as ragged tensors."""
-    remarks: tuple[str, ...] = ()
-    """Legal declarations that are probably mistakes, one line each."""
 
     def environments(self) -> tuple[str, ...]:
         """Every environment that the schema names, sorted."""

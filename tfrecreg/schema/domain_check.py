@@ -33,7 +33,6 @@ __all__ = [
     "decimal_number",
     "is_packed_time",
     "time_pattern",
-    "unknown_specifiers",
     "value_check",
     "whole_number",
 ]
@@ -270,27 +269,20 @@ _SHORT = {"D": "%m/%d/%y", "F": "%Y-%m-%d", "R": "%H:%M", "T": "%H:%M:%S"}
 _SPECIFIER = re.compile(r"%(.?)", re.DOTALL)
 
 
-def unknown_specifiers(form: str) -> tuple[str, ...]:
-    """The specifiers of a format that are not supported: ``("%Q",)``."""
-    known = _SPECIFIERS.keys() | _SHORT.keys()
-    return tuple(match[0] for match in _SPECIFIER.finditer(form) if match[1] not in known)
-
-
 def time_pattern(form: str) -> re.Pattern[bytes] | None:
     """The expression that text in a format matches as a whole; None if it cannot be checked.
 
     Days are not compared with months: the 31st of April matches.
     """
-    if not form or unknown_specifiers(form):
-        return None
     form = _SPECIFIER.sub(lambda match: _SHORT.get(match[1], match[0]), form)
-    parts: list[str] = []
-    last = 0
-    for match in _SPECIFIER.finditer(form):
-        parts += [re.escape(form[last : match.start()]), f"(?:{_SPECIFIERS[match[1]]})"]
-        last = match.end()
-    parts.append(re.escape(form[last:]))
-    return re.compile("".join(parts).encode())
+    parts = _SPECIFIER.split(form)  # text and letters in turn
+    if not form or not _SPECIFIERS.keys() >= set(parts[1::2]):
+        return None
+    patterns = (
+        f"(?:{_SPECIFIERS[part]})" if number % 2 else re.escape(part)
+        for number, part in enumerate(parts)
+    )
+    return re.compile("".join(patterns).encode())
 
 
 def is_packed_time(number: int) -> bool:

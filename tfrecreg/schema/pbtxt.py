@@ -10,18 +10,15 @@ The text format: https://protobuf.dev/reference/protobuf/textformat-spec/
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, MutableSequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 __all__ = [
     "FieldPath",
-    "FieldPositions",
-    "Position",
     "Span",
     "append_lines",
+    "position",
     "quoted",
     "rewrite",
     "spans",
@@ -30,13 +27,6 @@ __all__ = [
 FieldPath = tuple[str | int, ...]
 """Field names, each followed by its number among the fields of that name: a schema's second
 feature's value count is ``("feature", 1, "value_count", 0)``."""
-
-
-class Position(NamedTuple):
-    """A position in a text, counted from 1."""
-
-    line: int
-    column: int
 
 
 class Span(NamedTuple):
@@ -61,29 +51,13 @@ _TOKEN = re.compile(
 )
 
 
-class FieldPositions:
-    """Positions of the fields of one text, located only when one is asked for."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def of(self, path: FieldPath) -> Position:
-        """The position of a field, or of the nearest message around it."""
-        while path and path not in self._spans:
-            path = path[:-2]
-        if not path:
-            return Position(1, 1)
-        start = self._spans[path].start
-        line = bisect_right(self._lines, start)
-        return Position(line, start - self._lines[line - 1] + 1)
-
-    @cached_property
-    def _spans(self) -> dict[FieldPath, Span]:
-        return spans(self._text)
-
-    @cached_property
-    def _lines(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer("\n", self._text))]
+def position(text: str, path: FieldPath) -> tuple[int, int]:
+    """Line and column of a field, or of the nearest message around it, both counted from 1."""
+    found = spans(text)
+    while path and path not in found:
+        path = path[:-2]
+    start = found[path].start if path else 0
+    return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
 
 
 def spans(text: str) -> dict[FieldPath, Span]:

@@ -33,7 +33,7 @@ from tfrecreg.schema.definition import (
     ValueCount,
     WeightedFeature,
 )
-from tfrecreg.schema.pbtxt import FieldPath, FieldPositions
+from tfrecreg.schema.pbtxt import FieldPath, position
 from tfrecreg.text import safe
 
 __all__ = ["parse_schema", "render_schema", "schema_message"]
@@ -64,13 +64,12 @@ def parse_schema(text: str | bytes, where: str = "schema") -> Schema:
 @lru_cache(maxsize=4)  # every validator asks for the schema of its target
 def _parsed(text: str, where: str) -> Schema:
     message = _parse(text, where)
-    positions = FieldPositions(text)
 
     def fail(path: FieldPath, what: str, hint: str) -> NoReturn:
-        line, column = positions.of(path)
+        line, column = position(text, path)
         raise SchemaError(f"{safe(where)}:{line}:{column}: {what}", hint=hint)
 
-    remarks = check_message(message, fail)
+    check_message(message, fail)
     constraints = message.dataset_constraints
     named = {
         domain.name: _domain(group, domain)
@@ -106,7 +105,6 @@ def _parsed(text: str, where: str) -> Schema:
         examples=_bounds(constraints, "min_examples_count", "max_examples_count"),
         default_environments=tuple(message.default_environment),
         ragged=bool(_given(message, "represent_variable_length_as_ragged")),
-        remarks=tuple(f"{safe(where)}:{positions.of(path).line}: {what}" for path, what in remarks),
     )
 
 
