@@ -18,7 +18,7 @@ from tfrecreg.example import (
 )
 from tfrecreg.findings import Severity
 from tfrecreg.schema import Checker, compile_schema, parse_schema
-from tfrecreg.schema.accept import Edit, Refusal, SplitFacts, edit_schema
+from tfrecreg.schema.accept import Answer, SplitFacts, edit_schema
 from tfrecreg.schema.violations import Violations
 
 ALWAYS = "presence { min_fraction: 1 min_count: 1 }"
@@ -31,7 +31,7 @@ def declared(body: str) -> str:
 
 def accepted(
     text: str, examples: Iterable[Example]
-) -> tuple[str, list[Edit], list[Refusal], set[tuple[str, str]]]:
+) -> tuple[str, list[Answer], list[Answer], set[tuple[str, str]]]:
     """The new text, what was changed, what was refused, and the problems that are left."""
     schema = parse_schema(text)
     rules = compile_schema(schema).by_name
@@ -157,6 +157,22 @@ def test_a_shared_domain_is_widened_where_it_is() -> None:
     assert (refused, left) == ([], set())
 
 
+def test_a_shared_domain_takes_in_the_values_of_all_its_features() -> None:
+    text = (
+        "feature { name: 'x' type: BYTES domain: 'words' }\n"
+        "feature { name: 'y' type: BYTES domain: 'words' }\n"
+        "feature { name: 'a' type: BYTES domain: 'range' }\n"
+        "feature { name: 'b' type: BYTES domain: 'range' }\n"
+        "string_domain { name: 'words' value: 'a' }\nint_domain { name: 'range' min: 0 max: 9 }\n"
+    )
+    example = {"x": B(b"b"), "y": B([b"b", b"c"]), "a": B(b"-5"), "b": B([b"-3", b"12"])}
+    after, _, refused, left = accepted(text, [example])
+    assert after == text.replace("value: 'a'", 'value: \'a\' value: "b" value: "c"').replace(
+        "min: 0 max: 9", "min: -5 max: 12"
+    )
+    assert (refused, left) == ([], set())
+
+
 def test_a_feature_that_is_declared_again_is_changed_in_both_places() -> None:
     text = declared("type: INT int_domain { max: 3 }") * 2
     after, _, refused, left = accepted(text, [{"x": N(5)}])
@@ -213,7 +229,7 @@ def test_what_no_schema_answers_is_refused_with_a_reason(
     text, edits, refused, left = accepted(declared(body), examples)
     assert text == declared(body)
     assert edits == []
-    assert refused == [Refusal(code, "x", reason)]
+    assert refused == [Answer(code, "x", reason)]
     assert {each for each, _ in left} == {code}
 
 
@@ -229,7 +245,7 @@ def test_the_number_of_examples_is_written_where_it_stands() -> None:
     schema = parse_schema("dataset_constraints { min_examples_count: 9 max_examples_count: 20 }")
     text, edits, _ = edit_schema(schema, [("SCH010", "")], Violations(), [SplitFacts(7, {}, {})])
     assert text == "dataset_constraints { min_examples_count: 7 max_examples_count: 20 }"
-    assert edits == [Edit("SCH010", "", "at least 7 examples")]
+    assert edits == [Answer("SCH010", "", "at least 7 examples")]
     text, _, _ = edit_schema(schema, [("SCH010", "")], Violations(), [SplitFacts(30, {}, {})])
     assert "max_examples_count: 30" in text
 

@@ -32,7 +32,7 @@ from tfrecreg.schema.violations import MAX_STRINGS, Violations
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-__all__ = ["Edit", "Refusal", "SplitFacts", "edit_schema"]
+__all__ = ["Answer", "SplitFacts", "edit_schema"]
 
 _SHOWN = 5
 """Maximum number of strings that a phrase lists."""
@@ -50,23 +50,15 @@ class SplitFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
-    """One change of the proposal."""
+class Answer:
+    """One change that answers a finding, or the reason why no change does."""
 
     code: str
-    """Code of the finding that it answers."""
+    """Code of the finding."""
     feature: str
+    """Feature of the finding; empty if it has none."""
     text: str
-    """The change, as a phrase."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """One finding that no change of the schema answers."""
-
-    code: str
-    feature: str
-    reason: str
+    """The change or the reason, as a phrase."""
 
 
 class _RefusedError(Exception):
@@ -78,7 +70,7 @@ def edit_schema(
     findings: Iterable[tuple[str, str]],
     violations: Violations,
     splits: Iterable[SplitFacts],
-) -> tuple[str, list[Edit], list[Refusal]]:
+) -> tuple[str, list[Answer], list[Answer]]:
     """Change a schema's text so that data which break it pass.
 
     Args:
@@ -88,19 +80,19 @@ def edit_schema(
         splits: counts of each split that was checked against the schema.
 
     Returns:
-        The new text, the changes, and the findings that they do not answer.
+        The new text, the changes, and for the findings without a change the reasons.
     """
     wanted = sorted(set(findings))
     editor = _Editor(schema, frozenset(wanted), violations, tuple(splits))
-    edits: list[Edit] = []
-    refused: list[Refusal] = []
+    edits: list[Answer] = []
+    refused: list[Answer] = []
     for code, name in wanted:
         try:
             texts = list(editor.answer(code, name))
         except _RefusedError as refusal:
-            refused.append(Refusal(code, name, str(refusal)))
+            refused.append(Answer(code, name, str(refusal)))
         else:
-            edits += [Edit(code, name, text) for text in texts]
+            edits += [Answer(code, name, text) for text in texts]
     editor.repeat_declarations()
     text = rewrite(schema.text, schema_message(schema), editor.message)
     for lines in editor.drafts:
@@ -258,7 +250,8 @@ class _Editor:
         (values,) = found.kinds.values()  # those of another type have a finding of their own
         if isinstance(domain, StringDomain):
             words = _words(values)
-            self._domain_message(message).value.extend(words)
+            allowed = self._domain_message(message).value  # another feature may share it
+            allowed.extend(word for word in words if word not in allowed)
             shown = listed(words[:_SHOWN]) if len(words) <= _SHOWN else f"{len(words)} strings"
             yield f"{shown} added to its domain"
         elif isinstance(domain, BoolDomain):
@@ -354,10 +347,10 @@ def _widen_range(
             "a number that is not finite is outside its bounds: remove them by hand"
         )
     if too_low:
-        message.min = low
+        message.min = min(low, message.min)  # another feature may share the domain
         yield f"numbers from {_shown(low)}"
     if too_high:
-        message.max = high
+        message.max = max(high, message.max)
         yield f"numbers up to {_shown(high)}"
 
 

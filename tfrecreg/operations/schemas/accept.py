@@ -23,7 +23,7 @@ from tfrecreg.registry import Resolved, find_registry, open_registry
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.scan import Shard, Target
 from tfrecreg.schema import CompiledSchema, Problem, parse_schema
-from tfrecreg.schema.accept import Edit, Refusal, SplitFacts, edit_schema
+from tfrecreg.schema.accept import Answer, SplitFacts, edit_schema
 from tfrecreg.schema.violations import Violations
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.suggest import did_you_mean, listed
@@ -53,8 +53,8 @@ class Proposal:
     before: str
     after: str
     """Equal to `before` if there is nothing to change."""
-    edits: tuple[Edit, ...]
-    refused: tuple[Refusal, ...]
+    edits: tuple[Answer, ...]
+    refused: tuple[Answer, ...]
     """The findings that no change of the schema answers."""
     storage: Storage
     """Holds the schema, under the path `path`."""
@@ -77,17 +77,15 @@ class Proposal:
 
     def to_json(self, *, written: bool) -> dict[str, Any]:
         """The document of ``schema accept --json``."""
+
+        def entries(answers: tuple[Answer, ...], key: str) -> list[dict[str, str]]:
+            return [{"code": a.code, "feature": a.feature, key: a.text} for a in answers]
+
         return {
             "target": self.target,
             "schema": self.schema,
-            "changes": [
-                {"code": each.code, "feature": each.feature, "change": each.text}
-                for each in self.edits
-            ],
-            "refused": [
-                {"code": each.code, "feature": each.feature, "reason": each.reason}
-                for each in self.refused
-            ],
+            "changes": entries(self.edits, "change"),
+            "refused": entries(self.refused, "reason"),
             "diff": self.diff,
             "written": written,
         }
