@@ -251,7 +251,7 @@ class _Editor:
         if isinstance(domain, StringDomain):
             words = _words(values)
             allowed = self._domain_message(message).value  # another feature may share it
-            allowed.extend(word for word in words if word not in allowed)
+            allowed.extend([word for word in words if word not in allowed])
             shown = listed(words[:_SHOWN]) if len(words) <= _SHOWN else f"{len(words)} strings"
             yield f"{shown} added to its domain"
         elif isinstance(domain, BoolDomain):
