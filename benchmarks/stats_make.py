@@ -26,7 +26,7 @@ def ours(path: str) -> Callable[[], int]:
     from dataclasses import replace
 
     from tfrecreg.engines import LocalEngine
-    from tfrecreg.operations.check import files_target
+    from tfrecreg.operations.targets import files_target
     from tfrecreg.scan import run_scan
     from tfrecreg.statistics import StatisticsCollector, StatisticsOptions, load_tfdv
     from tfrecreg.validators.crc import CrcValidator

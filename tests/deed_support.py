@@ -20,7 +20,7 @@ from child_support import apart, preload
 from kept_support import expect_kept, expect_nothing_left
 from tests_support import tree
 
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.operations.builds import BuildRequest, build
 from tfrecreg.operations.catalog import list_datasets
 from tfrecreg.operations.check import CheckOptions, check

@@ -9,9 +9,8 @@ import itertools
 from datetime import date
 
 from tfrecreg.findings import Finding, Location, Measure, Severity, TensorflowOutcome
-from tfrecreg.gate import FailOn, Waiver
-from tfrecreg.operations.check.basis import Basis
-from tfrecreg.operations.check.report import Report, SkippedValidator
+from tfrecreg.gating import FailOn, Waiver
+from tfrecreg.operations.check.report import Basis, Report, SkippedValidator
 
 __all__ = ["NAMES", "hostile_finding", "hostile_report"]
 

@@ -26,7 +26,7 @@ from tfrecreg.example import (
     unset_feature,
 )
 from tfrecreg.example.varint import varint
-from tfrecreg.operations.check import files_target
+from tfrecreg.operations.targets import files_target
 from tfrecreg.scan import run_scan
 from tfrecreg.statistics import (
     SplitStatistics,

@@ -22,7 +22,7 @@ from tfrecreg.config import (
 )
 from tfrecreg.errors import ConfigError
 from tfrecreg.findings import Severity
-from tfrecreg.gate import FailOn, Waiver
+from tfrecreg.gating import FailOn, Waiver
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -1,10 +1,11 @@
 """Versioned, validated TFRecord datasets.
 
-The names below are the library. Plugins import :mod:`tfrecreg.api` instead, and their tests
-:mod:`tfrecreg.testing`. For everybody else the map is, from the bottom up:
+The names below are the library; ``docs/python.md`` shows their use. Plugins import
+:mod:`tfrecreg.api` instead, and their tests :mod:`tfrecreg.testing`. All other modules are private
+and may change with any version:
 
-- values: `errors`, `findings`, `codes`, `gate`, `config`, `reference`, `shards`, `text`; what they
-  are read and written by: `tables`, `toml_edit`, `amounts`, `suggest`; and `progress`
+- values: `errors`, `findings`, `codes`, `gating`, `config`, `reference`, `shards`, `text`; to read
+  and write them: `tables`, `toml_edit`, `amounts`, `suggest`; and `progress`
 - bytes: `storage`, `records`, `example`, `pictures`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `scan`, `engines`
@@ -23,15 +24,30 @@ from typing import TYPE_CHECKING, Any
 from tfrecreg._version import __version__
 
 if TYPE_CHECKING:
+    from tfrecreg.amounts import SkipLimit
     from tfrecreg.errors import TfrecregError
+    from tfrecreg.example import decode
+    from tfrecreg.gating import FailOn
     from tfrecreg.operations.adopt import AdoptRequest, AdoptResult, adopt
     from tfrecreg.operations.builds import BuildRequest, BuildResult, build
+    from tfrecreg.operations.catalog import list_datasets
     from tfrecreg.operations.check import CheckOptions, Report, check
     from tfrecreg.operations.diff import DiffResult, diff
+    from tfrecreg.operations.export import export
+    from tfrecreg.operations.gate import gate
+    from tfrecreg.operations.head import head
     from tfrecreg.operations.init import init
     from tfrecreg.operations.load import load
+    from tfrecreg.operations.pipeline import pipeline
     from tfrecreg.operations.release import ReleaseRequest, ReleaseResult, release
-    from tfrecreg.registry import Registry, open_registry, resolve
+    from tfrecreg.operations.remote import gc, pull, push
+    from tfrecreg.operations.repair import repair
+    from tfrecreg.operations.salvage import salvage
+    from tfrecreg.operations.stats import stats
+    from tfrecreg.operations.tag import TagRequest, tag
+    from tfrecreg.records import Records, read
+    from tfrecreg.registry import Registry, Resolved, open_registry, resolve
+    from tfrecreg.shards import ShardPolicy
 
 __all__ = [
     "AdoptRequest",
@@ -40,45 +56,70 @@ __all__ = [
     "BuildResult",
     "CheckOptions",
     "DiffResult",
+    "FailOn",
+    "Records",
     "Registry",
     "ReleaseRequest",
     "ReleaseResult",
     "Report",
+    "Resolved",
+    "ShardPolicy",
+    "SkipLimit",
+    "TagRequest",
     "TfrecregError",
     "__version__",
     "adopt",
     "build",
     "check",
+    "decode",
     "diff",
+    "export",
+    "gate",
+    "gc",
+    "head",
     "init",
+    "list_datasets",
     "load",
     "open_registry",
+    "pipeline",
+    "pull",
+    "push",
+    "read",
     "release",
+    "repair",
     "resolve",
+    "salvage",
+    "stats",
+    "tag",
 ]
 
-_HOMES = {
-    "AdoptRequest": "tfrecreg.operations.adopt",
-    "AdoptResult": "tfrecreg.operations.adopt",
-    "BuildRequest": "tfrecreg.operations.builds",
-    "BuildResult": "tfrecreg.operations.builds",
-    "CheckOptions": "tfrecreg.operations.check",
-    "DiffResult": "tfrecreg.operations.diff",
-    "Registry": "tfrecreg.registry",
-    "ReleaseRequest": "tfrecreg.operations.release",
-    "ReleaseResult": "tfrecreg.operations.release",
-    "Report": "tfrecreg.operations.check",
-    "TfrecregError": "tfrecreg.errors",
-    "adopt": "tfrecreg.operations.adopt",
-    "build": "tfrecreg.operations.builds",
-    "check": "tfrecreg.operations.check",
-    "diff": "tfrecreg.operations.diff",
-    "init": "tfrecreg.operations.init",
-    "load": "tfrecreg.operations.load",
-    "open_registry": "tfrecreg.registry",
-    "release": "tfrecreg.operations.release",
-    "resolve": "tfrecreg.registry",
+_EXPORTS = {
+    "tfrecreg.amounts": ("SkipLimit",),
+    "tfrecreg.errors": ("TfrecregError",),
+    "tfrecreg.example": ("decode",),
+    "tfrecreg.gating": ("FailOn",),
+    "tfrecreg.operations.adopt": ("AdoptRequest", "AdoptResult", "adopt"),
+    "tfrecreg.operations.builds": ("BuildRequest", "BuildResult", "build"),
+    "tfrecreg.operations.catalog": ("list_datasets",),
+    "tfrecreg.operations.check": ("CheckOptions", "Report", "check"),
+    "tfrecreg.operations.diff": ("DiffResult", "diff"),
+    "tfrecreg.operations.export": ("export",),
+    "tfrecreg.operations.gate": ("gate",),
+    "tfrecreg.operations.head": ("head",),
+    "tfrecreg.operations.init": ("init",),
+    "tfrecreg.operations.load": ("load",),
+    "tfrecreg.operations.pipeline": ("pipeline",),
+    "tfrecreg.operations.release": ("ReleaseRequest", "ReleaseResult", "release"),
+    "tfrecreg.operations.remote": ("gc", "pull", "push"),
+    "tfrecreg.operations.repair": ("repair",),
+    "tfrecreg.operations.salvage": ("salvage",),
+    "tfrecreg.operations.stats": ("stats",),
+    "tfrecreg.operations.tag": ("TagRequest", "tag"),
+    "tfrecreg.records": ("Records", "read"),
+    "tfrecreg.registry": ("Registry", "Resolved", "open_registry", "resolve"),
+    "tfrecreg.shards": ("ShardPolicy",),
 }
+_HOMES = {name: module for module, names in _EXPORTS.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

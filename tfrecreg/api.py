@@ -39,7 +39,6 @@ from tfrecreg.pictures.decoder import (
 )
 from tfrecreg.plugins.specs import hookimpl
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan.codec import JsonCodec, key_from
 from tfrecreg.scan.interface import (
     Cacheable,
     Need,
@@ -50,7 +49,7 @@ from tfrecreg.scan.interface import (
     ValidatorRecord,
     Visitor,
 )
-from tfrecreg.scan.tally import Tally
+from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.shards import normal_splits
 from tfrecreg.sources.bundled import bundled_schema
 from tfrecreg.sources.interface import (

@@ -35,7 +35,7 @@ from msgspec import Meta
 from tfrecreg.amounts import SkipLimit, parse_size
 from tfrecreg.errors import ConfigError
 from tfrecreg.findings import Severity
-from tfrecreg.gate import FailOn, Waiver
+from tfrecreg.gating import FailOn, Waiver
 from tfrecreg.reference import is_dataset_name
 from tfrecreg.suggest import listed
 from tfrecreg.tables import Place, read_table, read_toml
@@ -134,7 +134,7 @@ class GateConfig:
     validators: tuple[Text, ...] | None = None
     """The validators to run; None: all that apply."""
     severity: dict[str, Severity] = field(default_factory=dict)
-    """Overrides, by glob over codes. See :func:`tfrecreg.gate.judge`."""
+    """Overrides, by glob over codes. See :func:`tfrecreg.gating.judge`."""
     limits: Limits = Limits()
 
 

@@ -15,20 +15,25 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
+from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
 __all__ = [
+    "INDEX_LIMIT",
     "INDEX_MAGIC",
     "INDEX_VERSION",
     "ROW",
     "Index",
     "IndexBuilder",
     "index_bytes",
+    "load_index",
     "read_index",
 ]
 
 INDEX_MAGIC = b"TFRINDEX"
 INDEX_VERSION = 1
+INDEX_LIMIT = 1 << 34
+"""Largest index that is read, in bytes: 500 million records."""
 
 ROW = np.dtype([("digest", np.uint8, (16,)), ("length", "<u8"), ("key_end", "<u8")])
 """A record: its digest, the bytes of its payload, and where its key ends among the keys."""
@@ -165,6 +170,18 @@ class Index:
     def stream_bytes(self) -> int:
         """Bytes of the shard's decompressed stream."""
         return int(self.lengths.sum(dtype=np.uint64)) + _FRAME_BYTES * len(self)
+
+
+def load_index(storage: Storage, path: str) -> Index:
+    """Read the index at `path`.
+
+    Raises:
+        ManifestError: it is damaged, or larger than :data:`INDEX_LIMIT`.
+        MissingFileError: it is not there.
+        NewerFormatError: a newer tfrecreg wrote it.
+        StorageError: it cannot be read.
+    """
+    return read_index(storage.read(path, limit=INDEX_LIMIT), path)
 
 
 def read_index(data: bytes, where: str) -> Index:

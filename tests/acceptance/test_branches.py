@@ -11,7 +11,7 @@ from git_support import commit, git, start
 from publish_support import Turn, write_raw
 
 from tfrecreg.operations.builds import BuildRequest
-from tfrecreg.operations.check import check_registry
+from tfrecreg.operations.check.releases import check_registry
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseResult, publish
 from tfrecreg.registry import open_registry

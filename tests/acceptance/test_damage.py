@@ -14,14 +14,9 @@ from tfrecreg.cli.main import main
 from tfrecreg.config import Config
 from tfrecreg.engines import LocalEngine
 from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.check import (
-    CheckOptions,
-    Report,
-    build_target,
-    check_target,
-    files_target,
-)
+from tfrecreg.operations.check import CheckOptions, Report, check_target
 from tfrecreg.operations.init import init
+from tfrecreg.operations.targets import build_target, files_target
 from tfrecreg.records import RecordBatch, scan
 from tfrecreg.registry import open_registry
 from tfrecreg.shards import ShardPolicy

@@ -18,7 +18,7 @@ from system_support import unsynced as unsynced  # a fixture: what is killed los
 from tests_support import tree
 
 from tfrecreg.engines import Engine, LocalEngine
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.operations.builds import BuildRequest, build, make, plan
 from tfrecreg.operations.check import CheckOptions, check
 from tfrecreg.operations.demo import write_digits

@@ -12,7 +12,7 @@ from kill_support import calls_of, in_child
 from system_support import unsynced as unsynced  # a fixture: what is killed loses no page
 from tests_support import tree
 
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.operations.adopt import AdoptRequest, adopt
 from tfrecreg.operations.check import CheckOptions, check
 from tfrecreg.operations.init import init

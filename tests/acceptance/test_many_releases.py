@@ -13,8 +13,9 @@ import pytest
 from git_support import commit, git, start
 from publish_support import Said, all_at_once, pictures
 
-from tfrecreg.gate import FailOn
-from tfrecreg.operations.check import CheckOptions, check, check_registry
+from tfrecreg.gating import FailOn
+from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.operations.check.releases import check_registry
 from tfrecreg.operations.init import init
 from tfrecreg.reference import parse_version
 from tfrecreg.registry import open_registry

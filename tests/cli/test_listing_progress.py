@@ -14,7 +14,7 @@ import pytest
 from picture_support import png
 
 from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.builds.watch import WatchedStorage
+from tfrecreg.operations.builds.state import WatchedStorage
 from tfrecreg.operations.check import CheckOptions, check
 from tfrecreg.operations.init import init
 from tfrecreg.registry import open_registry

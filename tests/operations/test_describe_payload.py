@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from foreign_support import event, field, put, sequence, summary
+from foreign_support import event, field, put, sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.example import Feature, bytes_feature, float_feature, int64_feature
 from tfrecreg.example.kinds import PayloadKind, payload_kind
-from tfrecreg.operations.check import find_target
-from tfrecreg.operations.describe_payload import ShownPart, describe_payload
+from tfrecreg.operations.format_payload import ShownPart, describe_payload
 from tfrecreg.operations.head import head
+from tfrecreg.operations.targets import find_target
 
 SEQUENCE = sequence(
     {"n": int64_feature([1, 2]), "b\x1b": bytes_feature(b"\x1b[31mred")},
@@ -43,38 +43,12 @@ def test_a_sequence_is_shown_by_context_and_lists() -> None:
     assert [each.count for each in parts(SEQUENCE)] == [1, 2, 30, 2]
 
 
-def test_an_event_is_shown_by_what_happened() -> None:
-    assert rows(event(1.5e9)) == [
-        ("event", "wall_time", "", "2017-07-14T02:40:00Z"),
-        ("event", "file_version", "", "brain.Event:2"),
+def test_an_event_is_shown_field_by_field() -> None:
+    assert rows(event(1.5e9, step=7)) == [
+        ("field", "1", "fixed64", "1.5e+09 as a double"),
+        ("field", "2", "varint", "7"),
+        ("field", "3", "bytes", "b'brain.Event:2'"),
     ]
-    assert rows(event(1.5e9, summary(loss=0.25, acc=1.0), step=7))[1:] == [
-        ("event", "step", "", "7"),
-        ("summary", "loss", "simple_value", "0.25"),
-        ("summary", "acc", "simple_value", "1"),
-    ]
-    assert rows(event(1.5e9, field(4, bytes(2000))))[1:] == [("event", "graph_def", "", "2.0 kB")]
-
-
-def test_a_value_that_is_no_number_says_what_it_is() -> None:
-    histogram = field(5, field(1, field(1, b"w") + field(5, bytes(100))))
-    assert rows(event(1.0, histogram))[1:] == [("summary", "w", "histo", "100 B")]
-
-
-def test_many_values_of_a_summary_are_cut() -> None:
-    found = rows(event(1.0, summary(**{f"v{number}": 0.0 for number in range(20)})))
-    assert len(found) == 1 + 8 + 1
-    assert found[-1] == ("summary", "", "", "… 12 more values")
-
-
-def test_a_summary_that_is_damaged_is_shown_by_its_size() -> None:
-    assert rows(event(1.0, field(5, b"\xff\xff")))[1:] == [("event", "summary", "", "2 B")]
-
-
-@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e300, -1e300])
-def test_a_time_that_is_none_is_shown_as_a_number(seconds: float) -> None:
-    assert rows(event(seconds))[0][:2] == ("event", "wall_time")
-    assert "T" not in rows(event(seconds))[0][3]
 
 
 def test_a_text_is_shown_as_a_text() -> None:

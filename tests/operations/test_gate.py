@@ -13,7 +13,7 @@ import pytest
 from tests_support import flip
 
 from tfrecreg.errors import NewerFormatError, UsageError
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.operations.check import CheckOptions, Report, check
 from tfrecreg.operations.gate import gate
 from tfrecreg.registry import open_registry
@@ -258,7 +258,7 @@ def test_a_report_that_is_not_there_or_newer_is_told(digits_registry: Path) -> N
 def test_a_report_is_read_as_it_was_written(digits_registry: Path) -> None:
     damage(digits_registry)
     (report,) = check(["digits"], registry=str(digits_registry), options=NEVER)
-    from tfrecreg.operations.check.saved import parse_report
+    from tfrecreg.operations.check.report import parse_report
 
     document = json.loads(json.dumps(report.to_json()))
     again = parse_report(json.dumps(document).encode(), "report.json", "digits")
@@ -269,7 +269,7 @@ def test_a_report_is_read_as_it_was_written(digits_registry: Path) -> None:
 def test_a_report_with_any_name_is_read_as_it_was_written(name: str) -> None:
     from hostile_support import hostile_report
 
-    from tfrecreg.operations.check.saved import parse_report
+    from tfrecreg.operations.check.report import parse_report
 
     document = hostile_report(name).to_json()
     document["waived"] = [dict(each) for each in document["waived"]]

@@ -11,9 +11,9 @@ from tests_support import tree
 
 from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.example import Example, bytes_feature, encode, int64_feature
-from tfrecreg.operations.check.targets import files_target
 from tfrecreg.operations.head import ShownRecord, head
 from tfrecreg.operations.head_save import save_pictures
+from tfrecreg.operations.targets import files_target
 
 
 def saved(folder: Path, out: Path, *examples: Example) -> list[str]:

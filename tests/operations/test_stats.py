@@ -13,7 +13,7 @@ from tests_support import flip
 
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.example import encode, int64_feature
-from tfrecreg.operations.stats import find_stats
+from tfrecreg.operations.stats import stats
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def cached(root: Path) -> list[Path]:
 
 
 def test_a_release_has_statistics_of_each_split_which_are_remembered(digits_registry: Path) -> None:
-    found = find_stats("digits@1.0.0", registry=digits_registry)
+    found = stats("digits@1.0.0", registry=digits_registry)
     assert found.target == "digits@1.0.0"
     assert [each.statistics.split for each in found.splits] == ["test", "train"]
     assert [each.statistics.examples for each in found.splits] == [60, 200]
@@ -35,16 +35,16 @@ def test_a_release_has_statistics_of_each_split_which_are_remembered(digits_regi
     assert names == sorted(names)
     assert "image/encoded" in names
     assert len(cached(digits_registry)) == 2
-    again = find_stats("digits", registry=digits_registry)  # the same content
+    again = stats("digits", registry=digits_registry)  # the same content
     assert [each.cached for each in again.splits] == [True, True]
     assert again.pbtxt() == found.pbtxt()
     assert again.splits[0].features == found.splits[0].features
 
 
 def test_splits_are_remembered_one_by_one(digits_registry: Path) -> None:
-    (one,) = find_stats("digits", registry=digits_registry, split="test").splits
+    (one,) = stats("digits", registry=digits_registry, split="test").splits
     assert (one.statistics.split, one.cached) == ("test", False)
-    both = find_stats("digits", registry=digits_registry)
+    both = stats("digits", registry=digits_registry)
     assert [each.cached for each in both.splits] == [True, False]
 
 
@@ -52,11 +52,11 @@ def test_bytes_that_are_not_those_of_the_manifest_are_not_remembered(digits_regi
     shards = sorted((digits_registry / "data/digits").glob("digits-test.tfrecord-*"))
     shards[0].unlink()
     shutil.copy(shards[1], shards[0])
-    found = find_stats("digits", registry=digits_registry)
+    found = stats("digits", registry=digits_registry)
     assert [each.statistics.examples for each in found.splits] == [60, 200]
     assert len(cached(digits_registry)) == 1
     shards[0].unlink()
-    found = find_stats("digits", registry=digits_registry)
+    found = stats("digits", registry=digits_registry)
     assert [(each.statistics.examples, each.cached) for each in found.splits] == [
         (30, False),
         (200, True),
@@ -66,20 +66,20 @@ def test_bytes_that_are_not_those_of_the_manifest_are_not_remembered(digits_regi
 
 def test_damaged_records_are_left_out_and_nothing_is_remembered(digits_registry: Path) -> None:
     flip(next((digits_registry / "data/digits").glob("digits-test.tfrecord-*")), 100)
-    (found,) = find_stats("digits", registry=digits_registry, split="test").splits
+    (found,) = stats("digits", registry=digits_registry, split="test").splits
     assert (found.statistics.examples, found.statistics.left_out.damaged) == (59, 1)
     assert cached(digits_registry) == []
 
 
 def test_files_need_no_registry_and_are_not_remembered(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(alike_examples(30), 2))
-    found = find_stats(pattern)
+    found = stats(pattern)
     (split,) = found.splits
     assert (split.statistics.split, split.statistics.examples) == ("train", 30)
     assert [feature.type for feature in split.features] == ["float", "bytes", "int64", "bytes"]
     schema = tmp_path / "schema.pbtxt"
     schema.write_text(PICTURES, encoding="utf-8")
-    (split,) = find_stats(pattern, schema=str(schema), features=["im*", "label"]).splits
+    (split,) = stats(pattern, schema=str(schema), features=["im*", "label"]).splits
     assert [(each.name, each.type) for each in split.features] == [
         ("image", "picture"),
         ("label", "int64"),
@@ -90,7 +90,7 @@ def test_json_has_no_nan_and_no_infinity(tmp_path: Path) -> None:
     from statistics_support import odd_examples
 
     pattern = write(tmp_path, *dealt(odd_examples(100), 1))
-    plain = find_stats(pattern).to_json()
+    plain = stats(pattern).to_json()
     text = json.dumps(plain, allow_nan=False)
     (number,) = [each for each in plain["splits"][0]["features"] if each["name"] == "float"]
     assert number["detail"]["max"] == "inf"
@@ -101,20 +101,20 @@ def test_json_has_no_nan_and_no_infinity(tmp_path: Path) -> None:
 class TestRefusals:
     def test_a_split_that_there_is_not(self, digits_original: Path) -> None:
         with pytest.raises(UsageError) as caught:
-            find_stats("digits", registry=digits_original, split="tset")
+            stats("digits", registry=digits_original, split="tset")
         assert caught.value.message == "`digits` has no split `tset`; did you mean `test`?"
         assert caught.value.hint == "there is `test` and `train`"
 
     def test_a_split_of_files_without_any(self, tmp_path: Path) -> None:
         (tmp_path / "x").write_bytes(framed(encode({"a": int64_feature(1)})))
         with pytest.raises(UsageError) as caught:
-            find_stats(str(tmp_path / "x"), split="train")
+            stats(str(tmp_path / "x"), split="train")
         assert caught.value.hint == "the names of its files tell of none"
 
     def test_a_feature_that_there_is_not(self, tmp_path: Path) -> None:
         pattern = write(tmp_path, *dealt(alike_examples(3), 1))
         with pytest.raises(UsageError) as caught:
-            find_stats(pattern, features=["lable"])
+            stats(pattern, features=["lable"])
         assert caught.value.message.startswith("no feature of `train` matches `lable`")
         assert "`box`, `image`, `label` and `name`" in caught.value.hint
 
@@ -123,19 +123,19 @@ class TestRefusals:
         path = tmp_path / "events"
         path.write_bytes(framed(event) * 3)
         with pytest.raises(UsageError) as caught:
-            find_stats(str(path))
+            stats(str(path))
         assert caught.value.message == (f"`{path}` has no Examples to make statistics of: 3 events")
         assert caught.value.hint == f"`tfrecreg head {path}` shows what its records are"
 
     def test_nothing_at_all(self, tmp_path: Path) -> None:
         (tmp_path / "x").write_bytes(b"")
         with pytest.raises(UsageError, match="statistics of, nor any record"):
-            find_stats(str(tmp_path / "x"))
+            stats(str(tmp_path / "x"))
 
     def test_a_shard_that_cannot_be_read(self, tmp_path: Path) -> None:
         (tmp_path / "x").symlink_to(tmp_path / "nowhere")
         with pytest.raises(FailureError, match="was not read to its end: ") as caught:
-            find_stats(str(tmp_path / "x"))
+            stats(str(tmp_path / "x"))
         assert caught.value.hint.startswith("statistics of a part")
 
 
@@ -149,7 +149,7 @@ print(code, *sorted(heavy & set(sys.modules)), file=sys.stderr)
 
 
 def test_what_is_remembered_is_shown_without_tfdv(digits_registry: Path, tmp_path: Path) -> None:
-    find_stats("digits", registry=digits_registry)
+    stats("digits", registry=digits_registry)
     path = f"{CHECKOUT}:{CHECKOUT / 'plugins'}"
     python = Interpreter(sys.executable, plain_environment(tmp_path, PYTHONPATH=path))
     done = python.run("-c", RUN, "-C", digits_registry, "stats", "digits", "--json")

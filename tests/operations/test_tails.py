@@ -12,7 +12,7 @@ from registry_support import empty_registry, manifest, put_release, write
 
 from tfrecreg.cli.main import main
 from tfrecreg.manifest import Manifest, Parent, ShardEntry, SplitEntry, render_manifest, seal
-from tfrecreg.operations.tails import LongTail, long_tails
+from tfrecreg.operations.reshuffle_advice import LongTail, long_tails
 from tfrecreg.registry import Registry
 
 

@@ -28,7 +28,7 @@ CALLS = {
     "remove_abandoned": {OWNER},
     "keep": {OWNER},
     "remove_corrupt": {OWNER},
-    "remove_objects": {"tfrecreg.operations.remote.gc"},
+    "remove_objects": {"tfrecreg.operations.remote.garbage"},
     "stage_folder": {OWNER},
 }
 """Methods and functions, and who may call them."""

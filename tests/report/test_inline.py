@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from picture_support import gif, jpeg, png
 
+from tfrecreg.operations.format_payload import ShownPicture
 from tfrecreg.operations.head import ShownRecord
-from tfrecreg.operations.head_values import ShownPicture
 from tfrecreg.pictures import read_header, sniff
 from tfrecreg.report.inline import Way, find_way, inline
 from tfrecreg.report.records import print_records

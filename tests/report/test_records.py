@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tfrecreg.operations.describe_payload import ShownPart
+from tfrecreg.operations.format_payload import ShownPart
 from tfrecreg.operations.head import ShownFeature, ShownRecord
 from tfrecreg.report.records import print_records
 
@@ -90,9 +90,7 @@ def test_payloads_that_are_no_examples_are_shown_by_their_parts(pipe) -> None:
         ShownRecord(
             **place,
             payload="event",
-            parts=(
-                ShownPart(part="summary", name="loss", kind="simple_value", count=9, shown="1"),
-            ),
+            parts=(ShownPart(part="field", name="7", kind="varint", count=1, shown="1"),),
         ),
         ShownRecord(
             **place,
@@ -110,7 +108,7 @@ def test_payloads_that_are_no_examples_are_shown_by_their_parts(pipe) -> None:
         "  list none   0 steps",
         "x, record 0, offset 0, 9 bytes",
         "  a TensorBoard event",
-        "  summary loss  simple_value  1",
+        "  field 7  varint  1",
         "x, record 0, offset 0, 9 bytes",
         "  not a tf.train.Example: 31",
         '  text  text  "1"',

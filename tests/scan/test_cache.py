@@ -14,8 +14,8 @@ from tests_support import flip
 
 from tfrecreg.engines import LocalEngine
 from tfrecreg.scan import Need, ScanCache, ScanResult, Tally, Target, run_scan
-from tfrecreg.scan.codec import JsonCodec
 from tfrecreg.scan.interface import Cacheable, Shard
+from tfrecreg.scan.tally import JsonCodec
 from tfrecreg.storage import LocalStorage
 
 pytestmark = pytest.mark.usefixtures("light_workers")

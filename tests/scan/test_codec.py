@@ -12,7 +12,7 @@ from scan_support import ODD
 from tfrecreg.findings import MAX_LOCATIONS, Location, TensorflowOutcome
 from tfrecreg.records import StreamEnd
 from tfrecreg.scan import Tally
-from tfrecreg.scan.codec import JsonCodec, key_from
+from tfrecreg.scan.tally import JsonCodec, key_from
 from tfrecreg.schema.check import DistinctValues
 from tfrecreg.validators.crc import CrcValidator, SeenShard
 

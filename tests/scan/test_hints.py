@@ -11,7 +11,7 @@ from tfrecreg.engines import LocalEngine
 from tfrecreg.findings import Finding
 from tfrecreg.records import ShardWriter
 from tfrecreg.scan import Shard, run_scan
-from tfrecreg.scan.hints import IndexHints
+from tfrecreg.scan.indexes import IndexHints
 from tfrecreg.storage import LocalStorage
 from tfrecreg.validators.crc import CrcValidator
 

@@ -23,7 +23,7 @@ from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import RefusedError
 from tfrecreg.example import bytes_feature, encode, float_feature, int64_feature
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.operations.check import files_target
+from tfrecreg.operations.targets import files_target
 from tfrecreg.records import Fault, RecordBatch, StreamEnd, scan
 from tfrecreg.scan import run_scan
 from tfrecreg.statistics import (

@@ -15,7 +15,7 @@ from records_support import write_examples
 from tfrecreg.cli.main import main
 from tfrecreg.errors import UsageError
 from tfrecreg.example import bytes_feature, float_feature, int64_feature
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.operations.check import CheckOptions, Report, check
 
 LABELS = 'feature { name: "label" type: INT int_domain { min: 0 max: 9 is_categorical: true } }\n'

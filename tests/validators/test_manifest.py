@@ -13,7 +13,7 @@ from check_support import Digits, Document, document, framed, places
 from tests_support import flip
 
 from tfrecreg.cli.main import main
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 
 
 def codes(found: Document) -> list[str]:

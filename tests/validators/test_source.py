@@ -18,8 +18,8 @@ from tfrecreg.example import Example, bytes_feature, encode, float_feature
 from tfrecreg.findings import Finding
 from tfrecreg.manifest import Ledger, Manifest, SourceEntry
 from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.check import build_target
 from tfrecreg.operations.init import init
+from tfrecreg.operations.targets import build_target
 from tfrecreg.registry import open_registry
 from tfrecreg.scan import run_scan
 from tfrecreg.shards import ShardPolicy

@@ -19,7 +19,7 @@ from tfrecreg.codes import CORE_CODES
 from tfrecreg.codes.anomalies import ANOMALIES, UNKNOWN, anomaly_code
 from tfrecreg.errors import UsageError
 from tfrecreg.example import Feature, bytes_feature, float_feature, int64_feature
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.operations.check import CheckOptions, Report, check
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.codes.anomalies import anomaly_code
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.operations.check import CheckOptions, Report, check
 
 tfdv = pytest.importorskip("tensorflow_data_validation", reason="the extra `tfdv` is not installed")

@@ -113,7 +113,6 @@ def command(
     incomplete, which is exit code 3.
     """
     from tfrecreg.errors import UsageError
-    from tfrecreg.gate import FailOn
     from tfrecreg.operations.check import CheckOptions, check
 
     chosen = choose_format(face, form)
@@ -123,7 +122,7 @@ def command(
         raw=raw,
         schema=schema,
         against=against,
-        fail_on=FailOn(fail_on) if fail_on is not None else None,
+        fail_on=fail_on,
         cached=cached,
         ignore_missing=ignore_missing,
     )
@@ -152,7 +151,7 @@ def _releases(
 ) -> Report:
     """`check --registry`, which has no use for what is about shards."""
     from tfrecreg.errors import UsageError
-    from tfrecreg.operations.check import check_registry
+    from tfrecreg.operations.check.releases import check_registry
 
     given = {
         "--only": options.only,

@@ -13,8 +13,8 @@ from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
 if TYPE_CHECKING:
+    from tfrecreg.operations.full_scan import PassedOver
     from tfrecreg.operations.head import ShownRecord
-    from tfrecreg.operations.reading import PassedOver
 
 
 @click.command(name="head")
@@ -64,9 +64,9 @@ def command(
     """
     from dataclasses import asdict
 
-    from tfrecreg.operations.check import find_target
+    from tfrecreg.operations.full_scan import passed_over
     from tfrecreg.operations.head import head
-    from tfrecreg.operations.reading import passed_over
+    from tfrecreg.operations.targets import find_target
 
     if count is None:
         count = 5 if at is None else 1

@@ -26,7 +26,7 @@ def command(face: Face, reference: str) -> None:
 
         face.print_json(manifest_json(resolved))
         return
-    from tfrecreg.operations.tails import long_tails
+    from tfrecreg.operations.reshuffle_advice import long_tails
     from tfrecreg.report.catalog import print_manifest
 
     print_manifest(

@@ -56,13 +56,13 @@ def command(
     for which the extra `tfdv` is needed. Those of a build or a release are remembered.
     """
     from tfrecreg.errors import UsageError
-    from tfrecreg.operations.stats import find_stats
+    from tfrecreg.operations.stats import stats
 
     if pbtxt and face.as_json:
         raise UsageError(
             "`--pbtxt` and `--json` exclude each other", hint="they are two forms of one result"
         )
-    found = find_stats(
+    found = stats(
         target,
         registry=face.registry,
         split=split,

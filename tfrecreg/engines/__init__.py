@@ -2,8 +2,7 @@
 
 - `interface`: what an engine is
 - `local`: this machine, in this process or in worker processes
-- `pool`: those worker processes
-- `task`: one task, called the same way wherever it runs
+
 """
 
 from __future__ import annotations

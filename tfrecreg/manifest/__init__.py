@@ -10,6 +10,9 @@ from __future__ import annotations
 from tfrecreg.manifest.file import manifest_digest, parse_manifest, render_manifest, seal
 from tfrecreg.manifest.model import (
     FORMAT_VERSION,
+    INDEX_FOLDER,
+    LABELS_NAME,
+    LEDGER_NAME,
     MANIFEST_NAME,
     Change,
     ChangeCounts,
@@ -29,6 +32,9 @@ from tfrecreg.manifest.salvaged import SalvageMark, read_mark
 
 __all__ = [
     "FORMAT_VERSION",
+    "INDEX_FOLDER",
+    "LABELS_NAME",
+    "LEDGER_NAME",
     "MANIFEST_NAME",
     "Change",
     "ChangeCounts",

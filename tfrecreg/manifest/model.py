@@ -11,6 +11,9 @@ from typing import Literal
 
 __all__ = [
     "FORMAT_VERSION",
+    "INDEX_FOLDER",
+    "LABELS_NAME",
+    "LEDGER_NAME",
     "MANIFEST_NAME",
     "Change",
     "ChangeCounts",
@@ -31,6 +34,10 @@ FORMAT_VERSION = 1
 """Of the manifest. A reader refuses a greater one; fields are never reused with a new meaning."""
 
 MANIFEST_NAME = "manifest.json"
+LABELS_NAME = "labels.json"
+LEDGER_NAME = "ledger.jsonl"
+INDEX_FOLDER = "index"
+"""Names in the folder of a build, beside its shards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

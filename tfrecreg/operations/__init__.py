@@ -1,23 +1,20 @@
-"""What can be done: the library behind every face. Nothing here prints or parses arguments.
+"""The operations: the library behind the command line. Nothing here prints or parses arguments.
 
-- `init`, `builds`, `release`, `check`: the main job
-- `gate`: judging what a check measured; `pipeline`: the stages in which DVC runs all of these
-- `diff`: two builds or releases, example by example, and the number that asks for
-- `tag`, with `tag_commit`: a release's tags in git, and withdrawing it; `people`: who, and when
+- `init`, `builds`, `release`, `check`: the main job; `targets`: from an argument to what is read
+- `gate`: judge a report; `policy`: gates and waivers that can never apply
+- `pipeline`: the stages in which DVC runs all of these
+- `diff`: compare two builds or releases, and the version number that the difference asks for
+- `tag`: tag a release in git, and yank it
 - `adopt`: a build of TFRecords that another tool wrote
-- `catalog`, `head` with `head_values`, `head_save` and `describe_payload`: looking
-- `tails`: whether growth calls for a fresh shuffle
-- `stats`: the statistics of features, made or remembered
-- `schemas`: inferring and showing schemas; `schema_file`: one that a user names by its file
-- `load` with `load_records`, `load_batches`, `load_images`, `export`: handing the data to others
-- `demo`: the main job on data that it draws itself
-- `salvage`: what is left of damaged shards; `repair`: what was lost of a build, to the byte
-- `remote`: releases to DVC's remotes and back, and what may go
-- `reading`: every record of a target, or none
-- `precious`: what a new build may not replace
-- `place`: a new folder of the user's, which appears whole or not at all
-- `policy`: gates and waivers that could never apply
-- `progress`: how long work tells somebody how far it is
+- `catalog`, `head` with `format_payload` and `head_save`: look at datasets and records
+- `stats`: the statistics of features; `full_scan`: read every record of a target, or fail
+- `schemas`: infer, show, compare and accept schemas
+- `load` with `load_records`, `export`: hand the data to other tools
+- `salvage`: what is left of damaged shards; `repair`: rebuild lost files, byte for byte
+- `remote`: push, pull and garbage collection
+- `demo`: the main job on generated data
+- `overwrite_guard`: what a new build may not replace; `reshuffle_advice`: whether growth calls for
+  a fresh shuffle; `provenance`: who, and when
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from tfrecreg.errors import TfrecregError
 from tfrecreg.manifest import ChangeCounts
 from tfrecreg.manifest.totals import Totals, totals_of
-from tfrecreg.operations.tails import long_tails
+from tfrecreg.operations.reshuffle_advice import long_tails
 from tfrecreg.reference import Version
 from tfrecreg.registry import Registry, Resolved, expect_dataset
 from tfrecreg.registry.yanks import Yank, read_yanks, withdrawn

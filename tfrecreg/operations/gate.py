@@ -16,9 +16,8 @@ import msgspec
 from tfrecreg.config import Config, GateConfig
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.check import Report
-from tfrecreg.operations.check.basis import Basis, limits_of, schema_digest
-from tfrecreg.operations.check.saved import read_report
-from tfrecreg.operations.check.verdict import verdict_of
+from tfrecreg.operations.check.findings import judge_findings
+from tfrecreg.operations.check.report import Basis, limits_of, read_report, schema_digest
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.plugins import plugins
 from tfrecreg.progress import SILENT, Progress
@@ -62,7 +61,7 @@ def gate(
     policy = registry.config.gate(resolved.dataset)
     _is_of_today(found, resolved, path)
     _looked_at_all(found, registry.config, policy, resolved, path)
-    verdict = verdict_of(
+    verdict = judge_findings(
         found.findings, policy, registry.config.waivers, dataset=resolved.dataset, today=today
     )
     for note in verdict.notes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -10,12 +11,20 @@ from tfrecreg.errors import DamagedRecordError, UsageError
 from tfrecreg.example import Example, decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.index import Index
-from tfrecreg.operations.describe_payload import ShownPart, describe_payload
-from tfrecreg.operations.head_values import ShownPicture, hex_start, pictures_in, words
-from tfrecreg.operations.reading import PassedOver
+from tfrecreg.operations.format_payload import (
+    ShownPart,
+    ShownPicture,
+    describe_payload,
+    hex_start,
+    pictures_in,
+    words,
+)
+from tfrecreg.operations.full_scan import PassedOver
+from tfrecreg.operations.targets import find_target
 from tfrecreg.records import HOLD_LIMIT, Fault, RecordBatch, Records, scan
+from tfrecreg.registry import RegistryLike
 from tfrecreg.scan import Shard, Target
-from tfrecreg.scan.keys import index_of
+from tfrecreg.scan.indexes import index_of
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe, si_bytes
 
@@ -75,9 +84,10 @@ class ShownRecord:
 
 
 def head(
-    target: Target,
+    target: Target | str | os.PathLike[str],
     count: int = 5,
     *,
+    registry: RegistryLike | None = None,
     at: int | None = None,
     shard: str | None = None,
     damage: list[PassedOver] | None = None,
@@ -88,8 +98,9 @@ def head(
     to be sound.
 
     Args:
-        target: what to look at.
+        target: a reference, or a path, folder or glob of files.
         count: how many records, at most.
+        registry: an open registry or a path in one; None for that of the current folder.
         at: number of the record to begin with, in its shard, from 0 as findings have it; negative
             ones count from the end. Only that shard is looked at.
         shard: only this shard: its name as findings have it, or its file name.
@@ -106,6 +117,8 @@ def head(
         raise UsageError(
             f"expected a number of records of at least 0, found {count}", hint="`-n 5` shows five"
         )
+    if not isinstance(target, Target):
+        target = find_target(target, registry=registry)
     if not target.shards:
         raise UsageError(
             f"`{target.name}` has no shards to show", hint=f"tfrecreg check {target.name}"

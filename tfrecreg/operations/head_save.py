@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from tfrecreg.errors import UsageError
+from tfrecreg.operations.format_payload import ShownPicture
 from tfrecreg.operations.head import ShownRecord
-from tfrecreg.operations.head_values import ShownPicture
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 from tfrecreg.errors import MissingFileError, RefusedError, TfrecregError, UsageError
-from tfrecreg.index import read_index
+from tfrecreg.index import load_index
 from tfrecreg.manifest import ShardEntry
 from tfrecreg.records import Fault, RecordBatch, scan
 from tfrecreg.storage import Storage
@@ -95,7 +95,7 @@ class SplitRecords:
         if not entry.index:
             return ""
         try:
-            index = read_index(self._storage.read(entry.index, limit=1 << 34), entry.index)
+            index = load_index(self._storage, entry.index)
             return f"; its key is `{safe(index.key(record), limit=200)}`"
         except (TfrecregError, IndexError):
             return ""

@@ -14,7 +14,7 @@ from itertools import groupby
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.config import CONFIG_NAME, Config
 from tfrecreg.errors import ConfigError
-from tfrecreg.gate import Waiver
+from tfrecreg.gating import Waiver
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry, layout
 from tfrecreg.suggest import did_you_mean, listed

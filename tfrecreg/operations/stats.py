@@ -12,12 +12,11 @@ from typing import Any
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Code, Finding, Measure
-from tfrecreg.operations.check.find import find
-from tfrecreg.operations.check.targets import files_target, reference_target
-from tfrecreg.operations.reading import read_whole
+from tfrecreg.operations.full_scan import read_whole
+from tfrecreg.operations.targets import files_target, find, reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import Fault, RecordBatch, StreamEnd
-from tfrecreg.registry import Resolved
+from tfrecreg.registry import RegistryLike, Resolved
 from tfrecreg.scan import Need, Shard, Target
 from tfrecreg.statistics import (
     FeatureSummary,
@@ -33,7 +32,7 @@ from tfrecreg.statistics import (
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-__all__ = ["SplitStats", "Stats", "find_stats", "stats"]
+__all__ = ["SplitStats", "Stats", "stats", "stats_of"]
 
 _WORTH_WORKERS = 16 << 30
 """Bytes of shards from which on workers gain more than each of them loses to importing TFDV."""
@@ -87,7 +86,7 @@ class Stats:
         )
 
 
-def stats(
+def stats_of(
     target: Target,
     *,
     split: str | None = None,
@@ -142,38 +141,38 @@ def stats(
     )
 
 
-def find_stats(
-    argument: str,
+def stats(
+    argument: str | os.PathLike[str],
     *,
-    registry: str | os.PathLike[str] | None = None,
+    registry: RegistryLike | None = None,
     split: str | None = None,
     features: Sequence[str] = (),
     schema: str | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Stats:
-    """The statistics of what one argument names, remembered where that is in a registry.
+    """The statistics of a build, a release or files; cached in a registry.
 
     Args:
         argument: a reference, or a path, folder or glob of files.
-        registry: the registry's folder; None to look for it.
-        split: as in :func:`stats`.
-        features: as in :func:`stats`.
+        registry: an open registry or a path in one; None for that of the current folder.
+        split: as in :func:`stats_of`.
+        features: as in :func:`stats_of`.
         schema: the path of a schema to take instead of the target's own.
-        engine: as in :func:`stats`.
-        progress: as in :func:`stats`.
+        engine: as in :func:`stats_of`.
+        progress: as in :func:`stats_of`.
 
     Raises:
-        TfrecregError: as :func:`stats`, or there is no such thing.
+        TfrecregError: as :func:`stats_of`, or there is no such thing.
     """
-    found = find(argument, registry)
+    found = find(os.fsdecode(argument), registry)
     cache = None
     if isinstance(found, Resolved):
         target = reference_target(found, schema=schema, raw=None)
         cache = StatisticsCache(found.registry.storage)
     else:
         target = files_target([found], schema=schema, raw=None)
-    return stats(
+    return stats_of(
         target, split=split, features=features, cache=cache, engine=engine, progress=progress
     )
 

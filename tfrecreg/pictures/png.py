@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tfrecreg.pictures.model import PictureError, PictureHeader, sized
 
-__all__ = ["ends", "header"]
+__all__ = ["ends", "header", "is_transparent"]
 
 _IHDR = struct.Struct(">IIBBBBB")
 _COLOURS = {
@@ -56,6 +56,16 @@ def header(data: bytes) -> PictureHeader:
 def ends(data: bytes) -> bool:
     """Whether the chunk IEND is reached; whatever follows it is no part of the picture."""
     return any(kind == b"IEND" for kind, _ in _chunks(data, _MOST_CHUNKS))
+
+
+def is_transparent(data: bytes) -> bool:
+    """Whether a palette comes with transparency: its chunk stands before the pixels."""
+    if data[25] != _PALETTE:
+        return False
+    for kind, _ in _chunks(data, _MOST_BEFORE_DATA):
+        if kind in (b"tRNS", b"IDAT"):
+            return kind == b"tRNS"
+    return False
 
 
 def _animated(data: bytes) -> bool:

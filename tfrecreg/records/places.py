@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.errors import TfrecregError, UsageError
-from tfrecreg.index import INDEX_MAGIC, Index, read_index
+from tfrecreg.index import INDEX_LIMIT, INDEX_MAGIC, Index, load_index, read_index
 from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, OVERHEAD, header_length
 from tfrecreg.records.members import DamagedGzipError, Inflater, Members
@@ -25,8 +25,6 @@ __all__ = ["Places", "find_places", "own_index"]
 _SNIFF_BYTES = 1 << 16
 _AHEAD = 1 << 16
 """So much is read at once while records are small."""
-_INDEX_BYTES = 1 << 34
-"""An index of more is none: 500 million records."""
 _HINT = "leave the index out, and the shard itself is read; `tfrecreg check` says if that is sound"
 
 
@@ -98,7 +96,7 @@ def find_places(
 def _believed(
     stamp: tuple[int, int], gzip: bool, sidecar: tuple[Storage, str], shown: str
 ) -> Places:
-    data = sidecar[0].read(sidecar[1], limit=_INDEX_BYTES)
+    data = sidecar[0].read(sidecar[1], limit=INDEX_LIMIT)
     where = safe(sidecar[1], limit=1000)
     if data.startswith(INDEX_MAGIC):
         index = read_index(data, where)
@@ -130,7 +128,7 @@ def _beside(storage: Storage, path: str) -> Index | None:
     try:
         if storage.stat(path) is None:
             return None
-        return read_index(storage.read(path, limit=_INDEX_BYTES), path)
+        return load_index(storage, path)
     except TfrecregError:
         return None
 

@@ -2,16 +2,14 @@
 
 - `layout`: where everything lies, as paths relative to the registry's root
 - `registry`: opening one, listing it, reading its manifests and schemas
-- `lookup`: from a reference to a manifest, a schema and the folder of the bytes
-- `stages`: which release is in a stage, by the tags of git
+- `lookup`: from a reference, or a stage in git's tags, to a manifest, a schema and a folder
 - `schemas`: the schema that a build was made with, whatever was written into it since
 - `absence`: what is not here, and the command that brings it
 - `transaction`: the only place that changes what is published; `verify` compares bytes with a
   manifest, `output_folder` makes folders of the user's
 - `indexes`: the indexes of builds and releases
 - `yanks`: releases that were withdrawn
-- `audit`: whether releases still are what was released, and follow each other
-- `chain`, `history`: how they do, by themselves and by git
+- `audit`: whether releases are unchanged and follow each other, by their manifests and by git
 - `config_merge`: `tfrecreg.toml` of two branches as one
 - `lock`: keeping two commands from doing the same work
 """
@@ -19,10 +17,11 @@
 from __future__ import annotations
 
 from tfrecreg.registry.lookup import Resolved, expect_dataset, resolve
-from tfrecreg.registry.registry import Registry, find_registry, open_registry
+from tfrecreg.registry.registry import Registry, RegistryLike, find_registry, open_registry
 
 __all__ = [
     "Registry",
+    "RegistryLike",
     "Resolved",
     "expect_dataset",
     "find_registry",

@@ -26,7 +26,6 @@ from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.yanks import held
 from tfrecreg.shards import parse_shard_name
-from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 from tfrecreg.tracking import git
 from tfrecreg.tracking.pointers import bring_command
@@ -58,7 +57,7 @@ def absent_build(registry: Registry, name: str) -> NotHereError:
 
 def has_shards(registry: Registry, name: str) -> bool:
     """Whether there are shards where the build of `name` is or would be."""
-    folder = LocalStorage(f"{registry.storage.root}/{layout.build_folder(name)}")
+    folder = registry.storage.below(layout.build_folder(name))
     return any(
         entry.kind != "dir" and parse_shard_name(entry.path) is not None
         for entry in folder.list(recursive=False)

@@ -1,27 +1,222 @@
-"""Whether the releases of a dataset still are what was released, and follow each other.
+"""Whether the releases of a dataset are unchanged and follow each other.
 
-Manifests, schemas and git's history are looked at, never the bytes of shards.
+Reads manifests, schemas and git's history, never the bytes of shards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tfrecreg.codes import reg
 from tfrecreg.errors import FailureError, ManifestError, MissingFileError, UsageError
 from tfrecreg.findings import Code
-from tfrecreg.manifest import MANIFEST_NAME
+from tfrecreg.manifest import MANIFEST_NAME, Manifest
 from tfrecreg.manifest.file import build_digest
-from tfrecreg.reference import Version
+from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import layout
-from tfrecreg.registry.chain import RANK, Link, forks, link_of, step
-from tfrecreg.registry.history import History, read_history
 from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.yanks import read_yanks
 from tfrecreg.text import safe
+from tfrecreg.tracking import git
+from tfrecreg.tracking.git import Touch
 
-__all__ = ["Audit", "Issue", "audit", "fork_issue"]
+__all__ = [
+    "RANK",
+    "Audit",
+    "ChangedFile",
+    "History",
+    "Issue",
+    "Link",
+    "audit",
+    "ever_released",
+    "fork_issue",
+    "forks",
+    "link_of",
+    "read_history",
+    "step",
+    "version_in",
+]
+
+
+RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
+"""How much a level says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What the chain is made of: one release."""
+
+    version: Version
+    digest: str
+    """Of its manifest."""
+    content: str
+    parent: Version | None
+    parent_digest: str
+    """Of the parent's manifest, as this release has it; empty where there is no parent."""
+    level: Literal["initial", "patch", "minor", "major"]
+    """Of the change that it records."""
+
+
+def link_of(manifest: Manifest) -> Link:
+    """The link that a release's manifest is.
+
+    Raises:
+        UsageError: a version in it is none.
+        ValueError: it is no release.
+    """
+    release = manifest.release
+    if release is None:
+        raise ValueError("the manifest of a build is no link")
+    parent = release.parent
+    return Link(
+        version=parse_version(release.version),
+        digest=manifest.digest,
+        content=manifest.content,
+        parent=parse_version(parent.version) if parent is not None else None,
+        parent_digest=parent.digest if parent is not None else "",
+        level=release.change.level,
+    )
+
+
+def step(before: Version, after: Version) -> Literal["patch", "minor", "major"]:
+    """What a number says of the change since another one."""
+    if after.major != before.major:
+        return "major"
+    return "minor" if after.minor != before.minor else "patch"
+
+
+def forks(links: Mapping[Version, Link]) -> Iterator[tuple[Link, Link]]:
+    """Releases that were made after another one than that which comes before them by number.
+
+    A release between the two that has the content of the parent and added no names is no matter,
+    and so is one of another MAJOR number, which promises nothing.
+
+    Args:
+        links: the releases, by version.
+
+    Yields:
+        the release, and the last one before it that it should have been made after.
+    """
+    ordered = sorted(links)
+    for position, version in enumerate(ordered):
+        link = links[version]
+        parent = links.get(link.parent) if link.parent is not None else None
+        between = [
+            links[each]
+            for each in ordered[:position]
+            if each.major == version.major and (link.parent is None or each > link.parent)
+        ]
+        others = [
+            each
+            for each in between
+            if parent is None or each.content != parent.content or each.level == "minor"
+        ]
+        if others:
+            yield link, others[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file of a release that is not as the commit that added it has it."""
+
+    version: Version
+    path: str
+    """In the registry."""
+    added_by: str
+    """The first commit that has it, as hex."""
+    changed_by: str
+    """The last commit that changed it since, as hex; empty where none did: it was changed in the
+    work tree, or by a merge."""
+    gone: bool
+    """Whether it is not there any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What git says of the releases of a dataset."""
+
+    changes: tuple[ChangedFile, ...]
+    """In order of path."""
+    unseen: str
+    """Why this is not the whole history; empty where it is."""
+
+
+def read_history(registry: Registry, dataset: str) -> History | None:
+    """Hold the files of all releases of a dataset against git's history; None outside git.
+
+    What is in no commit yet has no history.
+
+    Raises:
+        FailureError: git refused, or is not there.
+    """
+    root = registry.storage.root
+    if git.work_tree(root) is None:
+        return None
+    by_path: dict[str, list[Touch]] = {}
+    for touch in git.touches(root, f"{layout.RELEASES}/{dataset}"):
+        if version_in(touch.path) is not None:
+            by_path.setdefault(touch.path, []).append(touch)
+    unseen = "a shallow clone: the commits that added releases are not in it"
+    return History(
+        changes=tuple(_changes(registry, by_path)),
+        unseen=unseen if git.is_shallow(root) else "",
+    )
+
+
+def ever_released(registry: Registry) -> set[str]:
+    """The datasets of which git has seen a release, still there or not; none outside git.
+
+    Raises:
+        FailureError: git refused, or is not there.
+    """
+    root = registry.storage.root
+    if git.work_tree(root) is None:
+        return set()
+    paths = {touch.path for touch in git.touches(root, layout.RELEASES)}
+    return {path.split("/")[1] for path in paths if version_in(path) is not None}
+
+
+def version_in(path: str) -> Version | None:
+    """The version of the release that a file belongs to: ``registry/<name>/<version>/<file>``."""
+    parts = path.split("/")
+    if len(parts) != 4 or parts[3] not in (MANIFEST_NAME, layout.SCHEMA_NAME):
+        return None
+    try:
+        return parse_version(parts[2])
+    except UsageError:
+        return None
+
+
+def _settled(registry: Registry, added: Sequence[Touch], now: str | None) -> bool:
+    """Whether branches that knew nothing of each other added it, and one of theirs it is."""
+    root = registry.storage.root
+    for one in added:
+        others = [each for each in added if each is not one]
+        if one.blob == now and others:
+            bases = [git.merge_base(root, one.commit, each.commit) for each in others]
+            if not any(each.commit == base for each, base in zip(others, bases, strict=True)):
+                return True
+    return False
+
+
+def _changes(registry: Registry, by_path: Mapping[str, list[Touch]]) -> Iterator[ChangedFile]:
+    for path in sorted(by_path):
+        touches, version = by_path[path], version_in(path)
+        added = [touch for touch in touches if touch.added]
+        if not added or version is None:
+            continue
+        first = added[-1]
+        try:
+            now: str | None = git.blob_id(registry.storage.read(path), first.blob)
+        except MissingFileError:
+            now = None
+        if now == first.blob or _settled(registry, added, now):
+            continue
+        later = touches[: touches.index(first)]
+        changed_by = later[0].commit if later else ""
+        yield ChangedFile(version, path, first.commit, changed_by, now is None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from blake3 import blake3
 
 from tfrecreg.errors import MissingFileError, StorageError
+from tfrecreg.index import INDEX_LIMIT
 from tfrecreg.manifest import FileEntry
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
 
-__all__ = ["INDEX_LIMIT", "find_index", "index_places"]
-
-INDEX_LIMIT = 1 << 34
-"""Bytes of an index file; one of more is none: 500 million records."""
+__all__ = ["find_index", "index_places"]
 
 
 def index_places(folder: str | None, entry: FileEntry) -> list[str]:

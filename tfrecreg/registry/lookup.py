@@ -3,23 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError, UsageError
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
-from tfrecreg.reference import Reference, Version, parse_reference
+from tfrecreg.reference import Reference, Version, parse_reference, parse_version
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import absent_build, absent_release, has_shards
 from tfrecreg.registry.lock import hold_copy
 from tfrecreg.registry.registry import Registry
-from tfrecreg.registry.stages import version_in_stage
 from tfrecreg.registry.yanks import Yank, read_yanks, withdrawn
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage import Storage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
+from tfrecreg.tracking import git, gto
 
-__all__ = ["Resolved", "expect_dataset", "resolve"]
+__all__ = ["Resolved", "expect_dataset", "resolve", "version_in_stage"]
+
+
+def version_in_stage(registry: Registry, dataset: str, stage: str) -> Version:
+    """The version of the release that is in a stage.
+
+    Raises:
+        UsageError: the registry lies outside git, or no release is in that stage.
+        FailureError: git refused, or is not there.
+    """
+    root = registry.storage.root
+    if git.work_tree(root) is None:
+        raise UsageError(
+            f"`{dataset}#{stage}` is a stage, which git's tags name, and the registry lies in no "
+            "git work tree",
+            hint=f"name a version: `tfrecreg log {dataset}` shows them",
+        )
+    name = gto.artifact(dataset, git.folder_in_tree(root))
+    tags = git.list_tags(root, name)
+    commit = gto.in_stage(name, stage, tags)
+    versions = {
+        each.name.removeprefix(f"{name}@v").partition("#")[0]
+        for each in tags
+        if each.commit == commit and gto.is_version(name, each.name)
+    }
+    if commit is None or not versions:
+        raise UsageError(
+            f"no release of `{dataset}` is in the stage `{stage}`",
+            hint=f"`tfrecreg tag {dataset}@latest --stage {stage}` assigns one; `git fetch --tags` "
+            "brings the tags of others",
+        )
+    return max(map(parse_version, versions))
+
 
 _DAMAGED: Literal["damaged"] = "damaged"
 
@@ -32,7 +64,7 @@ class Resolved:
     dataset: str
     version: Version | None
     """None for the build."""
-    manifest: Manifest
+    manifest: Manifest = field(repr=False)
     folder: str | None
     """The folder of the bytes in the registry, None where they are not on this machine."""
     proven: bool = True
@@ -89,7 +121,7 @@ class Resolved:
         if not to_check and not (self.folder is not None and self.proven):
             equal = self._folder_of_equal_shards()
             if equal is not None:
-                return LocalStorage(f"{self.registry.storage.root}/{equal}")
+                return self.registry.storage.below(equal)
         folder = self.folder
         if folder is not None and folder.startswith(f"{layout.VERSIONS}/"):
             hold_copy(self.registry, folder)
@@ -104,7 +136,7 @@ class Resolved:
                 "is damaged, or that of another build",
                 hint=f"`tfrecreg check {self.name}` looks at each of them",
             )
-        return LocalStorage(f"{self.registry.storage.root}/{folder}")
+        return self.registry.storage.below(folder)
 
     def _folder_of_equal_shards(self) -> str | None:
         """The folder of another build whose manifest lists the very shards of this release."""

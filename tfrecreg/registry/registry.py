@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from blake3 import blake3
 
@@ -21,7 +21,7 @@ from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.storage.paths import path_text
 from tfrecreg.text import safe
 
-__all__ = ["Registry", "Releases", "find_registry", "open_registry"]
+__all__ = ["Registry", "RegistryLike", "Releases", "find_registry", "open_registry"]
 
 
 def find_registry(start: str | os.PathLike[str] = ".") -> Path | None:
@@ -40,12 +40,17 @@ def find_registry(start: str | os.PathLike[str] = ".") -> Path | None:
     )
 
 
-def open_registry(folder: str | os.PathLike[str] | None = None) -> Registry:
+def open_registry(folder: RegistryLike | None = None) -> Registry:
     """Open the registry that `folder` is or lies in; without one, that of the current folder.
 
+    Args:
+        folder: a path; a registry that is open already is returned as it is.
+
     Raises:
-        UsageError: there is none.
+        UsageError: there is no registry.
     """
+    if isinstance(folder, Registry):
+        return folder
     if folder is not None and not os.path.isdir(folder):  # noqa: PTH112 - as above
         raise UsageError(
             f"there is no folder `{path_text(os.fsdecode(folder))}`",
@@ -140,7 +145,7 @@ class Registry:
         return any(_is_release(folder, name) for name, _ in _beside(folder))
 
     def _releases_of(self, dataset: str) -> Storage:
-        return LocalStorage(f"{self.storage.root}/{layout.RELEASES}/{dataset}")
+        return self.storage.below(f"{layout.RELEASES}/{dataset}")
 
     def release_manifest(self, dataset: str, version: Version) -> Manifest:
         """The manifest of one release.
@@ -223,6 +228,10 @@ class Registry:
             return self.storage.read(path)
         except MissingFileError:
             return None
+
+
+RegistryLike: TypeAlias = Registry | str | os.PathLike[str]
+"""An open registry, or a path in one."""
 
 
 def _beside(folder: Storage) -> Iterator[tuple[str, Version]]:

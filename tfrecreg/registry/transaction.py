@@ -74,25 +74,25 @@ class Transaction:
         self._stage = layout.stage_folder(dataset)
 
     @contextlib.contextmanager
-    def stage(self, purpose: str) -> Iterator[LocalStorage]:
+    def stage(self, purpose: str) -> Iterator[Storage]:
         """An empty folder, which is removed at the end of the block.
 
         Args:
             purpose: its name: ``"adopt"``.
         """
         try:
-            yield LocalStorage(f"{self._storage.root}/{self._stage}/{purpose}")
+            yield self._storage.below(f"{self._stage}/{purpose}")
         finally:
             self._discard(purpose)
 
-    def plan_stage(self, plan: str) -> LocalStorage:
+    def plan_stage(self, plan: str) -> Storage:
         """The folder of a build in the making. It stays until a build of the dataset is published,
         so that the same plan can be gone on with.
 
         Args:
             plan: digest of the plan.
         """
-        return LocalStorage(f"{self._storage.root}/{self._stage}/{_PLAN}{plan[:16]}")
+        return self._storage.below(f"{self._stage}/{_PLAN}{plan[:16]}")
 
     def replace(
         self, folder: str, staged: Storage, manifest: Manifest, *, verified: bool = False

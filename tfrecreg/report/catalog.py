@@ -8,7 +8,7 @@ from rich.console import Console
 
 from tfrecreg.manifest import ChangeCounts, Manifest
 from tfrecreg.operations.catalog import Listed, LogEntry
-from tfrecreg.operations.tails import LongTail
+from tfrecreg.operations.reshuffle_advice import LongTail
 from tfrecreg.registry.yanks import Yank
 from tfrecreg.report.layout import PlainTable, count, line, new_table, print_facts
 from tfrecreg.text import safe, si_bytes

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 
-from tfrecreg.operations.diff.model import KINDS, DiffResult, Kind, RecordDiff, SideSummary
+from tfrecreg.operations.diff.result import KINDS, DiffResult, Kind, RecordDiff, SideSummary
 from tfrecreg.report.catalog import in_reading_order
 from tfrecreg.report.layout import PlainTable, count, line, new_table, print_facts
 from tfrecreg.report.schemas import print_changes

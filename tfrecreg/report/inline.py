@@ -16,7 +16,7 @@ import base64
 from collections.abc import Mapping
 from typing import Literal
 
-from tfrecreg.operations.head_values import ShownPicture
+from tfrecreg.operations.format_payload import ShownPicture
 from tfrecreg.pictures import PictureHeader
 
 __all__ = ["Way", "find_way", "inline"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.operations.describe_payload import ShownPart
+from tfrecreg.operations.format_payload import ShownPart
 from tfrecreg.operations.head import ShownRecord
 from tfrecreg.report.inline import Way, inline
 from tfrecreg.report.layout import count, line

@@ -1,14 +1,11 @@
 """One pass over the bytes for all validators.
 
 - `interface`: what a validator and its visitors are
-- `tally`: counting findings with exact counts and bounded locations
-- `hints`: what a shard's index knows that helps behind damage
-- `keys`: the keys of records, from the indexes
-- `worker`: one shard, read once, in a worker process
-- `cache`: what earlier scans found in shards that did not change since
-- `codec`: parts as JSON, for that
-- `reuse`: which shards need not be read
+- `tally`: exact counts and bounded locations of findings, and parts as JSON
+- `worker`: read one shard, in a worker process
+- `indexes`: what the indexes beside the shards know
 - `run`: all shards of a target through an engine, parts back in shard order
+- `cache`: what earlier scans found in unchanged shards
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ class Cacheable(Protocol):
     """
 
     part_codec: PartCodec
-    """Mostly a :class:`tfrecreg.scan.codec.JsonCodec`."""
+    """Mostly a :class:`tfrecreg.scan.tally.JsonCodec`."""
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:
         """All else that the visitors' parts depend on: a digest of a schema, an option, a version.

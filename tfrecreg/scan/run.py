@@ -21,9 +21,8 @@ from tfrecreg.findings import (
 )
 from tfrecreg.guard import Brought, calling, is_told, reason_of
 from tfrecreg.records import StreamEnd, scanner_kind
-from tfrecreg.scan.cache import ScanCache
+from tfrecreg.scan.cache import Reuse, ScanCache, key_of
 from tfrecreg.scan.interface import Merging, Need, Part, Shard, Target, Validator
-from tfrecreg.scan.reuse import Reuse, key_of
 from tfrecreg.scan.worker import Crashed, ScanTask, ShardScan, scan_shard
 
 __all__ = ["Crash", "ScanResult", "Unreadable", "run_scan"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tfrecreg.errors import TfrecregError
 from tfrecreg.guard import Brought, calling, reason_of
 from tfrecreg.records import RecordBatch, StreamEnd, scan
-from tfrecreg.scan.hints import IndexHints
+from tfrecreg.scan.indexes import IndexHints
 from tfrecreg.scan.interface import Part, Shard, Visitor
 
 __all__ = ["Crashed", "ScanTask", "ShardScan", "scan_shard"]

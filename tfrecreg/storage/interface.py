@@ -95,6 +95,13 @@ class Storage(Protocol):
     def root(self) -> str:
         """Where it is, for messages to people: an absolute path or a URL."""
 
+    def below(self, path: str) -> Storage:
+        """The storage of the folder `path`, which need not exist yet.
+
+        Raises:
+            UsageError: `path` is absolute or leaves the root.
+        """
+
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
         """The entry at `path`, or None.
 

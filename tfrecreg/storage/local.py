@@ -62,6 +62,9 @@ class LocalStorage:
                 hint="`cd` to one that does, or name an absolute path",
             ) from error
 
+    def below(self, path: str) -> LocalStorage:
+        return LocalStorage(locate(self.root, path))
+
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
         full = locate(self.root, path)
         with translated("look at", full):

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from tfrecreg.codes import CORE_CODES, crc
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan.codec import JsonCodec
 from tfrecreg.scan.interface import Need, Shard, Target
-from tfrecreg.scan.tally import Tally
+from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.validators.names import shard_sets
 
 __all__ = ["CrcValidator"]

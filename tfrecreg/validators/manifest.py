@@ -24,9 +24,8 @@ from tfrecreg.manifest import (
 )
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.scan.codec import JsonCodec, key_from
 from tfrecreg.scan.interface import Need, Shard, Target
-from tfrecreg.scan.tally import Tally
+from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe

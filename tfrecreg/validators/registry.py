@@ -19,9 +19,8 @@ from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.audit import Issue, audit
 from tfrecreg.registry.yanks import read_yanks
-from tfrecreg.scan.codec import JsonCodec
 from tfrecreg.scan.interface import Need, Shard, Target
-from tfrecreg.scan.tally import Tally
+from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.text import safe
 
 __all__ = ["HISTORY", "RegistryValidator", "add_issue"]

@@ -12,9 +12,8 @@ from tfrecreg.example import Example, decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan.codec import JsonCodec, key_from
 from tfrecreg.scan.interface import Need, Shard, Target
-from tfrecreg.scan.tally import Tally
+from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.schema import Checker, CompiledSchema, Feature, Problem, Schema, parse_schema
 from tfrecreg.schema.check import MAX_DISTINCT, DistinctValues
 from tfrecreg.schema.compiled import SplitSchemas, compile_split_schemas

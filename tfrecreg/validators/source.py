@@ -21,14 +21,14 @@ from tfrecreg.codes import src
 from tfrecreg.errors import MissingFileError, PluginError, TfrecregError, UnknownPluginError
 from tfrecreg.example import Example, Kind
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.index import Index, read_index
-from tfrecreg.manifest import Ledger, Manifest
+from tfrecreg.index import Index
+from tfrecreg.manifest import LEDGER_NAME, Ledger, Manifest
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.plugins import plugins
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan.codec import JsonCodec, key_from
+from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Need, Shard, Target
-from tfrecreg.scan.tally import Tally
+from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.sources import GuardedSource
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
@@ -37,7 +37,6 @@ __all__ = ["SourceValidator"]
 
 PICTURE = "image/encoded"
 DIGEST = "image/key/sha256"
-LEDGER_NAME = "ledger.jsonl"
 _BLOCK = 1 << 20
 
 
@@ -149,13 +148,8 @@ class Comparer:
         self._raw = raw
         self._index: Index | None = None
         self._part = Part()
-        if source is not None and shard.index is not None:
-            try:
-                self._index = read_index(
-                    shard.storage.read(shard.index, limit=1 << 34), shard.index
-                )
-            except TfrecregError:
-                self._index = None  # the `manifest` validator says that it is damaged
+        if source is not None:
+            self._index = index_of(shard)
 
     def batch(self, batch: RecordBatch) -> None:
         if not self._look or not batch.whole:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.adopt.splits import deal
-from tfrecreg.operations.check import files_target
+from tfrecreg.operations.adopt.request import deal
+from tfrecreg.operations.targets import files_target
 
 Rules = tuple[tuple[str, str], ...]
 

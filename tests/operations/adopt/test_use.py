@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tfrecreg.engines import LocalEngine
-from tfrecreg.operations.check import find_target
 from tfrecreg.operations.export import export
 from tfrecreg.operations.head import head
 from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.operations.targets import find_target
 
 
 @pytest.fixture(scope="session")

@@ -138,9 +138,9 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(raw, tmp_path, monk
     request = BuildRequest(
         name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=3)
     )
-    from tfrecreg.operations.builds import journal
+    from tfrecreg.operations.builds import make
 
-    original = journal.finish
+    original = make.finish
     calls = []
 
     def killed(*arguments) -> None:
@@ -150,7 +150,7 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(raw, tmp_path, monk
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(journal, "finish", killed)
+        patch.setattr(make, "finish", killed)
         with pytest.raises(KeyboardInterrupt):
             build(registry, request)
     assert registry.build_manifest("digits") is None
@@ -173,15 +173,15 @@ def test_a_finished_shard_that_was_damaged_is_made_again(raw, tmp_path, monkeypa
     request = BuildRequest(
         name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=3)
     )
-    from tfrecreg.operations.builds import journal
+    from tfrecreg.operations.builds import make
 
     def killed(*arguments) -> None:
         original(*arguments)
         raise KeyboardInterrupt
 
-    original = journal.finish
+    original = make.finish
     with monkeypatch.context() as patch:
-        patch.setattr(journal, "finish", killed)
+        patch.setattr(make, "finish", killed)
         with pytest.raises(KeyboardInterrupt):
             build(registry, request)
     (shard,) = (tmp_path / "killed").glob(".tfrecreg/stage/digits/*/build/*.tfrecord-*")

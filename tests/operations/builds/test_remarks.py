@@ -12,9 +12,9 @@ from tfrecreg.engines import LocalEngine
 from tfrecreg.example import int64_feature
 from tfrecreg.guard import Brought
 from tfrecreg.operations.builds.assemble import ledgers
-from tfrecreg.operations.builds.journal import finish, finished
 from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.operations.builds.shard import MadeShard, Maker, ShardTask, make_shard
+from tfrecreg.operations.builds.state import finish, finished
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import GuardedSource, Item, Remark, Skipped, Written
 from tfrecreg.storage import LocalStorage

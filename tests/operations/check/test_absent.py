@@ -10,9 +10,10 @@ from registry_support import write
 from tests_support import flip
 
 from tfrecreg.errors import NotHereError, UsageError
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.check import CheckOptions, Report, check, check_registry
+from tfrecreg.operations.check import CheckOptions, Report, check
+from tfrecreg.operations.check.releases import check_registry
 from tfrecreg.operations.tag import TagRequest, tag
 from tfrecreg.progress import SILENT
 from tfrecreg.registry import open_registry

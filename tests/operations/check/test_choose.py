@@ -15,8 +15,9 @@ from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import ConfigError, PluginError, UnknownPluginError
 from tfrecreg.findings import Severity
 from tfrecreg.manifest import SourceEntry
-from tfrecreg.operations.check import CheckOptions, Report, build_target, check_target
+from tfrecreg.operations.check import CheckOptions, Report, check_target
 from tfrecreg.operations.check.choose import Choice, choose
+from tfrecreg.operations.targets import build_target
 from tfrecreg.registry import open_registry
 from tfrecreg.scan import Target
 from tfrecreg.storage import LocalStorage

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from tfrecreg.engines import LocalEngine
-from tfrecreg.operations.check import files_target, reference_target
-from tfrecreg.operations.check.effort import engine_for
+from tfrecreg.operations.check.target import engine_for
+from tfrecreg.operations.targets import files_target, reference_target
 from tfrecreg.registry import open_registry, resolve
 
 

@@ -9,7 +9,7 @@ from scan_support import Counting, finding, shard
 from tests_support import flip
 
 from tfrecreg.findings import Location
-from tfrecreg.operations.check.keys import with_keys
+from tfrecreg.operations.check.findings import with_keys
 from tfrecreg.records import ShardWriter
 from tfrecreg.storage import LocalStorage
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.engines import LocalEngine
-from tfrecreg.operations.check import CheckOptions, check, find_target
+from tfrecreg.operations.check import CheckOptions, check
 from tfrecreg.operations.head import head
+from tfrecreg.operations.targets import find_target
 
 pytestmark = [pytest.mark.realdata, pytest.mark.usefixtures("light_workers")]
 

@@ -12,8 +12,9 @@ from registry_support import empty_registry, put_build, write
 from release_support import put_next
 
 from tfrecreg.errors import UsageError
-from tfrecreg.gate import FailOn
-from tfrecreg.operations.check import Report, check_registry
+from tfrecreg.gating import FailOn
+from tfrecreg.operations.check import Report
+from tfrecreg.operations.check.releases import check_registry
 from tfrecreg.registry import open_registry
 
 

@@ -16,7 +16,7 @@ from tfrecreg.config import Config, parse_config
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import ConfigError, SchemaError, UsageError
 from tfrecreg.findings import Severity
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.operations.builds import BuildRequest, build
 from tfrecreg.operations.check import CheckOptions, Report, check, check_target
 from tfrecreg.registry import open_registry

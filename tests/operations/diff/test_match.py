@@ -11,17 +11,25 @@ from diff_support import example, put_build, put_release, side
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.operations.diff import pairing, rows
-from tfrecreg.operations.diff.match import Left, match
-from tfrecreg.operations.diff.pairing import pair
-from tfrecreg.operations.diff.rows import DIGEST, KEY, PLACE, SPLIT, WIDTH, places_of
+from tfrecreg.operations.diff.match import (
+    DIGEST,
+    KEY,
+    PLACE,
+    SPLIT,
+    WIDTH,
+    Left,
+    Rows,
+    match,
+    pair,
+    places_of,
+)
 from tfrecreg.operations.diff.verdict import per_split
 
 RECORDS = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 4), max_size=6)
 SPLITS = st.fixed_dictionaries({"test": RECORDS, "train": RECORDS})
 
 
-def table(entries: list[tuple[int, int, int]]) -> rows.Rows:
+def table(entries: list[tuple[int, int, int]]) -> Rows:
     """Rows of (split, key, digest); the place is the position."""
     made = np.zeros((len(entries), WIDTH), np.uint8)
     for number, (split, key, digest) in enumerate(entries):
@@ -40,8 +48,7 @@ ENTRIES = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 5), st.integers(0
 @pytest.mark.parametrize("columns", [(SPLIT, KEY, DIGEST), (SPLIT, DIGEST), (DIGEST,), (KEY,)])
 def test_rows_are_paired_one_to_one_as_often_as_possible(columns, before, after) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairing, "_BLOCK", 4)
-        patch.setattr(rows, "_BLOCK", 3)
+        patch.setattr("tfrecreg.operations.diff.match._BLOCK", 3)
         left = Left(table(before), table(after))
         pairs = left.pair(*columns)
     fields = [{SPLIT.start: 0, KEY.start: 1, DIGEST.start: 2}[each.start] for each in columns]

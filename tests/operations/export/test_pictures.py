@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import pickle
 import struct
+import zlib
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.operations.export.pictures import Picture, PicturesSeen, look
+from tfrecreg.operations.export.pictures import PicturesSeen, look
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + b"crc!"
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def png(width: int, height: int, depth: int, colour: int, *chunks: bytes) -> bytes:
@@ -27,7 +28,9 @@ def segment(marker: int, data: bytes) -> bytes:
 
 
 def frame(marker: int, *, precision: int = 8, components: int = 3, height: int = 5) -> bytes:
-    return segment(marker, struct.pack(">BHHB", precision, height, 7, components) + b"\0" * 9)
+    return segment(
+        marker, struct.pack(">BHHB", precision, height, 7, components) + bytes(3 * components)
+    )
 
 
 def jpeg(*parts: bytes) -> bytes:
@@ -46,29 +49,31 @@ TABLES = segment(0xDB, b"t" * 65)
 @pytest.mark.parametrize(
     ("data", "wanted"),
     [
-        (png(3, 2, 8, 0), Picture("png", 2, 3, 1)),
-        (png(3, 2, 1, 0), Picture("png", 2, 3, 1)),
-        (png(3, 2, 16, 0), Picture("png", 2, 3, 1, True)),
-        (png(3, 2, 8, 2), Picture("png", 2, 3, 3)),
-        (png(3, 2, 16, 2, chunk(b"tRNS", b"123456")), Picture("png", 2, 3, 3, True)),
-        (png(3, 2, 4, 3, chunk(b"PLTE", b"rgb")), Picture("png", 2, 3, 3)),
+        (png(3, 2, 8, 0), ("png", 2, 3, 1, 8)),
+        (png(3, 2, 1, 0), ("png", 2, 3, 1, 1)),
+        (png(3, 2, 16, 0), ("png", 2, 3, 1, 16)),
+        (png(3, 2, 8, 2), ("png", 2, 3, 3, 8)),
+        (png(3, 2, 16, 2, chunk(b"tRNS", b"123456")), ("png", 2, 3, 3, 16)),
+        (png(3, 2, 4, 3, chunk(b"PLTE", b"rgb")), ("png", 2, 3, 3, 8)),
         (
             png(3, 2, 8, 3, chunk(b"gAMA", b"1234"), chunk(b"PLTE", b"rgb"), chunk(b"tRNS", b"a")),
-            Picture("png", 2, 3, 4),
+            ("png", 2, 3, 4, 8),
         ),
-        (png(3, 2, 8, 4), Picture("png", 2, 3, 2)),
-        (png(3, 2, 8, 6), Picture("png", 2, 3, 4)),
-        (jpeg(APP, TABLES, frame(0xC0)), Picture("jpeg", 5, 7, 3)),
-        (jpeg(frame(0xC2, components=1)), Picture("jpeg", 5, 7, 1)),
-        (jpeg(APP, frame(0xC1, components=4)), Picture("jpeg", 5, 7, 3)),
-        (jpeg(b"\xff\xff\xff" + APP[1:], b"junk", frame(0xC9)), Picture("jpeg", 5, 7, 3)),
-        (b"GIF89a\x07\0\x05\0" + b"\0" * 9, Picture("gif", 5, 7, 3)),
-        (bmp(7, 5, 24), Picture("bmp", 5, 7, 3)),
-        (bmp(7, -5, 24, header=124), Picture("bmp", 5, 7, 3)),
+        (png(3, 2, 8, 4), ("png", 2, 3, 2, 8)),
+        (png(3, 2, 8, 6), ("png", 2, 3, 4, 8)),
+        (jpeg(APP, TABLES, frame(0xC0)), ("jpeg", 5, 7, 3, 8)),
+        (jpeg(frame(0xC2, components=1)), ("jpeg", 5, 7, 1, 8)),
+        (jpeg(APP, frame(0xC1, components=4)), ("jpeg", 5, 7, 3, 8)),
+        (jpeg(b"\xff\xff\xff" + APP[1:], b"junk", frame(0xC9)), ("jpeg", 5, 7, 3, 8)),
+        (b"GIF89a\x07\0\x05\0" + b"\0" * 9, ("gif", 5, 7, 3, 8)),
+        (bmp(7, 5, 24), ("bmp", 5, 7, 3, 8)),
+        (bmp(7, -5, 24, header=124), ("bmp", 5, 7, 3, 8)),
     ],
 )
-def test_what_headers_say(data: bytes, wanted: Picture) -> None:
-    assert look(data) == wanted
+def test_what_headers_say(data: bytes, wanted: tuple[str, int, int, int, int]) -> None:
+    header = look(data)
+    assert header is not None
+    assert header[:5] == wanted
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from registry_support import manifest, put_build, put_release
 
 from tfrecreg.errors import RefusedError
 from tfrecreg.manifest import Change, Manifest
-from tfrecreg.operations.release.number import choose_number
+from tfrecreg.operations.release import choose_number
 from tfrecreg.reference import Version
 
 

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, fromstring
 import pytest
 from hostile_support import NAMES, hostile_report
 
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.report.formats import junit
 
 ATTRIBUTES = {

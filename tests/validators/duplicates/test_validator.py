@@ -19,8 +19,9 @@ from picture_support import jpeg, png
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import ConfigError
 from tfrecreg.example import Feature, bytes_feature, encode, float_feature, int64_feature
-from tfrecreg.operations.check import CheckOptions, check, files_target
+from tfrecreg.operations.check import CheckOptions, check
 from tfrecreg.operations.init import init
+from tfrecreg.operations.targets import files_target
 from tfrecreg.pictures import decoder
 from tfrecreg.records import RecordBatch, frame
 from tfrecreg.scan import run_scan

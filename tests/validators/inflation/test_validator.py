@@ -12,7 +12,7 @@ from tests_support import flip
 
 from tfrecreg.errors import ConfigError, UsageError
 from tfrecreg.example import bytes_feature, encode, int64_feature
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 
 RECORDS = 260
 

@@ -50,7 +50,7 @@ def command(
     SCHEMA is a dataset (mnist), a release (mnist@1.0.0), or a file: today's schema. Yesterday's is
     the one of the latest release. A reader parses by what `schema show --format tf` prints.
     """
-    from tfrecreg.gate import FailOn
+    from tfrecreg.gating import FailOn
     from tfrecreg.operations.schemas import CompatibilityOptions, check_compatibility
     from tfrecreg.schema.compat import parse_mode
 

@@ -11,24 +11,37 @@ from typing import Any
 
 from tfrecreg.codes import shd
 from tfrecreg.digests import record_digest
-from tfrecreg.errors import TfrecregError
-from tfrecreg.example import Example, canonical, decode_or_none, encode
+from tfrecreg.errors import RefusedError, TfrecregError, UsageError
+from tfrecreg.example import Example, Kind, canonical, decode_or_none, encode
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.example.quick import quick
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.index import IndexBuilder
-from tfrecreg.operations.adopt.keys import feature_key, file_key
-from tfrecreg.operations.adopt.large import LargeRecords
+from tfrecreg.index import IndexBuilder, load_index
 from tfrecreg.records import Fault, Hashed, RecordBatch, StreamEnd, hashed_write
+from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.records.members import DamagedGzipError, Inflater
+from tfrecreg.records.stream import sniff
 from tfrecreg.scan import Need, Shard, Tally, Target
 from tfrecreg.schema import SchemaSketch
 from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Reader
+from tfrecreg.text import safe, si_bytes
 from tfrecreg.validators.bare import check_payloads
 from tfrecreg.validators.names import check_counts, check_sets
 from tfrecreg.validators.payloads import Payloads, SeenPayloads
 
-__all__ = ["Examination", "Examined", "Settings", "index_path"]
+__all__ = [
+    "LARGE_LIMIT",
+    "Examination",
+    "Examined",
+    "LargeRecords",
+    "Settings",
+    "expect_unique",
+    "feature_key",
+    "file_key",
+    "index_path",
+]
+
 
 _CHUNK = 1 << 20
 
@@ -206,3 +219,109 @@ def _members(shard: Shard) -> tuple[tuple[int, int], ...]:
         except DamagedGzipError:
             return ()  # it changed meanwhile, which its digest will tell
         return tuple(inflater.members)
+
+
+LARGE_LIMIT = 1 << 30
+"""A record of more bytes is refused: its digest needs it in memory."""
+
+_SNIFF_BYTES = 1 << 16
+
+
+class LargeRecords:
+    """Reads payloads of one shard by their offsets, in ascending order.
+
+    Args:
+        shard: the shard.
+    """
+
+    def __init__(self, shard: Shard) -> None:
+        self._shard = shard
+        self._reader: Reader | None = None
+        self._inflater: Inflater | None = None
+
+    def payload(self, record: int, offset: int, length: int) -> bytes:
+        """The payload of a record whose checksums were seen to hold.
+
+        Args:
+            record: its number, for messages.
+            offset: where it starts in the decompressed stream.
+            length: bytes of the payload.
+
+        Raises:
+            UsageError: it is too large, or the file was changed meanwhile.
+            StorageError: the file system failed to deliver.
+        """
+        name = safe(self._shard.name, limit=1000)
+        if length > LARGE_LIMIT:
+            raise UsageError(
+                f"record {record} of `{name}` has {si_bytes(length)}, at most "
+                f"{si_bytes(LARGE_LIMIT)} can be adopted",
+                hint="let the tool that wrote it split its records",
+            )
+        start = offset + HEADER_BYTES
+        if self._reader is None:
+            self._reader = self._shard.storage.open(self._shard.path)
+            if sniff(self._reader.read_at(0, _SNIFF_BYTES)) == "gzip":
+                self._inflater = Inflater(self._reader, 0, 0)
+        data = b""
+        if self._inflater is None:
+            data = self._reader.read_at(start, length)
+        else:
+            try:
+                self._inflater.go(start)
+                data = self._inflater.exactly(length)
+            except DamagedGzipError:
+                data = b""
+        if len(data) != length:
+            raise UsageError(
+                f"`{name}` changed while it was read",
+                hint="adopt it when nothing writes to it any more",
+            )
+        return data
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._reader is not None:
+            self._reader.close()
+
+
+def file_key(file: str, record: int) -> str:
+    """``train-00000-of-00002#17``: the file's path below the common folder, and the number."""
+    return f"{file}#{record}"
+
+
+def feature_key(example: Example | None, feature: str) -> str | None:
+    """The one value of `feature` as text; None where it has none, several, or a float."""
+    found = example.get(feature) if example is not None else None
+    if found is None or found.count != 1 or found.kind not in (Kind.BYTES, Kind.INT64):
+        return None
+    value = found.values[0]
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+
+
+def expect_unique(storage: Storage, indexes: Iterable[tuple[str, str]], feature: str) -> None:
+    """Refuse keys that two records of a split have. Holds the keys of one split at a time.
+
+    Args:
+        storage: where the indexes are.
+        indexes: split and path of each, the splits one after the other.
+        feature: that the keys came from.
+
+    Raises:
+        RefusedError: two records have one key.
+    """
+    current: str | None = None
+    seen: set[str] = set()
+    for split, path in indexes:
+        if split != current:
+            current = split
+            seen.clear()
+        index = load_index(storage, path)
+        for key in map(index.key, range(len(index))):
+            if key in seen:
+                raise RefusedError(
+                    f"two records of the split `{safe(split)}` have the key `{safe(key)}` in "
+                    f"`{safe(feature)}`",
+                    hint="name a feature that differs from record to record, or leave out `--key`",
+                )
+            seen.add(key)

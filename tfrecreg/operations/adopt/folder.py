@@ -1,28 +1,43 @@
-"""The build's folder: what may be replaced, and which files stay beside the shards."""
+"""Place shards in the folder of the build, and refuse what does not fit there."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from blake3 import blake3
 
-from tfrecreg.errors import UsageError
-from tfrecreg.index import INDEX_MAGIC
-from tfrecreg.manifest import MANIFEST_NAME, FileEntry, Manifest
+from tfrecreg.engines import Engine
+from tfrecreg.errors import FailureError, RefusedError, UsageError
+from tfrecreg.findings import Finding
+from tfrecreg.gating import FailOn, judge
+from tfrecreg.index import INDEX_LIMIT, INDEX_MAGIC
+from tfrecreg.manifest import INDEX_FOLDER, MANIFEST_NAME, FileEntry, Manifest
 from tfrecreg.manifest.adopted import is_adopted
-from tfrecreg.operations.adopt.examine import Examined, index_path
+from tfrecreg.operations.adopt.examine import Examination, Examined, Settings, index_path
 from tfrecreg.operations.adopt.manifest import RESERVED
-from tfrecreg.operations.adopt.place import hash_both
-from tfrecreg.operations.adopt.plan import AdoptPlan
-from tfrecreg.operations.builds.names import INDEX_FOLDER
-from tfrecreg.operations.precious import expect_no_strangers
-from tfrecreg.records import hashed_write
+from tfrecreg.operations.adopt.request import AdoptPlan, How, KnownSchema, PlannedFile
+from tfrecreg.operations.overwrite_guard import expect_no_strangers
+from tfrecreg.progress import Progress
+from tfrecreg.records import Hashed, hashed_write
+from tfrecreg.records.hashing import FileHasher
 from tfrecreg.registry import Registry, layout
-from tfrecreg.scan import Shard
-from tfrecreg.storage import LocalStorage, Storage, is_temporary
+from tfrecreg.scan import ScanResult, Shard, Target, Validator, run_scan
+from tfrecreg.storage import Storage, is_temporary
+from tfrecreg.storage.interface import Writer
 from tfrecreg.text import safe
+from tfrecreg.validators.crc import CrcValidator
 
-__all__ = ["bystanders", "expect_free", "keep_indexes"]
+__all__ = [
+    "PlaceTask",
+    "bystanders",
+    "examine",
+    "expect_free",
+    "hash_both",
+    "keep_indexes",
+    "place_shard",
+]
 
 
 def expect_free(registry: Registry, plan: AdoptPlan) -> Manifest | None:
@@ -52,7 +67,7 @@ def bystanders(registry: Registry, plan: AdoptPlan, before: Manifest | None) -> 
         UsageError: one of them has a name that the build needs, or is no file.
         StorageError: one cannot be read.
     """
-    folder = LocalStorage(f"{registry.storage.root}/{layout.build_folder(plan.dataset)}")
+    folder = registry.storage.below(layout.build_folder(plan.dataset))
     own = {MANIFEST_NAME} | (
         {entry.path for entry in before.files} if before is not None else set()
     )
@@ -64,7 +79,7 @@ def bystanders(registry: Registry, plan: AdoptPlan, before: Manifest | None) -> 
         indexed = path.startswith(f"{INDEX_FOLDER}/")
         if path in own and (indexed or path in (*RESERVED, MANIFEST_NAME)):
             continue
-        if indexed and folder.read(path, limit=1 << 34)[:8] == INDEX_MAGIC:
+        if indexed and folder.read(path, limit=INDEX_LIMIT)[:8] == INDEX_MAGIC:
             continue  # an adoption that was killed left it
         shown = f"{layout.build_folder(plan.dataset)}/{safe(path, limit=1000)}"
         if indexed or path in RESERVED:
@@ -94,7 +109,7 @@ def keep_indexes(
         seen: what was seen of each file, in their order.
         scratch: where their new indexes are.
     """
-    folder = LocalStorage(f"{registry.storage.root}/{layout.build_folder(plan.dataset)}")
+    folder = registry.storage.below(layout.build_folder(plan.dataset))
     shards = {entry.path: entry for entry in before.shards}
     files = {entry.path: entry for entry in before.files}
     for file, (_, part) in zip(plan.files, seen, strict=True):
@@ -104,7 +119,7 @@ def keep_indexes(
             continue
         if folder.stat(index.path) is None:
             continue
-        data = folder.read(index.path, limit=1 << 34)
+        data = folder.read(index.path, limit=INDEX_LIMIT)
         if blake3(data).hexdigest() == index.blake3:
             path = index_path(file.shard.split, file.shard.number)
             part.index = hashed_write(scratch, path, data)
@@ -114,3 +129,171 @@ def _is_leftover(path: str) -> bool:
     """Whether an adoption that was killed was about to write a file of its own here."""
     names = (*RESERVED, MANIFEST_NAME)
     return is_temporary(path) and path.startswith(tuple(f".{name}." for name in names))
+
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceTask:
+    """All that a worker needs to put one shard into its place. Picklable."""
+
+    file: PlannedFile
+    how: How
+    folder: Storage
+    """Rooted at the folder of the build in the making."""
+    blake3: str
+    """Of the file as it was examined."""
+
+
+def place_shard(task: PlaceTask) -> Hashed:
+    """Bring the shard, and see that it is what was examined.
+
+    Raises:
+        UsageError: the file was changed meanwhile.
+        StorageError: the file system refused.
+    """
+    shard = task.file.shard
+    if task.how == "copy":
+        with task.folder.create(task.file.path) as writer:
+            found = _hash(shard.storage, shard.path, writer)
+    elif task.how == "link":
+        task.folder.link(shard.path, task.file.path, origin=shard.storage)
+        found = hash_both(task.folder, task.file.path)
+    else:
+        found = hash_both(shard.storage, shard.path)
+    if found.blake3 != task.blake3:
+        raise UsageError(
+            f"`{safe(shard.name, limit=1000)}` changed while it was adopted: blake3 was "
+            f"{task.blake3[:16]}…, now it is {found.blake3[:16]}…",
+            hint="adopt it when nothing writes to it any more",
+        )
+    return found
+
+
+def hash_both(storage: Storage, path: str) -> Hashed:
+    """Bytes, blake3 and sha256 of a file, in bounded memory.
+
+    Raises:
+        StorageError: the file system refused.
+    """
+    return _hash(storage, path, None)
+
+
+def _hash(storage: Storage, path: str, copy: Writer | None) -> Hashed:
+    """Hash a file, and write it again where that is wanted."""
+    hasher = FileHasher()
+    position = 0
+    try:
+        with storage.open(path) as reader:
+            while chunk := reader.read_at(position, _CHUNK):
+                hasher.update(chunk)
+                if copy is not None:
+                    copy.write(chunk)
+                position += len(chunk)
+    finally:
+        hasher.close()
+    return Hashed(position, *hasher.hexdigests())
+
+
+_PATH = 1000
+
+
+def examine(
+    registry: Registry,
+    plan: AdoptPlan,
+    settings: Settings,
+    known: KnownSchema | None,
+    engine: Engine,
+    progress: Progress,
+) -> tuple[list[tuple[Shard, Examined]], tuple[Finding, ...]]:
+    """Read every file once, and refuse what is not as it should be.
+
+    Returns:
+        What was seen of each file, in their order; and the findings that the gate accepts.
+
+    Raises:
+        UsageError: a record that is too large, or no record at all.
+        RefusedError: the gate does not accept what was found.
+        FailureError: a file cannot be read.
+    """
+    judged = known is not None and known.judges
+    target = Target(
+        name=plan.dataset,
+        kind="files",
+        dataset=plan.dataset,
+        shards=tuple(file.shard for file in plan.files),
+        storage=None,
+        manifest=None,
+        schema=known.text if known is not None and judged else None,
+        schema_path=known.path if known is not None else None,
+        raw=None,
+    )
+    examination = Examination(settings, judged)
+    validators: list[Validator] = [CrcValidator(), examination]
+    gate = registry.config.gate(plan.dataset)
+    if judged:
+        from tfrecreg.validators.schema import SchemaValidator
+
+        validators.append(SchemaValidator())
+    progress.start(f"reading what {plan.dataset} is to be", 0)
+    try:
+        result = run_scan(
+            target,
+            validators,
+            engine,
+            options={each.name: gate.limits.of(each.name) for each in validators},
+            progress=lambda _, end: progress.advance(
+                end.records if end is not None else 0, end.file_bytes if end is not None else 0
+            ),
+        )
+    finally:
+        progress.stop()
+    _expect_complete(result)
+    for _, part in examination.seen:
+        if part.problem is not None:
+            raise part.problem
+    verdict = judge(
+        result.findings,
+        FailOn.ERROR,
+        severity=gate.severity,
+        waivers=registry.config.waivers,
+        today=datetime.datetime.now(datetime.timezone.utc).date(),
+    )
+    if verdict.status == "fail":
+        raise _refused(plan, verdict.findings)
+    if not result.records:
+        raise UsageError(
+            f"there is no record in the {len(plan.files)} files",
+            hint="name files that have some",
+        )
+    return examination.seen, verdict.findings
+
+
+def _expect_complete(result: ScanResult) -> None:
+    for each in result.unreadable:
+        raise FailureError(
+            f"`{safe(each.shard, limit=_PATH)}` was not read: {each.reason}",
+            hint="nothing was adopted: mend that first",
+        )
+    for crash in result.crashes:
+        where = f" on `{safe(crash.shard, limit=_PATH)}`" if crash.shard else ""
+        raise FailureError(
+            f"`{crash.validator}` failed{where}: {crash.reason}",
+            hint="the files are as they were; leave that validator out, or mend its plugin",
+        )
+
+
+def _refused(plan: AdoptPlan, findings: Sequence[Finding]) -> RefusedError:
+    first = findings[0]
+    codes = {finding.code for finding in findings}
+    hint = "mend the files, or accept what was found by a waiver in `tfrecreg.toml`"
+    if "CRC008" in codes:
+        hint = "leave out what is no TFRecord"
+    elif any(code.startswith("CRC") for code in codes):
+        hint = "`tfrecreg salvage FILE.. --output DIR` saves what is undamaged; DIR can be adopted"
+    return RefusedError(
+        f"the files of `{plan.dataset}` are not adopted: {first.message}",
+        hint=hint,
+        findings=tuple(findings),
+    )

@@ -1,17 +1,38 @@
-"""What is to be adopted, how, and by which schema."""
+"""What is to be adopted: files, splits, order, names, and the schema in force."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Literal
 
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.schemas import find_schema
-from tfrecreg.registry import Registry
+from tfrecreg.operations.targets import files_target
+from tfrecreg.reference import check_dataset_name
+from tfrecreg.registry import Registry, layout
+from tfrecreg.scan import Shard, Tally
 from tfrecreg.schema import parse_schema
+from tfrecreg.shards import ShardName, is_split_word, normal_split, parse_shard_name, shard_name
 from tfrecreg.text import safe
+from tfrecreg.validators.names import check_sets
 
-__all__ = ["AdoptRequest", "How", "KnownSchema", "known_schema"]
+__all__ = [
+    "DEFAULT_SPLIT",
+    "AdoptPlan",
+    "AdoptRequest",
+    "How",
+    "KnownSchema",
+    "PlannedFile",
+    "deal",
+    "known_schema",
+    "make_plan",
+]
+
 
 How = Literal["copy", "link", "in-place"]
 
@@ -79,3 +100,229 @@ def known_schema(registry: Registry, request: AdoptRequest) -> KnownSchema | Non
     schema = parse_schema(text, where)
     judges = bool(schema.features) and not schema.describes_sequences()
     return KnownSchema(text, where, is_new=own is None, judges=judges)
+
+
+DEFAULT_SPLIT = "train"
+"""Of a single set whose names say nothing."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
+_TFX = re.compile(r"split-(?P<split>\w+)", re.IGNORECASE)
+_PATH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    shard: Shard
+    name: ShardName | None
+    folder: str
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """What the files of one set have in common."""
+        return self.folder, self.name.stem if self.name is not None else self.base
+
+    @property
+    def base(self) -> str:
+        return self.shard.path.rpartition("/")[2]
+
+    def order(self) -> tuple[tuple[str, str], int, bytes]:
+        number = self.name.number if self.name is not None else 0
+        return self.group, number, os.fsencode(self.base)
+
+
+def deal(shards: Iterable[Shard], rules: Sequence[tuple[str, str]]) -> dict[str, list[Shard]]:
+    """The files by split, in order of the split's name; in a split by set and number.
+
+    Args:
+        shards: of bare files.
+        rules: split and glob. A glob without a slash is held against the file's name, one with
+            slashes against the end of its path.
+
+    Raises:
+        UsageError: nothing says which split a file is of, two rules take one file, a rule takes
+            none, or two sets would become one split because of what they are called.
+    """
+    for split, _ in rules:
+        if not _NAME.fullmatch(split):
+            raise UsageError(
+                f"`{safe(split)}` is no name of a split: expected letters, digits and `_`",
+                hint="--split NAME=GLOB, such as --split train='a-*.tfrecord'",
+            )
+    files = [_file(shard) for shard in shards]
+    said = _by_rules(files, rules)
+    rest = [file for file in files if file.shard.path not in said]
+    found = said | _by_names(rest, alone=not rules)
+    splits: dict[str, list[_File]] = defaultdict(list)
+    for file in files:
+        splits[found[file.shard.path]].append(file)
+    return {
+        split: [file.shard for file in sorted(splits[split], key=_File.order)]
+        for split in sorted(splits)
+    }
+
+
+def _file(shard: Shard) -> _File:
+    folder, _, base = shard.path.rpartition("/")
+    return _File(shard, parse_shard_name(base), folder)
+
+
+def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for split, glob in rules:
+        taken = [file for file in files if PurePosixPath(file.shard.path).match(glob)]
+        if not taken:
+            raise UsageError(
+                f"`--split {safe(split)}={safe(glob)}` fits none of the {len(files)} files",
+                hint="a glob without a slash is held against file names, quoted from the shell",
+            )
+        for file in taken:
+            if found.setdefault(file.shard.path, split) != split:
+                raise UsageError(
+                    f"`{safe(file.shard.name, limit=_PATH)}` is of the split "
+                    f"`{safe(found[file.shard.path])}` and of `{safe(split)}`, by what "
+                    "`--split` says",
+                    hint="let each file fit one glob",
+                )
+    return found
+
+
+def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
+    """What names and folders say; `alone` if nothing was said of any file."""
+    folders = _folder_splits(files)
+    owner: dict[str, _File] = {}
+    found: dict[str, str] = {}
+    sets = {file.group for file in files}
+    for file in files:
+        split = file.name.split if file.name is not None else None
+        split = split or folders.get(file.folder)
+        if split is None and alone and len(sets) == 1:
+            split = DEFAULT_SPLIT
+        if split is None:
+            raise UsageError(
+                f"nothing says which split `{safe(file.shard.name, limit=_PATH)}` is of",
+                hint=f"--split NAME=GLOB says it, such as --split train='{safe(file.base)}'",
+            )
+        split = re.sub(r"[^A-Za-z0-9_]", "_", split)
+        first = owner.setdefault(split, file)
+        if first.group != file.group:
+            raise UsageError(
+                f"`{safe(first.shard.name, limit=_PATH)}` and "
+                f"`{safe(file.shard.name, limit=_PATH)}` are of two sets, and both would be the "
+                f"split `{safe(split)}`",
+                hint=f"say that they are: --split {safe(split)}=GLOB; or give each its own name",
+            )
+        found[file.shard.path] = split
+    return found
+
+
+def _folder_splits(files: Sequence[_File]) -> dict[str, str]:
+    """What folders say of the files in them: ``Split-train``, as TFX has it, or ``train``.
+
+    A folder that is merely called `test` says nothing where it is the only one.
+    """
+    folders = sorted({file.folder for file in files})
+    found = {}
+    for folder in folders:
+        last = folder.rpartition("/")[2]
+        named = _TFX.fullmatch(last)
+        if named is not None:
+            found[folder] = normal_split(named["split"])
+        elif len(folders) > 1 and is_split_word(last):
+            found[folder] = normal_split(last)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """One shard that is adopted."""
+
+    shard: Shard
+    """The file as it lies, with the split that it is of and its number there."""
+    path: str
+    """In the build's folder."""
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptPlan:
+    """What an adoption would do."""
+
+    dataset: str
+    how: How
+    files: tuple[PlannedFile, ...]
+    """In order of split and number."""
+    base: str
+    """The folder that all files lie below, absolute: keys name files from there."""
+
+    def splits(self) -> dict[str, list[PlannedFile]]:
+        """The files by split, in order."""
+        found: dict[str, list[PlannedFile]] = {}
+        for file in self.files:
+            found.setdefault(file.shard.split, []).append(file)
+        return found
+
+
+def make_plan(registry: Registry, request: AdoptRequest) -> AdoptPlan:
+    """Find the files, and give them their splits and names. Looks at no byte of them.
+
+    Raises:
+        UsageError: a bad name, no files, files whose split is not known, or files that lie where
+            the way of adopting does not fit.
+    """
+    check_dataset_name(request.name)
+    folder = os.path.realpath(f"{registry.storage.root}/{layout.build_folder(request.name)}")
+    paths = request.paths
+    if not paths:
+        if request.how != "in-place":
+            raise UsageError(
+                "no files are named",
+                hint=f"tfrecreg adopt {request.name} PATH.., files, folders or globs",
+            )
+        paths = (folder,)
+    target = files_target(paths, schema=None, raw=None)
+    _expect_places(request, folder, [shard.path for shard in target.shards])
+    _expect_whole_sets(target.shards)
+    files: list[PlannedFile] = []
+    for split, shards in deal(target.shards, request.splits).items():
+        for number, shard in enumerate(shards):
+            if request.how == "in-place":
+                path = os.path.relpath(f"/{shard.path}", folder)
+            else:
+                path = shard_name(request.name, split, number, len(shards))
+            entry = shard.storage.stat(shard.path)
+            placed = replace(shard, split=split, number=number)
+            files.append(PlannedFile(placed, path, entry.size if entry is not None else 0))
+    if request.how == "in-place":
+        base = folder
+    else:
+        base = os.path.commonpath([os.path.dirname(f"/{file.shard.path}") for file in files])  # noqa: PTH120 - a str stays a str
+    return AdoptPlan(request.name, request.how, tuple(files), base)
+
+
+def _expect_whole_sets(shards: Sequence[Shard]) -> None:
+    """Of a set whose other shards lie beside the named ones, all have to be named."""
+    for each in check_sets(Tally(), shards)[:1]:
+        shown = safe(each.subject, limit=_PATH)
+        raise UsageError(
+            f"{each.of - each.unnamed} of the {each.of} shards of `{shown}` are named, "
+            f"{each.unnamed} more lie beside them",
+            hint="name all of a set, by its folder or a glob",
+        )
+
+
+def _expect_places(request: AdoptRequest, folder: str, paths: list[str]) -> None:
+    """In place, all files lie in the build's folder; otherwise none does, for it is replaced."""
+    for path in paths:
+        inside = f"/{path}".startswith(f"{folder}/")
+        if inside == (request.how == "in-place"):
+            continue
+        build = layout.build_folder(request.name)
+        if inside:
+            raise UsageError(
+                f"`/{safe(path, limit=_PATH)}` lies in `{build}`, which the build would replace",
+                hint=f"tfrecreg adopt {request.name} --in-place makes a build of the files there",
+            )
+        raise UsageError(
+            f"`/{safe(path, limit=_PATH)}` does not lie in `{build}`, where `--in-place` looks",
+            hint="move the files there, or leave out `--in-place`: then they are copied",
+        )

@@ -5,34 +5,42 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import Finding
-from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
+from tfrecreg.manifest import INDEX_FOLDER, MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.manifest.adopted import KEY
-from tfrecreg.operations.adopt.accept import examine
-from tfrecreg.operations.adopt.examine import Examined, Settings, index_path
-from tfrecreg.operations.adopt.folder import bystanders, expect_free, keep_indexes
-from tfrecreg.operations.adopt.keys import expect_unique
-from tfrecreg.operations.adopt.labels import adopted_labels
+from tfrecreg.operations.adopt.examine import Examined, Settings, expect_unique, index_path
+from tfrecreg.operations.adopt.folder import (
+    PlaceTask,
+    bystanders,
+    examine,
+    expect_free,
+    keep_indexes,
+    place_shard,
+)
 from tfrecreg.operations.adopt.manifest import (
     RESERVED,
+    adopted_labels,
     index_of,
     make_manifest,
     own_files,
     split_entries,
 )
-from tfrecreg.operations.adopt.place import PlaceTask, place_shard
-from tfrecreg.operations.adopt.plan import AdoptPlan, make_plan
-from tfrecreg.operations.adopt.request import AdoptRequest, KnownSchema, known_schema
-from tfrecreg.operations.builds.names import INDEX_FOLDER
-from tfrecreg.operations.check.raw import configured_raw, raw_totals
+from tfrecreg.operations.adopt.request import (
+    AdoptPlan,
+    AdoptRequest,
+    KnownSchema,
+    known_schema,
+    make_plan,
+)
+from tfrecreg.operations.overwrite_guard import expect_kept
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.operations.precious import expect_kept
+from tfrecreg.operations.targets import configured_raw, raw_totals
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import Compression, Hashed, hashed_write
 from tfrecreg.registry import Registry, layout
@@ -40,7 +48,7 @@ from tfrecreg.registry.schemas import keep_schema
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.scan import Shard
 from tfrecreg.schema import SchemaSketch
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.payloads import mostly_examples
 
@@ -53,7 +61,7 @@ _PATH = 1000
 class AdoptResult:
     """What came of an adoption."""
 
-    manifest: Manifest
+    manifest: Manifest = field(repr=False)
     folder: str
     """In the registry."""
     kinds: Mapping[str, int]
@@ -136,13 +144,13 @@ def _adopt(
     before: Manifest | None,
     known: KnownSchema | None,
     raw: RawTotals,
-    staged: LocalStorage,
+    staged: Storage,
     engine: Engine,
     progress: Progress,
 ) -> AdoptResult:
     registry = change.registry
-    scratch = LocalStorage(f"{staged.root}/examined")
-    build = LocalStorage(f"{staged.root}/build")
+    scratch = staged.below("examined")
+    build = staged.below("build")
     key = _key(request, before)
     settings = Settings(scratch, plan.base, key, sketch=known is None)
     seen, findings = examine(registry, plan, settings, known, engine, progress)
@@ -292,7 +300,7 @@ def _compression(seen: Sequence[tuple[Shard, Examined]]) -> Compression:
 
 
 def _expect_keys(
-    plan: AdoptPlan, seen: Sequence[tuple[Shard, Examined]], scratch: LocalStorage, key: str
+    plan: AdoptPlan, seen: Sequence[tuple[Shard, Examined]], scratch: Storage, key: str
 ) -> None:
     for shard, part in seen:
         if part.keyless is not None:
@@ -310,7 +318,7 @@ def _expect_keys(
 def _place(
     plan: AdoptPlan,
     seen: Sequence[tuple[Shard, Examined]],
-    build: LocalStorage,
+    build: Storage,
     engine: Engine,
     progress: Progress,
 ) -> list[Hashed]:

@@ -1,4 +1,4 @@
-"""The manifest, the ledger and the labels: what the shards became, as files of the build."""
+"""Write the labels, the ledger and the manifest of a build."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from blake3 import blake3
 
 from tfrecreg.digests import content_digest
 from tfrecreg.errors import FailureError
-from tfrecreg.index import read_index
+from tfrecreg.index import load_index
 from tfrecreg.manifest import (
     FORMAT_VERSION,
+    LABELS_NAME,
+    LEDGER_NAME,
     FileEntry,
     Ledger,
     Manifest,
@@ -27,7 +29,6 @@ from tfrecreg.manifest import (
 )
 from tfrecreg.manifest.canonical import canonical_json
 from tfrecreg.operations.builds.base import Base
-from tfrecreg.operations.builds.names import LABELS_NAME, LEDGER_NAME
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import MadeShard
@@ -187,7 +188,7 @@ def _splits(made: Sequence[MadeShard], build: Storage) -> tuple[list[SplitEntry]
     payload: Counter[str] = Counter()
     for shard in made:
         entry = shard.entry
-        index = read_index(build.read(entry.index, limit=1 << 34), entry.index)
+        index = load_index(build, entry.index)
         digests[entry.split].append(index.digests.tobytes())
         records[entry.split] += entry.records
         payload[entry.split] += entry.payload_bytes

@@ -16,17 +16,32 @@ from dataclasses import dataclass, replace
 import msgspec
 from blake3 import blake3
 
-from tfrecreg.errors import MissingFileError, UsageError
-from tfrecreg.index import Index, read_index
-from tfrecreg.manifest import FileEntry, Manifest, ShardEntry
-from tfrecreg.operations.builds.names import LEDGER_NAME
+from tfrecreg.errors import (
+    ManifestError,
+    MissingFileError,
+    NewerFormatError,
+    UnknownPluginError,
+    UsageError,
+)
+from tfrecreg.index import INDEX_LIMIT, Index, read_index
+from tfrecreg.manifest import LEDGER_NAME, FileEntry, Manifest, ShardEntry
+from tfrecreg.plugins import Announced, plugins
 from tfrecreg.registry import Registry, resolve
-from tfrecreg.registry.indexes import INDEX_LIMIT, find_index
+from tfrecreg.registry.indexes import find_index
 from tfrecreg.registry.yanks import held
-from tfrecreg.sources import Item
+from tfrecreg.sources import Item, SourceRecord
 from tfrecreg.storage import Storage
 
-__all__ = ["Base", "BaseShard", "Dealt", "deal_from", "find_base"]
+__all__ = [
+    "Base",
+    "BaseShard",
+    "Dealt",
+    "announced_source",
+    "deal_from",
+    "find_base",
+    "made_before",
+]
+
 
 _MERGED = 10
 """What is merged is at most this part of what is added."""
@@ -185,3 +200,37 @@ def _kept(shards: Sequence[BaseShard], left: dict[str, Item]) -> Iterator[Dealt]
         if items:
             whole = len(items) == len(keys)
             yield Dealt(items, shard if whole else None, mended=not whole)
+
+
+def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
+    """The newest release, which the next one is compared with, or the build where there is none.
+
+    One that is damaged says nothing here.
+    """
+    versions = registry.versions(name)
+    try:
+        if versions:
+            release = registry.release_manifest(name, versions[-1])
+            return f"`{name}@{versions[-1]}`", release
+        return f"the build of `{name}` before", registry.build_manifest(name)
+    except (ManifestError, NewerFormatError):
+        return "", None
+
+
+def announced_source(registry: Registry, name: str, source: str) -> Announced[SourceRecord]:
+    """The source of that name, to make the dataset `name` with.
+
+    Raises:
+        UnknownPluginError: there is none; the message says which distribution brought it when the
+            dataset was made before.
+        PluginError: there is more than one.
+    """
+    try:
+        return plugins().source(source)
+    except UnknownPluginError as error:
+        where, manifest = made_before(registry, name)
+        if manifest is None or manifest.source.name != source.rpartition(":")[2]:
+            raise
+        raise error.brought_by(
+            manifest.source.distribution, manifest.source.version, where
+        ) from None

@@ -1,53 +1,60 @@
-"""Which release a build grows from, and what it keeps of it."""
+"""Which release a build grows from, what it keeps of it, and what a push will send."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from blake3 import blake3
+
 from tfrecreg.errors import UsageError
+from tfrecreg.index import index_bytes
+from tfrecreg.manifest import LABELS_NAME, LEDGER_NAME
+from tfrecreg.manifest.canonical import canonical_json
+from tfrecreg.operations.builds.assemble import ledger_lines
 from tfrecreg.operations.builds.base import Base, find_base
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared
 from tfrecreg.registry import Registry
 
-__all__ = ["Growth", "choose_base", "growth_of", "sizes_of"]
+__all__ = ["Growth", "PushCost", "choose_base", "growth_of", "push_cost", "sizes_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """What a build keeps of its base, and what it writes. Bytes of shards that are not made yet
-    are estimates: the source's, by the measure of how large the base's shards are.
+    """What a build keeps of its base, and what it writes.
+
+    Sizes of shards that do not exist yet are estimates of the source, scaled by the ratio of real
+    to estimated size in the base.
     """
 
     base: str
     """``mnist@1.0.0``."""
     kept: int
-    """Shards of the base that stay as they are."""
+    """Number of unchanged shards of the base."""
     kept_bytes: int
     rewritten: int
-    """Shards of the base in which records changed, or are gone."""
+    """Number of shards of the base in which records changed or were removed."""
     rewritten_bytes: int
     new: int
-    """Shards of records that the base has not."""
+    """Number of shards with records that the base does not have."""
     new_bytes: int
 
     @property
     def written_bytes(self) -> int:
-        """What is written, and what a push sends beside indexes and manifests."""
+        """Size of all shards that are written."""
         return self.rewritten_bytes + self.new_bytes
 
 
 def sizes_of(plan: Plan, kept: set[str]) -> dict[str, int]:
-    """Path to bytes of each shard of a plan, of those that are not made yet about.
+    """Size in bytes by shard path; estimated for shards that do not exist yet.
 
-    What the source says of its items is held against the shards of the base that hold such items:
-    so much smaller or larger will the new ones be.
+    Estimates of the source are scaled by the ratio of real to estimated size in the base.
 
     Args:
-        plan: the plan.
-        kept: paths of shards that are kept.
+        plan: plan of the build.
+        kept: paths of the shards that do not change.
     """
     estimates = {shard.path: sum(item.size for item in shard.items) for shard in plan.shards}
     of_base = {shard.path: shard.base.entry.bytes for shard in plan.shards if shard.base}
@@ -60,12 +67,12 @@ def sizes_of(plan: Plan, kept: set[str]) -> dict[str, int]:
 
 
 def growth_of(plan: Plan, kept: set[str], sizes: Mapping[str, int]) -> Growth | None:
-    """Sums over the shards of a plan.
+    """Count and sum the shards of a plan; None without a base.
 
     Args:
-        plan: with its base.
-        kept: paths of shards that are kept.
-        sizes: path to bytes, of every shard.
+        plan: plan of the build.
+        kept: paths of the shards that do not change.
+        sizes: size in bytes by shard path.
     """
     if plan.base is None:
         return None
@@ -90,12 +97,16 @@ def growth_of(plan: Plan, kept: set[str], sizes: Mapping[str, int]) -> Growth | 
 
 
 def choose_base(registry: Registry, request: BuildRequest, prepared: Prepared) -> Base | None:
-    """The release to grow from. A layout that is asked for is a reason to begin afresh."""
+    """The release to grow from; None where the request asks for another layout or there is none.
+
+    Raises:
+        UsageError: `--base` names a release that does not fit the request.
+    """
     named = request.base not in (None, "none")
     if named and request.policy is not None:
         raise UsageError(
             "`--base` and the number of shards exclude each other: shards of the base stay",
-            hint="`--base none` makes all shards anew, as many as you ask for",
+            hint="`--base none` rewrites all shards, as many as you ask for",
         )
     if request.policy is not None:
         return None
@@ -106,6 +117,56 @@ def choose_base(registry: Registry, request: BuildRequest, prepared: Prepared) -
         raise UsageError(
             f"the base `{base.name}` has compression {base.manifest.compression}, the build has "
             f"{prepared.compression}",
-            hint="`--base none` makes all shards anew",
+            hint="`--base none` rewrites all shards",
         )
     return None
+
+
+_FIXED, _PER_SHARD = 1_750, 850
+"""Approximate bytes of the manifest and of DVC's list of files: per build, and per shard."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushCost:
+    """Estimated bytes that a push of the build's release sends to a remote that has the base.
+
+    DVC sends files by their hash: a kept shard and its index cost nothing.
+    """
+
+    shards: int
+    """Size of the new and rewritten shards."""
+    indexes: int
+    """Size of their indexes."""
+    manifests: int
+    """Size of the manifest, the labels, the ledger and DVC's list of files."""
+
+    @property
+    def total(self) -> int:
+        """Sum of the above."""
+        return self.shards + self.indexes + self.manifests
+
+
+def push_cost(
+    plan: Plan, kept: set[str], sizes: Mapping[str, int], labels: Mapping[str, Sequence[str]]
+) -> PushCost:
+    """Estimate what a push sends, before anything is built.
+
+    Args:
+        plan: plan of the build.
+        kept: paths of the shards that do not change.
+        sizes: size in bytes by shard path.
+        labels: label maps of the source.
+    """
+    fresh = [shard for shard in plan.shards if shard.path not in kept]
+    named = canonical_json({name: list(names) for name, names in labels.items()})
+    base = plan.base
+    there = {entry.blake3 for entry in base.manifest.files} if base is not None else set()
+    beside = {LABELS_NAME: named + b"\n", LEDGER_NAME: ledger_lines(plan, ())}
+    sent = sum(len(data) for data in beside.values() if blake3(data).hexdigest() not in there)
+    if base is not None and not sent and kept == {shard.entry.path for shard in base.shards}:
+        return PushCost(shards=0, indexes=0, manifests=0)  # identical to the base
+    return PushCost(
+        shards=sum(sizes[shard.path] for shard in fresh),
+        indexes=sum(index_bytes(item.key for item in shard.items) for shard in fresh),
+        manifests=sent + len(named) + _FIXED + _PER_SHARD * len(plan.shards),
+    )

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import TypeVar
 
 from tfrecreg.engines import Engine, LocalEngine
-from tfrecreg.operations.builds import journal
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import (
@@ -23,9 +22,10 @@ from tfrecreg.operations.builds.shard import (
     keep_shard,
     make_part,
 )
+from tfrecreg.operations.builds.state import finish, finished
 from tfrecreg.progress import Progress
 from tfrecreg.sources import Item, Remark, Skipped
-from tfrecreg.storage import LocalStorage, is_temporary
+from tfrecreg.storage import Storage, is_temporary
 
 __all__ = ["engine_for", "make_all", "unchanged", "warming"]
 
@@ -70,8 +70,8 @@ def _seconds(item: Item) -> float:
 def make_all(
     plan: Plan,
     prepared: Prepared,
-    stage: LocalStorage,
-    staged: LocalStorage,
+    stage: Storage,
+    staged: Storage,
     engine: Engine,
     progress: Progress,
 ) -> tuple[list[MadeShard], int]:
@@ -93,10 +93,10 @@ def make_all(
     for entry in list(staged.list()):
         if is_temporary(entry.path):
             staged.remove(entry.path)  # a killed run was writing it
-    scratch = LocalStorage(f"{stage.root}/segments")
+    scratch = stage.below("segments")
     stage.remove("segments")
     maker = Maker(staged, pickle.dumps(prepared.source), plan.digest, prepared.compression)
-    kept = {shard.path: journal.finished(stage, staged, shard) for shard in plan.shards}
+    kept = {shard.path: finished(stage, staged, shard) for shard in plan.shards}
     todo = [shard for shard in plan.shards if kept[shard.path] is None]
     made: list[MadeShard] = []
     progress.start(f"building {plan.dataset}", plan.items)
@@ -107,7 +107,7 @@ def make_all(
                 done = kept[shard.path]
                 if done is None:
                     done = next(fresh)
-                    journal.finish(stage, shard, done)
+                    finish(stage, shard, done)
                 else:
                     progress.advance(done.entry.records, done.entry.bytes)
                 made.append(done)
@@ -120,7 +120,7 @@ def make_all(
 
 def _fresh(
     maker: Maker,
-    scratch: LocalStorage,
+    scratch: Storage,
     todo: Sequence[PlannedShard],
     engine: Engine,
     progress: Progress,
@@ -141,7 +141,7 @@ def _fresh(
 
 
 def _tasks(
-    maker: Maker, scratch: LocalStorage, shard: PlannedShard, cut: bool
+    maker: Maker, scratch: Storage, shard: PlannedShard, cut: bool
 ) -> Iterator[ShardTask | SegmentTask]:
     if not cut:
         yield ShardTask(maker, shard)
@@ -158,7 +158,7 @@ def _told(parts: Iterator[MadeShard | MadeSegment], progress: Progress) -> Itera
 
 
 def unchanged(
-    plan: Plan, prepared: Prepared, staged: LocalStorage, engine: Engine, progress: Progress
+    plan: Plan, prepared: Prepared, staged: Storage, engine: Engine, progress: Progress
 ) -> set[str]:
     """The paths of planned shards that are those of the base, found by making their records.
 

@@ -17,8 +17,8 @@ from blake3 import blake3
 
 from tfrecreg.errors import PluginError, UsageError
 from tfrecreg.guard import Brought
+from tfrecreg.manifest import INDEX_FOLDER
 from tfrecreg.operations.builds.base import Base, BaseShard, Dealt, deal_from
-from tfrecreg.operations.builds.names import INDEX_FOLDER
 from tfrecreg.shards import ShardPolicy, bounds, shard_count, shard_name
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.text import safe

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.config import DatasetConfig
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.builds.before import announced_source
-from tfrecreg.operations.builds.watch import WatchedStorage
+from tfrecreg.operations.builds.base import announced_source
+from tfrecreg.operations.builds.state import WatchedStorage
 from tfrecreg.plugins import plugins
 from tfrecreg.progress import Progress
 from tfrecreg.reference import check_dataset_name
@@ -40,7 +40,8 @@ class BuildRequest:
     """The source's options; they go over those of the configuration."""
     policy: ShardPolicy | None = None
     compression: Literal["none", "gzip"] | None = None
-    max_skipped: SkipLimit | None = None
+    max_skipped: SkipLimit | int | str | None = None
+    """How many items may be skipped: a number, or a share such as ``"0.5%"``."""
     default_schema: bool = False
     """Whether a missing schema may become the source's own, although the dataset had another."""
     base: str | None = None
@@ -70,6 +71,19 @@ class Prepared:
     remember: dict[str, Any]
     """What `[datasets.<name>]` should say so that ``build NAME`` does the same again; empty where
     it says enough."""
+
+
+def _max_skipped(request: BuildRequest) -> SkipLimit | None:
+    limit = request.max_skipped
+    if limit is None or isinstance(limit, SkipLimit):
+        return limit
+    try:
+        return SkipLimit.parse(limit)
+    except ValueError as error:
+        raise UsageError(
+            f"`max_skipped`: {error}, found `{safe(str(limit))}`",
+            hint="0 refuses every skipped item",
+        ) from None
 
 
 def prepare(
@@ -115,7 +129,7 @@ def prepare(
         options=options_text,
         policy=policy,
         compression=request.compression or config.compression,
-        max_skipped=request.max_skipped or config.max_skipped or SkipLimit.parse(0),
+        max_skipped=_max_skipped(request) or config.max_skipped or SkipLimit.parse(0),
         remember=remembered,
     )
 

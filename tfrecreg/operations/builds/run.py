@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tfrecreg.config import CONFIG_NAME, remember_dataset
 from tfrecreg.engines import Engine, LocalEngine
@@ -15,20 +15,27 @@ from tfrecreg.errors import (
     RawDataError,
     RefusedError,
 )
-from tfrecreg.gate import FailOn
+from tfrecreg.gating import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers
-from tfrecreg.operations.builds.growth import Growth, choose_base, growth_of, sizes_of
+from tfrecreg.operations.builds.growth import (
+    Growth,
+    PushCost,
+    choose_base,
+    growth_of,
+    push_cost,
+    sizes_of,
+)
 from tfrecreg.operations.builds.make import engine_for, make_all, unchanged, warming
 from tfrecreg.operations.builds.plan import Plan, make_plan
-from tfrecreg.operations.builds.push import PushCost, push_cost
-from tfrecreg.operations.builds.remember import BuildRecord, raw_files, raw_state, remember
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
 from tfrecreg.operations.builds.settings import Settings, compare_settings
 from tfrecreg.operations.builds.shard import MadeShard
-from tfrecreg.operations.check import CheckOptions, Report, build_target, check_target
+from tfrecreg.operations.builds.state import BuildRecord, raw_files, raw_state, remember
+from tfrecreg.operations.check import CheckOptions, Report, check_target
+from tfrecreg.operations.overwrite_guard import expect_kept, expect_no_strangers
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.operations.precious import expect_kept, expect_no_strangers
+from tfrecreg.operations.targets import build_target
 from tfrecreg.progress import SILENT, Progress, Ticker, counting
 from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.absence import expect_same_schema
@@ -37,7 +44,7 @@ from tfrecreg.registry.schemas import keep_schema
 from tfrecreg.registry.transaction import transaction
 from tfrecreg.schema import parse_schema
 from tfrecreg.sources import Item, Remark, Skipped
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
 __all__ = ["BuildResult", "Growth", "Preview", "build", "preview"]
@@ -50,7 +57,7 @@ _READ_BACK = ("crc", "manifest", "schema")
 class BuildResult:
     """A finished build."""
 
-    manifest: Manifest
+    manifest: Manifest = field(repr=False)
     folder: str
     """In the registry."""
     report: Report
@@ -113,8 +120,7 @@ def preview(
     kept: set[str] = set()
     if plan.base is not None:
         engine = engine_for(plan, engine or LocalEngine(1))
-        nowhere = LocalStorage(registry.storage.root)
-        kept = unchanged(plan, begun.prepared, nowhere, engine, progress)
+        kept = unchanged(plan, begun.prepared, registry.storage, engine, progress)
     sizes = sizes_of(plan, kept)
     return Preview(
         plan=plan,
@@ -150,7 +156,7 @@ def build(
         begun = _begin(registry, request, engine, progress)
         name = request.name
         stage = change.plan_stage(begun.plan.digest)
-        staged = LocalStorage(f"{stage.root}/build")
+        staged = stage.below("build")
         engine = engine_for(begun.plan, engine)
         made, resumed = make_all(begun.plan, begun.prepared, stage, staged, engine, progress)
         _accept_skipped(begun, made)
@@ -261,7 +267,7 @@ def _read_back(
     registry: Registry,
     begun: _Begun,
     manifest: Manifest,
-    staged: LocalStorage,
+    staged: Storage,
     engine: Engine,
     progress: Progress,
 ) -> Report:

@@ -11,7 +11,7 @@ from typing import Any
 from tfrecreg.config import CONFIG_NAME, DatasetConfig
 from tfrecreg.errors import TfrecregError
 from tfrecreg.manifest.adopted import is_adopted
-from tfrecreg.operations.builds.before import made_before
+from tfrecreg.operations.builds.base import made_before
 from tfrecreg.operations.builds.request import SIZING, BuildRequest, Prepared
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry

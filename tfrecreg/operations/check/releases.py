@@ -13,17 +13,25 @@ from dataclasses import dataclass
 from tfrecreg.codes import reg
 from tfrecreg.errors import FailureError, ManifestError, SchemaError, UsageError
 from tfrecreg.findings import Finding, Measure
-from tfrecreg.gate import FailOn, Waiver
+from tfrecreg.gating import FailOn, Waiver
 from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
+from tfrecreg.operations.check.findings import judge_findings, severity_order
 from tfrecreg.operations.check.report import Report
-from tfrecreg.operations.check.verdict import order, verdict_of
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.reference import Version
 from tfrecreg.registry import Registry, expect_dataset, layout
 from tfrecreg.registry.absence import expects_schema, schema_hint
-from tfrecreg.registry.audit import Audit, Issue, audit, fork_issue
-from tfrecreg.registry.chain import Link, forks, link_of
-from tfrecreg.registry.history import ever_released, version_in
+from tfrecreg.registry.audit import (
+    Audit,
+    Issue,
+    Link,
+    audit,
+    ever_released,
+    fork_issue,
+    forks,
+    link_of,
+    version_in,
+)
 from tfrecreg.scan import Tally
 from tfrecreg.schema import parse_schema
 from tfrecreg.text import safe
@@ -41,7 +49,7 @@ def check_registry(
     names: Sequence[str] = (),
     *,
     base: str | None = None,
-    fail_on: FailOn | None = None,
+    fail_on: FailOn | str | None = None,
     today: datetime.date | None = None,
 ) -> Report:
     """Check manifests, schemas, numbers and history of releases, and today's schemas.
@@ -63,6 +71,7 @@ def check_registry(
         expect_dataset(registry, name)
     expect_policy(registry, *names)
     other = _Base.of(registry, base) if base is not None else None
+    limit = None if fail_on is None else FailOn.parse(fail_on)
     findings: list[Finding] = []
     waived: list[Finding] = []
     waivers: list[Waiver] = []
@@ -76,12 +85,12 @@ def check_registry(
             *_schema_issues(registry, name),
             *(other.issues(registry, name, found) if other else ()),
         ]
-        verdict = verdict_of(
+        verdict = judge_findings(
             _findings(name, issues),
             registry.config.gate(name),
             registry.config.waivers,
             dataset=name,
-            fail_on=fail_on,
+            fail_on=limit,
             today=today,
         )
         failed = failed or verdict.status == "fail"
@@ -97,7 +106,7 @@ def check_registry(
         bytes=0,
         payload_bytes=0,
         releases=releases,
-        findings=tuple(sorted(findings, key=order)),
+        findings=tuple(sorted(findings, key=severity_order)),
         waived=tuple(waived),
         waivers=tuple(waivers),
         measures=(Measure(HISTORY, unseen, unseen),) if unseen else (),

@@ -1,226 +1,326 @@
-"""Checking one target: choose validators, scan, judge, report."""
+"""The operation: find the targets, and check each, so that none hides another."""
 
 from __future__ import annotations
 
-import datetime
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
 
-from tfrecreg.config import CONFIG_NAME, Config, GateConfig
-from tfrecreg.engines import Engine
+from tfrecreg.config import Config
+from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import (
-    ConfigError,
+    ManifestError,
+    NewerFormatError,
+    NotHereError,
+    SchemaError,
+    StorageError,
     TfrecregError,
+    UsageError,
 )
-from tfrecreg.gate import FailOn
-from tfrecreg.guard import Brought
-from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
-from tfrecreg.operations.check.basis import Basis, folder_of, limits_of, schema_digest
-from tfrecreg.operations.check.choose import SCHEMA, choose
-from tfrecreg.operations.check.echoes import without_echoes
-from tfrecreg.operations.check.effort import engine_for
-from tfrecreg.operations.check.hints import with_hints
-from tfrecreg.operations.check.keys import with_keys
-from tfrecreg.operations.check.places import with_places
-from tfrecreg.operations.check.report import Report
-from tfrecreg.operations.check.verdict import verdict_of
+from tfrecreg.operations.check.choose import DRIFT
+from tfrecreg.operations.check.report import Report, error_report
+from tfrecreg.operations.check.target import CheckOptions, check_target
+from tfrecreg.operations.policy import expect_policy
+from tfrecreg.operations.targets import (
+    TargetsLike,
+    configured_raw,
+    files_target,
+    find,
+    named_targets,
+    reference_target,
+)
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.records import StreamEnd
-from tfrecreg.registry import Registry
-from tfrecreg.registry.absence import absent_schema
-from tfrecreg.scan import ScanCache, ScanResult, Shard, Target, run_scan
-from tfrecreg.suggest import did_you_mean, listed
+from tfrecreg.registry import (
+    Registry,
+    RegistryLike,
+    Resolved,
+    find_registry,
+    layout,
+    open_registry,
+    resolve,
+)
+from tfrecreg.registry.absence import has_shards, strays
+from tfrecreg.registry.yanks import held
+from tfrecreg.scan import Baseline, ScanCache, Target
+from tfrecreg.storage import LocalStorage
+from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-__all__ = ["CheckOptions", "check_target"]
+__all__ = ["check", "scan_cache", "with_baseline"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckOptions:
-    """How to check. The defaults are those of the command line."""
+_BROKEN = (ManifestError, NewerFormatError, SchemaError, StorageError)
+"""What is wrong with one target, so that others can be judged."""
+_UNFIT = (*_BROKEN, NotHereError)
 
-    only: tuple[str, ...] = ()
-    """Names of the validators to run; empty for all."""
-    skip: tuple[str, ...] = ()
-    raw: str | None = None
-    """Folder of raw data, as the base of inflation."""
-    schema: str | None = None
-    """Path of a schema to use instead of the target's own."""
-    fail_on: FailOn | None = None
-    """None for what the gate says, or ``error``. ``never`` measures and does not judge: findings
-    have the severities of their codes and waivers cover nothing, so that the day does not matter.
-    """
-    against: str | None = None
-    """A reference or files to compare with: the validator `drift` then runs."""
-    gate: str | None = None
-    """Name of a gate to use, such as that of another dataset; None for the dataset's own, else the
-    default one."""
-    ignore_missing: bool = False
-    """Without targets: whether datasets whose bytes are not on this machine are passed over."""
-    cached: bool = False
-    """Whether shards that did not change since an earlier check with this option, by their size,
-    time and inode, are not read again."""
+_Found: TypeAlias = tuple[Target, "Registry | None"]
+"""A target, and the registry whose gate judges it."""
 
 
-def check_target(
-    target: Target,
-    config: Config,
-    options: CheckOptions,
+def check(
+    targets: TargetsLike = (),
     *,
-    engine: Engine,
+    registry: RegistryLike | None = None,
+    options: CheckOptions | None = None,
+    engine: Engine | None = None,
     progress: Progress = SILENT,
-    today: datetime.date | None = None,
-    cache: ScanCache | None = None,
-) -> Report:
-    """Check one target under the gate that `options` name.
+) -> list[Report]:
+    """Check references and files.
 
     Args:
-        target: what to look at.
-        config: where the gate and the waivers come from.
-        options: what to check and when to fail; their `raw` and `schema` went into the target.
-        engine: where to scan.
-        progress: told how far it is, and of waivers that have expired.
-        today: the day to hold waivers against; None for the current one, in UTC.
-        cache: what earlier checks found; None for nothing.
+        targets: one or more references (``mnist``, ``mnist@1.0.0``), paths, globs or folders; empty
+            for every dataset of the registry.
+        registry: an open registry or a path in one; None for that of the current folder.
+        options: what to check and when to fail.
+        engine: where to scan; None for this process.
+        progress: told how far it is.
+
+    Returns:
+        One report for each reference, in their order, and one for all the files together. Without
+        targets, one for each dataset that is configured, built or released: about its build, or
+        its newest release where only that is here. Of several targets, one that is not here or
+        whose manifest or schema is broken has a report that says so, and the others are checked.
 
     Raises:
-        UsageError: an unknown validator or gate, a schema that does not parse, bad limits.
-        FailureError: a worker died.
+        UsageError: a target that does not exist, an unknown validator, a schema that does not
+            parse. All targets are found before the first is read.
+        NotHereError: the only target is not on this machine.
     """
-    gate = _gate(config, options, target)
-    choice = choose(target, gate, options.only, options.skip)
-    before = _digest_beside(target)
-    known = sum(entry.records for entry in target.manifest.shards) if target.manifest else 0
-    limits = {
-        each.name: limits_of(config, gate, target.dataset, each.name)
-        for each, _ in choice.announced
+    options = options or CheckOptions()
+    engine = engine or LocalEngine(1)
+    named = named_targets(targets)
+    if not named:
+        return _check_all(open_registry(registry), options, engine, progress)
+    if options.ignore_missing:
+        raise UsageError(
+            "`--ignore-missing` goes without targets", hint="leave it out, or name no target"
+        )
+    todo: list[_Found | Report] = []
+    files: list[str] = []
+    for name in named:
+        try:
+            found = find(name, registry)
+            if isinstance(found, str):
+                files.append(found)
+            else:
+                todo.append(_target(found, options, progress))
+        except _UNFIT as error:
+            if len(named) == 1 or _is_the_users(error, options):
+                raise
+            todo.append(_unjudged(name, error))
+    if files:
+        target = files_target(files, schema=options.schema, raw=options.raw, progress=progress)
+        todo.append((target, _registry_here(registry)))
+    homes = {id(each[1]): each[1] for each in todo if not isinstance(each, Report)}
+    for home in filter(None, homes.values()):
+        expect_policy(home, options.gate)
+    alone = len(todo) == 1
+    return [_judged(each, registry, options, engine, progress, alone=alone) for each in todo]
+
+
+def _target(found: Resolved, options: CheckOptions, progress: Progress) -> _Found:
+    raw = _raw(found, options, progress)
+    target = reference_target(found, schema=options.schema, raw=raw, progress=progress)
+    return target, found.registry
+
+
+def _raw(resolved: Resolved, options: CheckOptions, progress: Progress) -> str | None:
+    """The raw data to measure: those that were named, or the configured ones of a build whose
+    manifest knows none.
+    """
+    if options.raw is not None or resolved.kind != "build" or resolved.manifest.raw.files:
+        return options.raw
+    folder = configured_raw(resolved.registry, resolved.dataset)
+    if folder is not None and not Path(folder).is_dir():
+        progress.note(
+            f"`{safe(folder, limit=1000)}`, the `raw` of `[datasets.{resolved.dataset}]`, is not "
+            "here: inflation is not judged"
+        )
+        return None
+    return folder
+
+
+def _judged(
+    found: _Found | Report,
+    registry: RegistryLike | None,
+    options: CheckOptions,
+    engine: Engine,
+    progress: Progress,
+    *,
+    alone: bool,
+) -> Report:
+    """Check one target; one of several that cannot be judged hides no other."""
+    if isinstance(found, Report):
+        return found
+    target, home = found
+    try:
+        return check_target(
+            _compared(target, options, registry, engine, progress),
+            home.config if home is not None else Config(),
+            options,
+            engine=engine,
+            progress=progress,
+            cache=scan_cache(home, reuse=options.cached),
+        )
+    except _BROKEN as error:
+        if alone or _is_the_users(error, options):
+            raise
+        return _unjudged(target.name, error)
+
+
+def _is_the_users(error: TfrecregError, options: CheckOptions) -> bool:
+    """Whether the user's own schema is wrong, whatever is checked against it."""
+    return isinstance(error, SchemaError) and options.schema is not None
+
+
+def _unjudged(name: str, error: TfrecregError) -> Report:
+    """The report about a target that could not be looked at."""
+    hint = f"; hint: {error.hint}" if error.hint else ""
+    return error_report(name, f"{error.message}{hint}")
+
+
+def _compared(
+    target: Target,
+    options: CheckOptions,
+    registry: RegistryLike | None,
+    engine: Engine,
+    progress: Progress,
+) -> Target:
+    """The target with what it is compared with, and no more of it than is asked for."""
+    named = DRIFT in options.only or not options.only
+    return with_baseline(
+        target,
+        options.against,
+        registry,
+        engine,
+        progress,
+        with_statistics=named and DRIFT not in options.skip,
+    )
+
+
+def _registry_here(registry: RegistryLike | None) -> Registry | None:
+    """The registry that was named or is found: bare files need none."""
+    root = registry if registry is not None else find_registry()
+    return open_registry(root) if root is not None else None
+
+
+def _check_all(
+    opened: Registry, options: CheckOptions, engine: Engine, progress: Progress
+) -> list[Report]:
+    expect_policy(opened, options.gate)
+    reports: list[Report] = []
+    known = (name for name in opened.datasets() if not _is_history(opened, name))
+    names = sorted({*known, *strays(opened)})
+    for name in names:
+        found: _Found | Report
+        try:
+            found = _target(_here(opened, name), options, progress)
+        except _UNFIT as error:
+            if _is_the_users(error, options):
+                raise
+            if options.ignore_missing and isinstance(error, NotHereError):
+                progress.note(f"not checked: {error.message}")
+                continue
+            found = _unjudged(name, error)
+        root = opened.storage.root
+        reports.append(_judged(found, root, options, engine, progress, alone=False))
+    if not names:
+        raise UsageError(
+            "the registry has no dataset yet", hint="tfrecreg build NAME, or name files"
+        )
+    if not reports:
+        raise NotHereError(
+            f"none of {listed(names)} is here",
+            hint="without `--ignore-missing`, the report says what brings each of them",
+        )
+    return reports
+
+
+def _is_history(opened: Registry, name: str) -> bool:
+    """Whether all that names a dataset is releases that were withdrawn: nobody is to use them."""
+    if name in opened.config.datasets or opened.is_built(name):
+        return False
+    try:
+        return not held(opened, name)
+    except (ManifestError, NewerFormatError):
+        return False
+
+
+def _here(opened: Registry, name: str) -> Resolved:
+    """The build of a dataset, else its newest release where the bytes of that are here.
+
+    Raises:
+        NotHereError: neither is on this machine.
+    """
+    versions = held(opened, name)
+    if versions and not opened.is_built(name) and not has_shards(opened, name):
+        newest = resolve(opened, f"{name}@{versions[-1]}")
+        if newest.folder is not None:
+            return newest
+    return resolve(opened, name)
+
+
+def scan_cache(registry: Registry | None, *, reuse: bool) -> ScanCache | None:
+    """The entries of a registry, or of this user where there is none; None where that is nowhere.
+
+    Args:
+        registry: has them in ``.tfrecreg/cache/checks``. Without one they are in
+            ``tfrecreg/checks`` below `XDG_CACHE_HOME` or ``~/.cache``.
+        reuse: whether to reuse them, and to make new ones; else they are kept up to date only.
+    """
+    if registry is not None:
+        return ScanCache(registry.storage, layout.CHECKS, reuse=reuse)
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    if not folder.startswith("/"):  # the specification: relative paths are to be ignored
+        try:
+            folder = str(Path.home() / ".cache")
+        except RuntimeError:
+            return None
+    return ScanCache(LocalStorage(folder), "tfrecreg/checks", reuse=reuse)
+
+
+def with_baseline(
+    target: Target,
+    against: str | None,
+    registry: RegistryLike | None,
+    engine: Engine,
+    progress: Progress,
+    *,
+    with_statistics: bool = True,
+) -> Target:
+    """The target, with what it is to be compared with.
+
+    Args:
+        target: what is checked. Its schema says which features are categories, on both sides.
+        against: a reference or files; None leaves the target as it is.
+        registry: an open registry or a path in one; None for that of the current folder.
+        engine: where to scan.
+        progress: told how far it is.
+        with_statistics: whether anybody asks for its statistics.
+
+    Raises:
+        UsageError: `against` names nothing, or has no Examples.
+        MissingExtraError: TFDV is not installed.
+        FailureError: a shard could not be read.
+    """
+    if against is None:
+        return target
+    found = find(against, registry)
+    if isinstance(found, Resolved):
+        other = reference_target(found, schema=None, raw=None)
+    else:
+        other = files_target([found], schema=None, raw=None)
+    if not with_statistics:
+        return replace(target, baseline=Baseline(other.name, {}, other.shards))
+    # Statistics are for whoever asks for them: a check without them imports none of it.
+    from tfrecreg.operations.stats import stats_of
+    from tfrecreg.statistics import StatisticsCache, StatisticsOptions
+
+    cache = StatisticsCache(found.registry.storage) if isinstance(found, Resolved) else None
+    options = StatisticsOptions(schema=target.schema, schema_path=target.schema_path or "schema")
+    made = stats_of(other, options=options, cache=cache, engine=engine, progress=progress)
+    protos = {
+        each.statistics.split: each.statistics.proto.SerializeToString() for each in made.splits
     }
-    splits: Counter[str] = Counter()
-
-    def tell(shard: Shard, end: StreamEnd | None) -> None:
-        if end is not None:
-            splits[shard.split] += end.records
-        progress.advance(*((end.records, end.file_bytes) if end is not None else (0, 0)))
-
-    progress.start(f"checking {target.name}", known)
-    try:
-        result = run_scan(
-            target,
-            choice.running,
-            engine_for(target, engine),
-            announced=choice.announced,
-            options=limits,
-            progress=tell,
-            cache=cache,
-        )
-    finally:
-        progress.stop()
-    judged = options.fail_on is not FailOn.NEVER
-    verdict = verdict_of(
-        with_hints(with_keys(with_places(without_echoes(result.findings)), target.shards), target),
-        gate if judged else GateConfig(),
-        config.waivers if judged else (),
-        dataset=target.dataset,
-        fail_on=options.fail_on,
-        today=today,
-    )
-    for note in verdict.notes:
-        progress.note(note)
-    if options.cached and result.uncacheable:
-        names = listed(result.uncacheable)
-        progress.note(f"every shard was read: what the validator {names} finds cannot be kept")
-    if cache is not None and cache.problem:
-        progress.note(f"what was found could not be remembered: {cache.problem}")
-    errors = (
-        *choice.problems,
-        *_schema_problems(target, options),
-        *_errors(result),
-        *_replaced(target, before),
-    )
-    return Report(
-        target=target.name,
-        status="error" if errors else verdict.status,
-        shards=result.shards,
-        records=result.records,
-        bytes=result.file_bytes,
-        payload_bytes=result.payload_bytes,
-        cached=result.cached if options.cached else None,
-        splits={name: splits[name] for name in sorted(splits)},
-        judged=judged,
-        fail_on=verdict.fail_on,
-        findings=verdict.findings,
-        waived=verdict.waived,
-        waivers=verdict.waivers,
-        measures=tuple(result.measures),
-        validators=tuple(each.name for each, _ in choice.announced),
-        skipped=tuple(choice.skipped),
-        errors=errors,
-        folder=folder_of(target),
-        basis=Basis(
-            manifest=target.manifest.digest if target.manifest is not None else None,
-            schema=schema_digest(target.schema),
-            raw=options.raw,
-            against=options.against,
-            only=options.only,
-            skip=options.skip,
-            limits={name: given for name, given in limits.items() if given},
-        ),
-    )
-
-
-def _schema_problems(target: Target, options: CheckOptions) -> Iterator[str]:
-    """Why a build cannot be held against its schema; nothing where nobody asked for that.
-
-    Every build was made with a schema, so one without is not a build that has none.
-    """
-    asked = SCHEMA not in options.skip and (not options.only or SCHEMA in options.only)
-    if target.kind == "build" and target.schema is None and target.home is not None and asked:
-        error = absent_schema(Registry(target.home), target.dataset)
-        yield f"{error.message}; hint: {error.hint}"
-
-
-def _gate(config: Config, options: CheckOptions, target: Target) -> GateConfig:
-    name = options.gate
-    if name is not None and name not in config.gates:
-        raise ConfigError(
-            f"`{CONFIG_NAME}` has no gate `{safe(name)}`{did_you_mean(name, config.gates)}",
-            hint=f"there is {listed(sorted(config.gates))}",
-        )
-    return config.gate(name or target.dataset)
-
-
-def _digest_beside(target: Target) -> str | None:
-    """What the manifest beside the shards says of itself; None where there is none that holds."""
-    if target.storage is None:
-        return None
-    try:
-        return parse_manifest(target.storage.read(MANIFEST_NAME), MANIFEST_NAME).digest
-    except TfrecregError:
-        return None
-
-
-def _replaced(target: Target, before: str | None) -> Iterator[str]:
-    """Whether another build was put in the place of the one that was looked at.
-
-    Then nothing that was found means anything: it is of neither. A manifest that does not hold is
-    no build, and for the `manifest` validator to tell of.
-    """
-    if target.kind == "build" and target.manifest is not None:
-        before = target.manifest.digest
-    after = _digest_beside(target)
-    if after is not None and before is not None and after != before:
-        yield f"the build under `{target.name}` was replaced while it was checked: check it again"
-
-
-def _errors(result: ScanResult) -> Iterator[str]:
-    """Why the scan is incomplete; a validator that fails on many shards is told of once."""
-    for each in result.unreadable:
-        yield f"`{safe(each.shard)}` was not read: {each.reason}"
-    crashes: dict[tuple[Brought, str], list[str]] = {}
-    for crash in result.crashes:
-        crashes.setdefault((crash.brought, crash.reason), []).append(crash.shard)
-    for (validator, reason), shards in crashes.items():
-        where = f" on `{safe(shards[0])}`" if shards[0] else ""
-        more = f" and {len(shards) - 1} more" if len(shards) > 1 else ""
-        yield f"{validator} failed{where}{more}: {reason}"
+    return replace(target, baseline=Baseline(other.name, protos, other.shards))

@@ -2,18 +2,148 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
 from blake3 import blake3
 
-from tfrecreg.example import Example, Feature, Kind
-from tfrecreg.operations.diff.payloads import Read
+from tfrecreg.digests import record_digest
+from tfrecreg.errors import MissingFileError, StorageError, TfrecregError
+from tfrecreg.example import Example, Feature, Kind, canonical, decode_or_none, encode
+from tfrecreg.operations.diff.match import Pairs, record_of, shard_of
 from tfrecreg.operations.diff.side import Side
+from tfrecreg.progress import Progress
+from tfrecreg.records import Records
 from tfrecreg.schema import Feature as SchemaFeature
 from tfrecreg.schema import IntDomain, StringDomain
 
-__all__ = ["Labels", "RecordChange", "compare", "picture_digest", "pictures_of"]
+__all__ = [
+    "FeatureCounts",
+    "Labels",
+    "Payloads",
+    "Read",
+    "RecordChange",
+    "Tallied",
+    "UnreadError",
+    "changes_of",
+    "compare",
+    "picture_digest",
+    "pictures_of",
+    "tally",
+]
+
+
+Digests = npt.NDArray[np.uint8]
+"""Shape (records, 16): of the records of a shard."""
+
+_OPEN = 64
+"""So many shards are open at once."""
+
+
+class UnreadError(Exception):
+    """A record cannot be had, or is not the one that the index is of.
+
+    Args:
+        reason: why, in a few words.
+        missing: whether the bytes are simply not on this machine.
+    """
+
+    def __init__(self, reason: str, *, missing: bool = False) -> None:
+        super().__init__(reason, missing)
+        self.reason = reason
+        self.missing = missing
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One record."""
+
+    size: int
+    """Bytes of the payload."""
+    example: Example | None
+    """None where it is no `tf.train.Example`, or one with fields that no Example has."""
+
+
+class Payloads:
+    """Reads records by place. Holds 32 bytes for each record of the shards that it reads of."""
+
+    def __init__(self, side: Side) -> None:
+        self._side = side
+        self._shards: dict[int, tuple[Records, Digests]] = {}
+        self._refused: dict[int, tuple[str, bool]] = {}
+        self._open: list[int] = []
+
+    def read(self, place: int) -> Read:
+        """The record at a place.
+
+        Raises:
+            UnreadError: it cannot be had.
+            StorageError: it is there, and the machine refused it.
+        """
+        shard, number = shard_of(place), record_of(place)
+        records, digests = self._shard(shard)
+        try:
+            payload = records[number]
+        except TfrecregError as error:
+            _let_machine_fail(error)
+            raise UnreadError(error.message) from None
+        expected = digests[number].tobytes()
+        example = decode_or_none(payload)
+        # Only what is an Example and nothing besides is what its features say.
+        if example is not None and record_digest(encode(example)) == expected:
+            return Read(len(payload), example)
+        if record_digest(canonical(payload)) == expected:
+            return Read(len(payload), None)
+        path = self._side.manifest.shards[shard].path
+        raise UnreadError(f"record {number} of `{path}` is not the one that its index is of")
+
+    def close(self) -> None:
+        """Close what is open."""
+        for records, _ in self._shards.values():
+            records.close()
+        self._open.clear()
+
+    def _shard(self, shard: int) -> tuple[Records, Digests]:
+        if shard not in self._shards and shard not in self._refused:
+            self._find(shard)
+        if shard in self._refused:
+            reason, missing = self._refused[shard]
+            raise UnreadError(reason, missing=missing)
+        if shard not in self._open:
+            self._open.append(shard)
+            if len(self._open) > _OPEN:
+                self._shards[self._open.pop(0)][0].close()
+        return self._shards[shard]
+
+    def _find(self, shard: int) -> None:
+        try:
+            index, records = self._side.index(shard), self._side.records(shard)
+        except TfrecregError as error:
+            _let_machine_fail(error)
+            self._refused[shard] = error.message, False
+            return
+        if records is None or index is None:
+            reason = f"the bytes of `{self._side.name}` are not on this machine"
+            self._refused[shard] = reason, True
+        elif len(records) != len(index):
+            path = self._side.manifest.shards[shard].path
+            reason = f"`{path}` has {len(records)} records, and its index {len(index)}"
+            self._refused[shard] = reason, False
+        else:
+            self._shards[shard] = records, index.digests.copy()
+
+
+def _let_machine_fail(error: TfrecregError) -> None:
+    """Raise what another try may not meet: it says nothing of the data, and a release keeps for
+    good what it was told of them.
+    """
+    machine = isinstance(error, StorageError) and isinstance(error.__cause__, OSError)
+    if machine and not isinstance(error, MissingFileError):
+        raise error
+
 
 PAYLOAD = ""
 """Stands for the whole payload, where one of two is no Example."""
@@ -133,3 +263,107 @@ def picture_digest(read: Read, pictures: Sequence[str]) -> bytes | None:
                 hasher.update(value)
         hasher.update(b"\xff" * 8)
     return hasher.digest(16) if found else None
+
+
+_MOST = 10_000
+"""So many features, and pairs of labels, are told apart: names and values are the data's."""
+OTHERS = "…"
+"""Stands for the features beyond these."""
+
+
+@dataclass(slots=True)
+class FeatureCounts:
+    """In how many of the examples that changed a feature …"""
+
+    added: int = 0
+    """… came, …"""
+    removed: int = 0
+    """… went, …"""
+    changed: int = 0
+    """… and has another kind or other values."""
+
+
+@dataclass(slots=True)
+class Tallied:
+    """What was found in the records of pairs."""
+
+    compared: int = 0
+    """Pairs whose records were both read."""
+    kept: int = 0
+    """Those of them that lost nothing: all features of the first are unchanged in the second."""
+    unread: int = 0
+    """Pairs of which a record could not be read."""
+    reason: str = ""
+    """Why the first of these could not."""
+    missing: bool = False
+    """Whether that is because the bytes are not on this machine."""
+    features: dict[str, FeatureCounts] = field(default_factory=dict)
+    """By name. The empty name stands for whole payloads that are no Examples."""
+    labels: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """Feature, label before, label after."""
+    more_labels: int = 0
+    """Changes of labels beyond those that are told apart."""
+
+    def add(self, change: RecordChange) -> None:
+        """Count what differs in one pair."""
+        self.compared += 1
+        self.kept += change.keeps_all
+        for kind in ("added", "removed", "changed"):
+            for name in getattr(change, kind):
+                counts = self._counts(name)
+                setattr(counts, kind, getattr(counts, kind) + 1)
+        for label in change.labels:
+            if label in self.labels or len(self.labels) < _MOST:
+                self.labels[label] += 1
+            else:
+                self.more_labels += 1
+
+    def _counts(self, name: str) -> FeatureCounts:
+        if name not in self.features and len(self.features) >= _MOST:
+            name = OTHERS
+        return self.features.setdefault(name, FeatureCounts())
+
+
+def changes_of(
+    pairs: Pairs, readers: tuple[Payloads, Payloads], labels: Labels
+) -> Iterator[tuple[int, RecordChange | UnreadError, int]]:
+    """For each pair its position, what differs, and the bytes that were read."""
+    for position, (first, second) in enumerate(zip(pairs.before, pairs.after, strict=True)):
+        try:
+            before, after = readers[0].read(int(first)), readers[1].read(int(second))
+        except UnreadError as error:
+            yield position, error, 0
+        else:
+            yield position, compare(before, after, labels), before.size + after.size
+
+
+def tally(
+    pairs: Pairs,
+    readers: tuple[Payloads, Payloads],
+    labels: Labels,
+    progress: Progress,
+    *,
+    into: Tallied,
+    until_loss: bool = False,
+) -> None:
+    """Count what differs in pairs.
+
+    Args:
+        pairs: of records that are not the same.
+        readers: of both sides.
+        labels: which features are labels.
+        progress: told of each pair.
+        into: what to add to.
+        until_loss: whether to stop where the first pair lost something, or could not be read.
+    """
+    found = into
+    for _, change, size in changes_of(pairs, readers, labels):
+        if isinstance(change, UnreadError):
+            found.unread += 1
+            if found.unread == 1:
+                found.reason, found.missing = change.reason, change.missing
+        else:
+            found.add(change)
+        progress.advance(1, size)
+        if until_loss and found.kept < found.compared + found.unread:
+            break

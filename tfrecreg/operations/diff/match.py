@@ -15,31 +15,252 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from blake3 import blake3
 
 from tfrecreg.errors import UsageError
+from tfrecreg.index import Index
 from tfrecreg.manifest import SplitEntry
-from tfrecreg.operations.diff.pairing import pair
-from tfrecreg.operations.diff.rows import (
-    DIGEST,
-    KEY,
-    SPLIT,
-    MissingIndexError,
-    Places,
-    Rows,
-    arrange,
-    collect,
-    places_of,
-    restore,
-)
 from tfrecreg.operations.diff.side import Side
 from tfrecreg.progress import SILENT, Progress
 
+__all__ = [
+    "DIGEST",
+    "KEY",
+    "SPLIT",
+    "WIDTH",
+    "Left",
+    "Matched",
+    "MissingIndexError",
+    "Paired",
+    "Pairs",
+    "Places",
+    "Rows",
+    "arrange",
+    "collect",
+    "in_order",
+    "match",
+    "pair",
+    "places_of",
+    "record_of",
+    "restore",
+    "shard_of",
+    "split_numbers",
+]
+
+
+Rows = npt.NDArray[np.uint8]
+"""Shape (records, :data:`WIDTH`), C-contiguous."""
+Places = npt.NDArray[np.uint64]
+"""Shape (records,): shard number times 2^32 plus record number."""
+
+SPLIT, KEY, DIGEST, PLACE = slice(0, 2), slice(2, 18), slice(18, 34), slice(34, 42)
+WIDTH = 42
+
+_BLOCK = 1 << 16
+"""Rows permuted, and compared, at a time: it bounds the memory beside the rows."""
+
+
+class MissingIndexError(Exception):
+    """The index of a shard is not on this machine.
+
+    Args:
+        split: of the shard.
+    """
+
+    def __init__(self, split: str) -> None:
+        super().__init__(split)
+        self.split = split
+
+
+def shard_of(place: int) -> int:
+    """The number of the shard in the manifest."""
+    return place >> 32
+
+
+def record_of(place: int) -> int:
+    """The number of the record in its shard."""
+    return place & 0xFFFFFFFF
+
+
+def collect(
+    side: Side, splits: Mapping[str, int], left_out: Collection[int], progress: Progress
+) -> Rows:
+    """The rows of a side, unsorted.
+
+    Args:
+        side: whose records.
+        splits: the splits that are wanted, and their numbers.
+        left_out: shards that are not wanted.
+        progress: told of the records of each shard.
+
+    Raises:
+        MissingIndexError: the index of a shard is not on this machine.
+        ManifestError: an index is none.
+    """
+    wanted = [
+        (number, entry)
+        for number, entry in enumerate(side.manifest.shards)
+        if entry.split in splits and number not in left_out
+    ]
+    for number, entry in wanted:
+        if not side.may_have(number):
+            raise MissingIndexError(entry.split)
+    rows: Rows = np.empty((sum(entry.records for _, entry in wanted), WIDTH), np.uint8)
+    at = 0
+    for number, entry in wanted:
+        index = side.index(number)
+        if index is None or len(index) != entry.records:
+            raise MissingIndexError(entry.split)
+        _fill(rows[at : at + len(index)], index, splits[entry.split], number)
+        at += len(index)
+        progress.advance(len(index), 0)
+    return rows
+
+
+def _fill(rows: Rows, index: Index, split: int, shard: int) -> None:
+    count = len(index)
+    rows[:, SPLIT] = np.frombuffer(split.to_bytes(2, "big"), np.uint8)
+    rows[:, KEY] = _key_digests(index)
+    rows[:, DIGEST] = index.digests
+    places = np.arange(shard << 32, (shard << 32) + count, dtype=">u8")
+    rows[:, PLACE] = places.view(np.uint8).reshape(count, 8)
+
+
+def _key_digests(index: Index) -> npt.NDArray[np.uint8]:
+    keys, start = index.key_bytes, 0
+    digests = bytearray()
+    for end in index.key_ends.tolist():
+        digests += blake3(keys[start:end]).digest(16)
+        start = end
+    return np.frombuffer(digests, np.uint8).reshape(len(index), 16)
+
+
+def arrange(rows: Rows, *columns: slice) -> None:
+    """Move these columns to the front of every row, and sort the rows; in place."""
+    _permute(rows, _order(columns))
+    rows.view(f"S{WIDTH}").ravel().sort()
+
+
+def restore(rows: Rows, *columns: slice) -> None:
+    """Move the columns back that :func:`arrange` moved; in place."""
+    _permute(rows, np.argsort(_order(columns)))
+
+
+def _order(columns: tuple[slice, ...]) -> npt.NDArray[np.intp]:
+    rest = [each for each in (SPLIT, KEY, DIGEST) if each not in columns]
+    bytes_ = [range(each.start, each.stop) for each in (*columns, *rest, PLACE)]
+    return np.array([number for each in bytes_ for number in each], np.intp)
+
+
+def _permute(rows: Rows, order: npt.NDArray[np.intp]) -> None:
+    for at in range(0, len(rows), _BLOCK):
+        block = rows[at : at + _BLOCK]
+        block[:] = block[:, order]
+
+
+def places_of(rows: Rows) -> Places:
+    """Where the records of these rows are."""
+    last = np.ascontiguousarray(rows[:, PLACE])
+    return last.view(">u8").ravel().astype(np.uint64)
+
+
+Names = npt.NDArray[np.bytes_]
+"""The beginnings of rows. NumPy pads with NUL bytes, which changes nothing where all are of one
+length."""
+
+
+class Paired(NamedTuple):
+    """What two sides have in common, and what is left of each."""
+
+    before: Places
+    """Shape (pairs,): the places on the first side …"""
+    after: Places
+    """Shape (pairs,): … and on the second."""
+    left_before: Rows
+    """Rows without a partner, in their order."""
+    left_after: Rows
+
+
+def pair(before: Rows, after: Rows, width: int) -> Paired:
+    """Pair rows that begin with the same bytes; where several do, in their order.
+
+    The rows that are left are moved to the front of where they were, so that no more memory is
+    taken than for the pairs: what is given is used up.
+
+    Args:
+        before: sorted rows.
+        after: sorted rows.
+        width: how many bytes have to be the same.
+    """
+    pairs: list[tuple[Places, Places]] = []
+    kept_before = kept_after = 0
+    for first, second in _blocks(before, after, width):
+        mine, theirs = _matches(_names(first, width), _names(second, width))
+        pairs.append((places_of(first[mine]), places_of(second[theirs])))
+        kept_before = _keep(before, kept_before, _without(first, mine))
+        kept_after = _keep(after, kept_after, _without(second, theirs))
+    return Paired(
+        before=np.concatenate([each for each, _ in pairs]),
+        after=np.concatenate([each for _, each in pairs]),
+        left_before=_trimmed(before, kept_before),
+        left_after=_trimmed(after, kept_after),
+    )
+
+
+def _keep(rows: Rows, at: int, left: Rows) -> int:
+    rows[at : at + len(left)] = left
+    return at + len(left)
+
+
+def _trimmed(rows: Rows, count: int) -> Rows:
+    """The first rows; where they are few, without the memory of the others."""
+    return rows[:count] if 2 * count > len(rows) else rows[:count].copy()
+
+
+def _blocks(before: Rows, after: Rows, width: int) -> list[tuple[Rows, Rows]]:
+    """Both sides cut at the same bytes, never between two rows that could be partners."""
+    larger = before if len(before) >= len(after) else after
+    names = [larger[at, :width].tobytes() for at in range(_BLOCK, len(larger), _BLOCK)]
+    cuts = [(_lower(before, name), _lower(after, name)) for name in dict.fromkeys(names)]
+    bounds = [(0, 0), *cuts, (len(before), len(after))]
+    return [
+        (before[start[0] : end[0]], after[start[1] : end[1]]) for start, end in pairwise(bounds)
+    ]
+
+
+def _lower(rows: Rows, cut: bytes) -> int:
+    """The number of rows that sort before every row that begins with `cut`."""
+    whole = rows.view(f"S{WIDTH}").ravel()
+    return int(np.searchsorted(whole, np.array([cut], f"S{WIDTH}"))[0])
+
+
+def _names(rows: Rows, width: int) -> Names:
+    return np.ascontiguousarray(rows[:, :width]).view(f"S{width}").ravel()
+
+
+def _matches(before: Names, after: Names) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The positions of partners: the n-th of a name belongs to the n-th of that name."""
+    positions = np.arange(len(before))
+    number = positions - np.searchsorted(before, before, "left")
+    start = np.searchsorted(after, before, "left")
+    count = np.searchsorted(after, before, "right") - start
+    mine = np.flatnonzero(number < count)
+    return mine, (start + number)[mine]
+
+
+def _without(rows: Rows, positions: npt.NDArray[np.intp]) -> Rows:
+    kept = np.ones(len(rows), np.bool_)
+    kept[positions] = False
+    return rows[kept]
+
+
 _MOST_SPLITS = 1 << 16
 """A row has two bytes for the number of its split."""
-
-__all__ = ["Left", "Matched", "Pairs", "in_order", "match", "split_numbers"]
 
 
 @dataclass(frozen=True, slots=True)

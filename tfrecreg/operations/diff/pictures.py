@@ -12,17 +12,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from tfrecreg.operations.diff.compare import picture_digest, pictures_of
-from tfrecreg.operations.diff.match import Left, Matched, split_numbers
-from tfrecreg.operations.diff.payloads import Payloads, UnreadError
-from tfrecreg.operations.diff.rows import (
+from tfrecreg.operations.diff.compare import Payloads, UnreadError, picture_digest, pictures_of
+from tfrecreg.operations.diff.match import (
     DIGEST,
     PLACE,
     SPLIT,
     WIDTH,
+    Left,
+    Matched,
     Places,
     Rows,
     shard_of,
+    split_numbers,
 )
 from tfrecreg.operations.diff.side import Side
 from tfrecreg.progress import Progress

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,28 +9,23 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tfrecreg.manifest import Change
-from tfrecreg.operations.diff.compare import Labels
-from tfrecreg.operations.diff.listing import ListedExamples
-from tfrecreg.operations.diff.match import Matched, Pairs, match
-from tfrecreg.operations.diff.model import (
+from tfrecreg.operations.diff.compare import Labels, Payloads, Tallied, tally
+from tfrecreg.operations.diff.match import Matched, Pairs, Places, match
+from tfrecreg.operations.diff.pictures import follow_pictures
+from tfrecreg.operations.diff.result import (
     KINDS,
     DiffResult,
     Kind,
     LabelChange,
+    ListedExamples,
     SideSummary,
     SplitDiff,
 )
-from tfrecreg.operations.diff.order import order_of
-from tfrecreg.operations.diff.payloads import Payloads
-from tfrecreg.operations.diff.pictures import follow_pictures
-from tfrecreg.operations.diff.rows import Places
-from tfrecreg.operations.diff.shards import shard_counts
 from tfrecreg.operations.diff.side import Side, side_of
-from tfrecreg.operations.diff.tally import Tallied, tally
-from tfrecreg.operations.diff.verdict import judge, missing_hint, per_split
+from tfrecreg.operations.diff.verdict import judge, missing_hint, order_of, per_split, shard_counts
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
-from tfrecreg.registry import Resolved, open_registry, resolve
+from tfrecreg.registry import RegistryLike, Resolved, open_registry, resolve
 from tfrecreg.schema.differ import Change as SchemaChange
 from tfrecreg.schema.differ import compare_schemas
 
@@ -47,7 +41,7 @@ def diff(
     before: str,
     after: str,
     *,
-    registry: str | os.PathLike[str] | None = None,
+    registry: RegistryLike | None = None,
     progress: Progress = SILENT,
 ) -> DiffResult:
     """Compare two builds or releases, example by example.
@@ -59,7 +53,7 @@ def diff(
     Args:
         before: a reference, as the first side.
         after: a reference, as the second side.
-        registry: the registry's folder; None to look for it.
+        registry: an open registry or a path in one; None for that of the current folder.
         progress: told how far it is.
 
     Raises:

@@ -85,7 +85,7 @@ class Side:
         """
         entry = self.manifest.shards[shard]
         if self.folder is not None:
-            storage: Storage = LocalStorage(f"{self.registry.storage.root}/{self.folder}")
+            storage: Storage = self.registry.storage.below(self.folder)
             if storage.stat(entry.path) is not None:
                 return Records(entry.path, storage=storage, name=entry.path)
         kept = self._kept

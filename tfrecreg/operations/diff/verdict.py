@@ -9,21 +9,190 @@ else, and whatever cannot be told on this machine.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
+from blake3 import blake3
 
 from tfrecreg.manifest import Change, ChangeCounts, Manifest
-from tfrecreg.operations.diff.match import Matched
-from tfrecreg.operations.diff.meaning import compare_meaning
-from tfrecreg.operations.diff.order import Order
-from tfrecreg.operations.diff.rows import Places, shard_of
-from tfrecreg.operations.diff.shards import shard_counts
+from tfrecreg.operations.diff.compare import Tallied
+from tfrecreg.operations.diff.match import Matched, Places, shard_of
 from tfrecreg.operations.diff.side import Side
-from tfrecreg.operations.diff.tally import Tallied
+from tfrecreg.schema.differ import compare_schemas
+from tfrecreg.validators.annotations.label_map import named_classes
 
-__all__ = ["counts_of", "judge", "missing_hint", "per_split"]
+__all__ = [
+    "Meaning",
+    "Order",
+    "ShardCounts",
+    "compare_meaning",
+    "counts_of",
+    "judge",
+    "missing_hint",
+    "order_of",
+    "per_split",
+    "shard_counts",
+]
+
+
+Order = Literal["same", "other", "unknown"]
+"""``unknown`` where an index is not on this machine."""
+
+
+def order_of(before: Side, after: Side) -> Order:
+    """The order of the second side against that of the first, whose examples are the same.
+
+    Raises:
+        ManifestError: an index is none.
+    """
+    if _streams(before) == _streams(after):
+        return "same"
+    sequences = _sequences(before), _sequences(after)
+    if None in sequences:
+        return "unknown"
+    return "same" if sequences[0] == sequences[1] else "other"
+
+
+def _streams(side: Side) -> list[tuple[str, str]]:
+    return [(shard.split, shard.stream_blake3) for shard in side.manifest.shards if shard.records]
+
+
+def _sequences(side: Side) -> dict[str, str] | None:
+    """A digest over the record digests of each split, in the order of its shards."""
+    hashers: dict[str, blake3] = {}
+    for number, shard in enumerate(side.manifest.shards):
+        if not shard.records:
+            continue
+        index = side.index(number)
+        if index is None:
+            return None
+        hashers.setdefault(shard.split, blake3()).update(index.digests.tobytes())
+    return {split: hasher.hexdigest() for split, hasher in hashers.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardCounts:
+    """Shards of the second side against those of the first, by their bytes and not their names."""
+
+    kept: int
+    """The same file, perhaps under another name."""
+    kept_bytes: int
+    recoded: int
+    """The same records in the same order, compressed otherwise."""
+    new: int
+    """Every other one of the second side: rewritten or added."""
+    new_bytes: int
+    """Of these and of those that are compressed otherwise."""
+    gone: int
+    """Shards of the first side that the second has not, in no compression."""
+
+
+def shard_counts(before: Manifest, after: Manifest) -> ShardCounts:
+    """Compare the shards of two manifests. Shards that occur twice count twice."""
+    files = Counter((shard.split, shard.blake3) for shard in before.shards)
+    kept = kept_bytes = 0
+    others = []
+    for shard in after.shards:
+        if files[shard.split, shard.blake3] > 0:
+            files[shard.split, shard.blake3] -= 1
+            kept += 1
+            kept_bytes += shard.bytes
+        else:
+            others.append(shard)
+    streams: Counter[tuple[str, str]] = Counter()
+    for shard in before.shards:
+        if files[shard.split, shard.blake3] > 0:
+            files[shard.split, shard.blake3] -= 1
+            streams[shard.split, shard.stream_blake3] += 1
+    gone, recoded = sum(streams.values()), 0
+    for shard in others:
+        if streams[shard.split, shard.stream_blake3] > 0:
+            streams[shard.split, shard.stream_blake3] -= 1
+            recoded += 1
+    return ShardCounts(
+        kept=kept,
+        kept_bytes=kept_bytes,
+        recoded=recoded,
+        new=len(others) - recoded,
+        new_bytes=sum(shard.bytes for shard in others),
+        gone=gone - recoded,
+    )
+
+
+_UNITS = ("time_domain.", "time_of_day_domain.")
+"""Fields of a feature that say what its numbers count."""
+_COMPOSITES = ("sparse_feature", "weighted_feature")
+_TENSORS = "tensor_representation_group["
+
+
+class Meaning(NamedTuple):
+    """What is read otherwise, and what has a meaning that had none; a reason each."""
+
+    losses: tuple[str, ...] = ()
+    gains: tuple[str, ...] = ()
+
+
+def compare_meaning(before: Side, after: Side) -> Meaning:
+    """What the records of two sides stand for, whether or not they are the same.
+
+    Args:
+        before: the first side.
+        after: the second side.
+    """
+    losses, gains = list[str](), list[str]()
+    old_maps, new_maps = before.manifest.labels, after.manifest.labels
+    for feature in sorted({*old_maps, *new_maps}):
+        old, new = _class_names(old_maps.get(feature, ())), _class_names(new_maps.get(feature, ()))
+        other = sorted(number for number, name in old.items() if new.get(number) != name)
+        more = len(new.keys() - old.keys())
+        if other:
+            losses.append(_lost(feature, old, new, other))
+        elif more and old:
+            gains.append(f"`{feature}` has {more} {'class' if more == 1 else 'classes'} more")
+        elif more:
+            gains.append(f"the classes of `{feature}` have names now")
+    return Meaning((*losses, *_read_otherwise(before, after)), tuple(gains))
+
+
+def _class_names(names: Sequence[str]) -> Mapping[int, str]:
+    """The names by number, without those that only repeat the number."""
+    return {number: name for number, name in named_classes(names).items() if name != str(number)}
+
+
+def _lost(
+    feature: str, old: Mapping[int, str], new: Mapping[int, str], other: Sequence[int]
+) -> str:
+    if not new:
+        return f"the names of the classes of `{feature}` are gone"
+    first = other[0]
+    now = f"is `{new[first]}` now" if first in new else "has no name now"
+    rest = f", and {len(other) - 1} more changed" if len(other) > 1 else ""
+    return f"class {first} of `{feature}` was `{old[first]}` and {now}{rest}"
+
+
+def _read_otherwise(before: Side, after: Side) -> Iterator[str]:
+    """What both schemas say, differently, of how values are read.
+
+    A schema that says less than before leaves the old examples what they were.
+    """
+    if before.schema is None or after.schema is None:
+        return
+    for change in compare_schemas(before.schema, after.schema):
+        old, new = change.expected, change.found
+        if old is None or new is None:
+            continue
+        shape = change.part == "feature" and change.field == "shape"
+        fixed = "?" not in old and "?" not in new
+        if (
+            (shape and fixed)
+            or change.part in _COMPOSITES
+            or (change.field.startswith(_UNITS if change.part == "feature" else _TENSORS))
+        ):
+            what = f"`{change.name}`" if change.name else "the tensors"
+            yield f"{what} should be read otherwise: `{change.field}` was {old} and is {new}"
+
 
 _NAMED = 5
 """So many features are named in a reason."""

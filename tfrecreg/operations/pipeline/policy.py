@@ -21,8 +21,8 @@ from typing import Any
 import msgspec
 
 from tfrecreg.config import Config
-from tfrecreg.gate import concerns
-from tfrecreg.operations.check.basis import limits_of
+from tfrecreg.gating import concerns
+from tfrecreg.operations.check.report import limits_of
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.registry import Registry, expect_dataset
 

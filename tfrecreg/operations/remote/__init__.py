@@ -1,14 +1,12 @@
-"""Releases in DVC's remotes: sent there, brought back, and what nobody refers to any more.
+"""Releases in DVC's remotes.
 
-- `push`: the bytes of releases to a remote
-- `pull`: the bytes of a release to `versions/`, every one of them verified
-- `gc`: what may go from this machine
+- `transfer`: push the bytes of releases to a remote, and pull them into `versions/`, verified
+- `garbage`: remove what nothing refers to from this machine
 """
 
 from __future__ import annotations
 
-from tfrecreg.operations.remote.gc import Doomed, gc
-from tfrecreg.operations.remote.pull import PullResult, pull
-from tfrecreg.operations.remote.push import PushResult, push
+from tfrecreg.operations.remote.garbage import Doomed, gc
+from tfrecreg.operations.remote.transfer import PullResult, PushResult, pull, push
 
 __all__ = ["Doomed", "PullResult", "PushResult", "gc", "pull", "push"]

@@ -1,31 +1,121 @@
-"""The operation: find what is wrong, make it again, prove it, swap the folder in."""
+"""The operation: compare files with the manifest, rebuild, verify, publish."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from blake3 import blake3
 
 from tfrecreg.engines import Engine, LocalEngine
-from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.manifest import MANIFEST_NAME, FileEntry, Manifest, render_manifest
+from tfrecreg.errors import ManifestError, RefusedError, StorageError, UsageError
+from tfrecreg.index import Index, read_index
+from tfrecreg.manifest import (
+    LABELS_NAME,
+    LEDGER_NAME,
+    MANIFEST_NAME,
+    FileEntry,
+    Manifest,
+    ShardEntry,
+    render_manifest,
+    seal,
+)
 from tfrecreg.manifest.canonical import canonical_json
-from tfrecreg.operations.builds.names import LABELS_NAME, LEDGER_NAME
-from tfrecreg.operations.repair.differences import refusal
-from tfrecreg.operations.repair.make import Lost, make_again
-from tfrecreg.operations.repair.raw import RawData, open_raw
-from tfrecreg.operations.repair.remake import RemadeShard
-from tfrecreg.operations.repair.state import State, build_manifest, find_index, look_over
+from tfrecreg.operations.repair.rebuild import (
+    Lost,
+    RawData,
+    RemadeShard,
+    make_again,
+    open_raw,
+    refusal,
+)
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import hashed_write
-from tfrecreg.registry import Registry, Resolved, layout, resolve
+from tfrecreg.registry import Registry, Resolved, indexes, layout, resolve
 from tfrecreg.registry.transaction import transaction
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.registry.verify import altered, below
+from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
-__all__ = ["RepairResult", "repair"]
+__all__ = ["RepairResult", "State", "build_manifest", "find_index", "look_over", "repair"]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What lies in the folder of a build or a release."""
+
+    shards: tuple[ShardEntry, ...]
+    """Those that are missing or not what the manifest names."""
+    files: tuple[FileEntry, ...]
+    """The same of all other files."""
+    manifest: bool
+    """Whether the manifest that lies with them is another one, or none."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.shards and not self.files and not self.manifest
+
+
+def build_manifest(manifest: Manifest) -> Manifest:
+    """The manifest that lies with the bytes: a release's is that of its build and more.
+
+    Raises:
+        ManifestError: it is not the one that the release names.
+    """
+    if manifest.release is None:
+        return manifest
+    found = seal(replace(manifest, release=None, provenance=None))
+    if found.digest != manifest.release.build:
+        raise ManifestError(
+            f"the release `{manifest.dataset}@{manifest.release.version}` does not say what was "
+            "built: its digest of the build's manifest is another one",
+            hint="restore its manifest from git",
+        )
+    return found
+
+
+def look_over(storage: Storage, manifest: Manifest, progress: Progress) -> State:
+    """Hash every file that the manifest lists.
+
+    Args:
+        storage: rooted at the folder.
+        manifest: the one that belongs there, see :func:`build_manifest`.
+        progress: told of each shard.
+    """
+    progress.start(f"hashing {manifest.dataset}", sum(each.records for each in manifest.shards))
+    try:
+        wrong = {each.path for each in altered(manifest, below(storage), progress)}
+    finally:
+        progress.stop()
+    return State(
+        tuple(entry for entry in manifest.shards if entry.path in wrong),
+        tuple(entry for entry in manifest.files if entry.path in wrong),
+        MANIFEST_NAME in wrong,
+    )
+
+
+def find_index(
+    registry: Registry, folder: str, manifest: Manifest, shard: ShardEntry
+) -> Index | None:
+    """The index of a shard, as the manifest names it: beside it, or as it was kept when the build
+    was released. None where it is lost.
+
+    Args:
+        registry: the registry.
+        folder: of the build or the release's bytes, in it.
+        manifest: that lists both.
+        shard: the shard.
+    """
+    entry = next((each for each in manifest.files if each.path == shard.index), None)
+    if entry is None:
+        return None
+    try:
+        found = indexes.find_index(registry, folder, entry)
+    except StorageError:
+        return None  # one that cannot be read is as good as none
+    return None if found is None else read_index(found[1], found[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +269,7 @@ def _restore(
     registry: Registry,
     manifest: Manifest,
     state: State,
-    stage: LocalStorage,
+    stage: Storage,
     links: dict[str, str],
 ) -> list[str]:
     """Write what the manifest itself says, and link what was kept elsewhere."""

@@ -4,12 +4,10 @@
 - `find`: which shards are meant, and what lies beside them that helps
 - `shard`: one shard, from the scanner's batches and faults to its clean file
 - `work`: the same, step by step: what is kept, repaired and cut out
-- `cuts`: the list of what was cut out
-- `doubts`: which records may be none of the shard's
-- `original`: the damaged file, read a second time where the scanner left bytes behind
-- `roll`: which records of an index were found again, and so which keys are lost
+- `doubts`: which records may not belong to the shard
+- `original`: the damaged file, read a second time, and which records of its index were found
 - `files`: the clean shard and the quarantine in the making
-- `model`: what there is to say of it
+- `model`: the result, and the list of what was cut out
 
 The mark that all this leaves in its folder is read by :func:`tfrecreg.manifest.read_mark`.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +10,10 @@ from typing import Literal
 from tfrecreg.errors import TfrecregError, UsageError
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
 from tfrecreg.manifest.salvaged import SALVAGE_NAME
-from tfrecreg.operations.check.find import find
-from tfrecreg.operations.check.targets import files_target, reference_target
 from tfrecreg.operations.salvage.shard import DOUBTFUL, QUARANTINE
+from tfrecreg.operations.targets import files_target, find, reference_target
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.registry import Resolved
+from tfrecreg.registry import RegistryLike, Resolved
 from tfrecreg.scan import Shard
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
@@ -35,13 +33,13 @@ class Found:
     """Shards that are what their manifest names."""
 
 
-def find_shards(targets: Sequence[str], registry: str | os.PathLike[str] | None) -> Found:
+def find_shards(targets: Sequence[str], registry: RegistryLike | None) -> Found:
     """The shards that `targets` mean.
 
     Args:
         targets: a reference means those of its shards that are not what the manifest names; a
             path, glob or folder means every shard that it names.
-        registry: folder of the registry; None to look for it from here upwards.
+        registry: an open registry or a path in one; None for that of the current folder.
 
     Raises:
         UsageError: a target does not exist, or two shards have one name.

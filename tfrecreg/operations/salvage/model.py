@@ -1,14 +1,26 @@
-"""What a salvage says: of each stretch that was cut out, of each shard, and of all of them."""
+"""The result of a salvage: of each stretch that was cut out, of each shard, and in all."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from tfrecreg._version import __version__
 from tfrecreg.manifest.salvaged import SALVAGE_FORMAT, SALVAGE_KIND
 
-__all__ = ["Cut", "Piece", "SalvageResult", "ShardResult", "ShardStatus", "StoredFile", "What"]
+__all__ = [
+    "MOST_CUTS",
+    "Cut",
+    "Cuts",
+    "Piece",
+    "SalvageResult",
+    "ShardResult",
+    "ShardStatus",
+    "StoredFile",
+    "What",
+]
+
 
 ShardStatus = Literal["sound", "salvaged", "refused", "missing", "unreadable"]
 """``sound``: nothing is wrong, the clean file has the same bytes. ``salvaged``: the clean file is
@@ -181,3 +193,64 @@ class SalvageResult:
     def to_json(self) -> dict[str, Any]:
         """The report, with where it was written and what was passed over."""
         return {**self.report(), "output": self.output, "passed": self.passed}
+
+
+MOST_CUTS = 10_000
+"""So many cuts of a shard are listed; all of them are counted and quarantined."""
+
+
+class Cuts:
+    """What was cut out so far."""
+
+    def __init__(self) -> None:
+        self.listed: list[Cut] = []
+        """The first :data:`MOST_CUTS`, in order of the stream."""
+        self.total = 0
+        """How many there are."""
+        self.lost = 0
+        """Records that were lost, counted by what was cut out."""
+        self.exact = True
+        """Whether that is the number, not the least."""
+
+    def add(
+        self,
+        code: str,
+        what: What,
+        where: tuple[int, int],
+        record: int | None,
+        lost: int,
+        exact: bool,
+        detail: str,
+        pieces: Sequence[Piece],
+    ) -> None:
+        """Add one. The arguments are the fields of a :class:`Cut`; `where`: offset and length."""
+        self.total += 1
+        self.lost += lost
+        self.exact = self.exact and exact
+        if len(self.listed) < MOST_CUTS:
+            self.listed.append(
+                Cut(
+                    code=code,
+                    what=what,
+                    offset=where[0],
+                    length=where[1],
+                    record=record,
+                    lost=lost,
+                    exact=exact,
+                    detail=detail,
+                    quarantined=tuple(_joined(pieces)),
+                )
+            )
+
+
+def _joined(pieces: Sequence[Piece]) -> list[Piece]:
+    """Fewer pieces: those that follow each other in the original as in the quarantine are one."""
+    found: list[Piece] = []
+    for piece in pieces:
+        before = found[-1] if found else None
+        if before and before.of == piece.of and before.at + before.length == piece.at:
+            length = before.length + piece.length
+            found[-1] = Piece(offset=before.offset, length=length, of=piece.of, at=before.at)
+        else:
+            found.append(piece)
+    return found

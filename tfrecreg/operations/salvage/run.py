@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 
 from tfrecreg.errors import RefusedError, StorageError, UsageError
 from tfrecreg.manifest.salvaged import SALVAGE_NAME
 from tfrecreg.operations.salvage.find import find_shards, require_elsewhere
 from tfrecreg.operations.salvage.model import SalvageResult
 from tfrecreg.operations.salvage.shard import missing_shard, salvage_shard
+from tfrecreg.operations.targets import TargetsLike, named_targets
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import find_registry, open_registry
+from tfrecreg.registry import RegistryLike, find_registry, open_registry
 from tfrecreg.registry.output_folder import free_folder, new_folder
 from tfrecreg.text import safe
 
@@ -20,10 +20,10 @@ __all__ = ["salvage"]
 
 
 def salvage(
-    targets: Sequence[str],
+    targets: TargetsLike,
     output: str | os.PathLike[str],
     *,
-    registry: str | os.PathLike[str] | None = None,
+    registry: RegistryLike | None = None,
     progress: Progress = SILENT,
 ) -> SalvageResult:
     """Write what is left of damaged shards into a new folder. The originals are only read.
@@ -37,7 +37,7 @@ def salvage(
         targets: references (their shards that are not what the manifest names), paths, globs or
             folders (every shard that they name).
         output: the folder: new, or empty.
-        registry: folder of the registry; None to look for it from here upwards.
+        registry: an open registry or a path in one; None for that of the current folder.
         progress: told how far it is.
 
     Returns:
@@ -51,14 +51,15 @@ def salvage(
         RefusedError: not one of the shards is a TFRecord.
         StorageError: nothing could be read, or the folder cannot be written.
     """
-    if not targets:
+    named = named_targets(targets)
+    if not named:
         raise UsageError("nothing is named to salvage", hint="name shards, or a build or release")
     root = registry if registry is not None else find_registry()
     opened = open_registry(root) if root is not None else None
     path = free_folder(output, opened, "a salvage")
-    found = find_shards(targets, registry)
+    found = find_shards(named, registry)
     require_elsewhere(path, (*found.shards, *found.missing))
-    shown = " ".join(targets)
+    shown = " ".join(named)
     if not found.shards and not found.missing:
         return SalvageResult(target=shown, output="", passed=found.passed, shards=())
     known = sum(shard.entry.records if shard.entry is not None else 0 for shard in found.shards)

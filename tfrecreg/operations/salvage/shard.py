@@ -7,12 +7,11 @@ from contextlib import closing, suppress
 from typing import NamedTuple
 
 from tfrecreg.errors import StorageError, TfrecregError
-from tfrecreg.index import Index, read_index
+from tfrecreg.index import Index, load_index
 from tfrecreg.operations.salvage.doubts import look
 from tfrecreg.operations.salvage.files import CleanShard, HashedFile, Quarantine
 from tfrecreg.operations.salvage.model import ShardResult, ShardStatus, StoredFile
-from tfrecreg.operations.salvage.original import Original
-from tfrecreg.operations.salvage.roll import Roll
+from tfrecreg.operations.salvage.original import Original, Roll
 from tfrecreg.operations.salvage.work import Work
 from tfrecreg.progress import Progress
 from tfrecreg.records import RecordBatch, StreamEnd, scan
@@ -21,7 +20,6 @@ from tfrecreg.records.reader import Event
 from tfrecreg.records.stream import SNIFF_BYTES, sniff
 from tfrecreg.scan import Shard
 from tfrecreg.storage import Reader, Storage
-from tfrecreg.text import safe
 
 __all__ = ["DOUBTFUL", "QUARANTINE", "missing_shard", "salvage_shard"]
 
@@ -103,7 +101,7 @@ def _read_index(shard: Shard) -> tuple[Index | None, str]:
     if shard.index is None:
         return None, ""
     try:
-        return read_index(shard.storage.read(shard.index), safe(shard.index)), ""
+        return load_index(shard.storage, shard.index), ""
     except TfrecregError as error:
         return None, f"the index is of no use: {error.message}"
 

@@ -13,11 +13,9 @@ import google_crc32c
 
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import StorageError
-from tfrecreg.operations.salvage.cuts import Cuts
 from tfrecreg.operations.salvage.files import CleanShard, Quarantine
-from tfrecreg.operations.salvage.model import Piece, What
-from tfrecreg.operations.salvage.original import Original
-from tfrecreg.operations.salvage.roll import Roll
+from tfrecreg.operations.salvage.model import Cuts, Piece, What
+from tfrecreg.operations.salvage.original import Original, Roll
 from tfrecreg.progress import Progress
 from tfrecreg.records import HOLD_LIMIT, MAX_LENGTH, OVERHEAD, Fault, RecordBatch, StreamEnd
 from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, frame_header, mask

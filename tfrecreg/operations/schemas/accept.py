@@ -14,12 +14,11 @@ from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import ConflictError, UsageError
 from tfrecreg.example import Example
 from tfrecreg.findings import Finding, Measure
-from tfrecreg.operations.check.find import find
-from tfrecreg.operations.check.targets import files_target, reference_target
-from tfrecreg.operations.reading import read_whole
+from tfrecreg.operations.full_scan import read_whole
+from tfrecreg.operations.targets import files_target, find, reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import RecordBatch, StreamEnd
-from tfrecreg.registry import Resolved, find_registry, open_registry
+from tfrecreg.registry import RegistryLike, Resolved, find_registry, open_registry
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.scan import Shard, Target
 from tfrecreg.schema import CompiledSchema, Problem, parse_schema
@@ -94,7 +93,7 @@ class Proposal:
 def propose(
     target: str,
     *,
-    registry: str | os.PathLike[str] | None = None,
+    registry: RegistryLike | None = None,
     options: AcceptOptions | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
@@ -105,7 +104,7 @@ def propose(
 
     Args:
         target: a dataset (its build), or with a schema named also a release, paths or globs.
-        registry: the registry's folder; None to look for it.
+        registry: an open registry or a path in one; None for that of the current folder.
         options: the features and the schema.
         engine: where to scan; None for this process.
         progress: told how far it is.

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Location, Severity, fingerprint
-from tfrecreg.gate import FailOn
-from tfrecreg.operations.check.find import expect_no_misspelt_reference
-from tfrecreg.operations.schema_file import read_schema_file
+from tfrecreg.gating import FailOn
+from tfrecreg.operations.targets import expect_no_misspelt_reference, read_schema_file
 from tfrecreg.reference import looks_like_reference, parse_reference
-from tfrecreg.registry import expect_dataset, open_registry, resolve
+from tfrecreg.registry import RegistryLike, expect_dataset, open_registry, resolve
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.registry.yanks import held
 from tfrecreg.schema import Schema, parse_schema
@@ -31,13 +29,13 @@ __all__ = [
 ]
 
 
-def find_schema(name: str, *, registry: str | os.PathLike[str] | None = None) -> tuple[str, str]:
+def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str, str]:
     """The text and the path of a schema.
 
     Args:
         name: ``mnist`` (the working schema), ``mnist@1.0.0`` (as it was released), or the path of
             a file; a file with the name of a dataset is ``./mnist``.
-        registry: the registry's folder; None to look for it.
+        registry: an open registry or a path in one; None for that of the current folder.
 
     Raises:
         UsageError: there is no such dataset, release or file.
@@ -80,15 +78,13 @@ class SchemaDiff:
         }
 
 
-def diff_schemas(
-    expected: str, found: str, *, registry: str | os.PathLike[str] | None = None
-) -> SchemaDiff:
+def diff_schemas(expected: str, found: str, *, registry: RegistryLike | None = None) -> SchemaDiff:
     """Compare two schemas.
 
     Args:
         expected: a dataset, a release or a file.
         found: another one.
-        registry: the registry's folder; None to look for it.
+        registry: an open registry or a path in one; None for that of the current folder.
 
     Raises:
         UsageError: there is no such schema.
@@ -144,14 +140,14 @@ class CompatibilityReport:
 def check_compatibility(
     name: str,
     *,
-    registry: str | os.PathLike[str] | None = None,
+    registry: RegistryLike | None = None,
     options: CompatibilityOptions | None = None,
 ) -> CompatibilityReport:
     """Check whether readers of a schema parse the records of releases, and the other way round.
 
     Args:
         name: a dataset, a release or a file: today's schema.
-        registry: the registry's folder; None to look for it.
+        registry: an open registry or a path in one; None for that of the current folder.
         options: the mode, and the schemas to compare with.
 
     Raises:
@@ -183,9 +179,7 @@ def check_compatibility(
     )
 
 
-def _releases(
-    name: str, registry: str | os.PathLike[str] | None, *, transitive: bool
-) -> Sequence[str]:
+def _releases(name: str, registry: RegistryLike | None, *, transitive: bool) -> Sequence[str]:
     """The releases to compare with, oldest first; for a release, those before it.
 
     Withdrawn releases are left out.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tfrecreg.engines import Engine
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Code, Finding, Measure
-from tfrecreg.operations.reading import PassedOver, read_whole
+from tfrecreg.operations.full_scan import PassedOver, read_whole
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan import Need, Shard, Target

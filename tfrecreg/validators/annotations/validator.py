@@ -9,9 +9,8 @@ from typing import Any
 from tfrecreg.codes import ann
 from tfrecreg.codes.ann import ANN005, ANN006, ANN007
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.scan.codec import JsonCodec, key_from
 from tfrecreg.scan.interface import Need, Shard, Target
-from tfrecreg.scan.tally import Tally
+from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.text import safe
 from tfrecreg.validators.annotations.classes import class_name, histogram
 from tfrecreg.validators.annotations.label_map import LabelMap, named_classes, read_label_map

@@ -13,10 +13,9 @@ from typing import Any
 from tfrecreg.codes.dup import DUP001, DUP002, DUP004, DUP005
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.pictures.decoder import require_pillow
-from tfrecreg.scan.codec import key_from
+from tfrecreg.scan.indexes import keys_of
 from tfrecreg.scan.interface import Need, Shard, Target
-from tfrecreg.scan.keys import keys_of
-from tfrecreg.scan.tally import Tally
+from tfrecreg.scan.tally import Tally, key_from
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.annotations.classes import class_name

@@ -8,8 +8,8 @@ from functools import partial
 
 from tfrecreg.index import Index
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Shard
-from tfrecreg.scan.keys import index_of
 from tfrecreg.storage import Storage
 from tfrecreg.validators.duplicates.contradictions import add_labels
 from tfrecreg.validators.duplicates.fingerprint import (

@@ -11,8 +11,8 @@ from typing import Any
 from tfrecreg.codes import img
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.pictures.decoder import require_pillow
-from tfrecreg.scan.codec import JsonCodec, key_from
 from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.tally import JsonCodec, key_from
 from tfrecreg.validators.images.options import ImagesOptions
 from tfrecreg.validators.images.visitor import NOT_BASE64, ImagesPart, ImagesVisitor
 from tfrecreg.validators.options import read_options

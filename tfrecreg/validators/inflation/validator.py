@@ -9,9 +9,8 @@ from tfrecreg.codes import inf
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.pictures import sniff
-from tfrecreg.scan.codec import JsonCodec
 from tfrecreg.scan.interface import Need, RawSize, Shard, Target
-from tfrecreg.scan.tally import Tally
+from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.storage import LocalStorage, list_through_links
 from tfrecreg.text import si_bytes
 from tfrecreg.validators.inflation.causes import find_causes

@@ -1,0 +1,73 @@
+"""How large raw data are, on both bases."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from tfrecreg.errors import MissingFileError, UsageError
+from tfrecreg.operations.targets import measure_raw, total_raw
+from tfrecreg.sources import RawFile
+
+
+def test_whole_file_compression_is_taken_off_and_nothing_else(tmp_path: Path) -> None:
+    packed = gzip.compress(bytes(5000)) + gzip.compress(bytes(300))
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/a.gz").write_bytes(packed)
+    (tmp_path / "named.gz").write_bytes(b"not gzip at all")
+    (tmp_path / "plain").write_bytes(bytes(100))
+    (tmp_path / ".hidden").write_bytes(bytes(7))
+    size = measure_raw(str(tmp_path))
+    assert size.stored == len(packed) + 15 + 100 + 7
+    assert size.decoded == 5300 + 15 + 100 + 7
+
+
+def test_damaged_gzip_counts_as_it_lies(tmp_path: Path) -> None:
+    (tmp_path / "a.gz").write_bytes(gzip.compress(os.urandom(500))[:200])
+    assert measure_raw(str(tmp_path)) == (200, 200)
+
+
+def test_links_count_as_what_they_lead_to_and_each_folder_once(tmp_path: Path) -> None:
+    cache, raw, other = tmp_path / "cache", tmp_path / "raw", tmp_path / "other"
+    for folder in (cache, raw, other):
+        folder.mkdir()
+    (other / "file").write_bytes(bytes(7))
+    (other / "back").symlink_to(raw)
+    (raw / "other").symlink_to(other)
+    (raw / "other again").symlink_to("../other")
+    packed = gzip.compress(bytes(1000))
+    (cache / "blob").write_bytes(packed)
+    (raw / "a.gz").symlink_to(cache / "blob")
+    (raw / "again").symlink_to("a.gz")
+    (raw / "loop").symlink_to(raw)
+    os.mkfifo(raw / "fifo")
+    assert measure_raw(str(raw)) == (2 * len(packed) + 7, 2007)
+
+
+def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    (tmp_path / "b").symlink_to("gone")
+    with pytest.raises(MissingFileError, match=r"b` is a symbolic link that leads nowhere\nhint: "):
+        measure_raw(str(tmp_path))
+
+
+def test_a_folder_that_is_missing_empty_or_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("x")
+    for name, message in (
+        ("none\x1b", rf"there is no folder `{tmp_path}/none\x1b` of raw data"),
+        ("file", f"there is no folder `{tmp_path}/file` of raw data"),
+        ("empty", f"the folder `{tmp_path}/empty` of raw data is empty"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            measure_raw(str(tmp_path / name))
+        assert caught.value.message == message
+        assert caught.value.hint
+
+
+def test_totals_are_sums(tmp_path: Path) -> None:
+    assert total_raw([RawFile("a", 1, 10), RawFile("b", 2, 20)]) == (3, 30)
+    assert total_raw([]) == (0, 0)

@@ -1,0 +1,286 @@
+"""From what the user names to what is scanned: no shard is lost on the way without a word."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tfrecreg.errors import ManifestError, MissingFileError, UsageError
+from tfrecreg.operations.targets import files_target, find_target, reference_target
+from tfrecreg.registry import open_registry, resolve
+from tfrecreg.scan import Target
+
+
+def touch(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"")
+
+
+def named(*patterns: str) -> list[str]:
+    return [shard.name for shard in files_target(patterns, schema=None, raw=None).shards]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path.resolve() / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_files_are_taken_whatever_they_are_called(here: Path) -> None:
+    touch(here, "a", "b.txt", "sub/c.tfrecord")
+    assert named("b.txt", "a", "sub/c.tfrecord") == ["a", "b.txt", "sub/c.tfrecord"]
+
+
+def test_shards_come_by_split_and_name_and_are_numbered_in_their_split(here: Path) -> None:
+    names = [
+        f"mnist-{split}.tfrecord-{number:05d}-of-00002"
+        for split in ("train", "test")
+        for number in (1, 0)
+    ]
+    touch(here, *names, "other")
+    found = files_target([*names, "other"], schema=None, raw=None)
+    assert [(shard.split, shard.number, shard.name) for shard in found.shards] == [
+        ("", 0, "other"),
+        ("test", 0, "mnist-test.tfrecord-00000-of-00002"),
+        ("test", 1, "mnist-test.tfrecord-00001-of-00002"),
+        ("train", 0, "mnist-train.tfrecord-00000-of-00002"),
+        ("train", 1, "mnist-train.tfrecord-00001-of-00002"),
+    ]
+    assert (found.kind, found.dataset, found.manifest, found.storage) == ("files", "", None, None)
+    assert all(shard.declared is shard.entry is shard.index is None for shard in found.shards)
+
+
+def test_shards_are_found_wherever_the_process_goes(here: Path) -> None:
+    (here / "a.tfrecord").write_bytes(b"12345")
+    (shard,) = files_target(["a.tfrecord"], schema=None, raw=None).shards
+    os.chdir("/")
+    assert shard.storage.read(shard.path) == b"12345"
+
+
+def test_a_folder_is_every_shard_below_it(here: Path) -> None:
+    touch(
+        here,
+        "data/train-00000-of-00002",
+        "data/sub/train-00001-of-00002",
+        "data/x.tfrecord.gz",
+        "data/manifest.json",
+        "data/labels.txt",
+        "data/index/train-00000-of-00002.index",
+        "data/.hidden.tfrecord",
+        "data/.stage/a.tfrecord",
+    )
+    expected = [
+        "data/x.tfrecord.gz",
+        "data/sub/train-00001-of-00002",
+        "data/train-00000-of-00002",
+    ]
+    assert named("data") == named("data/") == expected
+    assert named(str(here / "data")) == [str(here / name) for name in expected]
+
+
+def test_the_current_folder_can_be_named(here: Path) -> None:
+    touch(here, "a.tfrecord", ".stage/b.tfrecord")
+    assert named(".") == ["a.tfrecord"]
+    assert named(".stage") == [".stage/b.tfrecord"]
+
+
+@pytest.mark.parametrize("pattern", ["folder", "folder/*"])
+def test_what_cannot_be_read_is_kept_so_that_the_check_says_so(here: Path, pattern: str) -> None:
+    touch(here, "folder/a.tfrecord")
+    os.mkfifo(here / "folder/b.tfrecord")
+    (here / "folder/c.tfrecord").symlink_to("nowhere")
+    (here / "folder/d.tfrecord").symlink_to("a.tfrecord")
+    assert named(pattern) == [f"folder/{letter}.tfrecord" for letter in "abcd"]
+
+
+def test_a_folder_named_like_a_shard_is_looked_into(here: Path) -> None:
+    touch(here, "out.tfrecord/part-00000-of-00001", "out.tfrecord/_SUCCESS")
+    assert named("out.tfrecord") == ["out.tfrecord/part-00000-of-00001"]
+    assert named(".") == ["out.tfrecord/part-00000-of-00001"]
+
+
+def test_globs_and_sharded_specs(here: Path) -> None:
+    touch(here, "x-00000-of-00003", "x-00001-of-00003", "x-00002-of-00003", "x-00000-of-00002")
+    touch(here, "sub/deep/y.tfrecord", "odd[1]-00000-of-00001")
+    assert named("x-*-of-00003") == [f"x-0000{number}-of-00003" for number in range(3)]
+    assert named("x@3") == [f"x-0000{number}-of-00003" for number in range(3)]
+    assert named("**/*.tfrecord") == ["sub/deep/y.tfrecord"]
+    assert named("odd[1]@1") == named("odd[1]-00000-of-00001") == ["odd[1]-00000-of-00001"]
+
+
+def test_a_file_is_scanned_once_however_often_it_is_named(here: Path) -> None:
+    touch(here, "sub/a.tfrecord")
+    (here / "link").symlink_to("sub")
+    assert named(
+        "sub/a.tfrecord", "./sub/../sub/a.tfrecord", "sub", "link/a.tfrecord", "sub/*"
+    ) == ["sub/a.tfrecord"]
+
+
+def test_dots_behind_a_link_mean_what_the_link_leads_to(here: Path) -> None:
+    (here / "far/away").mkdir(parents=True)
+    (here / "far/a.tfrecord").write_bytes(b"far")
+    (here / "a.tfrecord").write_bytes(b"near")
+    (here / "link").symlink_to("far/away")
+    (shard,) = files_target(["link/../a.tfrecord"], schema=None, raw=None).shards
+    assert shard.storage.read(shard.path) == b"far"
+
+
+def test_names_are_kept_as_they_are_and_not_cut(here: Path) -> None:
+    long = "/".join(["a" * 100] * 4) + "/x\x1b\\.tfrecord"
+    touch(here, long)
+    (here / os.fsdecode(b"\xff.tfrecord")).write_bytes(b"")
+    found = files_target(["."], schema=None, raw=None)
+    assert {shard.name for shard in found.shards} == {long, "\udcff.tfrecord"}
+
+
+def test_the_name_of_the_target_is_short_and_escaped(here: Path) -> None:
+    names = [f"{number}\x1b.tfrecord" for number in range(1000)]
+    touch(here, *names)
+    assert files_target(names[:2], schema=None, raw=None).name == (r"0\x1b.tfrecord 1\x1b.tfrecord")
+    assert files_target(names, schema=None, raw=None).name == (
+        r"0\x1b.tfrecord 1\x1b.tfrecord 2\x1b.tfrecord and 997 more"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("no/such/file", "no file matches `no/such/file`"),
+        ("none-*", "no file matches `none-*`"),
+        ("x@3", "no file matches `x@3`"),
+        ("a\x1b*", r"no file matches `a\x1b*`"),
+        ("empty", "no TFRecord file lies below the folder `empty`"),
+        ("sub*", "no file matches `sub*`"),
+    ],
+)
+def test_what_names_nothing_is_refused(here: Path, pattern: str, message: str) -> None:
+    (here / "empty").mkdir()
+    touch(here, "sub/a.txt", "empty/notes.txt")
+    with pytest.raises(UsageError) as caught:
+        named(pattern)
+    assert caught.value.message == message
+    assert caught.value.hint
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root is refused nothing by permissions")
+def test_a_folder_that_may_not_be_looked_into_is_an_error(here: Path) -> None:
+    touch(here, "data/a.tfrecord", "data/closed/b.tfrecord")
+    (here / "data/closed").chmod(0)
+    with pytest.raises(Exception, match="Permission denied"):
+        named("data")
+
+
+def test_files_with_a_schema_and_raw_data(here: Path) -> None:
+    touch(here, "a.tfrecord")
+    (here / "s.pbtxt").write_text("# a schema")
+    (here / "raw").mkdir()
+    (here / "raw/x").write_bytes(bytes(10))
+    found = files_target(["a.tfrecord"], schema="s.pbtxt", raw="raw")
+    assert (found.schema, found.schema_path) == ("# a schema", "s.pbtxt")
+    assert found.raw == (10, 10)
+    with pytest.raises(UsageError, match="the schema `none` cannot be read: No such file"):
+        files_target(["a.tfrecord"], schema="none", raw=None)
+
+
+def of(root: Path, reference: str, **options: str | None) -> Target:
+    values: dict[str, str | None] = {"schema": None, "raw": None, **options}
+    return reference_target(resolve(open_registry(root), reference), **values)
+
+
+def test_a_build_is_what_its_manifest_says(digits_original: Path) -> None:
+    found = of(digits_original, "digits")
+    assert (found.name, found.kind, found.dataset) == ("digits", "build", "digits")
+    assert [(shard.split, shard.number) for shard in found.shards] == [
+        ("test", 0),
+        ("test", 1),
+        ("train", 0),
+        ("train", 1),
+    ]
+    first = found.shards[0]
+    assert first.name == first.path == "digits-test.tfrecord-00000-of-00002"
+    assert first.declared == "none"
+    assert first.entry is not None
+    assert first.index == first.entry.index
+    assert found.schema_path == "schemas/digits.pbtxt"
+    assert found.raw is not None
+    assert found.raw.stored < found.raw.decoded
+
+
+def test_a_release_has_its_own_schema_and_the_folder_of_its_bytes(digits_original: Path) -> None:
+    found = of(digits_original, "digits@latest")
+    assert (found.name, found.kind) == ("digits@1.0.0", "release")
+    assert found.schema_path == "registry/digits/1.0.0/schema.pbtxt"
+    assert found.storage is not None
+    assert found.storage.root == str(digits_original / "data/digits")
+
+
+def test_missing_shards_and_indexes_are_left_out(digits_registry: Path) -> None:
+    folder = digits_registry / "data/digits"
+    (folder / "digits-test.tfrecord-00000-of-00002").unlink()
+    found = of(digits_registry, "digits")
+    assert [(shard.split, shard.number) for shard in found.shards] == [
+        ("test", 1),
+        ("train", 0),
+        ("train", 1),
+    ]
+    for path in (folder / "index").iterdir():
+        path.unlink()
+    assert all(shard.index is None for shard in of(digits_registry, "digits").shards)
+
+
+def test_another_schema_and_raw_data_can_be_named(digits_original: Path, tmp_path: Path) -> None:
+    (tmp_path / "s.pbtxt").write_text("# mine")
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw/x").write_bytes(bytes(77))
+    schema, raw = str(tmp_path / "s.pbtxt"), str(tmp_path / "raw")
+    found = of(digits_original, "digits", schema=schema, raw=raw)
+    assert (found.schema, found.schema_path, found.raw) == ("# mine", schema, (77, 77))
+
+
+def test_bytes_beside_a_damaged_manifest_are_looked_at(digits_registry: Path) -> None:
+    (digits_registry / "data/digits/manifest.json").write_text("{")
+    assert of(digits_registry, "digits@1.0.0").storage is not None
+    with pytest.raises(ManifestError):
+        of(digits_registry, "digits")
+
+
+def test_a_release_without_its_schema_is_an_error(digits_registry: Path) -> None:
+    (digits_registry / "registry/digits/1.0.0/schema.pbtxt").unlink()
+    with pytest.raises(MissingFileError, match=r"schema\.pbtxt"):
+        of(digits_registry, "digits@1.0.0")
+
+
+def test_one_argument_is_a_reference_or_files(
+    digits_registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(digits_registry)
+    assert find_target("digits").kind == "build"
+    assert find_target("digits@1.0.0").kind == "release"
+    assert find_target("data/digits").kind == "files"
+    assert find_target("data/digits/digits-test.tfrecord@2").kind == "files"
+
+
+def test_a_dataset_comes_before_a_folder_of_its_name(
+    digits_registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(digits_registry / "data")  # where there is a folder `digits`
+    assert find_target("digits").kind == "build"
+    assert find_target("./digits").kind == "files"
+    touch(digits_registry, "data/other/a.tfrecord", "data/digits@1.0.0")
+    assert find_target("other").kind == "files"
+    assert find_target("digits@1.0.0").kind == "release"
+    monkeypatch.chdir("/")
+    with pytest.raises(UsageError, match="no registry here"):
+        find_target("digits")
+    assert find_target("digits", registry=digits_registry).kind == "build"
+
+
+def test_a_folder_needs_no_registry_to_be_found(here: Path) -> None:
+    touch(here, "mnist/a.tfrecord")
+    assert find_target("mnist").kind == "files"

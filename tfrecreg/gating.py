@@ -1,0 +1,167 @@
+"""The gate: from findings to pass or fail. Pure data; today's date is passed in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from enum import Enum
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from tfrecreg.errors import UsageError
+from tfrecreg.findings import Finding, Severity
+from tfrecreg.text import safe
+
+__all__ = ["FailOn", "Verdict", "Waiver", "concerns", "judge"]
+
+
+class FailOn(str, Enum):
+    """From which severity on a finding fails the gate."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NEVER = "never"
+
+    @classmethod
+    def parse(cls, value: FailOn | str) -> FailOn:
+        """``error``, ``warning`` or ``never``.
+
+        Raises:
+            UsageError: it is something else.
+        """
+        try:
+            return cls(value)
+        except ValueError:
+            raise UsageError(
+                f"`fail_on` should be `error`, `warning` or `never`, found `{safe(str(value))}`",
+                hint="`never` reports without judging",
+            ) from None
+
+    def fails(self, severity: Severity) -> bool:
+        """Whether a finding of `severity` fails. Information never does."""
+        return self is not FailOn.NEVER and severity.rank >= Severity(self.value).rank
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiver:
+    """A finding that somebody answers for: `[[waivers]]` in `tfrecreg.toml`.
+
+    Globs are those of :func:`fnmatch.fnmatchcase`: ``*``, ``?`` and ``[…]``; a literal ``[`` is
+    written ``[[]``. Where both globs are given, both must match.
+    """
+
+    owner: str
+    """Who answers for it."""
+    reason: str
+    expires: date
+    """The last day on which it holds."""
+    code: str = "*"
+    """Glob over codes: ``IMG*``."""
+    fingerprint: str = "*"
+    """Glob over fingerprints: ``SRC003:mnist:train:*``."""
+
+    def __post_init__(self) -> None:
+        if self.code == "*" and self.fingerprint == "*":
+            raise ValueError("a waiver needs a `code` or a `fingerprint` to match")
+        for name in ("owner", "reason"):
+            if not getattr(self, name).strip():
+                raise ValueError(f"a waiver's `{name}` may not be empty")
+
+    def covers(self, finding: Finding) -> bool:
+        """Whether it is about `finding`; says nothing about its date."""
+        return fnmatchcase(finding.code, self.code) and fnmatchcase(
+            finding.fingerprint, self.fingerprint
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a gate says of some findings."""
+
+    status: Literal["pass", "fail"]
+    fail_on: FailOn
+    findings: tuple[Finding, ...]
+    """All that no waiver covers, in the order they came, with the severities the gate gives."""
+    waived: tuple[tuple[Finding, Waiver], ...]
+    """Those that a waiver covers, with the first that does."""
+    expired: tuple[Waiver, ...]
+    """Waivers past their day, whether or not they would have covered anything."""
+    lapsed: tuple[tuple[Finding, Waiver], ...] = ()
+    """Those of `findings` that a waiver covered until its day, with the first that did. What was
+    once accepted fails then, whatever its severity: somebody has to look at it again.
+    """
+
+    @property
+    def failing(self) -> tuple[Finding, ...]:
+        """The findings that made it fail."""
+        return tuple(found for found in self.findings if self.fail_on.fails(found.severity))
+
+
+def judge(
+    findings: Iterable[Finding],
+    fail_on: FailOn,
+    *,
+    severity: Mapping[str, Severity] | None = None,
+    waivers: Sequence[Waiver] = (),
+    today: date,
+) -> Verdict:
+    """Apply a gate's policy.
+
+    Args:
+        findings: what the validators found.
+        fail_on: from which severity on a finding fails.
+        severity: overrides, by glob over codes. Where several match, the one with the most
+            literal characters decides, whatever their order; of equals, the severest.
+        waivers: those of the configuration, expired or not.
+        today: the day to hold the waivers against.
+    """
+    expired = tuple(waiver for waiver in waivers if waiver.expires < today)
+    holding = [waiver for waiver in waivers if waiver.expires >= today]
+    kept: list[Finding] = []
+    waived: list[tuple[Finding, Waiver]] = []
+    lapsed: list[tuple[Finding, Waiver]] = []
+    for finding in findings:
+        judged = _overridden(finding, severity or {})
+        waiver = next((waiver for waiver in holding if waiver.covers(judged)), None)
+        if waiver is not None:
+            waived.append((judged, waiver))
+            continue
+        kept.append(judged)
+        lapsed += [(judged, waiver) for waiver in expired if waiver.covers(judged)][:1]
+    failed = any(fail_on.fails(finding.severity) for finding in kept)
+    failed = failed or (bool(lapsed) and fail_on is not FailOn.NEVER)
+    return Verdict(
+        status="fail" if failed else "pass",
+        fail_on=fail_on,
+        findings=tuple(kept),
+        waived=tuple(waived),
+        expired=expired,
+        lapsed=tuple(lapsed),
+    )
+
+
+def concerns(waiver: Waiver, dataset: str) -> bool:
+    """Whether a waiver may cover findings of `dataset`; False only where it surely does not.
+
+    A fingerprint is ``CODE:dataset:…``: where neither of its first two parts holds a wildcard, the
+    second one says which dataset is meant.
+    """
+    code, _, rest = waiver.fingerprint.partition(":")
+    named = rest.partition(":")[0]
+    return not named or named == dataset or any(sign in code + named for sign in "*?[")
+
+
+def _overridden(finding: Finding, severity: Mapping[str, Severity]) -> Finding:
+    matching = [
+        (_literals(glob), given.rank, given)
+        for glob, given in severity.items()
+        if fnmatchcase(finding.code, glob)
+    ]
+    if not matching:
+        return finding
+    return replace(finding, severity=max(matching, key=lambda match: match[:2])[2])
+
+
+def _literals(glob: str) -> int:
+    return sum(character.isalnum() for character in glob)

@@ -1,0 +1,185 @@
+"""What survives a killed build, and the state of the raw data that a build was made from.
+
+The journal lists the finished shards, so that a killed build can go on. It lies in the stage, which
+is named after the plan's digest: another plan never sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import msgspec
+from blake3 import blake3
+
+from tfrecreg.errors import RawDataError, TfrecregError, UsageError
+from tfrecreg.manifest import RawTotals
+from tfrecreg.operations.builds.plan import PlannedShard
+from tfrecreg.operations.builds.shard import MadeShard
+from tfrecreg.progress import SILENT, Progress, Ticker, counting
+from tfrecreg.records.hashing import hash_file
+from tfrecreg.registry import Registry, layout
+from tfrecreg.sources import GuardedSource
+from tfrecreg.storage import Entry, LocalStorage, Storage
+from tfrecreg.storage.reader import LocalReader
+from tfrecreg.text import safe
+
+__all__ = [
+    "BuildRecord",
+    "WatchedStorage",
+    "finish",
+    "finished",
+    "raw_changed",
+    "raw_files",
+    "raw_state",
+    "recall",
+    "remember",
+]
+
+
+def _path(shard: PlannedShard) -> str:
+    return f"journal/{shard.path}.json"
+
+
+def finish(stage: Storage, shard: PlannedShard, made: MadeShard) -> None:
+    """Note that a shard is finished; its bytes are durable by now."""
+    with stage.create(_path(shard)) as writer:
+        writer.write(msgspec.json.encode(made))
+
+
+def finished(stage: Storage, build: Storage, shard: PlannedShard) -> MadeShard | None:
+    """The finished shard, hashed again; None where it has to be made.
+
+    Args:
+        stage: rooted at the stage.
+        build: rooted at the build's folder in it.
+        shard: the one in question.
+    """
+    if stage.stat(_path(shard)) is None:
+        return None
+    try:
+        made = msgspec.json.decode(stage.read(_path(shard)), type=MadeShard)
+        whole = hash_file(build, made.entry.path)[1] == made.entry.blake3
+        indexed = hash_file(build, made.index.path)[1] == made.index.blake3
+    except (TfrecregError, msgspec.MsgspecError):
+        # A journal that cannot be believed costs only the work of making the shard again.
+        return None
+    return made if whole and indexed else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRecord:
+    """A note beside the build, on this machine only: nothing that is released depends on it."""
+
+    manifest: str
+    """Digest of the build's manifest."""
+    raw: str
+    """The folder of the raw data."""
+    files: dict[str, tuple[int, int]]
+    """Raw file to its size and modification time in nanoseconds."""
+
+
+def raw_files(
+    source: GuardedSource, raw: Storage, progress: Progress = SILENT
+) -> tuple[RawTotals, dict[str, tuple[int, int]]]:
+    """The raw files that the source reads: totals, and size and time of each."""
+    stored = decoded = 0
+    files: dict[str, tuple[int, int]] = {}
+    listed = iter(source.raw_files())
+    with counting(progress, "listing raw data", "files"):
+        first = list(islice(listed, 1))  # most sources list everything before they name a file
+    with counting(progress, "measuring raw data", "files") as ticker:
+        for file in chain(first, listed):
+            entry = raw.stat(file.path, follow="all")
+            if entry is None:
+                raise RawDataError(
+                    f"{source.brought} lists the raw file `{safe(file.path)}`, which is not there",
+                    hint="build again, if it was removed just now; else tell the authors",
+                )
+            files[file.path] = (file.stored, entry.mtime_ns)
+            stored += file.stored
+            decoded += file.decoded
+            ticker.add(1, file.stored)
+    return RawTotals(files=len(files), stored=stored, decoded=decoded), files
+
+
+def raw_state(files: dict[str, tuple[int, int]]) -> str:
+    """One digest over all raw files' sizes and times: part of a plan."""
+    hasher = blake3(b"tfrecreg raw state v1\n")
+    for path in sorted(files):
+        hasher.update(f"{path}\0{files[path]}\n".encode("utf-8", "surrogateescape"))
+    return hasher.hexdigest()
+
+
+def remember(registry: Registry, dataset: str, record: BuildRecord) -> None:
+    """Write the note."""
+    with registry.storage.create(layout.build_record(dataset)) as writer:
+        writer.write(msgspec.json.encode(record))
+
+
+def recall(registry: Registry, dataset: str, manifest: str) -> BuildRecord | None:
+    """The note on the build with this manifest, None where this machine has none."""
+    path = layout.build_record(dataset)
+    if registry.storage.stat(path) is None:
+        return None
+    try:
+        record = msgspec.json.decode(registry.storage.read(path), type=BuildRecord)
+    except (msgspec.MsgspecError, TfrecregError):
+        return None  # a note that cannot be read says as much as none
+    return record if record.manifest == manifest else None
+
+
+def raw_changed(record: BuildRecord) -> str | None:
+    """The first raw file that is no longer as the build saw it, None where all are or where the
+    raw data are not on this machine any more.
+    """
+    raw = LocalStorage(record.raw)
+    if raw.stat("") is None:
+        return None
+    for path, (size, mtime_ns) in record.files.items():
+        try:
+            entry = raw.stat(path, follow="all")
+        except UsageError:
+            entry = None
+        if entry is None or (entry.size, entry.mtime_ns) != (size, mtime_ns):
+            return safe(path)
+    return None
+
+
+class WatchedStorage(LocalStorage):
+    """Counts the files that are listed, and the bytes that are read.
+
+    Workers get it as a plain storage: what they do is counted where their results arrive.
+    """
+
+    __slots__ = ("_ticker",)
+
+    _ticker: Ticker
+
+    def __init__(self, raw: LocalStorage, progress: Progress) -> None:
+        LocalStorage.__init__(self, raw.root)
+        object.__setattr__(self, "_ticker", Ticker(progress))
+
+    def __reduce__(self) -> tuple[type[LocalStorage], tuple[str]]:
+        return LocalStorage, (self.root,)
+
+    def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
+        for entry in LocalStorage.list(self, path, recursive=recursive):
+            if entry.kind != "dir":
+                self._ticker.add(1, 0)
+            yield entry
+
+    def open(self, path: str) -> LocalReader:
+        return _WatchedReader(LocalStorage.open(self, path), self._ticker)
+
+
+class _WatchedReader(LocalReader):
+    def __init__(self, reader: LocalReader, ticker: Ticker) -> None:
+        self._path, self._file, self.size = reader._path, reader._file, reader.size
+        self._ticker = ticker
+
+    def read_at(self, start: int, length: int) -> bytes:
+        data = LocalReader.read_at(self, start, length)
+        self._ticker.add(0, len(data))
+        return data

@@ -1,0 +1,230 @@
+"""From the findings of validators to those of a report, in this order:
+
+1. :func:`complete_findings` drops repetitions, and adds records, keys and repair commands;
+2. :func:`judge_findings` applies the gate and the waivers.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tfrecreg.codes import reg
+from tfrecreg.codes.ann import ANN002
+from tfrecreg.codes.anomalies import RECORD_CODES
+from tfrecreg.codes.sch import SCH006, SCH007
+from tfrecreg.config import GateConfig
+from tfrecreg.findings import Finding, Location, fingerprint
+from tfrecreg.gating import FailOn, Waiver, judge
+from tfrecreg.manifest.adopted import is_adopted
+from tfrecreg.records import LFS_POINTER
+from tfrecreg.scan import Shard, Target
+from tfrecreg.scan.indexes import keys_of
+from tfrecreg.text import safe
+from tfrecreg.validators.annotations.names import BOX
+
+__all__ = ["Judgement", "complete_findings", "judge_findings", "severity_order", "with_keys"]
+
+_VALUE_CODES = (SCH006.code, SCH007.code)
+_NOT_TFRECORD = "CRC008"
+_REPAIRABLE = frozenset({*(f"CRC00{number}" for number in range(1, 8)), _NOT_TFRECORD})
+
+
+def complete_findings(findings: Sequence[Finding], target: Target) -> list[Finding]:
+    """The findings of all validators, each mistake once, with all that is known of it.
+
+    Args:
+        findings: as the validators gave them.
+        target: their target.
+    """
+    distinct = _without_repetitions(findings)
+    located = with_keys(_with_causes(distinct), target.shards)
+    return [replace(each, hint=_hint(each, target) or each.hint) for each in located]
+
+
+def _without_repetitions(findings: Sequence[Finding]) -> list[Finding]:
+    """Drop findings that another finding explains better.
+
+    `SHD002` of shards whose damage a `CRC` finding names. `SCH006` and `SCH007` of the sides of
+    boxes, where `ANN002` names the same records: it shows the whole box. With `--only manifest`,
+    the digest is all that was looked at, and `SHD002` stays.
+    """
+    damaged = {
+        location.shard
+        for finding in findings
+        if finding.code.startswith("CRC")
+        for location in finding.locations
+    }
+    boxes = [finding for finding in findings if finding.code == ANN002.code]
+    return [
+        finding
+        for finding in findings
+        if not (finding.code == "SHD002" and _is_within(finding, damaged))
+        and not any(_is_side_of_box(finding, box) for box in boxes)
+    ]
+
+
+def _is_within(finding: Finding, shards: set[str | None]) -> bool:
+    places = finding.locations
+    return bool(places) and all(location.shard in shards for location in places)
+
+
+def _is_side_of_box(finding: Finding, box: Finding) -> bool:
+    """Whether every record of a finding about the side of a box is among those of `box`."""
+    if finding.code not in _VALUE_CODES or finding.count > box.count or not finding.locations:
+        return False
+    records = {(place.shard, place.record) for place in box.locations}
+    return all(
+        place.feature in BOX and (place.shard, place.record) in records
+        for place in finding.locations
+    )
+
+
+def _with_causes(findings: Sequence[Finding]) -> list[Finding]:
+    """Give each anomaly the count and the records of the finding that causes it.
+
+    TFDV's statistics cover whole splits; the validator `schema`, where it ran, knows the records.
+    """
+    causes = {_cause_key(each.code, each): each for each in findings if each.locations}
+    completed = []
+    for each in findings:
+        cause = causes.get(_cause_key(RECORD_CODES.get(each.code, ""), each))
+        if cause is not None:
+            each = replace(each, count=cause.count, locations=cause.locations)
+        completed.append(each)
+    return completed
+
+
+def _cause_key(code: str, finding: Finding) -> tuple[str, str | None, str | None]:
+    if not finding.locations:
+        return code, None, None
+    first = finding.locations[0]
+    return code, first.split, first.feature
+
+
+def with_keys(findings: Sequence[Finding], shards: Sequence[Shard]) -> list[Finding]:
+    """Add each record's key to its locations, where an index beside the shard has it."""
+    wanted: dict[str, set[int]] = {}
+    for finding in findings:
+        for each in finding.locations:
+            if each.shard is not None and each.record is not None and each.key is None:
+                wanted.setdefault(each.shard, set()).add(each.record)
+    keys = keys_of(shards, wanted)
+    return [
+        replace(finding, locations=tuple(_with_key(each, keys) for each in finding.locations))
+        for finding in findings
+    ]
+
+
+def _with_key(location: Location, keys: dict[tuple[str | None, int | None], str]) -> Location:
+    key = keys.get((location.shard, location.record))
+    return location if key is None or location.key is not None else replace(location, key=key)
+
+
+def _hint(finding: Finding, target: Target) -> str:
+    """The command that repairs damaged bytes of this target; empty where there is none."""
+    if finding.code == _NOT_TFRECORD and any(
+        LFS_POINTER in (each.detail or "") for each in finding.locations
+    ):
+        return "`git lfs pull` brings the files that the pointers of git-LFS stand for"
+    if finding.code not in _REPAIRABLE:
+        return ""
+    # A build that is not published yet has no home, and nothing to repair.
+    if target.home is None or target.manifest is None or is_adopted(target.manifest):
+        return ""
+    command = f"tfrecreg build {target.dataset} --repair {target.name}"
+    return f"`{command}` makes the damaged files again, byte for byte"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The part of a report that depends on the gate and on the date."""
+
+    status: Literal["pass", "fail"]
+    fail_on: FailOn
+    findings: tuple[Finding, ...]
+    """Most severe first, with a `REG009` for each expired waiver."""
+    waived: tuple[Finding, ...]
+    waivers: tuple[Waiver, ...]
+    """The waiver of each finding in `waived`, in the same order."""
+    notes: tuple[str, ...]
+    """Lines for the progress output."""
+
+
+def judge_findings(
+    findings: Iterable[Finding],
+    gate: GateConfig,
+    waivers: Sequence[Waiver],
+    *,
+    dataset: str,
+    fail_on: FailOn | None = None,
+    today: datetime.date | None = None,
+) -> Judgement:
+    """Judge findings by a gate and its waivers.
+
+    Args:
+        findings: as :func:`complete_findings` returns them.
+        gate: severities, and the severity that fails.
+        waivers: of the registry, expired or not.
+        dataset: name of the target's dataset; empty for bare files.
+        fail_on: overrides the gate's.
+        today: date that decides which waivers have expired; None for the current date in UTC.
+    """
+    day = today or datetime.datetime.now(datetime.timezone.utc).date()
+    limit = fail_on or gate.fail_on
+    found = judge(findings, limit, severity=gate.severity, waivers=waivers, today=day)
+    lapsed: dict[Waiver, list[Finding]] = {}
+    for finding, waiver in found.lapsed:
+        lapsed.setdefault(waiver, []).append(finding)
+    marked = {id(finding): _marked(finding, waiver) for finding, waiver in found.lapsed}
+    shown = [marked.get(id(finding), finding) for finding in found.findings]
+    shown += [_expired(waiver, len(covered), dataset) for waiver, covered in lapsed.items()]
+    return Judgement(
+        status=found.status,
+        fail_on=limit,
+        findings=tuple(sorted(shown, key=severity_order)),
+        waived=tuple(finding for finding, _ in found.waived),
+        waivers=tuple(waiver for _, waiver in found.waived),
+        notes=tuple(_note(waiver) for waiver in lapsed),
+    )
+
+
+def severity_order(finding: Finding) -> tuple[int, str]:
+    """Sort key: most severe first, then by fingerprint."""
+    return -finding.severity.rank, finding.fingerprint
+
+
+def _marked(finding: Finding, waiver: Waiver) -> Finding:
+    day = waiver.expires.isoformat()
+    return replace(
+        finding, message=f"{finding.message} (waived by {safe(waiver.owner)} until {day})"
+    )
+
+
+def _expired(waiver: Waiver, count: int, dataset: str) -> Finding:
+    code = reg.REG009
+    what = _subject(waiver)
+    return Finding(
+        code=code.code,
+        rule=code.rule,
+        severity=code.severity,
+        message=f"The waiver of `{safe(what)}` by {safe(waiver.owner)} expired on "
+        f"{waiver.expires.isoformat()}, and what it covered is still there; its reason was: "
+        f"{safe(waiver.reason)}",
+        hint=code.hint,
+        fingerprint=fingerprint(code.code, dataset=dataset, subject=what),
+        count=count,
+    )
+
+
+def _note(waiver: Waiver) -> str:
+    return (
+        f"the waiver of `{safe(_subject(waiver))}` by {safe(waiver.owner)} expired on "
+        f"{waiver.expires.isoformat()}: what it covered counts again"
+    )
+
+
+def _subject(waiver: Waiver) -> str:
+    return waiver.fingerprint if waiver.code == "*" else waiver.code

@@ -1,0 +1,250 @@
+"""Checking one target: choose validators, scan, judge, report."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tfrecreg.config import CONFIG_NAME, Config, GateConfig
+from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.errors import (
+    ConfigError,
+    StorageError,
+    TfrecregError,
+)
+from tfrecreg.gating import FailOn
+from tfrecreg.guard import Brought
+from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
+from tfrecreg.operations.check.choose import SCHEMA, choose
+from tfrecreg.operations.check.findings import complete_findings, judge_findings
+from tfrecreg.operations.check.report import Basis, Report, folder_of, limits_of, schema_digest
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.records import StreamEnd
+from tfrecreg.registry import Registry
+from tfrecreg.registry.absence import absent_schema
+from tfrecreg.scan import ScanCache, ScanResult, Shard, Target, run_scan
+from tfrecreg.suggest import did_you_mean, listed
+from tfrecreg.text import safe
+
+__all__ = ["CheckOptions", "check_target", "engine_for"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOptions:
+    """How to check. The defaults are those of the command line."""
+
+    only: tuple[str, ...] = ()
+    """Names of the validators to run; empty for all."""
+    skip: tuple[str, ...] = ()
+    raw: str | None = None
+    """Folder of raw data, as the base of inflation."""
+    schema: str | None = None
+    """Path of a schema to use instead of the target's own."""
+    fail_on: FailOn | str | None = None
+    """None for what the gate says, or ``error``. ``never`` measures and does not judge: findings
+    have the severities of their codes and waivers cover nothing, so that the day does not matter.
+    """
+    against: str | None = None
+    """A reference or files to compare with: the validator `drift` then runs."""
+    gate: str | None = None
+    """Name of a gate to use, such as that of another dataset; None for the dataset's own, else the
+    default one."""
+    ignore_missing: bool = False
+    """Without targets: whether datasets whose bytes are not on this machine are passed over."""
+    cached: bool = False
+    """Whether shards that did not change since an earlier check with this option, by their size,
+    time and inode, are not read again."""
+
+
+def check_target(
+    target: Target,
+    config: Config,
+    options: CheckOptions,
+    *,
+    engine: Engine,
+    progress: Progress = SILENT,
+    today: datetime.date | None = None,
+    cache: ScanCache | None = None,
+) -> Report:
+    """Check one target under the gate that `options` name.
+
+    Args:
+        target: what to look at.
+        config: where the gate and the waivers come from.
+        options: what to check and when to fail; their `raw` and `schema` went into the target.
+        engine: where to scan.
+        progress: told how far it is, and of waivers that have expired.
+        today: the day to hold waivers against; None for the current one, in UTC.
+        cache: what earlier checks found; None for nothing.
+
+    Raises:
+        UsageError: an unknown validator or gate, a schema that does not parse, bad limits.
+        FailureError: a worker died.
+    """
+    gate = _gate(config, options, target)
+    choice = choose(target, gate, options.only, options.skip)
+    before = _digest_beside(target)
+    known = sum(entry.records for entry in target.manifest.shards) if target.manifest else 0
+    limits = {
+        each.name: limits_of(config, gate, target.dataset, each.name)
+        for each, _ in choice.announced
+    }
+    splits: Counter[str] = Counter()
+
+    def tell(shard: Shard, end: StreamEnd | None) -> None:
+        if end is not None:
+            splits[shard.split] += end.records
+        progress.advance(*((end.records, end.file_bytes) if end is not None else (0, 0)))
+
+    progress.start(f"checking {target.name}", known)
+    try:
+        result = run_scan(
+            target,
+            choice.running,
+            engine_for(target, engine),
+            announced=choice.announced,
+            options=limits,
+            progress=tell,
+            cache=cache,
+        )
+    finally:
+        progress.stop()
+    fail_on = None if options.fail_on is None else FailOn.parse(options.fail_on)
+    judged = fail_on is not FailOn.NEVER
+    verdict = judge_findings(
+        complete_findings(result.findings, target),
+        gate if judged else GateConfig(),
+        config.waivers if judged else (),
+        dataset=target.dataset,
+        fail_on=fail_on,
+        today=today,
+    )
+    for note in verdict.notes:
+        progress.note(note)
+    if options.cached and result.uncacheable:
+        names = listed(result.uncacheable)
+        progress.note(f"every shard was read: what the validator {names} finds cannot be kept")
+    if cache is not None and cache.problem:
+        progress.note(f"what was found could not be remembered: {cache.problem}")
+    errors = (
+        *choice.problems,
+        *_schema_problems(target, options),
+        *_errors(result),
+        *_replaced(target, before),
+    )
+    return Report(
+        target=target.name,
+        status="error" if errors else verdict.status,
+        shards=result.shards,
+        records=result.records,
+        bytes=result.file_bytes,
+        payload_bytes=result.payload_bytes,
+        cached=result.cached if options.cached else None,
+        splits={name: splits[name] for name in sorted(splits)},
+        judged=judged,
+        fail_on=verdict.fail_on,
+        findings=verdict.findings,
+        waived=verdict.waived,
+        waivers=verdict.waivers,
+        measures=tuple(result.measures),
+        validators=tuple(each.name for each, _ in choice.announced),
+        skipped=tuple(choice.skipped),
+        errors=errors,
+        folder=folder_of(target),
+        basis=Basis(
+            manifest=target.manifest.digest if target.manifest is not None else None,
+            schema=schema_digest(target.schema),
+            raw=options.raw,
+            against=options.against,
+            only=options.only,
+            skip=options.skip,
+            limits={name: given for name, given in limits.items() if given},
+        ),
+    )
+
+
+def _schema_problems(target: Target, options: CheckOptions) -> Iterator[str]:
+    """Why a build cannot be held against its schema; nothing where nobody asked for that.
+
+    Every build was made with a schema, so one without is not a build that has none.
+    """
+    asked = SCHEMA not in options.skip and (not options.only or SCHEMA in options.only)
+    if target.kind == "build" and target.schema is None and target.home is not None and asked:
+        error = absent_schema(Registry(target.home), target.dataset)
+        yield f"{error.message}; hint: {error.hint}"
+
+
+def _gate(config: Config, options: CheckOptions, target: Target) -> GateConfig:
+    name = options.gate
+    if name is not None and name not in config.gates:
+        raise ConfigError(
+            f"`{CONFIG_NAME}` has no gate `{safe(name)}`{did_you_mean(name, config.gates)}",
+            hint=f"there is {listed(sorted(config.gates))}",
+        )
+    return config.gate(name or target.dataset)
+
+
+def _digest_beside(target: Target) -> str | None:
+    """What the manifest beside the shards says of itself; None where there is none that holds."""
+    if target.storage is None:
+        return None
+    try:
+        return parse_manifest(target.storage.read(MANIFEST_NAME), MANIFEST_NAME).digest
+    except TfrecregError:
+        return None
+
+
+def _replaced(target: Target, before: str | None) -> Iterator[str]:
+    """Whether another build was put in the place of the one that was looked at.
+
+    Then nothing that was found means anything: it is of neither. A manifest that does not hold is
+    no build, and for the `manifest` validator to tell of.
+    """
+    if target.kind == "build" and target.manifest is not None:
+        before = target.manifest.digest
+    after = _digest_beside(target)
+    if after is not None and before is not None and after != before:
+        yield f"the build under `{target.name}` was replaced while it was checked: check it again"
+
+
+def _errors(result: ScanResult) -> Iterator[str]:
+    """Why the scan is incomplete; a validator that fails on many shards is told of once."""
+    for each in result.unreadable:
+        yield f"`{safe(each.shard)}` was not read: {each.reason}"
+    crashes: dict[tuple[Brought, str], list[str]] = {}
+    for crash in result.crashes:
+        crashes.setdefault((crash.brought, crash.reason), []).append(crash.shard)
+    for (validator, reason), shards in crashes.items():
+        where = f" on `{safe(shards[0])}`" if shards[0] else ""
+        more = f" and {len(shards) - 1} more" if len(shards) > 1 else ""
+        yield f"{validator} failed{where}{more}: {reason}"
+
+
+_BYTE_SECONDS, _RECORD_SECONDS = 2e-9, 10e-6
+"""About what a byte and a record cost with the validators that run by default."""
+_WORTH_SECONDS = 0.4
+"""Work from which on worker processes pay: they take about half of that to start."""
+
+
+def engine_for(target: Target, engine: Engine) -> Engine:
+    """`engine`, or this very process for a target so small that workers do not pay."""
+    if engine.jobs == 1:
+        return engine
+    work = 0.0
+    for shard in target.shards:
+        work += _seconds(shard)
+        if work > _WORTH_SECONDS:
+            return engine
+    return LocalEngine(1)
+
+
+def _seconds(shard: Shard) -> float:
+    if shard.entry is not None:
+        return shard.entry.bytes * _BYTE_SECONDS + shard.entry.records * _RECORD_SECONDS
+    try:
+        entry = shard.storage.stat(shard.path)
+    except StorageError:
+        return 0.0  # it costs nothing, and the scan says why
+    return entry.size * _BYTE_SECONDS if entry is not None else 0.0

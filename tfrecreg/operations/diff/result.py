@@ -1,0 +1,338 @@
+"""What a diff says, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from tfrecreg.manifest import Change
+from tfrecreg.operations.diff.compare import (
+    FeatureCounts,
+    Labels,
+    Payloads,
+    RecordChange,
+    UnreadError,
+    compare,
+)
+from tfrecreg.operations.diff.match import Matched, Pairs, Places, record_of, shard_of
+from tfrecreg.operations.diff.side import Side
+from tfrecreg.operations.diff.verdict import Order, ShardCounts
+from tfrecreg.schema.differ import Change as SchemaChange
+
+__all__ = [
+    "KINDS",
+    "DiffResult",
+    "Kind",
+    "LabelChange",
+    "ListedExamples",
+    "Listing",
+    "RecordDiff",
+    "SideSummary",
+    "SplitDiff",
+]
+
+
+Kind = Literal["removed", "added", "changed", "moved", "renamed"]
+
+KINDS: tuple[Kind, ...] = ("removed", "added", "changed", "moved", "renamed")
+"""What can become of an example; ``renamed`` is the same picture or record under another key."""
+
+
+_COUNTS = ("added", "removed", "changed", "moved_in", "moved_out", "renamed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordDiff:
+    """One example that is not the same on both sides."""
+
+    kind: Kind
+    split: str
+    """Where it is now; of a removed one, where it was."""
+    key: str
+    shard: str
+    """The file's name; `split`, `key`, `shard` and `record` are all of the same side."""
+    record: int
+    """Number in its shard, from 0."""
+    from_split: str | None = None
+    """Where it was, if that is another split."""
+    from_key: str | None = None
+    """What its key was, if that was another."""
+    features_added: tuple[str, ...] = ()
+    features_removed: tuple[str, ...] = ()
+    features_changed: tuple[str, ...] = ()
+    """Empty, too, where the record was not read. The empty name stands for a whole payload."""
+    labels: tuple[tuple[str, str, str], ...] = ()
+    """Feature, label before, label after."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The example for a JSON document; what does not apply is left out."""
+        plain = asdict(self)
+        plain["labels"] = [
+            {"feature": feature, "before": before, "after": after}
+            for feature, before, after in self.labels
+        ]
+        return {name: value for name, value in plain.items() if value not in (None, (), [])}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitDiff:
+    """One split in numbers. None where the split is on the other side only."""
+
+    name: str
+    records_before: int | None
+    records_after: int | None
+    payload_before: int | None
+    """Bytes of all payloads."""
+    payload_after: int | None
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+    moved_in: int = 0
+    moved_out: int = 0
+    renamed: int = 0
+    known: bool = True
+    """False where an index is not on this machine: then the counts say nothing."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The split for a JSON document; what is not known is null."""
+        plain = asdict(self)
+        if not self.known:
+            plain.update(dict.fromkeys(_COUNTS))
+        return plain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelChange:
+    """How often a label became another one."""
+
+    feature: str
+    before: str
+    """The value, with the name of its class where it has one: ``3 (cat)``."""
+    after: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideSummary:
+    """One side in a few numbers."""
+
+    name: str
+    content: str
+    """The content digest."""
+    records: int
+    bytes: int
+    """Of the shards."""
+    shards: int
+    features: Mapping[str, int]
+    """Feature to bytes of its values."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The side for a JSON document."""
+        return {**asdict(self), "features": dict(self.features)}
+
+
+class Listing(Protocol):
+    """Makes the examples of a diff one by one."""
+
+    def __call__(self, kind: Kind, most: int | None = None) -> Iterator[RecordDiff]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffResult:
+    """What differs between two sides."""
+
+    before: SideSummary
+    after: SideSummary
+    order: Order | None
+    """Of the examples, where they are the same on both sides; else None."""
+    change: Change
+    """The smallest legal step from the first side to the second, and why."""
+    version: str | None
+    """The number that goes with it; None where the first side is no release of that dataset."""
+    splits: tuple[SplitDiff, ...]
+    totals: Mapping[Kind, int]
+    """In the splits that are known."""
+    examples: Mapping[Kind, tuple[RecordDiff, ...]]
+    """The first of each kind, in order of split, shard and record."""
+    compared: int
+    """Examples of which both records were read, to tell the features that differ."""
+    unread: int
+    """Those of which a record could not be read."""
+    unread_reason: str
+    hint: str
+    """What to do where bytes or indexes are missing; empty where none are."""
+    features: Mapping[str, FeatureCounts]
+    """Of the examples that were compared."""
+    labels: tuple[LabelChange, ...]
+    """The most frequent ones first."""
+    more_labels: int
+    """Changes of labels beyond those."""
+    schema: tuple[SchemaChange, ...] | None
+    """None where one of the schemas is missing or does not parse."""
+    shards: ShardCounts
+    listing: Listing = field(repr=False, compare=False)
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs in the examples, their order and meaning, the shards or the
+        schema.
+        """
+        return (
+            self.order == "same"
+            and self.change.level == "patch"
+            and not self.schema
+            and self.schema is not None
+            and not (self.shards.new or self.shards.gone or self.shards.recoded)
+            and not any(self.totals.values())
+        )
+
+    @property
+    def known(self) -> bool:
+        """Whether the indexes of all splits are here; if not, the totals are those of a part."""
+        return all(split.known for split in self.splits)
+
+    def records(self) -> Iterator[RecordDiff]:
+        """Every example that is not the same, kind by kind; made while they are taken."""
+        for kind in KINDS:
+            yield from self.listing(kind)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``diff --json``."""
+        counts = self.change.counts
+        return {
+            "before": self.before.to_json(),
+            "after": self.after.to_json(),
+            "same": self.same,
+            "order": self.order,
+            "change": {
+                "level": self.change.level,
+                "version": self.version,
+                "reasons": list(self.change.reasons),
+                "hint": self.hint,
+                "counts": asdict(counts) if counts is not None else None,
+            },
+            "splits": [split.to_json() for split in self.splits],
+            "totals": {kind: total if self.known else None for kind, total in self.totals.items()},
+            "examples": {
+                kind: [each.to_json() for each in found] for kind, found in self.examples.items()
+            },
+            "features": {
+                "compared": self.compared,
+                "unread": self.unread,
+                "unread_reason": self.unread_reason,
+                "counts": {name: asdict(each) for name, each in sorted(self.features.items())},
+            },
+            "labels": [asdict(each) for each in self.labels],
+            "more_labels": self.more_labels,
+            "schema": None if self.schema is None else [each.to_json() for each in self.schema],
+            "shards": asdict(self.shards),
+        }
+
+
+_CHUNK = 50_000
+"""So many keys are held at once; every index is read once for as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedExamples:
+    """Makes the examples of each kind, in order of their places."""
+
+    before: Side
+    after: Side
+    matched: Matched
+    labels: Labels
+
+    def __call__(self, kind: Kind, most: int | None = None) -> Iterator[RecordDiff]:
+        """The examples of a kind, all or the first `most`."""
+        return islice(self._every(kind, most), most)
+
+    def _every(self, kind: Kind, most: int | None) -> Iterator[RecordDiff]:
+        matched = self.matched
+        if kind == "removed":
+            yield from self._alone(kind, self.before, matched.removed[:most])
+        elif kind == "added":
+            yield from self._alone(kind, self.after, matched.added[:most])
+        elif kind == "changed":
+            yield from self._paired(kind, matched.changed, most, read=True)
+        elif kind == "moved":
+            yield from self._paired(kind, matched.moved, most, read=False)
+            yield from self._paired(kind, matched.moved_changed, most, read=True)
+        else:
+            yield from self._paired(kind, matched.renamed, most, read=False)
+            yield from self._paired(kind, matched.renamed_changed, most, read=True)
+
+    def _alone(self, kind: Kind, side: Side, places: Places) -> Iterator[RecordDiff]:
+        for at in range(0, len(places), _CHUNK):
+            chunk = places[at : at + _CHUNK]
+            for place, key in zip(chunk.tolist(), _keys(side, chunk), strict=True):
+                shard = side.manifest.shards[shard_of(place)]
+                yield RecordDiff(
+                    kind=kind,
+                    split=shard.split,
+                    key=key,
+                    shard=shard.path,
+                    record=record_of(place),
+                )
+
+    def _paired(
+        self, kind: Kind, pairs: Pairs, most: int | None, *, read: bool
+    ) -> Iterator[RecordDiff]:
+        readers = Payloads(self.before), Payloads(self.after)
+        try:
+            for at in range(0, len(pairs) if most is None else min(most, len(pairs)), _CHUNK):
+                end = at + (_CHUNK if most is None else min(_CHUNK, most))
+                before, after = pairs.before[at:end], pairs.after[at:end]
+                rows = zip(
+                    before.tolist(),
+                    after.tolist(),
+                    _keys(self.before, before),
+                    _keys(self.after, after),
+                    strict=True,
+                )
+                for old, new, old_key, new_key in rows:
+                    change = self._change(old, new, readers) if read else RecordChange()
+                    yield self._pair(kind, (old, old_key), (new, new_key), change)
+        finally:
+            for reader in readers:
+                reader.close()
+
+    def _change(self, old: int, new: int, readers: tuple[Payloads, Payloads]) -> RecordChange:
+        try:
+            return compare(readers[0].read(old), readers[1].read(new), self.labels)
+        except UnreadError:
+            return RecordChange()  # that some were not read, the result says
+
+    def _pair(
+        self, kind: Kind, old: tuple[int, str], new: tuple[int, str], change: RecordChange
+    ) -> RecordDiff:
+        before = self.before.manifest.shards[shard_of(old[0])]
+        after = self.after.manifest.shards[shard_of(new[0])]
+        return RecordDiff(
+            kind=kind,
+            split=after.split,
+            key=new[1],
+            shard=after.path,
+            record=record_of(new[0]),
+            from_split=before.split if before.split != after.split else None,
+            from_key=old[1] if old[1] != new[1] else None,
+            features_added=change.added,
+            features_removed=change.removed,
+            features_changed=change.changed,
+            labels=change.labels,
+        )
+
+
+def _keys(side: Side, places: Places) -> list[str]:
+    """The keys of some records, each index read once; empty where one is gone meanwhile."""
+    keys = [""] * len(places)
+    shards = places >> np.uint64(32)
+    for shard in np.unique(shards).tolist():
+        index = side.index(shard)
+        if index is not None:
+            for position in np.flatnonzero(shards == np.uint64(shard)).tolist():
+                keys[position] = index.key(record_of(int(places[position])))
+    return keys

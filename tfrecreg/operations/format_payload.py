@@ -1,0 +1,257 @@
+"""Payloads as text: features of Examples, and the parts of payloads that are not Examples."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from tfrecreg.example import Example, Feature, Kind, NotAnExampleError, bytes_feature
+from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.example.payload import fields
+from tfrecreg.example.sequence import decode_sequence
+from tfrecreg.example.tensors import Tensor, read_tensor
+from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header, sniff
+from tfrecreg.text import safe, si_bytes
+
+__all__ = ["ShownPart", "ShownPicture", "describe_payload", "hex_start", "pictures_in", "words"]
+
+
+_VALUES = 8
+"""So many values of a feature are shown."""
+_TEXT = 100
+"""So many characters of a text are shown."""
+_HEX = 16
+"""So many bytes of anything else."""
+
+_PICTURES = {"bmp": "BMP", "gif": "GIF", "jpeg": "JPEG", "png": "PNG", "webp": "WebP"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownPicture:
+    """One encoded picture of a record, as its bytes are."""
+
+    feature: str
+    """Name of its feature, as it is: not escaped."""
+    value: int
+    """Its position among the values of that feature."""
+    format: str
+    """One of :data:`tfrecreg.pictures.FORMATS`."""
+    header: PictureHeader | None
+    """None where it cannot be read."""
+    data: bytes = field(repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the bytes themselves."""
+        return {
+            "feature": safe(self.feature),
+            "value": self.value,
+            "format": self.format,
+            "width": self.header.width if self.header is not None else None,
+            "height": self.header.height if self.header is not None else None,
+            "bytes": len(self.data),
+        }
+
+
+def words(feature: Feature) -> str:
+    """The first values of a feature, or what they are. Every string is escaped."""
+    shown = [_value(feature.kind, value) for value in feature.first(_VALUES)]
+    more = [f"… {feature.count - _VALUES:,} more"] if feature.count > _VALUES else []
+    return ", ".join(shown + more)
+
+
+def pictures_in(example: Example) -> Iterator[ShownPicture]:
+    """Every picture among the values, in order of the features' names."""
+    for name, feature in sorted(example.items()):
+        if feature.kind is not Kind.BYTES:
+            continue
+        for number, value in enumerate(feature.values):
+            found = sniff(value)
+            if found is not None:
+                yield ShownPicture(
+                    feature=name, value=number, format=found, header=_header(value), data=value
+                )
+
+
+def hex_start(data: bytes) -> str:
+    """The first bytes in hex."""
+    return data[:_HEX].hex(" ") + (" …" if len(data) > _HEX else "")
+
+
+def _value(kind: Kind, value: bytes | float | int) -> str:
+    if not isinstance(value, bytes):
+        return f"{value:.6g}" if kind is Kind.FLOAT else str(value)
+    picture = sniff(value)
+    if picture is not None:
+        return _picture(picture, value)
+    tensor = read_tensor(value)
+    if tensor is not None:
+        return _tensor(tensor, value)
+    text = _as_text(value)
+    if text is not None:
+        return f'"{safe(text, limit=_TEXT)}"'
+    return f"{si_bytes(len(value))}: {hex_start(value)}"
+
+
+def _picture(format: str, data: bytes) -> str:
+    name, size = f"{_PICTURES[format]} picture", si_bytes(len(data))
+    try:
+        header = read_header(data)
+    except PictureError as error:
+        return f"{name}, {size}, unreadable: {error.detail}"
+    moves = ", animated" if header.animated else ""
+    cut = ", cut short" if is_truncated(data) else ""
+    return f"{name}, {header.width}x{header.height}, {size}{moves}{cut}"
+
+
+def _header(data: bytes) -> PictureHeader | None:
+    try:
+        return read_header(data)
+    except PictureError:
+        return None
+
+
+def _tensor(tensor: Tensor, data: bytes) -> str:
+    sides = ", ".join(map(str, tensor.shape[:_VALUES]))
+    more = ", …" if len(tensor.shape) > _VALUES else ""
+    return f"serialised tensor, {tensor.dtype}[{sides}{more}], {si_bytes(len(data))}"
+
+
+def _as_text(data: bytes) -> str | None:
+    """The text that bytes are, where nine of ten characters of its start can be printed."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    start = text[:_TEXT]
+    printable = sum(character.isprintable() for character in start)
+    return text if printable * 10 >= len(start) * 9 else None
+
+
+_STEPS = 4
+"""Steps shown of a list."""
+_PARTS = 8
+"""Fields shown of a message."""
+_DEPTH = 100
+_TEXT_LIMIT = 1 << 16
+"""Largest payload that is tried as text, in bytes."""
+
+_VARINT, _FIXED64, _DELIMITED, _FIXED32 = 0, 1, 2, 5
+_WIRES = {_VARINT: "varint", _FIXED64: "fixed64", _DELIMITED: "bytes", _FIXED32: "fixed32"}
+
+_Values = Callable[[Feature], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownPart:
+    """One part of a payload, described. Every string is escaped."""
+
+    part: str
+    """``context`` or ``list`` of a SequenceExample, ``text`` or ``field``."""
+    name: str
+    """Name of the feature or list, or number of the field; empty for a text."""
+    kind: str
+    """``bytes``, ``float``, ``int64`` or ``text``; of a field, its wire type."""
+    count: int
+    """Values of a feature, steps of a list, bytes of anything else."""
+    shown: str
+    """The content, shortened."""
+
+
+def describe_payload(
+    payload: bytes, kind: PayloadKind | None, values: _Values
+) -> tuple[ShownPart, ...]:
+    """Describe the parts of a payload; empty for an Example and for a payload that does not parse.
+
+    Args:
+        payload: the payload.
+        kind: its kind.
+        values: formats the values of a feature.
+    """
+    if kind is PayloadKind.SEQUENCE_EXAMPLE:
+        return tuple(_sequence(payload, values))
+    if kind in (PayloadKind.EVENT, PayloadKind.OTHER):
+        return _text(payload, values) or _message(payload, values)
+    return ()
+
+
+def _sequence(payload: bytes, values: _Values) -> Iterator[ShownPart]:
+    sequence = decode_sequence(payload)
+    if sequence is None:
+        return
+    for name, feature in sorted(sequence.context.items()):
+        kind = feature.kind.name.lower()
+        yield ShownPart(
+            part="context", name=safe(name), kind=kind, count=feature.count, shown=values(feature)
+        )
+    for name, steps in sorted(sequence.lists.items()):
+        kinds = sorted({step.kind.name.lower() for step in steps})
+        shown = " ".join(f"[{values(step)}]" for step in steps[:_STEPS])
+        more = f" … {len(steps) - _STEPS} more steps" if len(steps) > _STEPS else ""
+        yield ShownPart(
+            part="list",
+            name=safe(name),
+            kind=" and ".join(kinds),
+            count=len(steps),
+            shown=shown + more,
+        )
+
+
+def _text(payload: bytes, values: _Values) -> tuple[ShownPart, ...]:
+    """The payload as a text, if it is one that a person would write: no control characters."""
+    if len(payload) > _TEXT_LIMIT:
+        return ()
+    try:
+        text = payload.decode("utf-8")
+    except UnicodeDecodeError:
+        return ()
+    if not text or not all(each.isprintable() or each in "\t\n\r" for each in text):
+        return ()
+    shown = values(bytes_feature(payload))
+    return (ShownPart(part="text", name="", kind="text", count=len(payload), shown=shown),)
+
+
+def _message(payload: bytes, values: _Values) -> tuple[ShownPart, ...]:
+    """The first fields, if the payload is a protobuf message from its first byte to its last."""
+    try:
+        for _ in fields(payload, 0, len(payload), _DEPTH):
+            pass
+    except NotAnExampleError:
+        return ()
+    first = islice(fields(payload, 0, len(payload), _DEPTH), _PARTS)
+    return tuple(
+        ShownPart(
+            part="field",
+            name=str(number),
+            kind=_WIRES.get(wire, "group"),
+            count=end - start,
+            shown=_content(payload, wire, start, end, values),
+        )
+        for (number, wire), start, end in first
+    )
+
+
+def _content(payload: bytes, wire: int, start: int, end: int, values: _Values) -> str:
+    if wire == _VARINT:
+        return str(_varint(payload, start))
+    if wire == _FIXED64:
+        return f"{struct.unpack_from('<d', payload, start)[0]:.6g} as a double"
+    if wire == _FIXED32:
+        return f"{struct.unpack_from('<f', payload, start)[0]:.6g} as a float"
+    return values(bytes_feature(payload[start:end])) if wire == _DELIMITED else ""
+
+
+def _varint(payload: bytes, position: int) -> int:
+    """As int64, which is what most fields hold."""
+    number = shift = 0
+    while True:
+        byte = payload[position]
+        number |= (byte & 127) << shift
+        if byte < 128:
+            break
+        position += 1
+        shift += 7
+    number &= 0xFFFF_FFFF_FFFF_FFFF
+    return number - (1 << 64) if number >> 63 else number

@@ -1,0 +1,386 @@
+"""Release a build: the gate passes, the number is legal, the bytes are kept, one rename commits."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal
+
+from tfrecreg._version import __version__
+from tfrecreg.codes import reg
+from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.errors import ConflictError, FailureError, RefusedError, UsageError
+from tfrecreg.findings import Code, Finding, fingerprint
+from tfrecreg.manifest import Change, Manifest, Parent, Provenance, Release, seal
+from tfrecreg.operations.builds import BuildRequest, BuildResult, build
+from tfrecreg.operations.builds.state import raw_changed, recall
+from tfrecreg.operations.check import CheckOptions, Report, check_target, scan_cache
+from tfrecreg.operations.diff import classify
+from tfrecreg.operations.policy import expect_policy
+from tfrecreg.operations.provenance import now, user
+from tfrecreg.operations.targets import configured_raw, reference_target
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.reference import Version, parse_version
+from tfrecreg.registry import Registry, Resolved, layout, resolve
+from tfrecreg.registry.audit import RANK, step
+from tfrecreg.registry.lock import locked
+from tfrecreg.registry.schemas import built_schema
+from tfrecreg.registry.transaction import Transaction, transaction
+from tfrecreg.registry.verify import below, expect_intact, repair_hint
+from tfrecreg.registry.yanks import read_yanks
+from tfrecreg.text import safe
+from tfrecreg.tracking import dvc, git
+
+__all__ = ["ReleaseRequest", "ReleaseResult", "choose_number", "publish", "release"]
+
+
+Level = Literal["auto", "patch", "minor", "major"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseRequest:
+    """What to release, under which number."""
+
+    name: str
+    version: str | None = None
+    """MAJOR.MINOR.PATCH; None to count from the parent."""
+    bump: Level = "auto"
+    """Which part to count up where no version is given; ``auto`` takes the smallest legal. A build
+    that is released already gets no other number by counting."""
+    note: str = ""
+    raw: str | None = None
+    """Folder of the raw data to hold the size against; None for what the manifest says of them, or
+    where it knows none for the `raw` of `[datasets.<name>]`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseResult:
+    """A release, made now or found to be there already."""
+
+    manifest: Manifest = field(repr=False)
+    version: Version
+    created: bool
+    """False where the same content was released under this number before."""
+    report: Report | None
+    """Of the gate; None where nothing was created."""
+    commands: tuple[str, ...]
+    """What to run next so that git has it; empty outside git."""
+
+    @property
+    def change(self) -> Change:
+        """What it is against its parent."""
+        assert self.manifest.release is not None
+        return self.manifest.release.change
+
+
+def release(
+    registry: Registry,
+    request: ReleaseRequest,
+    *,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> ReleaseResult:
+    """Freeze the build of a dataset under a number.
+
+    Raises:
+        UsageError: no such build, a bad number, or raw data that changed since the build.
+        ConflictError: the number exists with other content.
+        RefusedError: the gate fails, the number understates the change (REG001), or a release
+            above it was made without it (REG005).
+        FailureError: DVC, a plugin or the disk failed.
+    """
+    with transaction(registry, request.name, progress) as change:
+        expect_policy(registry, request.name)
+        resolved = resolve(registry, request.name)
+        build, schema = resolved.manifest, built_schema(resolved)
+        if schema != resolved.schema:
+            path = resolved.schema_path
+            progress.note(f"`{path}` means the same as at the build: the text of then is released")
+        version = parse_version(request.version) if request.version is not None else None
+        versions = registry.versions(request.name)
+        if version is not None and version in versions:
+            return _exists(change, version, build, progress)
+        parent = _parent(registry, request.name, versions, version)
+        before = parent.manifest if parent is not None else None
+        step, hint = classify(parent, resolved, progress)
+        if version is None and before is not None and step.level == "patch":
+            same = _same_as(change, before, build, progress)
+            if same is not None:
+                return same
+        version = choose_number(request.name, version, request.bump, before, step, versions, hint)
+        if hint:
+            progress.note(f"the number might be smaller if more were known: {hint}")
+        _raw_is_unchanged(registry, request.name, build)
+        report = _judge(registry, request, build, engine or LocalEngine(1), progress)
+        sealed = partial(_released, registry, request, version, before, step, build)
+        manifest = change.release(build, version, schema, sealed)
+        if manifest is None:
+            return _exists(change, version, build, progress)
+        return ReleaseResult(
+            manifest=manifest,
+            version=version,
+            created=True,
+            report=report,
+            commands=_commands(registry, request.name, version),
+        )
+
+
+def _exists(
+    change: Transaction, version: Version, build: Manifest, progress: Progress
+) -> ReleaseResult:
+    """The number is taken: by the same content, which is well, or by other content.
+
+    Raises:
+        ConflictError: by other content, or the release was withdrawn.
+        RefusedError: the bytes that are here are not those of the manifest.
+    """
+    registry, name = change.registry, change.dataset
+    there = registry.release_manifest(name, version)
+    same = there.content == build.content, there.labels == build.labels
+    if all(same) and there.schema == build.schema:
+        yanks = read_yanks(registry, name, version)
+        if yanks:
+            raise ConflictError(
+                f"`{name}@{version}` has this very content and was withdrawn: "
+                f"{safe(yanks[-1].reason)}",
+                hint=f"change the data; or release them again: tfrecreg release {name} "
+                "--version X.Y.Z",
+            )
+        expect_intact(
+            build,
+            below(resolve(registry, name).storage()),
+            what=f"`{name}@{version}` exists, and the files in `{layout.build_folder(name)}`",
+            hint=repair_hint(name),
+            progress=progress,
+        )
+        # Whoever made it may have been killed, or told of an error, before it was durable.
+        change.sync_releases()
+        return ReleaseResult(
+            manifest=there, version=version, created=False, report=None, commands=()
+        )
+    what = "schema" if all(same) else "names of classes" if same[0] else "content"
+    raise ConflictError(
+        f"`{name}@{version}` exists with other {what}: it has content {there.content[:16]}…, "
+        f"the build has {build.content[:16]}…",
+        hint=f"releases never change: tfrecreg release {name} --bump auto takes the next number",
+    )
+
+
+def _same_as(
+    change: Transaction, parent: Manifest, build: Manifest, progress: Progress
+) -> ReleaseResult | None:
+    """Without a number asked for, a build that is its parent to the byte needs no new one."""
+    released = parent.release
+    if released is None or released.build != build.digest:
+        return None
+    return _exists(change, parse_version(released.version), build, progress)
+
+
+def _parent(
+    registry: Registry, name: str, versions: list[Version], version: Version | None
+) -> Resolved | None:
+    """The release that comes before: the newest, or the newest below the number asked for.
+
+    Raises:
+        UsageError: there are releases, and none below.
+    """
+    below = [each for each in versions if version is None or each < version]
+    if versions and not below:
+        raise UsageError(
+            f"`{version}` is below the first release of `{name}`, which is {versions[0]}",
+            hint=f"tfrecreg release {name} --bump auto takes the next number",
+        )
+    return resolve(registry, f"{name}@{below[-1]}") if below else None
+
+
+def _raw_is_unchanged(registry: Registry, name: str, build: Manifest) -> None:
+    record = recall(registry, name, build.digest)
+    changed = raw_changed(record) if record is not None else None
+    if changed is not None:
+        raise UsageError(
+            f"the raw file `{changed}` changed after `{name}` was built from it",
+            hint=f"tfrecreg build {name}",
+        )
+
+
+def _judge(
+    registry: Registry, request: ReleaseRequest, build: Manifest, engine: Engine, progress: Progress
+) -> Report:
+    name, raw = request.name, request.raw
+    if raw is None and not build.raw.files:
+        raw = configured_raw(registry, name)
+    resolved = resolve(registry, name)
+    target = reference_target(resolved, schema=None, raw=raw, progress=progress)
+    if target.raw is None:
+        progress.note("the size of the raw data is not known: inflation is not judged; see --raw")
+    report = check_target(
+        target,
+        registry.config,
+        CheckOptions(raw=raw),
+        engine=engine,
+        progress=progress,
+        # What it sees is the last word: nothing that was remembered may contradict it.
+        cache=scan_cache(registry, reuse=False),
+    )
+    if report.errors:
+        raise FailureError(
+            f"the gate could not judge `{name}`, nothing was released: {report.errors[0]}",
+            hint=f"`tfrecreg check {name}` says more",
+        )
+    if report.status != "pass":
+        raise RefusedError(
+            f"the gate does not pass, nothing was released: {report.findings[0].message}",
+            hint=f"tfrecreg check {name}"
+            + (f" --raw {safe(request.raw, limit=1000)}" if request.raw is not None else ""),
+            findings=report.findings,
+        )
+    return report
+
+
+def _released(
+    registry: Registry,
+    request: ReleaseRequest,
+    version: Version,
+    parent: Manifest | None,
+    change: Change,
+    build: Manifest,
+    dvc_hash: str | None,
+) -> Manifest:
+    before = (
+        Parent(version=parent.release.version, digest=parent.digest)
+        if parent is not None and parent.release is not None
+        else None
+    )
+    return seal(
+        replace(
+            build,
+            release=Release(
+                version=str(version),
+                build=build.digest,
+                parent=before,
+                change=change,
+                dvc=dvc_hash,
+            ),
+            provenance=Provenance(
+                created=now(),
+                by=user(),
+                host=platform.node(),
+                tfrecreg=__version__,
+                python=platform.python_version(),
+                note=request.note,
+                commit=git.head_commit(registry.storage.root),
+            ),
+        )
+    )
+
+
+def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...]:
+    root = registry.storage.root
+    if git.work_tree(root) is None:
+        return ()
+    paths = [layout.release_folder(name, version), registry.schema_path(name), "tfrecreg.toml"]
+    pointer = dvc.pointer(layout.build_folder(name))
+    # Where no stage of a pipeline makes the build, a pointer of its own names the bytes.
+    known = (each for each in (pointer, dvc.LOCK_NAME) if registry.storage.stat(each) is not None)
+    paths += list(known)[:1]
+    return (f"git add {' '.join(paths)}", f"git commit -m 'Release {name}@{version}'")
+
+
+def choose_number(
+    name: str,
+    version: Version | None,
+    bump: Literal["auto", "patch", "minor", "major"],
+    parent: Manifest | None,
+    change: Change,
+    versions: Sequence[Version],
+    hint: str = "",
+) -> Version:
+    """The number that was asked for, or the next one.
+
+    Args:
+        name: of the dataset.
+        version: the number that was asked for; None to count up from the parent.
+        bump: which part to count up; ``auto`` for the smallest legal one.
+        parent: the release before; None for a first one.
+        change: what changed since.
+        versions: of all releases.
+        hint: how to know more of the change, where not all is known of it.
+
+    Raises:
+        RefusedError: it says less than what changed (REG001), or what changed would be missing
+            from a release above it that has the same MAJOR number (REG005).
+    """
+    if parent is None or parent.release is None or change.level == "initial":
+        return version or Version(1, 0, 0)
+    before = parse_version(parent.release.version)
+    smallest = before.bump(change.level)
+    legal = f"the smallest legal number is {smallest}"
+    next_one = f"`tfrecreg release {name} --bump auto` takes the next number"
+    if version is None:
+        version = before.bump(change.level if bump == "auto" else bump)
+    if smallest in versions:
+        legal = next_one
+    said = step(before, version)
+    if RANK[said] < RANK[change.level]:
+        reasons = safe("; ".join(change.reasons), limit=2000)
+        raise _refused(
+            reg.REG001,
+            name,
+            version,
+            f"`{version}` understates the change since {before}: it is {change.level}, "
+            f"not {said}: {reasons}",
+            f"{legal}; it might be smaller if more were known: {hint}" if hint else legal,
+        )
+    above = [each for each in versions if each > version and each.major == version.major]
+    if above and change.level != "patch":
+        raise _refused(
+            reg.REG005,
+            name,
+            version,
+            f"`{version}` would come before {above[0]}, which does not hold what changed "
+            f"since {before}",
+            next_one,
+        )
+    return version
+
+
+def _refused(code: Code, name: str, version: Version, message: str, hint: str) -> RefusedError:
+    finding = Finding(
+        code=code.code,
+        rule=code.rule,
+        severity=code.severity,
+        message=message,
+        hint=hint,
+        fingerprint=fingerprint(code.code, dataset=name, subject=str(version)),
+        count=1,
+    )
+    return RefusedError(message, hint=hint, findings=(finding,))
+
+
+def publish(
+    registry: Registry,
+    request: BuildRequest,
+    version: str | None,
+    *,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> tuple[BuildResult, ReleaseResult]:
+    """Build a dataset and release what was built, though others do so at the same time.
+
+    Args:
+        registry: the registry.
+        request: what to build.
+        version: its number; None for the smallest legal one.
+        engine: what runs the work.
+        progress: what is told of it.
+
+    Raises:
+        UsageError, ConflictError, RefusedError, FailureError: as `build` and `release` do. The
+            build stays where only the release was refused.
+    """
+    with locked(registry, request.name, partial(progress.note, "waiting for another command")):
+        built = build(registry, request, engine=engine, progress=progress)
+        wanted = ReleaseRequest(name=request.name, version=version)
+        return built, release(registry, wanted, engine=engine, progress=progress)

@@ -1,0 +1,411 @@
+"""Rebuild one shard from its index, its sound records and the raw data; say why one differs."""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from tfrecreg.digests import record_digest
+from tfrecreg.engines import Engine
+from tfrecreg.errors import PluginError, RefusedError, StorageError, TfrecregError, UsageError
+from tfrecreg.example import canonical
+from tfrecreg.index import Index
+from tfrecreg.manifest import Manifest, ShardEntry
+from tfrecreg.manifest.adopted import is_adopted
+from tfrecreg.operations.builds.plan import PlannedShard, make_plan
+from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
+from tfrecreg.operations.builds.shard import (
+    Maker,
+    ShardTask,
+    close_source,
+    make_payload,
+    make_shard,
+)
+from tfrecreg.operations.builds.state import raw_files
+from tfrecreg.progress import Progress
+from tfrecreg.records import Compression, RecordBatch, ShardWriter, Written, scan
+from tfrecreg.registry import Registry
+from tfrecreg.shards import ShardPolicy
+from tfrecreg.sources import GuardedSource, Item, Skipped
+from tfrecreg.storage import Storage
+from tfrecreg.text import safe
+
+__all__ = [
+    "Lost",
+    "RawData",
+    "RemadeShard",
+    "RemakeTask",
+    "make_again",
+    "open_raw",
+    "refusal",
+    "remake",
+]
+
+
+def refusal(
+    name: str,
+    manifest: Manifest,
+    wrong: Sequence[RemadeShard],
+    raw: RawData,
+) -> RefusedError:
+    """The error for shards that came out with other bytes.
+
+    Args:
+        name: of what was to be repaired, as a user writes it.
+        manifest: what it has to be.
+        wrong: the shards in question, at least one.
+        raw: what they were made from.
+    """
+    first = wrong[0]
+    more = f", and so do {len(wrong) - 1} more" if len(wrong) > 1 else ""
+    told = "; ".join(_differences(manifest, raw))
+    return RefusedError(
+        f"`{name}` cannot be repaired, and nothing was changed: `{safe(first.path)}` comes out "
+        f"with other bytes{more}: {_why(first, manifest)}",
+        hint=f"{told or 'the same plugin and the same raw size as then'}; bring back what it was "
+        "made from, or restore the files from DVC or a backup",
+    )
+
+
+def _why(shard: RemadeShard, manifest: Manifest) -> str:
+    if shard.differ:
+        noun = "record differs, it is" if shard.differ == 1 else "records differ, the first is"
+        return f"{shard.differ:,} {noun} `{safe(shard.first)}`: {shard.reason}"
+    entry = next(each for each in manifest.shards if each.path == shard.path)
+    if shard.stream_blake3 == entry.stream_blake3:
+        return "its records are the same, and only their compression differs"
+    return "its records or their order differ"
+
+
+def _differences(manifest: Manifest, raw: RawData) -> Iterator[str]:
+    source, prepared = manifest.source, raw.prepared
+    if prepared is not None:
+        then = f"{source.distribution} {source.version}"
+        now = f"{prepared.distribution} {prepared.version}"
+        if then != now:
+            yield f"it was made by {safe(then)}, here is {safe(now)}"
+        codecs = {"zlib": zlib.ZLIB_RUNTIME_VERSION, **prepared.source.codecs()}
+        for codec, version in sorted(manifest.codecs.items()):
+            found = codecs.get(codec, "none")
+            if found != version:
+                yield f"it was made with {safe(codec)} {safe(version)}, here is {safe(found)}"
+        size = raw_files(prepared.source, prepared.raw)[0]
+        if size != manifest.raw:
+            yield (
+                f"the raw data were {manifest.raw.files:,} files of {manifest.raw.stored:,} bytes, "
+                f"here are {size.files:,} of {size.stored:,}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class RawData:
+    """The source of a build, with the options that the manifest names."""
+
+    prepared: Prepared | None
+    """None where the raw data are not at hand: then a record that is lost stays lost."""
+    problem: TfrecregError | None
+    """Why they are not."""
+
+    @property
+    def source(self) -> bytes | None:
+        """The source, pickled for workers."""
+        return None if self.prepared is None else pickle.dumps(self.prepared.source)
+
+    def items(
+        self, wanted: Mapping[str, Collection[str]], whole: Collection[str]
+    ) -> dict[str, dict[str, Item]]:
+        """Items by split and key.
+
+        Args:
+            wanted: split to the keys that are wanted of it.
+            whole: splits of which all are.
+        """
+        found: dict[str, dict[str, Item]] = defaultdict(dict)
+        if self.prepared is not None:
+            for item in self.prepared.source.items():
+                if isinstance(item, Item) and (
+                    item.split in whole or item.key in wanted.get(item.split, ())
+                ):
+                    found[item.split][item.key] = item
+        return found
+
+
+def open_raw(registry: Registry, manifest: Manifest, raw: str | None) -> RawData:
+    """The raw data of a build.
+
+    Args:
+        registry: knows where they are.
+        manifest: names the source and its options.
+        raw: folder of the raw data, where they are not where `tfrecreg.toml` says.
+
+    That they are not at hand is told in what is returned: perhaps nobody needs them.
+    """
+    if is_adopted(manifest) or not manifest.source.name:
+        problem = UsageError(
+            f"`{manifest.dataset}` was adopted from another tool: no source makes its records",
+            hint="restore the files from DVC or a backup, or `tfrecreg salvage` what is left",
+        )
+        return RawData(None, problem)
+    request = BuildRequest(
+        name=manifest.dataset,
+        source=manifest.source.name,
+        raw=raw,
+        options=manifest.source.options,
+        compression=manifest.compression,
+    )
+    try:
+        prepared = prepare(registry, request)
+    except (UsageError, PluginError) as error:
+        return RawData(None, error)
+    return RawData(prepared, None)
+
+
+Wrong = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemakeTask:
+    """All that a worker needs to make one shard again. Picklable."""
+
+    entry: ShardEntry
+    """What it has to become."""
+    index: Index
+    items: Mapping[str, Item]
+    """Key to item, of the items that the raw data still have."""
+    source: bytes | None
+    """The source, pickled; None where the raw data are not at hand."""
+    compression: Compression
+    folder: Storage
+    """Rooted at the folder that the damaged shard lies in, if it is there."""
+    stage: Storage
+    """Rooted at the folder in the making."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemadeShard:
+    """A shard that was made again."""
+
+    path: str
+    taken: int
+    """Records that were still there."""
+    made: int
+    """Records that were made from the raw data."""
+    bytes: int
+    blake3: str
+    """Hex digest of what it became."""
+    stream_blake3: str
+    """Hex digest of its decompressed stream."""
+    index_blake3: str
+    """Hex digest of its index."""
+    differ: int = 0
+    """How many records came out otherwise, or not at all."""
+    first: str = ""
+    """The key of the first of them,"""
+    reason: str = ""
+    """and what is the matter with it."""
+
+    @classmethod
+    def of(cls, written: Written, path: str, *, taken: int, wrong: Wrong = ()) -> RemadeShard:
+        """What was written, and what is wrong with it: keys and reasons."""
+        key, reason = next(iter(wrong), ("", ""))
+        return cls(
+            path=path,
+            taken=taken,
+            made=written.records - taken,
+            bytes=written.bytes,
+            blake3=written.blake3,
+            stream_blake3=written.stream_blake3,
+            index_blake3=written.index_blake3,
+            differ=len(wrong),
+            first=key,
+            reason=reason,
+        )
+
+
+def remake(task: RemakeTask) -> RemadeShard:
+    """Make the shard again. Whether it is the one that it was is for the caller to see.
+
+    Raises:
+        RawDataError: the source cannot read its raw data.
+        PluginError: the source failed.
+        StorageError: the stage cannot be written.
+    """
+    source: GuardedSource | None = None if task.source is None else pickle.loads(task.source)
+    entry, index = task.entry, task.index
+    members = {stream for _, stream in index.members}
+    offsets = index.offsets()
+    found = _found(task)
+    number, payload = next(found, (-1, b""))
+    taken = 0
+    wrong: list[tuple[str, str]] = []
+    with ShardWriter(
+        task.stage, entry.path, compression=task.compression, index_path=entry.index
+    ) as writer:
+        for record in range(len(index)):
+            if int(offsets[record]) in members:
+                writer.end_member()
+            key = index.key(record)
+            digest = index.digests[record].tobytes()
+            if record == number:
+                writer.write(payload, digest=digest, key=key)
+                taken += 1
+                number, payload = next(found, (-1, b""))
+                continue
+            made = _made(task, source, key)
+            if isinstance(made, str):
+                wrong.append((key, made))
+                continue
+            new = record_digest(made)
+            if new != digest:
+                wrong.append((key, "its record came out differently"))
+            writer.write(made, digest=new, key=key)
+    return RemadeShard.of(writer.written, entry.path, taken=taken, wrong=wrong)
+
+
+def _made(task: RemakeTask, source: GuardedSource | None, key: str) -> bytes | str:
+    """The record of an item, or why there is none."""
+    if source is None:
+        return "the raw data are not at hand"
+    item = task.items.get(key)
+    if item is None:
+        return "the raw data have no such item any more"
+    made = make_payload(source, item)
+    if isinstance(made, Skipped):
+        return f"the source skips it now: {made.code} {safe(made.detail)}"
+    return made
+
+
+def _found(task: RemakeTask) -> Iterator[tuple[int, bytes]]:
+    """What is still there: number and payload, in order."""
+    index, entry = task.index, task.entry
+    events = scan(
+        task.folder,
+        entry.path,
+        declared=task.compression,
+        known_offsets=index.offsets(),
+        members=index.members,
+    )
+    following = 0
+    try:
+        for event in events:
+            if not isinstance(event, RecordBatch) or not event.whole:
+                continue
+            for number, payload in enumerate(event.payloads(), event.first):
+                # Records that moved are made again: it is only work.
+                here = following <= number < len(index)
+                if here and record_digest(canonical(payload)) == index.digests[number].tobytes():
+                    following = number + 1
+                    yield number, payload
+    except StorageError:
+        return  # it is missing, or the disk fails: all the rest is made again
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A shard to be made again."""
+
+    entry: ShardEntry
+    index: Index | None
+    """None where it is lost, too."""
+
+
+def make_again(
+    lost: Sequence[Lost],
+    manifest: Manifest,
+    raw: RawData,
+    *,
+    folder: Storage,
+    stage: Storage,
+    engine: Engine,
+    progress: Progress,
+) -> list[RemadeShard]:
+    """Make shards, and their indexes, in the stage.
+
+    Args:
+        lost: which ones.
+        manifest: that of the build.
+        raw: the raw data.
+        folder: rooted at the folder that the damaged shards lie in.
+        stage: rooted at the folder in the making.
+        engine: where to make them.
+        progress: told of each shard.
+
+    Raises:
+        UsageError: the raw data are needed, and are not at hand.
+        RefusedError: an index is lost, and nothing else tells what was in the shard.
+        RawDataError: the raw data cannot be read any more.
+        PluginError: the source failed.
+        StorageError: the stage cannot be written.
+    """
+    if raw.problem is not None and any(each.index is None for each in lost):
+        raise raw.problem
+    known = [(each.entry, each.index) for each in lost if each.index is not None]
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for entry, index in known:
+        wanted[entry.split].update(index.keys())
+    items = raw.items(wanted, {each.entry.split for each in lost if each.index is None})
+    source = raw.source
+    tasks = [
+        RemakeTask(
+            entry=entry,
+            index=index,
+            items=_of(items[entry.split], index),
+            source=source,
+            compression=manifest.compression,
+            folder=folder,
+            stage=stage,
+        )
+        for entry, index in known
+    ]
+    made = []
+    progress.start(f"repairing {manifest.dataset}", sum(each.entry.records for each in lost))
+    try:
+        with closing(engine.run(remake, tasks)) as remade:
+            for shard in remade:
+                progress.advance(shard.taken + shard.made, shard.bytes)
+                made.append(shard)
+        for each in lost:
+            if each.index is None and source is not None:
+                maker = Maker(stage, source, manifest.digest, manifest.compression)
+                shard = _by_plan(_planned(each.entry, manifest, items[each.entry.split]), maker)
+                progress.advance(shard.made, shard.bytes)
+                made.append(shard)
+    finally:
+        progress.stop()
+        close_source()
+    return made
+
+
+def _of(items: Mapping[str, Item], index: Index) -> dict[str, Item]:
+    return {key: items[key] for key in index.keys() if key in items}  # noqa: SIM118 - no mapping
+
+
+def _planned(entry: ShardEntry, manifest: Manifest, items: Mapping[str, Item]) -> PlannedShard:
+    """The shard as the plan of the build had it: a build that grew is not planned like that."""
+    if manifest.base is None and items:
+        shards = sum(each.split == entry.split for each in manifest.shards)
+        plan = make_plan(manifest.dataset, items.values(), ShardPolicy(shards=shards), {})
+        for shard in plan.shards:
+            if shard.path == entry.path:
+                return shard
+    raise RefusedError(
+        f"the index of `{safe(entry.path)}` is lost, and nothing else tells what was in the shard",
+        hint=f"restore `{safe(entry.index)}` from DVC or a backup: it is small",
+    )
+
+
+def _by_plan(planned: PlannedShard, maker: Maker) -> RemadeShard:
+    made = make_shard(ShardTask(maker, planned))
+    return RemadeShard(
+        path=planned.path,
+        taken=0,
+        made=made.entry.records,
+        bytes=made.entry.bytes,
+        blake3=made.entry.blake3,
+        stream_blake3=made.entry.stream_blake3,
+        index_blake3=made.index.blake3,
+    )

@@ -1,0 +1,406 @@
+"""From what the user names to what is scanned."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from tfrecreg.config import CONFIG_NAME
+from tfrecreg.errors import MissingFileError, UsageError
+from tfrecreg.manifest import Manifest, RawTotals
+from tfrecreg.progress import SILENT, Progress, counting
+from tfrecreg.reference import looks_like_reference, parse_reference
+from tfrecreg.registry import (
+    Registry,
+    RegistryLike,
+    Resolved,
+    find_registry,
+    open_registry,
+    resolve,
+)
+from tfrecreg.scan import RawSize, Shard, Target
+from tfrecreg.shards import parse_shard_name
+from tfrecreg.storage import LocalStorage, Storage, list_through_links
+from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.sources import RawFile
+
+__all__ = [
+    "TargetsLike",
+    "build_target",
+    "configured_raw",
+    "expect_no_misspelt_reference",
+    "files_target",
+    "find",
+    "find_target",
+    "measure_raw",
+    "named_targets",
+    "raw_totals",
+    "read_schema_file",
+    "reference_target",
+    "sharded_spec",
+    "total_raw",
+]
+
+
+TargetsLike: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+"""One or more references, paths, globs or folders."""
+
+
+def named_targets(targets: TargetsLike) -> list[str]:
+    """What the user names, each once."""
+    several = [targets] if isinstance(targets, str | os.PathLike) else targets
+    return list(dict.fromkeys(os.fsdecode(each) for each in several))
+
+
+def find(argument: str, registry: RegistryLike | None) -> Resolved | str:
+    """The build or release that `argument` names; `argument` itself where it names files.
+
+    A dataset of the registry comes before a file or folder of the same name, for which
+    ``./mnist`` can be written.
+
+    Raises:
+        UsageError: it is a reference, and there is no such thing.
+        ManifestError: the manifest of what it names is damaged.
+    """
+    if not looks_like_reference(argument):
+        expect_no_misspelt_reference(argument, registry)
+        return argument
+    if os.path.lexists(argument):
+        root = registry if registry is not None else find_registry()
+        if root is None:
+            return argument
+        opened = open_registry(root)
+        if parse_reference(argument).name not in opened.datasets():
+            return argument
+        return resolve(opened, argument)
+    return resolve(open_registry(registry), argument)
+
+
+def expect_no_misspelt_reference(argument: str, registry: RegistryLike | None) -> None:
+    """Refuse what names no file and was meant as a reference: ``mnist@1``, ``Mnist@latest``.
+
+    What has a slash or a wildcard means files, and so does ``prefix@5``, the files of one set of
+    five, unless a dataset has that name.
+
+    Raises:
+        UsageError: it is such an argument; the message says which part of it is wrong.
+    """
+    name, *others = re.split("([@#])", argument, maxsplit=1)
+    mark, rest = others or ("", "")
+    if not mark or "/" in argument or glob.has_magic(argument) or os.path.lexists(argument):
+        return
+    if mark == "@" and rest.isdecimal():
+        root = registry if registry is not None else find_registry()
+        if root is None or name not in open_registry(root).datasets():
+            return
+        if any(sharded_spec(argument)):
+            return
+    parse_reference(argument)
+
+
+def find_target(
+    argument: str | os.PathLike[str], *, registry: RegistryLike | None = None
+) -> Target:
+    """What one argument names, as a target.
+
+    Raises:
+        UsageError: it does not exist.
+        ManifestError: the manifest of what it names is damaged.
+    """
+    found = find(os.fsdecode(argument), registry)
+    if isinstance(found, Resolved):
+        return reference_target(found, schema=None, raw=None)
+    return files_target([found], schema=None, raw=None)
+
+
+_NAMED = 3
+"""So many files or globs are named where a target is shown."""
+
+
+def reference_target(
+    resolved: Resolved, *, schema: str | None, raw: str | None, progress: Progress = SILENT
+) -> Target:
+    """A build or a release.
+
+    Args:
+        resolved: what the reference names.
+        schema: path of a schema to check against instead of its own.
+        raw: folder of raw data to measure instead of taking the manifest's word.
+        progress: told of the raw files that are measured.
+
+    Raises:
+        UsageError: its bytes are not here, or a path does not exist.
+    """
+    text, path = (
+        (read_schema_file(schema), schema)
+        if schema is not None
+        else (resolved.schema, resolved.schema_path)
+    )
+    return build_target(
+        resolved.manifest,
+        resolved.storage(to_check=True),
+        name=resolved.name,
+        kind=resolved.kind,
+        schema=text,
+        schema_path=path,
+        raw=measure_raw(raw, progress) if raw is not None else None,
+        raw_folder=raw,
+        home=resolved.registry.storage,
+    )
+
+
+def build_target(
+    manifest: Manifest,
+    storage: Storage,
+    *,
+    name: str,
+    kind: Literal["build", "release"],
+    schema: str | None,
+    schema_path: str | None,
+    raw: RawSize | None = None,
+    raw_folder: str | None = None,
+    home: Storage | None = None,
+) -> Target:
+    """A folder that a manifest describes; `storage` is rooted at it."""
+    shards: list[Shard] = []
+    numbers: dict[str, int] = {}
+    for entry in manifest.shards:
+        number = numbers[entry.split] = numbers.get(entry.split, -1) + 1
+        if storage.stat(entry.path) is None:
+            continue  # the `manifest` validator says so
+        index = entry.index if entry.index and storage.stat(entry.index) is not None else None
+        shards.append(
+            Shard(
+                split=entry.split,
+                number=number,
+                name=entry.path,
+                storage=storage,
+                path=entry.path,
+                declared=manifest.compression,
+                entry=entry,
+                index=index,
+            )
+        )
+    if raw is None and manifest.raw.files:
+        raw = RawSize(manifest.raw.stored, manifest.raw.decoded)
+    return Target(
+        name=name,
+        kind=kind,
+        dataset=manifest.dataset,
+        shards=tuple(shards),
+        storage=storage,
+        manifest=manifest,
+        schema=schema,
+        schema_path=schema_path,
+        raw=raw,
+        raw_folder=raw_folder,
+        home=home,
+    )
+
+
+def files_target(
+    patterns: Sequence[str],
+    *,
+    schema: str | None,
+    raw: str | None,
+    progress: Progress = SILENT,
+) -> Target:
+    """Bare files: paths, globs, folders (every shard below them) and ``prefix@N`` shard sets.
+
+    Raises:
+        UsageError: a pattern matches nothing.
+    """
+    root = LocalStorage("/")
+    paths: dict[str, str] = {}
+    for pattern in patterns:
+        for path in _expand(pattern):
+            paths.setdefault(_absolute(path), path)
+    splits: dict[str, list[str]] = {}
+    for absolute in paths:
+        name = parse_shard_name(os.path.basename(absolute))  # noqa: PTH119 - a str stays a str
+        split = (name.split or "") if name is not None else ""
+        splits.setdefault(split, []).append(absolute)
+    shards = tuple(
+        Shard(
+            split=split,
+            number=number,
+            name=paths[absolute],
+            storage=root,
+            path=absolute.lstrip("/"),
+            declared=None,
+            entry=None,
+            index=None,
+        )
+        for split in sorted(splits)
+        for number, absolute in enumerate(sorted(splits[split], key=os.fsencode))
+    )
+    return Target(
+        name=_named(patterns),
+        kind="files",
+        dataset="",
+        shards=shards,
+        storage=None,
+        manifest=None,
+        schema=read_schema_file(schema) if schema is not None else None,
+        schema_path=schema,
+        raw=measure_raw(raw, progress) if raw is not None else None,
+        raw_folder=raw,
+    )
+
+
+def _absolute(path: str) -> str:
+    """Links above the file are followed, for that is what `..` means; its own name is kept."""
+    folder, name = os.path.split(path)
+    return str(Path(os.path.realpath(folder or "."), name))
+
+
+def _named(patterns: Sequence[str]) -> str:
+    """The arguments, as far as anybody would read them: a shell may have expanded a glob."""
+    shown = " ".join(safe(pattern) for pattern in patterns[:_NAMED])
+    more = len(patterns) - _NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _expand(pattern: str) -> list[str]:
+    """The files that one argument names.
+
+    What a folder or a glob finds and cannot be read (a FIFO, a link that leads nowhere) is among
+    them: the check then says that it was not read.
+    """
+    if os.path.isdir(pattern):  # noqa: PTH112 - False, not an error, where it may not be looked at
+        found = list(_shards_below(pattern))
+        missing = f"no TFRecord file lies below the folder `{safe(pattern)}`"
+    elif _may_exist(pattern):
+        return [pattern]
+    else:
+        found = glob.glob(pattern, recursive=True) or list(sharded_spec(pattern))
+        found = [each for each in found if not os.path.isdir(each)]  # noqa: PTH112 - as above
+        missing = f"no file matches `{safe(pattern)}`"
+    if not found:
+        raise UsageError(missing, hint="quote globs; `tfrecreg list` shows what has a name here")
+    return found
+
+
+def _may_exist(path: str) -> bool:
+    """Whether there is something, or nobody may say: then reading it will tell."""
+    try:
+        os.lstat(path)
+    except PermissionError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _shards_below(folder: str) -> Iterator[str]:
+    """By their names; hidden folders are left out, as globs leave them out."""
+    for entry in LocalStorage(folder).list():
+        *above, name = entry.path.split("/")
+        if entry.kind == "dir" or any(part.startswith(".") for part in above):
+            continue
+        if parse_shard_name(name) is not None:
+            yield str(Path(folder) / entry.path)
+
+
+def sharded_spec(pattern: str) -> Iterator[str]:
+    """``prefix@5`` stands for the files of one set of five, as TFX and Beam write it."""
+    prefix, _, count = pattern.rpartition("@")
+    if prefix and count.isdecimal():
+        yield from glob.glob(f"{glob.escape(prefix)}-[0-9]*-of-{int(count):05d}*")
+
+
+_WHERE = (
+    "name the folder that the raw files lie in, with `--raw` or as the `raw` of the dataset in "
+    f"`{CONFIG_NAME}`"
+)
+
+
+def total_raw(files: Iterable[RawFile]) -> RawSize:
+    """The sum over what a source calls its raw files."""
+    stored = decoded = 0
+    for file in files:
+        stored += file.stored
+        decoded += file.decoded
+    return RawSize(stored, decoded)
+
+
+def configured_raw(registry: Registry, dataset: str) -> str | None:
+    """The folder that `raw` of `[datasets.<name>]` names; None where there is none.
+
+    It counts where a manifest knows no raw data: for shards that were adopted.
+    """
+    raw = registry.dataset_config(dataset).raw
+    return None if raw is None else str(Path(registry.storage.root, raw))
+
+
+def measure_raw(folder: str, progress: Progress = SILENT) -> RawSize:
+    """The size of :func:`raw_totals`."""
+    totals = raw_totals(folder, progress)
+    return RawSize(totals.stored, totals.decoded)
+
+
+def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
+    """Every file below `folder`, whatever made the dataset.
+
+    A link counts as the file or folder that it leads to: raw data are often links into a cache.
+    A folder counts once, however many links lead to it.
+
+    Raises:
+        UsageError: there is no such folder, or nothing in it.
+        StorageError: a file or folder in it cannot be read, or a link leads nowhere.
+    """
+    storage = LocalStorage(folder)
+    entry = storage.stat("")
+    if entry is None or entry.kind != "dir":
+        raise UsageError(
+            f"there is no folder `{safe(folder)}` of raw data",
+            hint=_WHERE,
+        )
+    files = list(_raw_files(storage, progress))
+    size = total_raw(files)
+    if size.stored == 0:
+        raise UsageError(
+            f"the folder `{safe(folder)}` of raw data is empty",
+            hint=_WHERE,
+        )
+    return RawTotals(files=len(files), stored=size.stored, decoded=size.decoded)
+
+
+def _raw_files(storage: LocalStorage, progress: Progress) -> Iterator[RawFile]:
+    from tfrecreg.records.decoded import decoded_size
+    from tfrecreg.sources import RawFile
+
+    with counting(progress, "measuring raw data", "files") as ticker:
+        for entry in list_through_links(storage):
+            if entry.kind == "link":
+                raise MissingFileError(
+                    f"`{safe(f'{storage.root}/{entry.path}', limit=4096)}` is a symbolic link that "
+                    "leads nowhere",
+                    hint="correct the link; `dvc checkout` or `dvc pull` brings what a link into "
+                    "DVC's cache lacks",
+                )
+            if entry.kind == "file":
+                decoded = decoded_size(storage, entry.path)
+                yield RawFile(entry.path, entry.size, entry.size if decoded is None else decoded)
+                ticker.add(1, entry.size)
+
+
+def read_schema_file(path: str) -> str:
+    """The text of a schema; bytes that are no UTF-8 are replaced, and parsing it says where.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(
+            f"the schema `{safe(path)}` cannot be read: {error.strerror}",
+            hint="name a dataset, a release or a `.pbtxt` file",
+        ) from None
