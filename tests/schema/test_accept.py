@@ -18,8 +18,7 @@ from tfrecreg.example import (
 )
 from tfrecreg.findings import Severity
 from tfrecreg.schema import Checker, compile_schema, parse_schema
-from tfrecreg.schema.accept import Answer, SplitFacts, edit_schema
-from tfrecreg.schema.violations import Violations
+from tfrecreg.schema.accept import Answer, SplitFacts, Violations, edit_schema
 
 ALWAYS = "presence { min_fraction: 1 min_count: 1 }"
 B, F, N = bytes_feature, float_feature, int64_feature
@@ -80,6 +79,9 @@ def accepted(
          "type: FLOAT float_domain { disallow_nan: false }"),
         ("type: FLOAT", [{"x": F([nan, inf])}],
          "type: FLOAT\n  float_domain { disallow_nan: false disallow_inf: false }"),
+        ("type: BYTES float_domain { disallow_nan: true disallow_inf: true }",
+         [{"x": B([b"%d" % n for n in range(200)] + [b" NaN", b"-1e999"])}],
+         "type: BYTES float_domain { disallow_nan: false disallow_inf: false }"),
         ("type: BYTES string_domain { value: 'a' }", [{"x": B([b"c", b"b", b"a"])}],
          "type: BYTES string_domain { value: 'a' value: \"b\" value: \"c\" }"),
         ("type: INT bool_domain {}", [{"x": N(7)}], "type: INT int_domain { min: 0 max: 7 }"),

@@ -17,7 +17,7 @@ Nothing here imports TensorFlow, and protobuf only when a schema is parsed::
 * :mod:`.infer` - a draft of a schema from data
 * :mod:`.differ` - the difference between two schemas, field by field
 * :mod:`.compat` - whether readers of one version parse records of another
-* :mod:`.violations`, :mod:`.accept` - the change of a schema with which data that break it pass
+* :mod:`.accept` - the change of a schema with which data that break it pass
 """
 
 from __future__ import annotations

@@ -3,17 +3,21 @@
 The result is a proposal for people: a text to show as a diff. A schema cannot accept everything: if
 a feature has two types, one of them is wrong, whatever the schema says.
 
-The changes are made to the protobuf message; :func:`tfrecreg.schema.pbtxt.rewrite` brings them into
-the text.
+:class:`Violations` summarizes the records that break the schema. The changes that answer them are
+made to the protobuf message; :func:`tfrecreg.schema.pbtxt.rewrite` brings these into the text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from math import floor, nan
+from dataclasses import dataclass, field
+from math import floor, isfinite, isinf, isnan, nan
 from typing import Any
 
+from tfrecreg.codes.sch import SCH005, SCH006, SCH007
+from tfrecreg.example import Feature as ExampleFeature
+from tfrecreg.example import Kind, bytes_feature
+from tfrecreg.schema.check import Problem
 from tfrecreg.schema.definition import (
     BoolDomain,
     Feature,
@@ -24,18 +28,87 @@ from tfrecreg.schema.definition import (
     StringDomain,
 )
 from tfrecreg.schema.domain_check import decimal_number, whole_number
-from tfrecreg.schema.infer import FeatureSummary, KindSummary, draft_feature
+from tfrecreg.schema.infer import (
+    DRAFT_LIMIT,
+    FeatureSummary,
+    KindSummary,
+    WordLimit,
+    draft_feature,
+)
 from tfrecreg.schema.messages import KIND_NAMES, counted
 from tfrecreg.schema.pbtxt import append_lines, rewrite
 from tfrecreg.schema.proto import schema_message
-from tfrecreg.schema.violations import MAX_STRINGS, Violations
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-__all__ = ["Answer", "SplitFacts", "edit_schema"]
+__all__ = ["Answer", "SplitFacts", "Violations", "edit_schema"]
 
 _SHOWN = 5
 """Maximum number of strings that a phrase lists."""
+
+_MAX_STRINGS = 100
+"""Maximum number of strings outside a domain to keep; nobody reviews a longer list."""
+
+_LIMIT = WordLimit(_MAX_STRINGS, 256)
+
+_MAX_UNDECLARED = 100
+"""Maximum number of undeclared features to keep: their names come from the data."""
+
+
+@dataclass(slots=True)
+class Violations:
+    """Summaries of the features with problems. Picklable, mergeable and bounded."""
+
+    summaries: dict[tuple[str, str], FeatureSummary] = field(default_factory=dict)
+    """The features that have a problem, by code and name. Strings that their list allows, and
+    numbers as text that are finite where others are not, are left out."""
+    undeclared: int = 0
+    """Number of features in it that the schema does not have."""
+
+    def add(
+        self, feature: ExampleFeature | None, problem: Problem, declared: Feature | None
+    ) -> None:
+        """Add one problem of one example.
+
+        Args:
+            feature: the feature of that name in the example; None if there is none.
+            problem: what is wrong with it.
+            declared: its declaration; None if there is none.
+        """
+        if feature is None or (declared is None and problem.code is not SCH005):
+            return
+        code, values = problem.code.code, feature.values
+        domain = None if declared is None else declared.domain
+        if feature.kind is Kind.BYTES and code == SCH007.code:
+            numbers = ((decimal_number(value) or 0.0, value) for value in values)
+            feature = bytes_feature([value for number, value in numbers if not isfinite(number)])
+        elif code == SCH006.code and isinstance(domain, StringDomain):
+            feature = bytes_feature(set(values) - domain.allowed)
+        elif code == SCH006.code and isinstance(domain, BoolDomain) and feature.kind is Kind.BYTES:
+            feature = bytes_feature(set(values) - domain.allowed)
+        summary = self._summary((code, problem.feature))
+        if summary is not None:
+            summary.add(feature)
+
+    def merge(self, other: Violations) -> None:
+        """Add what was seen elsewhere."""
+        for key, theirs in other.summaries.items():
+            summary = self._summary(key)
+            if summary is not None:
+                summary.merge(theirs)
+
+    def _summary(self, key: tuple[str, str]) -> FeatureSummary | None:
+        if key not in self.summaries:
+            is_undeclared = key[0] == SCH005.code
+            if is_undeclared and self.undeclared >= _MAX_UNDECLARED:
+                return None
+            self.undeclared += is_undeclared
+            self.summaries[key] = FeatureSummary(DRAFT_LIMIT if is_undeclared else _LIMIT)
+        return self.summaries[key]
+
+    def of(self, code: str, name: str) -> FeatureSummary:
+        """The summary of one feature with one problem, empty if there is none."""
+        return self.summaries.get((code, name)) or FeatureSummary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,14 +341,14 @@ class _Editor:
 
     def _not_finite(self, _: Feature, message: Any, found: FeatureSummary) -> Iterator[str]:
         (values,) = found.kinds.values()
-        text = b" ".join(word.encode().lower() for word in values.words or ())
+        numbers = [decimal_number(word.encode()) or 0.0 for word in _words(values)]
         domain = self._domain_message(message)
         if domain is None:
             domain = message.float_domain
-        if values.nan or b"nan" in text:
+        if values.nan or any(map(isnan, numbers)):
             domain.disallow_nan = False
             yield "NaN is allowed"
-        if values.infinite or b"inf" in text:
+        if values.infinite or any(map(isinf, numbers)):
             domain.disallow_inf = False
             yield "infinite values are allowed"
 
@@ -357,7 +430,7 @@ def _widen_range(
 def _words(values: KindSummary) -> list[str]:
     if values.words is None:
         raise _RefusedError(
-            f"over {MAX_STRINGS} strings are outside its domain, or ones that are long or not "
+            f"over {_MAX_STRINGS} strings are outside its domain, or ones that are long or not "
             "UTF-8: correct the data, or widen it by hand"
         )
     return sorted(values.words)

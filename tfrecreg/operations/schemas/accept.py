@@ -22,8 +22,7 @@ from tfrecreg.registry import RegistryLike, Resolved, find_registry, open_regist
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.scan import Shard, Target
 from tfrecreg.schema import CompiledSchema, Problem, parse_schema
-from tfrecreg.schema.accept import Answer, SplitFacts, edit_schema
-from tfrecreg.schema.violations import Violations
+from tfrecreg.schema.accept import Answer, SplitFacts, Violations, edit_schema
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
