@@ -77,15 +77,13 @@ class Violations:
         """
         if feature is None or (declared is None and problem.code is not SCH005):
             return
-        code, values = problem.code.code, feature.values
+        code, is_text = problem.code.code, feature.kind is Kind.BYTES
         domain = None if declared is None else declared.domain
-        if feature.kind is Kind.BYTES and code == SCH007.code:
-            numbers = ((decimal_number(value) or 0.0, value) for value in values)
+        if is_text and code == SCH007.code:
+            numbers = ((decimal_number(value) or 0.0, value) for value in feature.values)
             feature = bytes_feature([value for number, value in numbers if not isfinite(number)])
-        elif code == SCH006.code and isinstance(domain, StringDomain):
-            feature = bytes_feature(set(values) - domain.allowed)
-        elif code == SCH006.code and isinstance(domain, BoolDomain) and feature.kind is Kind.BYTES:
-            feature = bytes_feature(set(values) - domain.allowed)
+        elif is_text and code == SCH006.code and isinstance(domain, (StringDomain, BoolDomain)):
+            feature = bytes_feature(set(feature.values) - domain.allowed)
         summary = self._summary((code, problem.feature))
         if summary is not None:
             summary.add(feature)
