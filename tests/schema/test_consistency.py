@@ -186,6 +186,7 @@ def test_features_out_of_validation_are_held_to_their_names_only() -> None:
         x("type: BYTES string_domain {}"),
         x("type: FLOAT unique_constraints { max: 3 }"),
         x('type: BYTES time_domain { string_format: "%Q" }'),
+        x("type: INT skew_comparator { infinity_norm { threshold: nan } }"),
     ],
 )
 def test_odd_declarations_are_legal(text: str) -> None:

@@ -131,7 +131,7 @@ class DistinctValues:
 
 
 class DomainMass:
-    """Counts the values of a feature of which only a fraction must be in its domain."""
+    """Counts the values of a feature that needs only a fraction of them in its domain."""
 
     __slots__ = ("_check", "outside", "total")
 

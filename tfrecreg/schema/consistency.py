@@ -109,7 +109,8 @@ def _check_names(
         path = (*parent, group, number)
         if not message.HasField("name"):
             fail(path, f"a `{group}` has no name", "give it the name that it has in the examples")
-        if declared.setdefault(message.name, message) != message:
+        first = declared.setdefault(message.name, message)
+        if first is not message and first != message:
             what = f"feature `{safe(message.name)}` is declared twice, and differently"
             fail(path, what, "one feature, one declaration: remove or rename one of the two")
 
