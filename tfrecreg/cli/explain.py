@@ -22,7 +22,7 @@ def command(face: Face, code: str | None) -> None:
 
     Why it matters, how it is found, what to do. Without a CODE, all codes are listed.
     """
-    known = known_codes()
+    known = complete.known_codes()
     if code is None:
         _print_all(face, known)
         return
@@ -44,18 +44,6 @@ def command(face: Face, code: str | None) -> None:
     from tfrecreg.report.codes import print_code
 
     print_code(face.out, found)
-
-
-def known_codes() -> dict[str, Code]:
-    """All codes of findings, those of plugins among them, by their names."""
-    from tfrecreg.codes import CORE_CODES
-    from tfrecreg.plugins import plugins
-
-    found = dict(CORE_CODES)
-    for each in plugins().validators():
-        for code in each.record.codes:
-            found.setdefault(code.code, code)
-    return dict(sorted(found.items()))
 
 
 def _row(code: Code) -> dict[str, str]:
