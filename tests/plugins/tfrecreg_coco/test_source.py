@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.errors import UsageError
-from tfrecreg.schema import Checker, compile_contract, parse_schema
+from tfrecreg.schema import Checker, compile_schema, parse_schema
 from tfrecreg.sources import Item, Skipped, Written
 from tfrecreg_coco.coco_options import CocoOptions
 
@@ -281,7 +281,7 @@ def test_examples_conform_to_the_schema_of_their_options(raw: Any, options) -> N
     text = path.read_text().replace('"bbox": [10.0, ', '"bbox": [NaN, ', 1)
     path.write_text(text)
     schema = parse_schema(raw.source(**options).schema(), "s.pbtxt")
-    check = Checker(compile_contract(schema))
+    check = Checker(compile_schema(schema))
     made = raw.made(**options)
     assert len(made) == 2
     for each in made.values():

@@ -68,7 +68,7 @@ def print_proposal(out: Console, err: Console, proposal: Proposal, *, written: b
     for edit in proposal.edits:
         err.print(line((f"{edit.code} ", "green"), f"{_of(edit.feature)}{edit.text}"))
     for refusal in proposal.refused:
-        about = f"{_of(refusal.feature)}not taken in: {refusal.reason}"
+        about = f"{_of(refusal.feature)}not taken in: {refusal.text}"
         err.print(line((f"{refusal.code} ", "bold red"), about))
     where = safe(proposal.schema)
     if written:

@@ -11,14 +11,14 @@ from tfrecreg.cli.common import Face, json_option
 @click.command(name="diff")
 @click.argument("expected", metavar="A", shell_complete=complete.targets)
 @click.argument("found", metavar="B", shell_complete=complete.targets)
-@click.option("--exit-code", is_flag=True, help="Exit with 1 where they differ, as git diff does.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if they differ, as git diff does.")
 @json_option
 @click.pass_obj
 def command(face: Face, expected: str, found: str, exit_code: bool) -> int:
     """Compare two schemas, feature by feature.
 
-    A and B are a dataset (mnist), a release (mnist@1.0.0), or a file. What A says is expected,
-    what B says is found. Comments, order and layout do not count.
+    A and B are a dataset (mnist), a release (mnist@1.0.0), or a file. The values of A are shown as
+    expected, those of B as found. Comments, order and layout are ignored.
     """
     from tfrecreg.operations.schemas import diff_schemas
 

@@ -5,8 +5,9 @@ import datetime
 import pytest
 
 from tfrecreg.example import bytes_feature, int64_feature
-from tfrecreg.schema import Checker, TimeDomain, compile_contract, parse_schema
-from tfrecreg.schema.times import is_packed_time, time_pattern, unknown_specifiers
+from tfrecreg.schema import Checker, compile_schema, parse_schema
+from tfrecreg.schema.definition import TimeDomain
+from tfrecreg.schema.domain_check import is_packed_time, time_pattern
 
 
 def matches(form: str, text: str) -> bool:
@@ -60,9 +61,10 @@ def test_short_forms_stand_for_long_ones() -> None:
 
 
 def test_a_format_with_what_is_not_known_is_not_checked() -> None:
-    assert unknown_specifiers("%Y %Q %_ %") == ("%Q", "%_", "%")
-    assert time_pattern("%Q") is None
-    assert time_pattern("") is None
+    for form in ("%Y %Q", "%_", "%Y %", "%Q", ""):
+        assert time_pattern(form) is None
+    body = "type: BYTES time_domain { string_format: '%Q' }"
+    assert problems(body, bytes_feature("anything")) == []
 
 
 def test_packed_times_are_those_of_a_day() -> None:
@@ -77,7 +79,7 @@ def test_packed_times_are_those_of_a_day() -> None:
 
 
 def problems(body: str, feature: object) -> list[tuple[str, str, str | None]]:
-    checker = Checker(compile_contract(parse_schema(f'feature {{ name: "x" {body} }}')))
+    checker = Checker(compile_schema(parse_schema(f'feature {{ name: "x" {body} }}')))
     return [(p.code.code, p.message, p.detail) for p in checker({"x": feature})]  # type: ignore[dict-item]
 
 
@@ -104,10 +106,3 @@ def test_a_time_domain_is_read() -> None:
         'feature { name: "x" type: INT time_domain { integer_format: UNIX_DAYS } }'
     )
     assert schema.features[0].domain == TimeDomain("time_domain", "", "UNIX_DAYS")
-
-
-def test_a_format_that_is_not_known_is_remarked_on() -> None:
-    text = 'feature { name: "x" type: BYTES time_domain { string_format: "%Q" } }'
-    assert parse_schema(text, "s.pbtxt").remarks == (
-        "s.pbtxt:1: feature `x`: its times are not checked, as `%Q` is not known",
-    )

@@ -1,19 +1,41 @@
-"""What a rule asks for, in words: the messages of findings, the same for every record."""
+"""Messages of findings: what a rule asks for, in the same words for every record."""
 
 from __future__ import annotations
 
-from tfrecreg.schema.contract import FeatureRule, SparseRule, WeightRule
-from tfrecreg.schema.model import BoolDomain, FloatDomain, IntDomain, TimeDomain, ValueCount
+from tfrecreg.example import Kind
+from tfrecreg.schema.definition import (
+    BoolDomain,
+    Feature,
+    FloatDomain,
+    ImageDomain,
+    IntDomain,
+    SparseFeature,
+    StringDomain,
+    TimeDomain,
+    ValueCount,
+    WeightedFeature,
+)
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-__all__ = ["bounds_text", "counted", "presence_text", "rule_text", "shape_text", "values_text"]
+__all__ = [
+    "KIND_NAMES",
+    "bounds_text",
+    "counted",
+    "length_text",
+    "presence_text",
+    "rule_text",
+    "values_text",
+]
+
+KIND_NAMES = {Kind.UNSET: "no kind", Kind.BYTES: "BYTES", Kind.FLOAT: "FLOAT", Kind.INT64: "INT"}
+"""Names of the kinds of features in schemas."""
 
 _SHOWN = 5
-"""Allowed strings that a message lists; more are only counted."""
+"""Maximum number of allowed strings that a message lists; more are only counted."""
 
 
-def rule_text(rule: FeatureRule | SparseRule | WeightRule, asks: str) -> str:
+def rule_text(rule: Feature | SparseFeature | WeightedFeature, asks: str) -> str:
     """A message: the feature should …"""
     return f"`{safe(rule.name)}` should {asks}"
 
@@ -23,7 +45,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def presence_text(rule: FeatureRule | SparseRule) -> str:
+def presence_text(rule: Feature | SparseFeature) -> str:
     """What the rule asks of a whole split."""
     asks = []
     if 0 < rule.min_fraction < 1:
@@ -43,7 +65,7 @@ def bounds_text(bounds: ValueCount, noun: str) -> str:
     return f"exactly {counted(low, noun)}" if low == high else f"from {low} to {high} {noun}s"
 
 
-def shape_text(rule: FeatureRule) -> str:
+def length_text(rule: Feature) -> str:
     """What the rule asks of the number of values."""
     low, high = rule.min_values, rule.max_values
     if rule.shape is not None:
@@ -59,20 +81,20 @@ def shape_text(rule: FeatureRule) -> str:
     return f"have {low} to {high} values" if low else f"have at most {counted(high, 'value')}"
 
 
-def values_text(rule: FeatureRule) -> str:
+def values_text(rule: Feature) -> str:
     """What the rule asks of the values."""
     asks = _domain_text(rule)
-    if rule.min_domain_mass < 1:
-        return f"{asks} in at least {100 * rule.min_domain_mass:.6g}% of its values"
+    if rule.domain_mass < 1:
+        return f"{asks} in at least {100 * rule.domain_mass:.6g}% of its values"
     return asks
 
 
-def _domain_text(rule: FeatureRule) -> str:
-    domain = rule.domain
-    if isinstance(domain, frozenset):
-        if len(domain) > _SHOWN:
-            return f"be one of the {len(domain)} strings of its domain"
-        names = sorted(value.decode("utf-8", "surrogateescape") for value in domain)
+def _domain_text(rule: Feature) -> str:
+    domain = rule.checked_domain
+    if isinstance(domain, StringDomain):
+        if len(domain.allowed) > _SHOWN:
+            return f"be one of the {len(domain.allowed)} strings of its domain"
+        names = sorted({*domain.values})
         return f"be one of {listed(names, word='or')}" if names else "have no value at all"
     if isinstance(domain, BoolDomain):
         if rule.kind != "BYTES":
@@ -86,7 +108,10 @@ def _domain_text(rule: FeatureRule) -> str:
     if isinstance(domain, TimeDomain):
         form = domain.string_format or domain.integer_format
         return f"be a time in the format `{safe(form)}`"
-    return f"hold pictures of at most {rule.max_bytes} bytes"
+    if isinstance(domain, ImageDomain):
+        limit = domain.max_bytes
+        return f"hold images of {'any size' if limit is None else f'at most {limit} bytes'}"
+    return f"be any {rule.kind}"
 
 
 def _range_text(noun: str, low: float | None, high: float | None) -> str:

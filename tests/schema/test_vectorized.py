@@ -1,4 +1,4 @@
-"""The quick way past records in order: it passes none that the slow way has something to say of."""
+"""The vectorized pre-filter passes no record in which the checker finds a problem."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tfrecreg.example import (
     int64_feature,
     unset_feature,
 )
-from tfrecreg.schema import Checker, compile_contract, parse_schema
-from tfrecreg.schema.swift import Swift
+from tfrecreg.schema import Checker, compile_schema, parse_schema
+from tfrecreg.schema.vectorized import VectorizedCheck
 
 ALWAYS = "presence { min_fraction: 1 }"
 
@@ -49,15 +49,15 @@ class Both:
     """The same records by both ways."""
 
     def __init__(self, schema: str) -> None:
-        contract = compile_contract(parse_schema(schema))
-        self.slow, self.quick = Checker(contract), Checker(contract)
-        self._swift = Swift(contract, self.quick)
+        compiled = compile_schema(parse_schema(schema))
+        self.slow, self.quick = Checker(compiled), Checker(compiled)
+        self.vectorized = VectorizedCheck(compiled, self.quick)
 
     def left(self, payloads: list[bytes]) -> list[int]:
         """Positions that the quick way leaves, after they were looked at by the slow one."""
         starts = [sum(map(len, payloads[:number])) for number in range(len(payloads))]
         rest = list(
-            self._swift.rest(
+            self.vectorized.remaining(
                 b"".join(payloads),
                 starts,
                 [len(payload) for payload in payloads],
@@ -137,7 +137,7 @@ def test_layouts_without_end_are_not_learnt_without_end() -> None:
     both = Both(SCHEMA)
     for number in range(20):
         both.left([encode(example(**{f"x{number}": int64_feature(1)}))] * 40)
-    assert len(both._swift._plans) == 6
+    assert len(both.vectorized._plans) == 6
 
 
 def test_values_that_only_mostly_have_to_be_in_a_domain_are_counted() -> None:

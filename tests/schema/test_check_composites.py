@@ -6,7 +6,8 @@ import pytest
 
 from tfrecreg.errors import SchemaError
 from tfrecreg.example import Example, bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.schema import Checker, SparseFeature, WeightedFeature, compile_contract, parse_schema
+from tfrecreg.schema import Checker, compile_schema, parse_schema
+from tfrecreg.schema.definition import SparseFeature, WeightedFeature
 
 PARTS = """
 feature { name: "i" type: INT }
@@ -21,7 +22,7 @@ N, F = int64_feature, float_feature
 
 
 def found(schema: str, example: Example) -> list[tuple[str, str, str, str | None]]:
-    problems = Checker(compile_contract(parse_schema(schema)))(example)
+    problems = Checker(compile_schema(parse_schema(schema)))(example)
     return [(p.code.code, p.feature, p.message, p.detail) for p in problems]
 
 
@@ -131,13 +132,12 @@ def test_out_of_validation_or_of_the_environment_they_are_left() -> None:
     assert found(sparse("lifecycle_stage: ALPHA"), {"i": N(1)}) == []
     schema = 'default_environment: "T" default_environment: "S" ' + sparse()
     schema = schema.replace('name: "j" type: INT', 'name: "j" type: INT not_in_environment: "S"')
-    contract = compile_contract(parse_schema(schema), "S")
-    assert contract.sparse == ()
-    assert len(compile_contract(parse_schema(schema), "T").sparse) == 1
+    assert compile_schema(parse_schema(schema), "S").sparse == ()
+    assert len(compile_schema(parse_schema(schema), "T").sparse) == 1
 
 
 def test_absent_ones_are_counted() -> None:
-    checker = Checker(compile_contract(parse_schema(sparse("presence { min_fraction: 0.5 }"))))
+    checker = Checker(compile_schema(parse_schema(sparse("presence { min_fraction: 0.5 }"))))
     for example in ({}, {}, {"i": N(1), "j": N(1), "v": F(1)}):
         checker(example)
     assert checker.absent == {"s": 2, "i": 2, "j": 2, "v": 2}
