@@ -255,7 +255,7 @@ class NativeFinder:
             self._native.free(self._handle)
 
     def feed(self, block: bytes, base: int, *, last: bool) -> bool:
-        """See :meth:`tfrecreg.records.finder.Finder.feed`."""
+        """See :meth:`tfrecreg.records.frame_scan.Finder.feed`."""
         passed = self._native.feed(self._handle, block, len(block), base, last)
         if passed < 0:
             raise MemoryError
@@ -267,15 +267,15 @@ class NativeFinder:
         return passed > 0
 
     def first(self) -> tuple[int, int] | None:
-        """See :meth:`tfrecreg.records.finder.Finder.first`."""
+        """See :meth:`tfrecreg.records.frame_scan.Finder.first`."""
         return (self._spans[0].start, self._spans[0].end) if self._count else None
 
     def spans(self) -> list[tuple[int, int]]:
-        """See :meth:`tfrecreg.records.finder.Finder.spans`."""
+        """See :meth:`tfrecreg.records.frame_scan.Finder.spans`."""
         return [(span.start, span.end) for span in self._spans[: self._count]]
 
     def waiting(self) -> bool:
-        """See :meth:`tfrecreg.records.finder.Finder.waiting`."""
+        """See :meth:`tfrecreg.records.frame_scan.Finder.waiting`."""
         return self._waiting > 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from tfrecreg.codes.sch import SCH001
+from tfrecreg.codes import SCH001
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import Measure
 from tfrecreg.scan.interface import Shard

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tfrecreg.codes import ann, crc, drf, dup, img, inf, reg, sch, shd, src
-from tfrecreg.codes.anomalies import ANOMALIES
+from tfrecreg.codes import CodeList
 from tfrecreg.plugins import hookimpl
 from tfrecreg.scan.interface import Validator, ValidatorRecord
 
@@ -13,30 +12,25 @@ from tfrecreg.scan.interface import Validator, ValidatorRecord
 @hookimpl
 def tfrecreg_validators() -> Iterator[ValidatorRecord]:
     """Yield every bundled validator; their modules load when a check uses them."""
-    crc_codes = [getattr(crc, name) for name in crc.__all__]
-    yield ValidatorRecord("crc", "framing, checksums and compression", crc_codes, _crc)
-    shd_codes = [getattr(shd, name) for name in shd.__all__]
-    yield ValidatorRecord("manifest", "the set of files, byte by byte", shd_codes, _manifest)
-    yield ValidatorRecord("schema", "every record against the schema", sch.OF_RECORDS, _schema)
-    inf_codes = [getattr(inf, name) for name in inf.__all__]
-    yield ValidatorRecord("inflation", "size against the raw data", inf_codes, _inflation)
-    src_codes = [src.SRC016, src.SRC017, src.SRC018, src.SRC019]
-    yield ValidatorRecord("source", "pictures against their origin", src_codes, _source)
-    dup_codes = [getattr(dup, name) for name in dup.__all__]
+    crc, shd = CodeList("CRC*"), CodeList("SHD*")
+    yield ValidatorRecord("crc", "framing, checksums and compression", crc, _crc)
+    yield ValidatorRecord("manifest", "the set of files, byte by byte", shd, _manifest)
+    sch, inf = CodeList("SCH00*", "SCH010"), CodeList("INF*")
+    yield ValidatorRecord("schema", "every record against the schema", sch, _schema)
+    yield ValidatorRecord("inflation", "size against the raw data", inf, _inflation)
+    src, dup = CodeList("SRC01[6-9]"), CodeList("DUP*")
+    yield ValidatorRecord("source", "pictures against their origin", src, _source)
     told = "the same content again, in one split or two"
-    yield ValidatorRecord("duplicates", told, dup_codes, _duplicates)
-    img_codes = [getattr(img, name) for name in img.__all__]
-    yield ValidatorRecord("images", "encoded pictures", img_codes, _images)
-    ann_codes = [getattr(ann, name) for name in ann.__all__]
-    yield ValidatorRecord("annotations", "labels, boxes, classes", ann_codes, _annotations)
-    reg_codes = [getattr(reg, name) for name in reg.__all__ if name != "REG009"]  # the gate's
-    anomalies = list(ANOMALIES.values())
+    yield ValidatorRecord("duplicates", told, dup, _duplicates)
+    img, ann = CodeList("IMG*"), CodeList("ANN*")
+    yield ValidatorRecord("images", "encoded pictures", img, _images)
+    yield ValidatorRecord("annotations", "labels, boxes, classes", ann, _annotations)
     told = "whole splits against the schema, by TFDV"
-    yield ValidatorRecord("statistics", told, anomalies, _statistics, on_request=True)
-    drf_codes = [getattr(drf, name) for name in drf.__all__]
+    yield ValidatorRecord("statistics", told, CodeList("SCH1*"), _statistics, on_request=True)
     told = "versions and splits against each other, by TFDV"
-    yield ValidatorRecord("drift", told, drf_codes, _drift, on_request=True)
-    yield ValidatorRecord("registry", "releases, their numbers and history", reg_codes, _registry)
+    yield ValidatorRecord("drift", told, CodeList("DRF*"), _drift, on_request=True)
+    reg = CodeList("REG00[1-8]", "REG010")  # REG009 is the gate's
+    yield ValidatorRecord("registry", "releases, their numbers and history", reg, _registry)
 
 
 def _crc() -> type[Validator]:

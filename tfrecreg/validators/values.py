@@ -30,7 +30,7 @@ def schema_pictures(target: Target) -> tuple[str, ...]:
     """
     if target.schema is None:
         return ()
-    return parse_schema(target.schema, target.schema_path or "schema").pictures()
+    return parse_schema(target.schema, target.schema_path or "schema").images()
 
 
 def value_digest(batch: RecordBatch, position: int, name: str, feature: Feature) -> bytes:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tfrecreg.codes.ann import ANN001, ANN002, ANN003
+from tfrecreg.codes import ANN001, ANN002, ANN003
 from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.findings import Code
 from tfrecreg.validators.annotations.names import BOX, KEYPOINTS, OBJECT_LABEL, PER_OBJECT

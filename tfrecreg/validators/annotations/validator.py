@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tfrecreg.codes import ann
-from tfrecreg.codes.ann import ANN005, ANN006, ANN007
+from tfrecreg.codes import ANN005, ANN006, ANN007, CodeList
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.scan.interface import Need, Shard, Target
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
@@ -27,7 +26,7 @@ class AnnotationsValidator:
     """Looks at labels and objects; its options are :class:`AnnotationsOptions`."""
 
     name = "annotations"
-    codes: Sequence[Code] = tuple(getattr(ann, name) for name in ann.__all__)
+    codes: Sequence[Code] = CodeList("ANN*")
     needs = Need.EXAMPLES
     part_codec = JsonCodec(AnnotationsPart, codes)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.codes.ann import ANN004, ANN007
+from tfrecreg.codes import ANN004, ANN007
 from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.findings import Code
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from tfrecreg.codes.img import IMG001, IMG002, IMG003
+from tfrecreg.codes import IMG001, IMG002, IMG003
 from tfrecreg.example import Example, Kind
 from tfrecreg.findings import Code
 from tfrecreg.pictures import PictureHeader

@@ -8,7 +8,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any
 
-from tfrecreg.codes import img
+from tfrecreg.codes import CodeList
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.pictures.decoder import require_pillow
 from tfrecreg.scan.interface import Need, Shard, Target
@@ -27,7 +27,7 @@ class ImagesValidator:
     """Holds encoded pictures against what records declare; options: :class:`ImagesOptions`."""
 
     name = "images"
-    codes: Sequence[Code] = tuple(getattr(img, name) for name in img.__all__)
+    codes: Sequence[Code] = CodeList("IMG*")
     needs = Need.EXAMPLES
     part_codec = JsonCodec(ImagesPart, codes)
 

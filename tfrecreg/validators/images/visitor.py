@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tfrecreg.codes.img import IMG004, IMG005, IMG006, IMG007
+from tfrecreg.codes import IMG004, IMG005, IMG006, IMG007
 from tfrecreg.example import Example
 from tfrecreg.findings import Code
 from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tfrecreg.codes import inf
+from tfrecreg.codes import INF002, INF003, INF004, INF005, INF006, INF007
 from tfrecreg.findings import Code
 from tfrecreg.scan.interface import RawSize
 from tfrecreg.text import safe, si_bytes
@@ -103,7 +103,7 @@ def find_causes(
 
 def _is_worth_it(cause: Cause, total: Sizes) -> bool:
     saved = total.stream_bytes - cause.after
-    least = LEAST // 4 if cause.code is inf.INF007 else LEAST  # which is certain, no estimate
+    least = LEAST // 4 if cause.code is INF007 else LEAST  # which is certain, no estimate
     return saved >= least and saved >= WORTH * total.stream_bytes
 
 
@@ -124,13 +124,11 @@ def _pixels(feature: _Feature, total: Sizes, raw: RawSize | None) -> Cause | Non
         times = f"{held / there:.1f} times the raw data{' of these' if look.formats else ''}"
         after = total.stream_bytes - held + there
         cure = f"as they lie there {si_bytes(there)}"
-        return Cause(
-            inf.INF002, feature.name, _told(f"{holds}, {times}", cure, after, total), after
-        )
+        return Cause(INF002, feature.name, _told(f"{holds}, {times}", cure, after, total), after)
     png = int(look.all_pixels * look.png / look.tried)
     after = total.stream_bytes - held + png
     cure = f"as PNG about {si_bytes(png)}"
-    return Cause(inf.INF002, feature.name, _told(holds, cure, after, total), after)
+    return Cause(INF002, feature.name, _told(holds, cure, after, total), after)
 
 
 def _wide(feature: _Feature, total: Sizes) -> Cause | None:
@@ -150,7 +148,7 @@ def _wide(feature: _Feature, total: Sizes) -> Cause | None:
         what = f"whole numbers from {look.whole.low} to {look.whole.high} as {look.form}"
     holds = f"{feature.shown} holds {what}, {si_bytes(look.all_held)}"
     cure = f"as bytes of {dtype} about {si_bytes(narrow)}"
-    return Cause(inf.INF003, feature.name, _told(holds, cure, after, total), after)
+    return Cause(INF003, feature.name, _told(holds, cure, after, total), after)
 
 
 def _text(feature: _Feature, total: Sizes) -> Cause | None:
@@ -163,7 +161,7 @@ def _text(feature: _Feature, total: Sizes) -> Cause | None:
     after = total.stream_bytes - look.all_text + cured
     holds = f"{feature.shown} holds pictures as base64 of {kind}, {si_bytes(look.all_text)}"
     cure = f"as bytes about {si_bytes(cured)}"
-    return Cause(inf.INF007, feature.name, _told(holds, cure, after, total), after)
+    return Cause(INF007, feature.name, _told(holds, cure, after, total), after)
 
 
 def _repeated(feature: _Feature, total: Sizes) -> Cause | None:
@@ -177,7 +175,7 @@ def _repeated(feature: _Feature, total: Sizes) -> Cause | None:
         f"{si_bytes(feature.bytes)}"
     )
     cure = f"once each about {si_bytes(feature.bytes - extra)}"
-    return Cause(inf.INF004, feature.name, _told(holds, cure, after, total), after)
+    return Cause(INF004, feature.name, _told(holds, cure, after, total), after)
 
 
 def _reencoded(
@@ -199,7 +197,7 @@ def _reencoded(
         f"{once / raw.decoded:.1f} times the raw data{of}"
     )
     cure = f"as they lie there {si_bytes(raw.decoded)}"
-    return Cause(inf.INF005, feature.name, _told(holds, cure, after, total), after)
+    return Cause(INF005, feature.name, _told(holds, cure, after, total), after)
 
 
 def _overhead(total: Sizes) -> Cause | None:
@@ -217,7 +215,7 @@ def _overhead(total: Sizes) -> Cause | None:
         f"{total.sampled_bytes // total.sampled} bytes on average"
     )
     cure = f"with {_TOGETHER} examples in a record they hardly count"
-    return Cause(inf.INF006, "", _told(holds, cure, after, total), after)
+    return Cause(INF006, "", _told(holds, cure, after, total), after)
 
 
 def _told(holds: str, cure: str, after: int, total: Sizes) -> str:

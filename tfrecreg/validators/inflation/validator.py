@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tfrecreg.codes import inf
+from tfrecreg.codes import INF001, INF002, INF003, CodeList
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.pictures import sniff
@@ -25,7 +25,7 @@ ALLOWANCE = 512
 """… and so many bytes a record on top, for keys and labels of tiny records."""
 BASE = "decoded"
 """Default base of the limit: raw bytes with whole-file compression taken off."""
-_OF_NUMBERS = (inf.INF002, inf.INF003)
+_OF_NUMBERS = (INF002, INF003)
 _RAW_FILES = 64
 """So many raw files are looked at for their format."""
 
@@ -38,7 +38,7 @@ class InflationValidator:
     """
 
     name = "inflation"
-    codes: Sequence[Code] = tuple(getattr(inf, name) for name in inf.__all__)
+    codes: Sequence[Code] = CodeList("INF*")
     needs = Need.FRAMES | Need.EXAMPLES
     part_codec = JsonCodec(Sizes)
 
@@ -95,7 +95,7 @@ class InflationValidator:
                 f"expected at most {limit} bytes ({ratio:g} × {against} bytes {base} raw + "
                 f"{allowance} × {total.records} records), found {size}: {size / against:.2f} of raw"
             )
-            tally.add(inf.INF001, message, None)
+            tally.add(INF001, message, None)
 
 
 def _measures(total: Sizes, raw: RawSize | None) -> Iterator[Measure]:
