@@ -2,8 +2,8 @@
 
 Records of one source mostly have the same features in the same order. What validators want of them
 are single columns, and these are found with a few array operations for hundreds of records: see
-:mod:`tfrecreg.example.layout`. Whoever looks at a batch first makes the tables, and all others take
-the same ones.
+:mod:`tfrecreg.example.columns`. Whoever looks at a batch first makes the tables, and all others
+take the same ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from blake3 import blake3
 
 from tfrecreg.digests import DIGEST_BYTES
 from tfrecreg.example import Example, Kind, decode_or_none
-from tfrecreg.example.layout import Column, Slot, layout_of, read_columns
+from tfrecreg.example.columns import Column, Slot, layout_of, read_columns
 from tfrecreg.records.batch import RecordBatch
 
 __all__ = ["Table", "Tables", "holds_bytes", "holds_integers", "tables_of"]
