@@ -9,7 +9,7 @@ from tfrecreg.report.catalog import in_reading_order, print_manifest
 from tfrecreg.report.check import print_findings
 from tfrecreg.report.layout import count, line, new_table
 from tfrecreg.text import safe, si_bytes
-from tfrecreg.validators.payloads import described
+from tfrecreg.validators.payload_kinds import described
 
 __all__ = ["print_adopted", "print_plan"]
 

@@ -11,7 +11,7 @@ from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Need, Shard, Target
 from tfrecreg.scan.tally import JsonCodec, Tally
-from tfrecreg.validators.names import shard_sets
+from tfrecreg.validators.manifest.bare_files import shard_sets
 
 __all__ = ["CrcValidator"]
 

@@ -46,7 +46,7 @@ def _crc() -> type[Validator]:
 
 
 def _manifest() -> type[Validator]:
-    from tfrecreg.validators.manifest import ManifestValidator
+    from tfrecreg.validators.manifest.validator import ManifestValidator
 
     return ManifestValidator
 
@@ -58,7 +58,7 @@ def _schema() -> type[Validator]:
 
 
 def _inflation() -> type[Validator]:
-    from tfrecreg.validators.inflation import InflationValidator
+    from tfrecreg.validators.inflation.validator import InflationValidator
 
     return InflationValidator
 
@@ -70,7 +70,7 @@ def _source() -> type[Validator]:
 
 
 def _duplicates() -> type[Validator]:
-    from tfrecreg.validators.duplicates import DuplicatesValidator
+    from tfrecreg.validators.duplicates.validator import DuplicatesValidator
 
     return DuplicatesValidator
 
@@ -82,7 +82,7 @@ def _images() -> type[Validator]:
 
 
 def _annotations() -> type[Validator]:
-    from tfrecreg.validators.annotations import AnnotationsValidator
+    from tfrecreg.validators.annotations.validator import AnnotationsValidator
 
     return AnnotationsValidator
 

@@ -28,7 +28,7 @@ from tfrecreg.schema.environments import Contracts, compile_contracts
 from tfrecreg.schema.swift import Swift
 from tfrecreg.schema.wording import bounds_text, counted, presence_text, rule_text
 from tfrecreg.suggest import listed
-from tfrecreg.validators.payloads import NOT_AN_EXAMPLE, no_schema_fits, stranger
+from tfrecreg.validators.payload_kinds import NOT_AN_EXAMPLE, no_schema_fits, stranger
 
 __all__ = ["SchemaPart", "SchemaValidator", "SchemaVisitor"]
 

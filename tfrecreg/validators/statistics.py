@@ -22,7 +22,7 @@ from tfrecreg.statistics import (
     missing_tfdv,
 )
 from tfrecreg.text import safe
-from tfrecreg.validators.payloads import no_schema_fits
+from tfrecreg.validators.payload_kinds import no_schema_fits
 
 __all__ = ["StatisticsValidator", "by_split", "expect_tfdv"]
 

@@ -14,19 +14,23 @@ from hypothesis import strategies as st
 
 from tfrecreg.example import bytes_feature, encode, float_feature, int64_feature
 from tfrecreg.example.varint import varint_size
-from tfrecreg.validators.inflation import repeats
-from tfrecreg.validators.inflation.numbers import (
+from tfrecreg.validators.inflation import shard_sizes
+from tfrecreg.validators.inflation.feature_sample import (
     Range,
     byte_levels,
     message_bytes,
+    png_bytes,
     smooth_levels,
     varint_bytes,
 )
-from tfrecreg.validators.inflation.png import png_bytes
-from tfrecreg.validators.inflation.repeats import Repeats
-from tfrecreg.validators.inflation.sampling import sampled
-from tfrecreg.validators.inflation.shape import Sides, declared_sides, fitting
-from tfrecreg.validators.inflation.wrapped import read_npy, unpacked
+from tfrecreg.validators.inflation.shard_sizes import Repeats, sampled
+from tfrecreg.validators.inflation.stored_numbers import (
+    Sides,
+    declared_sides,
+    fitting,
+    read_npy,
+    unpacked,
+)
 
 
 class TestLevels:
@@ -214,7 +218,7 @@ class TestRepeats:
         assert total.times == pytest.approx(len(values) / len(set(values)) if values else 0)
 
     def test_shards_give_what_one_would(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(repeats, "MOST", 16)
+        monkeypatch.setattr(shard_sizes, "MOST", 16)
         dice = random.Random(3)
         values = [dice.randrange(300) for _ in range(2000)]
         whole, total = Repeats(), Repeats()
@@ -236,7 +240,7 @@ class TestRepeats:
         seen = Repeats()
         for value in range(20_000):
             seen.add(digest(value), 1)
-        assert len(seen._seen) <= 2 * repeats.MOST
+        assert len(seen._seen) <= 2 * shard_sizes.MOST
         assert seen.share == 0
 
 
@@ -271,9 +275,8 @@ def test_parts_are_small_whatever_the_features_are_called() -> None:
 
     from tfrecreg.records import RecordBatch, StreamEnd
     from tfrecreg.storage import LocalStorage
-    from tfrecreg.validators.inflation.part import MOST_FEATURES
+    from tfrecreg.validators.inflation.shard_sizes import MOST_FEATURES, Scale
     from tfrecreg.validators.inflation.validator import InflationValidator
-    from tfrecreg.validators.inflation.visitor import Scale
 
     scale = Scale(shard(LocalStorage("/nowhere"), "x"))
     for number in range(8):

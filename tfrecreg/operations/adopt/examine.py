@@ -26,9 +26,8 @@ from tfrecreg.schema import SchemaSketch
 from tfrecreg.storage import Storage
 from tfrecreg.storage.interface import Reader
 from tfrecreg.text import safe, si_bytes
-from tfrecreg.validators.bare import check_payloads
-from tfrecreg.validators.names import check_counts, check_sets
-from tfrecreg.validators.payloads import Payloads, SeenPayloads
+from tfrecreg.validators.manifest.bare_files import check_counts, check_payloads, check_sets
+from tfrecreg.validators.payload_kinds import Payloads, SeenPayloads
 
 __all__ = [
     "LARGE_LIMIT",

@@ -12,12 +12,20 @@ from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.scan.interface import Need, Shard, Target
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.text import safe
-from tfrecreg.validators.annotations.classes import class_name, histogram
-from tfrecreg.validators.annotations.label_map import LabelMap, named_classes, read_label_map
-from tfrecreg.validators.annotations.names import Labels, known_features, labels_of
-from tfrecreg.validators.annotations.options import AnnotationsOptions
-from tfrecreg.validators.annotations.part import AnnotationsPart
-from tfrecreg.validators.annotations.visitor import AnnotationsVisitor
+from tfrecreg.validators.annotations.class_labels import (
+    LabelMap,
+    class_name,
+    histogram,
+    named_classes,
+    read_label_map,
+)
+from tfrecreg.validators.annotations.label_features import (
+    AnnotationsOptions,
+    Labels,
+    known_features,
+    labels_of,
+)
+from tfrecreg.validators.annotations.visitor import AnnotationsPart, AnnotationsVisitor
 from tfrecreg.validators.options import read_options
 
 __all__ = ["AnnotationsValidator"]

@@ -18,18 +18,19 @@ from tfrecreg.scan.interface import Need, Shard, Target
 from tfrecreg.scan.tally import Tally, key_from
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
-from tfrecreg.validators.annotations.classes import class_name
-from tfrecreg.validators.annotations.label_map import named_classes
-from tfrecreg.validators.annotations.names import OF_OBJECTS, PICTURE_LABEL
-from tfrecreg.validators.duplicates.contradictions import Contradictions
-from tfrecreg.validators.duplicates.fingerprint import group_of
-from tfrecreg.validators.duplicates.matches import Matches, Seen
-from tfrecreg.validators.duplicates.options import DuplicatesOptions
-from tfrecreg.validators.duplicates.part import DuplicatesPart, PartCodec
-from tfrecreg.validators.duplicates.runs import Run, read_in_order
-from tfrecreg.validators.duplicates.visitor import DuplicatesVisitor
+from tfrecreg.validators.annotations.class_labels import class_name, named_classes
+from tfrecreg.validators.annotations.label_features import OF_OBJECTS, PICTURE_LABEL
+from tfrecreg.validators.duplicates.matches import Contradictions, Matches, Seen
+from tfrecreg.validators.duplicates.sorted_runs import Run, read_in_order
+from tfrecreg.validators.duplicates.visitor import (
+    DuplicatesOptions,
+    DuplicatesPart,
+    DuplicatesVisitor,
+    PartCodec,
+    group_of,
+)
+from tfrecreg.validators.image_features import schema_pictures
 from tfrecreg.validators.options import read_options
-from tfrecreg.validators.values import schema_pictures
 
 __all__ = ["DuplicatesValidator"]
 

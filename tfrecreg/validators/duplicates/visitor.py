@@ -3,28 +3,204 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Annotated, Any
 
+import msgspec
+from blake3 import blake3
+from msgspec import Meta
+
+from tfrecreg.digests import DIGEST_BYTES, record_digest
+from tfrecreg.example import Example, Kind, canonical, encode
 from tfrecreg.index import Index
+from tfrecreg.pictures import PictureError, read_header
+from tfrecreg.pictures.decoder import Undecodable, shared_decoder
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Shard
 from tfrecreg.storage import Storage
-from tfrecreg.validators.duplicates.contradictions import add_labels
-from tfrecreg.validators.duplicates.fingerprint import (
-    Fingerprint,
-    PictureFingerprint,
-    feature_digest,
-    key_digest,
-)
-from tfrecreg.validators.duplicates.options import DuplicatesOptions
-from tfrecreg.validators.duplicates.part import DuplicatesPart
-from tfrecreg.validators.duplicates.runs import RunBuilder
-from tfrecreg.validators.tables import tables_of
-from tfrecreg.validators.values import PictureFeatures
+from tfrecreg.validators.duplicates.matches import add_labels
+from tfrecreg.validators.duplicates.sorted_runs import Pair, Run, RunBuilder, at_hand, stored
+from tfrecreg.validators.image_features import PictureFeatures, value_digest
+from tfrecreg.validators.record_tables import Table, Tables, tables_of
 
-__all__ = ["DuplicatesVisitor"]
+__all__ = [
+    "DuplicatesOptions",
+    "DuplicatesPart",
+    "DuplicatesVisitor",
+    "Fingerprint",
+    "PartCodec",
+    "PictureFingerprint",
+    "feature_digest",
+    "group_of",
+    "key_digest",
+]
+
+
+Text = Annotated[str, Meta(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicatesOptions:
+    """The options; the defaults compare pictures by their bytes, and records without one whole."""
+
+    feature: Text | None = None
+    """The feature that is compared, whatever its kind."""
+    pixels: bool = False
+    """Whether pictures are decoded and compared by their pixels; needs the extra `images`."""
+    group: Text | None = None
+    """A feature whose value may be in one split only: the patient, the video, the place."""
+    group_key: Text | None = None
+    """The same by the keys of records: a regular expression whose first group, or else whose whole
+    match, is the value. Needs the indexes of a build."""
+
+    def __post_init__(self) -> None:
+        if self.group is not None and self.group_key is not None:
+            raise ValueError("expected one of `group` and `group_key`, found both")
+        if self.group_key is not None:
+            try:
+                re.compile(self.group_key)
+            except re.error as error:
+                raise ValueError(f"`group_key` is no regular expression: {error}") from None
+
+
+_MOST_KEPT = 1 << 19
+"""Rows of a shard that are kept for the next check with `--cached`, as many of labels beside them;
+of more, the shard is read."""
+
+
+@dataclass(slots=True)
+class DuplicatesPart:
+    """What was found in one shard."""
+
+    compared: int = 0
+    """Records that have a fingerprint."""
+    pictured: int = 0
+    """Of these, whose fingerprint is that of a picture."""
+    unheld: int = 0
+    """Records too large to be looked at."""
+    ungrouped: int = 0
+    """Records without the group that was asked for."""
+    runs: list[Run] = field(default_factory=list)
+    """Of what is compared."""
+    pairs: list[Pair] = field(default_factory=list)
+    """The first records that are the same as an earlier one of their run."""
+    groups: list[Run] = field(default_factory=list)
+    """Of the groups."""
+    labelled: list[Run] = field(default_factory=list)
+    """Of images and their labels: see `contradictions`."""
+
+
+class PartCodec:
+    """Parts as bytes, with the rows of their runs: see :class:`tfrecreg.scan.PartCodec`."""
+
+    def __init__(self) -> None:
+        self.storage: Storage | None = None
+        """Where the runs are, once there is such a place."""
+
+    def pack(self, part: Any) -> bytes | None:
+        """The part; None where it is too large to be kept."""
+        if sum(run.rows for run in (*part.runs, *part.groups)) > _MOST_KEPT:
+            return None
+        runs = [at_hand(self.storage, run) for run in part.runs]
+        groups = [at_hand(self.storage, run) for run in part.groups]
+        labelled = [at_hand(self.storage, run) for run in part.labelled]
+        whole = DuplicatesPart(
+            compared=part.compared,
+            pictured=part.pictured,
+            unheld=part.unheld,
+            ungrouped=part.ungrouped,
+            runs=runs,
+            pairs=part.pairs,
+            groups=groups,
+            labelled=labelled,
+        )
+        return msgspec.msgpack.encode(whole)
+
+    def unpack(self, data: bytes) -> DuplicatesPart:
+        part = msgspec.msgpack.decode(data, type=DuplicatesPart)
+        part.runs = [stored(self.storage, run) for run in part.runs]
+        part.groups = [stored(self.storage, run) for run in part.groups]
+        part.labelled = [stored(self.storage, run) for run in part.labelled]
+        return part
+
+
+Fingerprint = Callable[[RecordBatch, int, Example | None], bytes | None]
+"""Of the record at a position of a batch, which is that example or none; None where it has not what
+is compared."""
+
+
+def feature_digest(
+    name: str, batch: RecordBatch, position: int, example: Example | None
+) -> bytes | None:
+    """A :data:`Fingerprint` of one feature, whatever its kind."""
+    feature = example.get(name) if example is not None else None
+    if feature is None or not feature.count:
+        return None
+    if feature.kind is Kind.BYTES:
+        return value_digest(batch, position, name, feature)
+    return blake3(encode({name: feature})).digest(DIGEST_BYTES)
+
+
+class PictureFingerprint:
+    """A :data:`Fingerprint` of the pictures of a record; of a record without one, of all of it.
+
+    Args:
+        pictures: knows which features hold pictures.
+        pixels: whether they are decoded, and compared by their pixels.
+    """
+
+    def __init__(self, pictures: PictureFeatures, *, pixels: bool) -> None:
+        self._pictures = pictures
+        self._pixels = pixels
+        self.pictured = 0
+        """Records that had a picture, so far."""
+
+    def of_table(self, tables: Tables, table: Table) -> list[bytes] | None:
+        """The fingerprints of all records of a table; None where each has to be read."""
+        names = self._pictures.of(table.sample)
+        if self._pixels or len(names) != 1:
+            return None
+        self.pictured += len(table.positions)
+        return tables.digests(table, names[0])
+
+    def __call__(self, batch: RecordBatch, position: int, example: Example | None) -> bytes:
+        names = self._pictures.of(example) if example is not None else ()
+        if example is None or not names:
+            return record_digest(canonical(batch.payload(position)))
+        self.pictured += 1
+        if self._pixels:
+            values = [value for name in names for value in example[name].values]
+            digests = [_pixels(value) for value in values]
+        else:
+            digests = [value_digest(batch, position, name, example[name]) for name in names]
+        return digests[0] if len(digests) == 1 else blake3(b"".join(digests)).digest(DIGEST_BYTES)
+
+
+def _pixels(value: bytes) -> bytes:
+    """Of what a picture decodes to; of one that does not decode, of its bytes."""
+    try:
+        return shared_decoder().digest(value, read_header(value))
+    except (PictureError, Undecodable):
+        return blake3(value).digest(DIGEST_BYTES)
+
+
+def group_of(pattern: re.Pattern[str], key: str) -> str | None:
+    """The part of a key that says which group its record is of; None where there is none."""
+    found = pattern.search(key)
+    if found is None:
+        return None
+    return found[1] if pattern.groups else found[0]
+
+
+def key_digest(pattern: re.Pattern[str], key: str) -> bytes | None:
+    """The same as a fingerprint."""
+    group = group_of(pattern, key)
+    if group is None:
+        return None
+    return blake3(group.encode("utf-8", "surrogateescape")).digest(DIGEST_BYTES)
 
 
 class DuplicatesVisitor:

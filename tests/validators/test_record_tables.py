@@ -12,8 +12,8 @@ from picture_support import jpeg, png
 
 from tfrecreg.example import Feature, bytes_feature, encode, float_feature, int64_feature
 from tfrecreg.records import RecordBatch
-from tfrecreg.validators import tables
-from tfrecreg.validators.tables import Tables, holds_bytes, holds_integers, tables_of
+from tfrecreg.validators import record_tables
+from tfrecreg.validators.record_tables import Tables, holds_bytes, holds_integers, tables_of
 
 VALIDATORS = ("annotations", "duplicates", "images", "inflation")
 
@@ -59,9 +59,9 @@ def test_records_are_divided_by_their_layouts() -> None:
 
 
 def test_few_records_are_read_one_by_one() -> None:
-    made = Tables(batch_of(*(row(number) for number in range(tables._WORTH_IT - 1))))
+    made = Tables(batch_of(*(row(number) for number in range(record_tables._WORTH_IT - 1))))
     assert made.tables == []
-    assert len(list(made.examples())) == tables._WORTH_IT - 1
+    assert len(list(made.examples())) == record_tables._WORTH_IT - 1
 
 
 def test_lists_of_several_values_are_read_one_by_one() -> None:
@@ -111,7 +111,7 @@ def test_what_is_found_is_the_same_either_way(
     planted: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_table = look(planted)
-    monkeypatch.setattr(tables, "_WORTH_IT", 1 << 40)
+    monkeypatch.setattr(record_tables, "_WORTH_IT", 1 << 40)
     one_by_one = look(planted)
     assert by_table == one_by_one
     codes = {each["code"] for each in by_table["findings"]}
@@ -139,7 +139,7 @@ def test_a_label_map_is_held_against_either_way(
         config.write(f"\n[gates.default]\nlimits.annotations.label_map = '{names}'\n")
     found = []
     for least in (32, 1 << 40):
-        monkeypatch.setattr(tables, "_WORTH_IT", least)
+        monkeypatch.setattr(record_tables, "_WORTH_IT", least)
         found.append(document(planted, tmp_path / "registry", only=("annotations",)))
     assert found[0] == found[1]
     counts = {each["code"]: each["count"] for each in found[0]["findings"]}

@@ -25,6 +25,7 @@ __all__ = [
     "stranger",
 ]
 
+
 NOT_AN_EXAMPLE = "the payload should be a tf.train.Example"
 """What `SCH001` says, wherever it is found."""
 

@@ -29,10 +29,20 @@ from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
-from tfrecreg.validators.bare import bare_measures, check_payloads
-from tfrecreg.validators.hosts import Load, check_hosts, host_option, listed_loads, seen_loads
-from tfrecreg.validators.names import check_counts, check_sets
-from tfrecreg.validators.payloads import Payloads, SeenPayloads
+from tfrecreg.validators.manifest.bare_files import (
+    bare_measures,
+    check_counts,
+    check_payloads,
+    check_sets,
+)
+from tfrecreg.validators.manifest.training_hosts import (
+    Load,
+    check_hosts,
+    host_option,
+    listed_loads,
+    seen_loads,
+)
+from tfrecreg.validators.payload_kinds import Payloads, SeenPayloads
 
 __all__ = ["ManifestValidator"]
 

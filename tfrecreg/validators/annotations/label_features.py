@@ -1,15 +1,13 @@
-"""Which features are labels and lists of objects, as TensorFlow's object detection calls them.
-
-Source: `tfexample_decoder` and the dataset tools of the TensorFlow models repository
-(``research/object_detection``); `image/class/label` is what its image classification calls labels.
-"""
+"""What may be asked of the validator `annotations`, in `limits.annotations` of a gate."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
-from tfrecreg.validators.annotations.options import AnnotationsOptions
+from msgspec import Meta
 
 __all__ = [
     "BOX",
@@ -18,10 +16,35 @@ __all__ = [
     "OF_OBJECTS",
     "PER_OBJECT",
     "PICTURE_LABEL",
+    "AnnotationsOptions",
     "Labels",
     "known_features",
     "labels_of",
 ]
+
+
+Text = Annotated[str, Meta(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotationsOptions:
+    """The options; none is needed where features have the field's usual names."""
+
+    label: Text | None = None
+    """The feature of class numbers, where it is called otherwise."""
+    text: Text | None = None
+    """The feature of class names that belongs to it."""
+    label_map: Text | None = None
+    """Path of a file of class names, where no manifest has them: see `label_map`."""
+    imbalance: Annotated[float, Meta(gt=1)] | None = None
+    """How often the commonest class of a split may be there for each time that the rarest is."""
+
+    def __post_init__(self) -> None:
+        if self.text is not None and self.label is None:
+            raise ValueError("`text` belongs to a `label`, which is not named")
+        if self.imbalance is not None and not math.isfinite(self.imbalance):
+            raise ValueError("expected a finite `imbalance`")
+
 
 BOX = tuple(f"image/object/bbox/{side}" for side in ("xmin", "xmax", "ymin", "ymax"))
 """Sides of boxes, in parts of the picture's sides."""

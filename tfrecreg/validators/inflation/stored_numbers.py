@@ -1,21 +1,170 @@
-"""Which numbers a feature holds, however they are stored."""
+"""Which sides a picture may have that a feature holds as pixels."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import math
+import re
+import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.example import Feature, Kind
+from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.example.tensors import read_tensor
-from tfrecreg.validators.inflation.shape import Sides, fitting
-from tfrecreg.validators.inflation.wrapped import bmp_pixels, read_npy, unpacked
+from tfrecreg.pictures import PictureError, bmp, read_header
 
-__all__ = ["Array", "Numbers", "numbers_of"]
+__all__ = [
+    "Array",
+    "Npy",
+    "Numbers",
+    "Sides",
+    "bmp_pixels",
+    "declared_sides",
+    "fitting",
+    "numbers_of",
+    "read_npy",
+    "unpacked",
+]
+
+
+_SIDE = re.compile(r"(.*?)(height|rows|width|cols|columns|channels?|depth)$", re.IGNORECASE)
+_MEANING = {
+    "height": "height",
+    "rows": "height",
+    "width": "width",
+    "cols": "width",
+    "columns": "width",
+    "channel": "channels",
+    "channels": "channels",
+    "depth": "channels",
+}
+_PICTURE = re.compile(r"image|img|pixel|picture|frame|digit", re.IGNORECASE)
+"""In the name of a feature: only then may it hold the pixels of a square that nobody declares."""
+_CHANNELS = (1, 3, 4)
+_LEAST_SIDE = 8
+_MOST_SIDE = 1 << 16
+
+
+class Sides(NamedTuple):
+    """Of a picture, in pixels."""
+
+    height: int
+    width: int
+    channels: int
+    """0 where it is not said."""
+
+
+def declared_sides(example: Example) -> list[Sides]:
+    """What features such as `image/height`, `image_width` and `channels` say, by their prefix."""
+    found: dict[str, dict[str, int]] = {}
+    for name, feature in example.items():
+        match = _SIDE.fullmatch(name) if feature.kind is Kind.INT64 and feature.count == 1 else None
+        if match is not None:
+            value = feature.values[0]
+            if 0 < value <= _MOST_SIDE:
+                found.setdefault(match[1], {})[_MEANING[match[2].lower()]] = value
+    return [
+        Sides(sides["height"], sides["width"], sides.get("channels", 0))
+        for _, sides in sorted(found.items())
+        if "height" in sides and "width" in sides
+    ]
+
+
+def fitting(count: int, name: str, declared: list[Sides]) -> Iterator[Sides]:
+    """The sides of pictures of so many values: declared ones, or those of a square.
+
+    Args:
+        count: how many values there are.
+        name: of the feature; a square is only thought of where it sounds like a picture.
+        declared: what the record says.
+    """
+    for height, width, channels in declared:
+        for each in (channels,) if channels else _CHANNELS:
+            if height * width * each == count and each in _CHANNELS:
+                yield Sides(height, width, each)
+    if not declared and _PICTURE.search(name):
+        for channels in (1, 3):
+            side = math.isqrt(count // channels)
+            if side >= _LEAST_SIDE and side * side * channels == count:
+                yield Sides(side, side, channels)
+
+
+_NPY = b"\x93NUMPY"
+_DESCR = re.compile(rb"'descr':\s*'([<>|=]?[iuf][1248])'")
+_SHAPE = re.compile(rb"'shape':\s*\(([0-9, ]*)\)")
+_PACKED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+_MOST_UNPACKED = 1 << 24
+"""Bytes that gzip or zlib may hold and be looked at."""
+
+
+class Npy(NamedTuple):
+    """An array of NumPy."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    """Where its numbers begin."""
+
+
+def read_npy(data: bytes) -> Npy | None:
+    """The array that a `.npy` file holds; None where it is none, or its numbers are not all there.
+
+    The header is a literal of Python, and is not evaluated.
+    """
+    if not data.startswith(_NPY) or len(data) < 12:
+        return None
+    wide = data[6] > 1
+    start = 12 if wide else 10
+    stop = start + int.from_bytes(data[8:start], "little")
+    header = data[start : min(stop, start + 1024)]
+    descr, shape = _DESCR.search(header), _SHAPE.search(header)
+    if descr is None or shape is None:
+        return None
+    sizes = tuple(int(each) for each in shape[1].split(b",") if each.strip())
+    dtype = np.dtype(descr[1].decode("ascii"))
+    count = 1
+    for size in sizes:
+        count *= size
+    if not count or len(data) - stop != count * dtype.itemsize:
+        return None
+    return Npy(dtype.str, sizes, stop)
+
+
+def bmp_pixels(data: bytes) -> tuple[bytes, Sides] | None:
+    """The pixels of a BMP of 8, 24 or 32 bits that is not packed, from the bottom to the top."""
+    try:
+        header = read_header(data)
+    except PictureError:
+        return None
+    found = bmp.details(data)
+    channels = found.depth // 8
+    if header.format != "bmp" or found.packed or found.depth not in (8, 24, 32):
+        return None
+    start = int.from_bytes(data[10:14], "little")
+    row = (header.width * channels + 3) // 4 * 4
+    body = data[start : start + row * header.height]
+    if len(body) < row * header.height:
+        return None
+    lines = np.frombuffer(body, np.uint8).reshape(header.height, row)
+    pixels = lines[:, : header.width * channels].tobytes()
+    return pixels, Sides(header.height, header.width, channels)
+
+
+def unpacked(data: bytes) -> bytes | None:
+    """What gzip or zlib holds; None where the bytes are neither, or hold too much."""
+    if not data.startswith(_PACKED):
+        return None
+    inflate = zlib.decompressobj(wbits=47)
+    try:
+        found = inflate.decompress(data, _MOST_UNPACKED)
+    except zlib.error:
+        return None
+    return found if inflate.eof else None
+
 
 Array = npt.NDArray[Any]
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.storage import LocalStorage
-from tfrecreg.validators.duplicates.runs import (
+from tfrecreg.validators.duplicates.sorted_runs import (
     ROW,
     Pair,
     Run,

@@ -14,7 +14,7 @@ from tfrecreg.operations.builds import BuildRequest, build
 from tfrecreg.registry import open_registry
 from tfrecreg.scan import Tally
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.validators.hosts import Load, check_hosts
+from tfrecreg.validators.manifest.training_hosts import Load, check_hosts
 
 MB = 1_000_000
 

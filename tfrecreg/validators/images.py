@@ -1,28 +1,51 @@
-"""Looks at the pictures of one shard."""
+"""What may be asked of the validator `images`, in `limits.images` of a gate."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.metadata import version
+from typing import Annotated, Any
 
+from msgspec import Meta
+
+from tfrecreg.codes import img
 from tfrecreg.codes.img import IMG004, IMG005, IMG006, IMG007
 from tfrecreg.example import Example
-from tfrecreg.findings import Code
+from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header
 from tfrecreg.pictures.decodable import why_undecodable
-from tfrecreg.pictures.decoder import Undecodable, shared_decoder
+from tfrecreg.pictures.decoder import Undecodable, require_pillow, shared_decoder
 from tfrecreg.pictures.sniff import base64_inside
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Shard
-from tfrecreg.scan.tally import Tally
+from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.text import safe
-from tfrecreg.validators.images.declared import declared_columns, differences
-from tfrecreg.validators.images.options import ImagesOptions
-from tfrecreg.validators.places import place_of
-from tfrecreg.validators.tables import Table, Tables, tables_of
-from tfrecreg.validators.values import PictureFeatures
+from tfrecreg.validators.image_features import (
+    ENCODED,
+    PictureFeatures,
+    declared_columns,
+    differences,
+    schema_pictures,
+)
+from tfrecreg.validators.options import read_options
+from tfrecreg.validators.record_tables import Table, Tables, place_of, tables_of
 
-__all__ = ["NOT_BASE64", "ImagesPart", "ImagesVisitor"]
+__all__ = ["NOT_BASE64", "ImagesOptions", "ImagesPart", "ImagesValidator", "ImagesVisitor"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagesOptions:
+    """The options; by default headers are read and no pixel is decoded."""
+
+    feature: Annotated[str, Meta(min_length=1)] | None = None
+    """The feature that holds pictures, where neither schema nor usual names say it."""
+    decode: bool = False
+    """Whether every picture is decoded, in a process with limits; needs the extra `images`."""
+    max_pixels: Annotated[int, Meta(ge=1)] = 1 << 28
+    """Pixels that a picture may have."""
+
 
 NOT_BASE64 = "should be the bytes of a picture, not their base64"
 """The end of a message about a picture that is whole, and needs another cure than a damaged one."""
@@ -182,3 +205,61 @@ class ImagesVisitor:
     ) -> None:
         place = place_of(self._shard, batch, position, feature=feature, detail=detail)
         self._part.tally.add(code, message, place, split=self._shard.split, feature=feature)
+
+
+_DECODE = "write the bytes that the text stands for: `base64.b64decode`; they are a quarter smaller"
+
+
+class ImagesValidator:
+    """Holds encoded pictures against what records declare; options: :class:`ImagesOptions`."""
+
+    name = "images"
+    codes: Sequence[Code] = tuple(getattr(img, name) for name in img.__all__)
+    needs = Need.EXAMPLES
+    part_codec = JsonCodec(ImagesPart, codes)
+
+    def applies(self, target: Target) -> str | None:
+        manifest = target.manifest
+        if manifest is None or {ENCODED, *schema_pictures(target)} & manifest.features.keys():
+            return None
+        return f"there is no feature of pictures: `{ENCODED}`, or one with an `image_domain`"
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], ImagesVisitor]:
+        """A maker of visitors.
+
+        Raises:
+            ConfigError: an option that there is not, or of another type.
+            SchemaError: the schema does not parse.
+            MissingExtraError: `decode` without Pillow.
+        """
+        found = read_options(ImagesOptions, options, of=self.name)
+        if found.decode:
+            require_pillow("`decode` of the validator `images`")
+        return partial(ImagesVisitor, found, _pictures(target, found))
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
+        found = read_options(ImagesOptions, options, of=self.name)
+        decoder = version("pillow") if found.decode else None
+        return key_from(decoder, *_pictures(target, found), options=options)
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, ImagesPart]]
+    ) -> Iterator[Finding | Measure]:
+        total = ImagesPart()
+        for _, part in parts:
+            total.merge(part)
+        formats = dict(sorted(total.formats.items()))
+        text = ", ".join(f"{count} {name.upper()}" for name, count in formats.items())
+        yield Measure("images.formats", formats, text or "no pictures")
+        if total.unreadable:
+            yield Measure("images.unreadable", total.unreadable, f"{total.unreadable} unreadable")
+        if total.decoded:
+            yield Measure("images.decoded", total.decoded, f"{total.decoded} decoded")
+        for finding in total.tally.findings(target.dataset):
+            if finding.message.endswith(NOT_BASE64):
+                finding = replace(finding, hint=_DECODE)
+            yield finding
+
+
+def _pictures(target: Target, options: ImagesOptions) -> tuple[str, ...]:
+    return (options.feature,) if options.feature is not None else schema_pictures(target)

@@ -217,7 +217,7 @@ class TestDecode:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         small = decoder.Decoder(pixels=100)
-        monkeypatch.setattr("tfrecreg.validators.images.visitor.shared_decoder", lambda: small)
+        monkeypatch.setattr("tfrecreg.validators.images.shared_decoder", lambda: small)
         checked = look(tmp_path, [record(png(30, 20))], decode=True)
         small.close()
         ((code, ((number, detail),)),) = found(checked)

@@ -20,7 +20,7 @@ from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.tally import Tally
 from tfrecreg.shards import FRAMING, MIN_HOST_SHARD, ShardPolicy, shard_count
 from tfrecreg.text import safe, si_bytes
-from tfrecreg.validators.names import shard_sets
+from tfrecreg.validators.manifest.bare_files import shard_sets
 
 __all__ = ["Load", "check_hosts", "host_option", "listed_loads", "seen_loads"]
 

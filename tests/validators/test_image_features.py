@@ -8,8 +8,8 @@ from picture_support import jpeg, png
 
 from tfrecreg.example import Example, bytes_feature, encode, int64_feature
 from tfrecreg.records import RecordBatch
-from tfrecreg.validators import values
-from tfrecreg.validators.values import PictureFeatures, value_digest
+from tfrecreg.validators import image_features
+from tfrecreg.validators.image_features import PictureFeatures, value_digest
 
 PICTURE = bytes_feature(png() + bytes(64))
 
@@ -48,7 +48,7 @@ def test_what_was_learnt_holds_for_later_records() -> None:
 
 def test_where_there_are_none_nobody_looks_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
-    monkeypatch.setattr(values, "_is_picture", lambda feature: looked.append(feature))
+    monkeypatch.setattr(image_features, "_is_picture", lambda feature: looked.append(feature))
     pictures = PictureFeatures()
     for _ in range(100):
         pictures.of({"a": int64_feature(1)})

@@ -9,14 +9,34 @@ from itertools import islice
 from typing import NamedTuple
 
 from tfrecreg.codes import shd
-from tfrecreg.findings import MAX_LOCATIONS, Code, Location, TensorflowOutcome
+from tfrecreg.codes.sch import SCH001
+from tfrecreg.errors import StorageError
+from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.findings import MAX_LOCATIONS, Code, Location, Measure, TensorflowOutcome
 from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.tally import Tally
 from tfrecreg.shards import ShardName, parse_shard_name
 from tfrecreg.text import safe
-from tfrecreg.validators.siblings import Siblings
+from tfrecreg.validators.payload_kinds import (
+    NOT_AN_EXAMPLE,
+    TOO_LARGE,
+    SeenPayloads,
+    described,
+    mostly_examples,
+)
 
-__all__ = ["Unnamed", "check_counts", "check_sets", "shard_sets"]
+__all__ = [
+    "KINDS",
+    "UNNAMED",
+    "Siblings",
+    "Unnamed",
+    "bare_measures",
+    "check_counts",
+    "check_payloads",
+    "check_sets",
+    "shard_sets",
+]
+
 
 _PATH = 1000
 """Characters of a path in a message: what tells two sets apart is often at its end."""
@@ -181,3 +201,102 @@ def _add(
             tensorflow=TensorflowOutcome.READS,
         )
         tally.add(code, message, where, split=split, subject=subject)
+
+
+class Siblings:
+    """What lies in the folders of shards. A folder is listed once, if it is asked for."""
+
+    def __init__(self) -> None:
+        self._folders: dict[tuple[str, str], list[ShardName]] = {}
+
+    def numbers(self, shard: Shard, name: ShardName) -> set[int]:
+        """The numbers of all files of the set in the folder of one of its shards.
+
+        Args:
+            shard: one of the set.
+            name: what its name says.
+        """
+        return {
+            each.number
+            for each in self._beside(shard)
+            if (each.stem, each.of) == (name.stem, name.of)
+        }
+
+    def _beside(self, shard: Shard) -> list[ShardName]:
+        folder = shard.path.rpartition("/")[0]
+        place = shard.storage.root, folder
+        if place not in self._folders:
+            self._folders[place] = list(_set_members(shard, folder))
+        return self._folders[place]
+
+
+def _set_members(shard: Shard, folder: str) -> Iterable[ShardName]:
+    try:
+        for entry in shard.storage.list(folder, recursive=False):
+            name = parse_shard_name(entry.path.rpartition("/")[2])
+            if name is not None and name.of is not None and entry.kind in ("file", "link"):
+                yield name
+    except StorageError:
+        return  # a folder that may be passed through and not be listed shows nothing beside
+
+
+KINDS = "manifest.kinds"
+"""The measure that counts payloads by kind."""
+UNNAMED = "manifest.unnamed"
+"""The measure that counts shards which lie beside those that were named."""
+
+_SETS = 3
+"""So many sets are told of by name."""
+
+
+def bare_measures(
+    payloads: Iterable[tuple[Shard, SeenPayloads]], unnamed: Sequence[Unnamed]
+) -> Iterator[Measure]:
+    """What the files hold, and what lies beside them."""
+    total: Counter[str] = Counter()
+    for _, part in payloads:
+        total.update(part.kinds)
+    names = [*(kind.value for kind in PayloadKind), TOO_LARGE]
+    kinds = {name: total[name] for name in names if total[name]}
+    if kinds:
+        yield Measure(KINDS, kinds, described(kinds))
+    if unnamed:
+        count = sum(each.unnamed for each in unnamed)
+        shown = [
+            f"{each.unnamed} of the {each.of} shards of `{safe(each.subject)}`"
+            for each in unnamed[:_SETS]
+        ]
+        more = [f"those of {len(unnamed) - _SETS} more sets"] if len(unnamed) > _SETS else []
+        yield Measure(UNNAMED, count, ", ".join([*shown, *more]))
+
+
+def check_payloads(tally: Tally, payloads: Sequence[tuple[Shard, SeenPayloads]]) -> None:
+    """SCH001: records that are no Examples, in a set that is one of Examples.
+
+    Files of one set by their names are judged together, every other file by itself. A set of
+    SequenceExamples, events or anything else is what it is, and nothing is wrong with it.
+    """
+    parts = {shard.path: (shard, part) for shard, part in payloads}
+    sets = [
+        [parts[shard.path] for shard, _ in members]
+        for _, members in shard_sets(shard for shard, _ in payloads)
+    ]
+    together = {shard.path for members in sets for shard, _ in members}
+    sets += [[part] for path, part in parts.items() if path not in together]
+    for members in sets:
+        kinds: Counter[str] = Counter()
+        for _, part in members:
+            kinds.update(part.kinds)
+        if mostly_examples(kinds):
+            for shard, part in members:
+                _add_strangers(tally, shard, part)
+
+
+def _add_strangers(tally: Tally, shard: Shard, part: SeenPayloads) -> None:
+    known = {PayloadKind.EXAMPLE.value, TOO_LARGE}
+    strange = sum(number for kind, number in part.kinds.items() if kind not in known)
+    for where in part.strangers:
+        tally.add(SCH001, NOT_AN_EXAMPLE, where, split=shard.split)
+    if strange > len(part.strangers):
+        rest = strange - len(part.strangers)
+        tally.add(SCH001, NOT_AN_EXAMPLE, None, split=shard.split, count=rest)
