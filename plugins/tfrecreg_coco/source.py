@@ -17,6 +17,7 @@ from tfrecreg.api import (
     RawFile,
     Remark,
     Skipped,
+    Source,
     Storage,
     Written,
     bytes_feature,
@@ -41,7 +42,7 @@ __all__ = ["CocoSource"]
 _MAX_BYTES = 1 << 30
 
 
-class CocoSource:
+class CocoSource(Source):
     """Pictures with annotations of COCO's form. An item's key is the picture's path.
 
     The files of annotations are read once, in the parent. An item carries where in the files its

@@ -17,6 +17,7 @@ from tfrecreg.api import (
     RawFile,
     Remark,
     Skipped,
+    Source,
     Storage,
     Undecodable,
     Written,
@@ -50,7 +51,7 @@ _LAYOUTS = {
 }
 
 
-class ImageFolderSource:
+class ImageFolderSource(Source):
     """Pictures of folders of classes. An item's key is its path below the folder of its split.
 
     The folder is listed once, and all that is asked of the source before the work starts is

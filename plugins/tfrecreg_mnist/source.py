@@ -12,6 +12,7 @@ from tfrecreg.api import (
     RawDataError,
     RawFile,
     Skipped,
+    Source,
     Storage,
     UsageError,
     bundled_schema,
@@ -60,7 +61,7 @@ class _Split(NamedTuple):
     """The largest label."""
 
 
-class MnistSource:
+class MnistSource(Source):
     """Pictures of a folder of IDX files. An item's key is the picture's number in its file.
 
     The key has five digits or more (`00042`), counts from 0, and is all that an item carries.

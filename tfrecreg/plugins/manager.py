@@ -232,7 +232,12 @@ def _wrong(kind: Kind, loaded: Any) -> str:
     """Why it cannot serve, or nothing."""
     if not isinstance(loaded, type):
         return f"`load` returned an object of type `{safe(type(loaded).__name__)}`, no class"
-    missing = [name for name in _METHODS[kind] if not callable(getattr(loaded, name, None))]
+    methods = {name: getattr(loaded, name, None) for name in _METHODS[kind]}
+    missing = [
+        name
+        for name, method in methods.items()
+        if not callable(method) or getattr(method, "__isabstractmethod__", False)
+    ]
     if missing:
         return f"its class has no {listed(missing, word='or')}"
     try:

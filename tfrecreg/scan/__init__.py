@@ -14,7 +14,6 @@ from tfrecreg.scan.cache import ScanCache
 from tfrecreg.scan.interface import (
     Baseline,
     Cacheable,
-    Merging,
     Need,
     Part,
     PartCodec,
@@ -33,7 +32,6 @@ __all__ = [
     "Baseline",
     "Cacheable",
     "Crash",
-    "Merging",
     "Need",
     "Part",
     "PartCodec",

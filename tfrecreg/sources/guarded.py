@@ -18,6 +18,7 @@ from tfrecreg.example import Example, encode
 from tfrecreg.guard import Brought, calling, failure
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.storage import Storage
+from tfrecreg.suggest import overrides
 from tfrecreg.text import safe
 
 __all__ = ["GuardedSource", "Record"]
@@ -98,7 +99,7 @@ class GuardedSource:
     @property
     def locates(self) -> bool:
         """Whether it knows raw files of records: see :meth:`raw_path`."""
-        return hasattr(self._unpacked(), "raw_path")
+        return overrides(self._unpacked(), Source, "raw_path")
 
     def raw_files(self) -> Iterator[RawFile]:
         """Every file that the examples are made from."""

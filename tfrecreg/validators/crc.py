@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from tfrecreg.codes import CORE_CODES, crc
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.records.batch import Fault, StreamEnd
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.validators.manifest.bare_files import shard_sets
 
@@ -26,7 +26,7 @@ class SeenShard(NamedTuple):
     """As the bytes say; None where no record says so."""
 
 
-class CrcValidator:
+class CrcValidator(Validator):
     """Turns the scanner's faults into findings, one a shard and code.
 
     Bare files declare no compression, but those of one set are read together: there it is that of
@@ -35,11 +35,7 @@ class CrcValidator:
 
     name = "crc"
     codes: Sequence[Code] = CODES
-    needs = Need.FRAMES
     part_codec = JsonCodec(SeenShard, CODES)
-
-    def applies(self, target: Target) -> str | None:  # noqa: ARG002 - it looks at everything
-        return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], CrcVisitor]:  # noqa: ARG002 - it has no options
         return CrcVisitor
@@ -61,15 +57,12 @@ class CrcValidator:
         yield from total.findings(target.dataset)
 
 
-class CrcVisitor:
+class CrcVisitor(Visitor):
     """Collects the faults of one shard."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
         self._tally = Tally()
-
-    def batch(self, batch: RecordBatch) -> None:
-        """Records whose checksums hold are no news."""
 
     def fault(self, fault: Fault) -> None:
         _add(self._tally, self._shard, fault)

@@ -18,8 +18,8 @@ from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_he
 from tfrecreg.pictures.decodable import why_undecodable
 from tfrecreg.pictures.decoder import Undecodable, require_pillow, shared_decoder
 from tfrecreg.pictures.sniff import base64_inside
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.records.batch import RecordBatch, StreamEnd
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.text import safe
 from tfrecreg.validators.image_features import (
@@ -30,7 +30,7 @@ from tfrecreg.validators.image_features import (
     schema_pictures,
 )
 from tfrecreg.validators.options import read_options
-from tfrecreg.validators.record_tables import Table, Tables, place_of, tables_of
+from tfrecreg.validators.record_tables import Table, Tables, tables_of
 
 __all__ = ["NOT_BASE64", "ImagesOptions", "ImagesPart", "ImagesValidator", "ImagesVisitor"]
 
@@ -75,7 +75,7 @@ class ImagesPart:
         self.decoded += other.decoded
 
 
-class ImagesVisitor:
+class ImagesVisitor(Visitor):
     """Looks at the pictures of one shard.
 
     Args:
@@ -134,9 +134,6 @@ class ImagesVisitor:
             values = example[name].values
             for data in values:
                 self._look(batch, position, example, name, data, alone=len(values) == 1)
-
-    def fault(self, fault: Fault) -> None:
-        """What is damaged is no record to look at."""
 
     def close(self, end: StreamEnd) -> ImagesPart:
         del end
@@ -203,19 +200,18 @@ class ImagesVisitor:
         message: str,
         detail: str,
     ) -> None:
-        place = place_of(self._shard, batch, position, feature=feature, detail=detail)
+        place = self._shard.locate(batch, position, feature=feature, detail=detail)
         self._part.tally.add(code, message, place, split=self._shard.split, feature=feature)
 
 
 _DECODE = "write the bytes that the text stands for: `base64.b64decode`; they are a quarter smaller"
 
 
-class ImagesValidator:
+class ImagesValidator(Validator):
     """Holds encoded pictures against what records declare; options: :class:`ImagesOptions`."""
 
     name = "images"
     codes: Sequence[Code] = tuple(getattr(img, name) for name in img.__all__)
-    needs = Need.EXAMPLES
     part_codec = JsonCodec(ImagesPart, codes)
 
     def applies(self, target: Target) -> str | None:

@@ -89,14 +89,7 @@ def stranger(shard: Shard, batch: RecordBatch, position: int, kind: PayloadKind)
     head = batch.memory[start : start + min(length, _SHOWN)].hex(" ")
     more = " …" if length > _SHOWN else ""
     found = f"found {what.get(kind, '')}{length} byte{'' if length == 1 else 's'}: {head}{more}"
-    return Location(
-        split=shard.split or None,
-        shard=shard.name,
-        record=batch.first + position,
-        offset=batch.offsets[position],
-        length=length,
-        detail=found if length else "found no bytes",
-    )
+    return shard.locate(batch, position, detail=found if length else "found no bytes")
 
 
 def mostly_examples(kinds: Mapping[str, int]) -> bool:

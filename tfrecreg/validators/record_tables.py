@@ -18,11 +18,9 @@ from blake3 import blake3
 from tfrecreg.digests import DIGEST_BYTES
 from tfrecreg.example import Example, Kind, decode_or_none
 from tfrecreg.example.layout import Column, Slot, layout_of, read_columns
-from tfrecreg.findings import Location
 from tfrecreg.records.batch import RecordBatch
-from tfrecreg.scan.interface import Shard
 
-__all__ = ["Table", "Tables", "holds_bytes", "holds_integers", "place_of", "tables_of"]
+__all__ = ["Table", "Tables", "holds_bytes", "holds_integers", "tables_of"]
 
 
 Ints = npt.NDArray[np.int64]
@@ -136,31 +134,3 @@ def holds_bytes(table: Table, name: str) -> bool:
 def holds_integers(table: Table, name: str) -> bool:
     """Whether a table has a feature of that name, of integers."""
     return name in table.columns and table.columns[name][0].kind is Kind.INT64
-
-
-def place_of(
-    shard: Shard,
-    batch: RecordBatch,
-    position: int,
-    *,
-    feature: str | None = None,
-    detail: str | None = None,
-) -> Location:
-    """The place of the record at a position of a batch.
-
-    Args:
-        shard: that is scanned.
-        batch: of that shard.
-        position: of the record in the batch.
-        feature: the one that it is about.
-        detail: expected against found; escaped.
-    """
-    return Location(
-        split=shard.split or None,
-        shard=shard.name,
-        record=batch.first + position,
-        offset=batch.offsets[position],
-        length=batch.lengths[position],
-        feature=feature,
-        detail=detail,
-    )

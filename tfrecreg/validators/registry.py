@@ -14,12 +14,12 @@ from tfrecreg.codes import reg
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import ConfigError, ManifestError
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.records.batch import StreamEnd
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.audit import Issue, audit
 from tfrecreg.registry.yanks import read_yanks
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.text import safe
 
@@ -33,7 +33,7 @@ class Nothing(NamedTuple):
     """What a visitor hands back."""
 
 
-class RegistryValidator:
+class RegistryValidator(Validator):
     """Holds releases against their digests, each other, and git's history. It has no options."""
 
     name = "registry"
@@ -42,7 +42,6 @@ class RegistryValidator:
         for name in reg.__all__
         if name != reg.REG009.code  # the gate's own
     )
-    needs = Need(0)
     part_codec = JsonCodec(Nothing)
 
     def applies(self, target: Target) -> str | None:
@@ -86,17 +85,11 @@ class RegistryValidator:
             yield Measure(HISTORY, found.unseen, found.unseen)
 
 
-class Idle:
+class Idle(Visitor):
     """Looks at nothing: there is nothing in shards that concerns the registry."""
 
     def __init__(self, shard: Shard) -> None:
         del shard
-
-    def batch(self, batch: RecordBatch) -> None:
-        """Records are others' business."""
-
-    def fault(self, fault: Fault) -> None:
-        """So is damage."""
 
     def close(self, end: StreamEnd) -> Nothing:
         del end

@@ -11,8 +11,8 @@ from tfrecreg.codes.sch import OF_RECORDS, SCH001, SCH002, SCH003, SCH005, SCH00
 from tfrecreg.example import Example, decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.records.batch import RecordBatch, StreamEnd
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.schema import (
     Checker,
@@ -73,7 +73,7 @@ class SchemaPart:
                 self.distinct[name] = distinct
 
 
-class SchemaValidator:
+class SchemaValidator(Validator):
     """Checks the records of a target that has a schema.
 
     Its options: `environment` is the one of the schema's environments that the data are of, and
@@ -82,7 +82,6 @@ class SchemaValidator:
 
     name = "schema"
     codes: Sequence[Code] = OF_RECORDS
-    needs = Need.FRAMES | Need.EXAMPLES
     part_codec = JsonCodec(SchemaPart, OF_RECORDS)
     _visitor: type[SchemaVisitor]
 
@@ -206,7 +205,7 @@ def _visitor(kind: type[SchemaVisitor], contracts: Contracts, shard: Shard) -> S
     return kind(contracts.of(shard.split), shard)
 
 
-class SchemaVisitor:
+class SchemaVisitor(Visitor):
     """Checks the records of one shard.
 
     Args:
@@ -246,9 +245,6 @@ class SchemaVisitor:
                 for problem in problems:
                     self.problem(batch, position, example, problem)
 
-    def fault(self, fault: Fault) -> None:
-        """What is damaged is no record to check."""
-
     def close(self, end: StreamEnd) -> SchemaPart:  # noqa: ARG002 - it was counted on the way
         self._part.absent = self._checker.absent
         self._part.masses = {
@@ -275,22 +271,9 @@ class SchemaVisitor:
         self._part.tally.add(
             problem.code,
             message,
-            self._location(batch, position, name, problem.detail),
+            self._shard.locate(batch, position, feature=name, detail=problem.detail),
             split=self._shard.split,
             feature=feature,
-        )
-
-    def _location(
-        self, batch: RecordBatch, position: int, feature: str | None, detail: str | None
-    ) -> Location:
-        return Location(
-            split=self._shard.split or None,
-            shard=self._shard.name,
-            record=batch.first + position,
-            offset=batch.offsets[position],
-            length=batch.lengths[position],
-            feature=feature,
-            detail=detail,
         )
 
 

@@ -27,7 +27,7 @@ from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.plugins import plugins
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.indexes import index_of
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.sources import GuardedSource
 from tfrecreg.storage import LocalStorage, Storage
@@ -54,12 +54,11 @@ class Part:
     tally: Tally = field(default_factory=Tally)
 
 
-class SourceValidator:
+class SourceValidator(Validator):
     """Holds pictures against their digests and raw files, and records against the ledger."""
 
     name = "source"
     codes: Sequence[Code] = (src.SRC016, src.SRC017, src.SRC018, src.SRC019)
-    needs = Need.EXAMPLES
     part_codec = JsonCodec(Part, codes)
 
     def __init__(self) -> None:
@@ -136,7 +135,7 @@ def _locating_source(manifest: Manifest, raw: Storage) -> tuple[GuardedSource | 
     return source, ""
 
 
-class Comparer:
+class Comparer(Visitor):
     """Looks at the records of one shard."""
 
     def __init__(
@@ -208,15 +207,7 @@ class Comparer:
     def _add(
         self, code: Code, message: str, detail: str, batch: RecordBatch, position: int
     ) -> None:
-        place = Location(
-            split=self._shard.split or None,
-            shard=self._shard.name,
-            record=batch.first + position,
-            offset=batch.offsets[position],
-            length=batch.lengths[position],
-            feature=PICTURE,
-            detail=detail,
-        )
+        place = self._shard.locate(batch, position, feature=PICTURE, detail=detail)
         self._part.tally.add(code, message, place, split=self._shard.split, feature=PICTURE)
 
 

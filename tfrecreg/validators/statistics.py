@@ -9,7 +9,7 @@ from typing import Any
 from tfrecreg.codes.anomalies import ANOMALIES, UNKNOWN, anomaly_code
 from tfrecreg.errors import MissingExtraError
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, fingerprint
-from tfrecreg.scan.interface import Need, Shard, Target, Visitor
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.schema import parse_schema
 from tfrecreg.schema.environments import environment_options
 from tfrecreg.schema.proto import schema_message
@@ -29,7 +29,7 @@ __all__ = ["StatisticsValidator", "by_split", "expect_tfdv"]
 _UNEXPECTED_TYPE = 70
 
 
-class StatisticsValidator:
+class StatisticsValidator(Validator):
     """Makes the statistics of each split and holds them against the schema, as TFDV does.
 
     Its options: `environment` is the one of the schema's environments that the data are of, and
@@ -38,7 +38,6 @@ class StatisticsValidator:
 
     name = "statistics"
     codes: Sequence[Code] = tuple(ANOMALIES.values())
-    needs = Need.FRAMES
 
     def __init__(self) -> None:
         self._environment: str | None = None

@@ -21,7 +21,7 @@ from tfrecreg.records import Fault, Hashed, RecordBatch, StreamEnd, hashed_write
 from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.records.members import DamagedGzipError, Inflater
 from tfrecreg.records.stream import sniff
-from tfrecreg.scan import Need, Shard, Tally, Target
+from tfrecreg.scan import Need, Shard, Tally, Target, Validator, Visitor
 from tfrecreg.schema import SchemaSketch
 from tfrecreg.storage import Storage
 from tfrecreg.storage.interface import Reader
@@ -83,7 +83,7 @@ class Examined:
 
 
 @dataclass(slots=True)
-class Examination:
+class Examination(Validator):
     """All shards of an adoption, looked at as validators look at them.
 
     What the names of the files promise, and what is no Example among Examples, it finds as the
@@ -95,12 +95,8 @@ class Examination:
     """Whether records are held against a schema: then that finds what is no Example."""
     name: str = "adopt"
     codes: Sequence[Code] = ()
-    needs: Need = Need.FRAMES | Need.EXAMPLES | Need.DIGESTS
+    needs: Need = Need.DIGESTS
     seen: list[tuple[Shard, Examined]] = field(default_factory=list)
-
-    def applies(self, target: Target) -> str | None:
-        del target
-        return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], _Examiner]:
         del target, options
@@ -124,7 +120,7 @@ class Examination:
         yield from tally.findings(target.dataset)
 
 
-class _Examiner:
+class _Examiner(Visitor):
     """Looks at the records of one shard, and writes their index."""
 
     def __init__(self, settings: Settings, shard: Shard) -> None:

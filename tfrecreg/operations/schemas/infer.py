@@ -11,27 +11,22 @@ from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.operations.full_scan import PassedOver, read_whole
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan import Need, Shard, Target
+from tfrecreg.scan import Shard, Target, Validator, Visitor
 from tfrecreg.schema import SchemaSketch
 from tfrecreg.text import safe
 
 __all__ = ["infer_schema"]
 
 
-class _Sketcher:
+class _Sketcher(Validator):
     """Looks at every record the way validators do, and sums up instead of judging."""
 
     name = "sketch"
     codes: Sequence[Code] = ()
-    needs = Need.FRAMES | Need.EXAMPLES
 
     def __init__(self) -> None:
         self.sketch = SchemaSketch()
         self.damage: list[PassedOver] = []
-
-    def applies(self, target: Target) -> str | None:
-        del target
-        return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], _Eye]:
         del target, options
@@ -64,7 +59,7 @@ class _Seen(NamedTuple):
     faults: int
 
 
-class _Eye:
+class _Eye(Visitor):
     def __init__(self, shard: Shard) -> None:
         del shard  # one sketch is like another, wherever it was made
         self._sketch = SchemaSketch()

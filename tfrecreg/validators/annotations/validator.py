@@ -9,7 +9,7 @@ from typing import Any
 from tfrecreg.codes import ann
 from tfrecreg.codes.ann import ANN005, ANN006, ANN007
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.interface import Shard, Target, Validator
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.text import safe
 from tfrecreg.validators.annotations.class_labels import (
@@ -31,12 +31,11 @@ from tfrecreg.validators.options import read_options
 __all__ = ["AnnotationsValidator"]
 
 
-class AnnotationsValidator:
+class AnnotationsValidator(Validator):
     """Looks at labels and objects; its options are :class:`AnnotationsOptions`."""
 
     name = "annotations"
     codes: Sequence[Code] = tuple(getattr(ann, name) for name in ann.__all__)
-    needs = Need.EXAMPLES
     part_codec = JsonCodec(AnnotationsPart, codes)
 
     def __init__(self) -> None:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from tfrecreg.codes.ann import ANN001, ANN002, ANN003, ANN004, ANN007
 from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.findings import Code
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Shard
+from tfrecreg.records.batch import RecordBatch, StreamEnd
+from tfrecreg.scan.interface import Shard, Visitor
 from tfrecreg.scan.tally import Tally
 from tfrecreg.text import safe
 from tfrecreg.validators.annotations.class_labels import ClassCounts, LabelMap, Names
@@ -31,7 +31,6 @@ from tfrecreg.validators.record_tables import (
     Tables,
     holds_bytes,
     holds_integers,
-    place_of,
     tables_of,
 )
 
@@ -151,7 +150,7 @@ class AnnotationsPart:
             self.names.setdefault(feature, Names()).merge(names)
 
 
-class AnnotationsVisitor:
+class AnnotationsVisitor(Visitor):
     """Looks at the records of one shard.
 
     Args:
@@ -233,9 +232,6 @@ class AnnotationsVisitor:
         if objects is not None or any(labelled):
             self._part.records += 1
 
-    def fault(self, fault: Fault) -> None:
-        """What is damaged is no record to look at."""
-
     def close(self, end: StreamEnd) -> AnnotationsPart:
         del end
         return self._part
@@ -299,5 +295,5 @@ class AnnotationsVisitor:
         message: str,
         detail: str,
     ) -> None:
-        place = place_of(self._shard, batch, position, feature=feature, detail=detail)
+        place = self._shard.locate(batch, position, feature=feature, detail=detail)
         self._part.tally.add(code, message, place, split=self._shard.split, feature=feature)

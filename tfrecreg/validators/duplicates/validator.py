@@ -14,7 +14,7 @@ from tfrecreg.codes.dup import DUP001, DUP002, DUP004, DUP005
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.pictures.decoder import require_pillow
 from tfrecreg.scan.indexes import keys_of
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.interface import Shard, Target, Validator
 from tfrecreg.scan.tally import Tally, key_from
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
@@ -23,10 +23,10 @@ from tfrecreg.validators.annotations.label_features import OF_OBJECTS, PICTURE_L
 from tfrecreg.validators.duplicates.matches import Contradictions, Matches, Seen
 from tfrecreg.validators.duplicates.sorted_runs import Run, read_in_order
 from tfrecreg.validators.duplicates.visitor import (
+    DuplicatesCodec,
     DuplicatesOptions,
     DuplicatesPart,
     DuplicatesVisitor,
-    PartCodec,
     group_of,
 )
 from tfrecreg.validators.image_features import schema_pictures
@@ -35,7 +35,7 @@ from tfrecreg.validators.options import read_options
 __all__ = ["DuplicatesValidator"]
 
 
-class DuplicatesValidator:
+class DuplicatesValidator(Validator):
     """Finds what is the same in several records: see :class:`DuplicatesOptions`.
 
     Holds no record and no set of digests: what it compares is sorted on disk, 32 bytes a record, in
@@ -44,10 +44,9 @@ class DuplicatesValidator:
 
     name = "duplicates"
     codes: Sequence[Code] = (DUP001, DUP002, DUP004, DUP005)
-    needs = Need.EXAMPLES
 
     def __init__(self) -> None:
-        self.part_codec = PartCodec()
+        self.part_codec: DuplicatesCodec = DuplicatesCodec()
         self._options = DuplicatesOptions()
         self._storage: Storage | None = None
         self._clear: Callable[[], object] = _nothing

@@ -17,9 +17,9 @@ from tfrecreg.example import Example, Kind, canonical, encode
 from tfrecreg.index import Index
 from tfrecreg.pictures import PictureError, read_header
 from tfrecreg.pictures.decoder import Undecodable, shared_decoder
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.indexes import index_of
-from tfrecreg.scan.interface import Shard
+from tfrecreg.scan.interface import Shard, Visitor
 from tfrecreg.storage import Storage
 from tfrecreg.validators.duplicates.matches import add_labels
 from tfrecreg.validators.duplicates.sorted_runs import Pair, Run, RunBuilder, at_hand, stored
@@ -27,11 +27,11 @@ from tfrecreg.validators.image_features import PictureFeatures, value_digest
 from tfrecreg.validators.record_tables import Table, Tables, tables_of
 
 __all__ = [
+    "DuplicatesCodec",
     "DuplicatesOptions",
     "DuplicatesPart",
     "DuplicatesVisitor",
     "Fingerprint",
-    "PartCodec",
     "PictureFingerprint",
     "feature_digest",
     "group_of",
@@ -93,7 +93,7 @@ class DuplicatesPart:
     """Of images and their labels: see `contradictions`."""
 
 
-class PartCodec:
+class DuplicatesCodec:
     """Parts as bytes, with the rows of their runs: see :class:`tfrecreg.scan.PartCodec`."""
 
     def __init__(self) -> None:
@@ -203,7 +203,7 @@ def key_digest(pattern: re.Pattern[str], key: str) -> bytes | None:
     return blake3(group.encode("utf-8", "surrogateescape")).digest(DIGEST_BYTES)
 
 
-class DuplicatesVisitor:
+class DuplicatesVisitor(Visitor):
     """Takes a fingerprint of every record of one shard.
 
     Args:
@@ -276,9 +276,6 @@ class DuplicatesVisitor:
         for position in unread:
             digests[position] = self._fingerprint(batch, position, tables.example(position))
         return digests
-
-    def fault(self, fault: Fault) -> None:
-        """What is damaged is no record to compare."""
 
     def close(self, end: StreamEnd) -> DuplicatesPart:
         del end

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from tfrecreg.example import Example, Kind
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.findings import Location
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Shard
+from tfrecreg.records.batch import RecordBatch, StreamEnd
+from tfrecreg.scan.interface import Shard, Visitor
 from tfrecreg.validators.image_features import value_digest
 from tfrecreg.validators.inflation.feature_sample import Look, message_bytes
 from tfrecreg.validators.inflation.stored_numbers import declared_sides
@@ -176,7 +176,7 @@ _MOST_REPEATED = 4
 _FRAME = 16
 
 
-class Scale:
+class Scale(Visitor):
     """Weighs one shard and each of its features.
 
     Args:
@@ -232,9 +232,6 @@ class Scale:
                     if size >= _LARGE:
                         repeats.add(digest, size)
 
-    def fault(self, fault: Fault) -> None:
-        """Damaged records weigh what they weigh: the file's size has them."""
-
     def close(self, end: StreamEnd) -> Sizes:
         part = self._part
         part.file_bytes, part.stream_bytes = end.file_bytes, end.stream_bytes
@@ -262,17 +259,7 @@ class Scale:
                 if len(part.looks) >= MOST_FEATURES:
                     continue
                 look = part.looks[name] = Look()
-                part.first[name] = self._place(batch, position, name)
+                part.first[name] = self._shard.locate(batch, position, feature=name)
             look.add(name, feature, declared)
             if look.values and name not in part.first_numbers:
-                part.first_numbers[name] = self._place(batch, position, name)
-
-    def _place(self, batch: RecordBatch, position: int, feature: str) -> Location:
-        return Location(
-            split=self._shard.split or None,
-            shard=self._shard.name,
-            record=batch.first + position,
-            offset=batch.offsets[position],
-            length=batch.lengths[position],
-            feature=feature,
-        )
+                part.first_numbers[name] = self._shard.locate(batch, position, feature=name)

@@ -12,7 +12,7 @@ from tfrecreg.codes import inf
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.pictures import sniff
-from tfrecreg.scan.interface import Need, RawSize, Shard, Target
+from tfrecreg.scan.interface import RawSize, Shard, Target, Validator
 from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.storage import LocalStorage, list_through_links
 from tfrecreg.text import safe, si_bytes
@@ -237,7 +237,7 @@ _RAW_FILES = 64
 """So many raw files are looked at for their format."""
 
 
-class InflationValidator:
+class InflationValidator(Validator):
     """Says where the bytes are and what would save some, and holds them against a limit where the
     size of the raw data is known.
 
@@ -246,7 +246,6 @@ class InflationValidator:
 
     name = "inflation"
     codes: Sequence[Code] = tuple(getattr(inf, name) for name in inf.__all__)
-    needs = Need.FRAMES | Need.EXAMPLES
     part_codec = JsonCodec(Sizes)
 
     def __init__(self) -> None:

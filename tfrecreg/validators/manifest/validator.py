@@ -24,7 +24,7 @@ from tfrecreg.manifest import (
 )
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.hashing import hash_file
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.interface import Need, Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage import Storage
@@ -62,7 +62,7 @@ class SeenShard(NamedTuple):
         return self.tensorflow is None
 
 
-class ManifestValidator:
+class ManifestValidator(Validator):
     """Holds the files against the manifest, or against their names.
 
     Its one option is `hosts`: the number of training hosts that share the shards. Of bare files it
@@ -72,7 +72,7 @@ class ManifestValidator:
 
     name = "manifest"
     codes: Sequence[Code] = tuple(getattr(shd, name) for name in shd.__all__)
-    needs = Need.FRAMES | Need.DIGESTS
+    needs = Need.DIGESTS
     part_codec = JsonCodec(SeenShard)
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class ManifestValidator:
         yield from tally.findings(target.dataset)
 
 
-class Watcher:
+class Watcher(Visitor):
     """Waits for the end of a shard; the scanner does the hashing.
 
     Args:
