@@ -9,7 +9,7 @@ from picture_support import jpeg, png
 from tfrecreg.example import Example, bytes_feature, encode, int64_feature
 from tfrecreg.records import RecordBatch
 from tfrecreg.validators import image_features
-from tfrecreg.validators.image_features import PictureFeatures, value_digest
+from tfrecreg.validators.image_features import ImageFeatures, value_digest
 
 PICTURE = bytes_feature(png() + bytes(64))
 
@@ -36,11 +36,11 @@ PICTURE = bytes_feature(png() + bytes(64))
 def test_pictures_are_where_somebody_says_or_where_bytes_begin_as_one(
     named: tuple[str, ...], example: Example, names: tuple[str, ...]
 ) -> None:
-    assert PictureFeatures(named).of(example) == names
+    assert ImageFeatures(named).of(example) == names
 
 
 def test_what_was_learnt_holds_for_later_records() -> None:
-    pictures = PictureFeatures()
+    pictures = ImageFeatures()
     assert pictures.of({"image": PICTURE}) == ("image",)
     assert pictures.of({"image": bytes_feature(b"no picture")}) == ("image",)
     assert pictures.of({"other": PICTURE}) == ()
@@ -49,7 +49,7 @@ def test_what_was_learnt_holds_for_later_records() -> None:
 def test_where_there_are_none_nobody_looks_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
     monkeypatch.setattr(image_features, "_is_picture", lambda feature: looked.append(feature))
-    pictures = PictureFeatures()
+    pictures = ImageFeatures()
     for _ in range(100):
         pictures.of({"a": int64_feature(1)})
     assert len(looked) == 16

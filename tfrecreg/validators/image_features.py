@@ -23,11 +23,11 @@ __all__ = [
     "ENCODED",
     "Declared",
     "Difference",
-    "PictureFeatures",
+    "ImageFeatures",
     "declared_columns",
     "differences",
     "neighbours",
-    "schema_pictures",
+    "schema_images",
     "value_digest",
 ]
 
@@ -41,7 +41,7 @@ _TRIES = 16
 """In so many records of a shard without a picture one is looked for."""
 
 
-def schema_pictures(target: Target) -> tuple[str, ...]:
+def schema_images(target: Target) -> tuple[str, ...]:
     """The features that hold pictures, by the target's schema; empty without one.
 
     Raises:
@@ -78,7 +78,7 @@ def _digest(feature: Feature) -> bytes:
     return hasher.digest(DIGEST_BYTES)
 
 
-class PictureFeatures:
+class ImageFeatures:
     """Which features of the records of one shard hold encoded pictures.
 
     Those that the schema says; else :data:`ENCODED`, where there is one; else those whose values

@@ -24,10 +24,10 @@ from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.text import safe
 from tfrecreg.validators.image_features import (
     ENCODED,
-    PictureFeatures,
+    ImageFeatures,
     declared_columns,
     differences,
-    schema_pictures,
+    schema_images,
 )
 from tfrecreg.validators.options import read_options
 from tfrecreg.validators.record_tables import Table, Tables, tables_of
@@ -86,7 +86,7 @@ class ImagesVisitor(Visitor):
 
     def __init__(self, options: ImagesOptions, pictures: Sequence[str], shard: Shard) -> None:
         self._options = options
-        self._pictures = PictureFeatures(tuple(pictures))
+        self._pictures = ImageFeatures(tuple(pictures))
         self._shard = shard
         self._part = ImagesPart()
 
@@ -216,7 +216,7 @@ class ImagesValidator(Validator):
 
     def applies(self, target: Target) -> str | None:
         manifest = target.manifest
-        if manifest is None or {ENCODED, *schema_pictures(target)} & manifest.features.keys():
+        if manifest is None or {ENCODED, *schema_images(target)} & manifest.features.keys():
             return None
         return f"there is no feature of pictures: `{ENCODED}`, or one with an `image_domain`"
 
@@ -258,4 +258,4 @@ class ImagesValidator(Validator):
 
 
 def _pictures(target: Target, options: ImagesOptions) -> tuple[str, ...]:
-    return (options.feature,) if options.feature is not None else schema_pictures(target)
+    return (options.feature,) if options.feature is not None else schema_images(target)

@@ -17,8 +17,8 @@ from tfrecreg.scan.interface import Shard, Target
 __all__ = [
     "NOT_AN_EXAMPLE",
     "TOO_LARGE",
-    "Payloads",
-    "SeenPayloads",
+    "PayloadCounter",
+    "PayloadCounts",
     "described",
     "mostly_examples",
     "no_schema_fits",
@@ -41,7 +41,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class SeenPayloads:
+class PayloadCounts:
     """What the payloads of a shard are. Plain data, small."""
 
     kinds: dict[str, int] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class SeenPayloads:
     """The first records that are no Examples."""
 
 
-class Payloads:
+class PayloadCounter:
     """Counts the kinds of a shard's payloads.
 
     Args:
@@ -77,9 +77,9 @@ class Payloads:
         if kind is not PayloadKind.EXAMPLE and len(self._strangers) < MAX_LOCATIONS:
             self._strangers.append(stranger(self._shard, batch, position, kind))
 
-    def seen(self) -> SeenPayloads:
+    def seen(self) -> PayloadCounts:
         """What was counted so far."""
-        return SeenPayloads(dict(self._kinds), list(self._strangers))
+        return PayloadCounts(dict(self._kinds), list(self._strangers))
 
 
 def stranger(shard: Shard, batch: RecordBatch, position: int, kind: PayloadKind) -> Location:

@@ -70,14 +70,16 @@ class SourceValidator(Validator):
             return None
         return f"there is no ledger, and no feature `{DIGEST}`"
 
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Comparer]:  # noqa: ARG002 - it has no options
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SourceVisitor]:  # noqa: ARG002 - it has no options
         manifest, folder = target.manifest, target.raw_folder
         raw = LocalStorage(folder) if folder is not None else None
         source: GuardedSource | None = None
         if manifest is not None and raw is not None:
             source, self._not_compared = _locating_source(manifest, raw)
         look = manifest is None or DIGEST in manifest.features or source is not None
-        return partial(Comparer, look=look, source=source, raw=raw if source is not None else None)
+        return partial(
+            SourceVisitor, look=look, source=source, raw=raw if source is not None else None
+        )
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - it has none
         if target.raw_folder is not None:
@@ -135,7 +137,7 @@ def _locating_source(manifest: Manifest, raw: Storage) -> tuple[GuardedSource | 
     return source, ""
 
 
-class Comparer(Visitor):
+class SourceVisitor(Visitor):
     """Looks at the records of one shard."""
 
     def __init__(

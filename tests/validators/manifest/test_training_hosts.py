@@ -14,7 +14,7 @@ from tfrecreg.operations.builds import BuildRequest, build
 from tfrecreg.registry import open_registry
 from tfrecreg.scan import Tally
 from tfrecreg.shards import ShardPolicy
-from tfrecreg.validators.manifest.training_hosts import Load, check_hosts
+from tfrecreg.validators.manifest.training_hosts import HostLoad, check_hosts
 
 MB = 1_000_000
 
@@ -35,7 +35,7 @@ def found(document: Document) -> dict[str, str]:
 
 def judged(shards: int, records: int, size: int, hosts: int) -> list[str]:
     tally = Tally()
-    check_hosts(tally, [Load("train", "", shards, records, size)], hosts)
+    check_hosts(tally, [HostLoad("train", "", shards, records, size)], hosts)
     return [each.message for each in tally.findings("x")]
 
 

@@ -27,7 +27,7 @@ from tfrecreg.storage import Storage
 from tfrecreg.storage.interface import Reader
 from tfrecreg.text import safe, si_bytes
 from tfrecreg.validators.manifest.bare_files import check_counts, check_payloads, check_sets
-from tfrecreg.validators.payload_kinds import Payloads, SeenPayloads
+from tfrecreg.validators.payload_kinds import PayloadCounter, PayloadCounts
 
 __all__ = [
     "LARGE_LIMIT",
@@ -71,7 +71,7 @@ class Examined:
     end: StreamEnd
     sound: bool
     """Whether the scanner saw no fault."""
-    payloads: SeenPayloads
+    payloads: PayloadCounts
     features: dict[str, int]
     """Feature name to bytes of its values."""
     sketch: SchemaSketch | None
@@ -128,7 +128,7 @@ class _Examiner(Visitor):
         self._shard = shard
         self._file = os.path.relpath(f"/{shard.path}", settings.base)
         self._index = IndexBuilder()
-        self._payloads = Payloads(shard)
+        self._payloads = PayloadCounter(shard)
         self._features: Counter[str] = Counter()
         self._sketch = SchemaSketch() if settings.sketch else None
         self._large = LargeRecords(shard)

@@ -1,16 +1,15 @@
-"""What numbers of classes are called: from a manifest, or from a file.
+"""Classes: their names, from a manifest, a file or the records, and how often each occurs.
 
 A file is a label map of TensorFlow's object detection (``item { id: 1 name: "raccoon" }``), or text
-with one name a line, of which the first has number 0.
+with one name per line, numbered from 0.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-
-import msgspec
 
 from tfrecreg.errors import UsageError
 from tfrecreg.storage import LocalStorage
@@ -18,8 +17,8 @@ from tfrecreg.text import safe
 
 __all__ = [
     "ClassCounts",
+    "ClassNames",
     "LabelMap",
-    "Names",
     "class_name",
     "histogram",
     "named_classes",
@@ -28,7 +27,7 @@ __all__ = [
 
 
 LabelMap = Mapping[int, str]
-"""Number to name, for those numbers that have one."""
+"""Class names by number; some numbers may have none."""
 
 _MOST_FILE_BYTES = 1 << 24
 _ITEM = re.compile(r"\bitem\s*:?\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
@@ -41,7 +40,7 @@ _NAMES = (
 
 
 def named_classes(names: Sequence[str]) -> LabelMap:
-    """From the list of a manifest: names in order of their numbers, empty for numbers without."""
+    """Class names by number from the list of a manifest, where an empty name is none."""
     return {number: name for number, name in enumerate(names) if name}
 
 
@@ -49,7 +48,7 @@ def read_label_map(path: str) -> LabelMap:
     """Read a file of class names.
 
     Raises:
-        UsageError: there is none, or it names no class.
+        UsageError: there is no such file, or it names no class.
         StorageError: it cannot be read.
     """
     place = Path(path)
@@ -57,7 +56,7 @@ def read_label_map(path: str) -> LabelMap:
     if storage.stat(place.name) is None:
         raise UsageError(
             f"there is no label map `{safe(path)}`",
-            hint="the path of a label map is one from where the command runs",
+            hint="the path is relative to the folder in which the command runs",
         )
     text = storage.read(place.name, limit=_MOST_FILE_BYTES).decode("utf-8", "surrogateescape")
     text = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
@@ -66,7 +65,7 @@ def read_label_map(path: str) -> LabelMap:
     if not found:
         raise UsageError(
             f"the label map `{safe(path)}` names no class",
-            hint='it has `item { id: 1 name: "cat" }` for each class, or a name a line',
+            hint='it has `item { id: 1 name: "cat" }` for each class, or one name per line',
         )
     return found
 
@@ -89,19 +88,16 @@ _MOST_NAMES = 10_000
 _MOST_NAME_BYTES = 256
 
 
+@dataclass(slots=True)
 class ClassCounts:
-    """Objects or records of each class. Mergeable; at most 100,000 classes."""
+    """Objects or records by class. Mergeable; at most 100,000 classes."""
 
-    # Packed, as there is one for every shard: see tfrecreg.scan.tally.Plain.
-    plain_type = tuple[bool, bytes]
-
-    def __init__(self) -> None:
-        self.counts: dict[int, int] = {}
-        self.full = False
-        """Whether there were more classes: then this says nothing."""
+    counts: dict[int, int] = field(default_factory=dict)
+    full: bool = False
+    """Whether there were more classes: then the counts are not complete."""
 
     def add(self, label: int, times: int = 1) -> None:
-        """Count a class."""
+        """Count a class `times` times."""
         known = self.counts.get(label)
         if known is not None:
             self.counts[label] = known + times
@@ -111,38 +107,25 @@ class ClassCounts:
             self.full = True
 
     def merge(self, other: ClassCounts) -> None:
-        """Take in what was counted elsewhere."""
+        """Add the counts of another shard."""
         self.full |= other.full
         for label, times in other.counts.items():
             self.add(label, times)
 
     def proper(self) -> dict[int, int]:
-        """Without negative numbers, which are no classes: -1 mostly stands for no label."""
+        """The counts without negative numbers: -1 usually means "no label"."""
         return {label: times for label, times in self.counts.items() if label >= 0}
-
-    def plain(self) -> tuple[bool, bytes]:
-        return self.full, msgspec.msgpack.encode(self.counts)
-
-    @classmethod
-    def of_plain(cls, plain: tuple[bool, bytes]) -> ClassCounts:
-        counts = cls()
-        counts.full = plain[0]
-        counts.counts = msgspec.msgpack.decode(plain[1], type=dict[int, int])
-        return counts
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return ClassCounts.of_plain, (self.plain(),)
 
 
 def histogram(counts: Mapping[int, int], names: LabelMap) -> dict[str, int]:
-    """Objects or records of each class by its number and name, in order of the numbers.
+    """Objects or records by number and name of their class, in order of the numbers.
 
     Args:
-        counts: number of a class to how often it was seen.
-        names: what is known of the names; two classes may have the same one.
+        counts: objects or records by class number.
+        names: the known names; two classes may have the same one.
 
     Returns:
-        empty where there are too many classes to look at.
+        Empty if there are too many classes to read.
     """
     if len(counts) > _MOST_SHOWN:
         return {}
@@ -153,39 +136,38 @@ def histogram(counts: Mapping[int, int], names: LabelMap) -> dict[str, int]:
     }
 
 
-class Names:
-    """What records call the numbers of classes, where nobody else says it. Mergeable; bounded."""
+@dataclass(slots=True)
+class ClassNames:
+    """The names that records give to class numbers, without a label map. Mergeable; bounded."""
 
-    plain_type = tuple[bool, bytes]
-
-    def __init__(self) -> None:
-        self._names: dict[int, list[bytes]] = {}
-        self.full = False
-        """Whether there were more: then not all is known."""
+    names: dict[int, list[bytes]] = field(default_factory=dict)
+    """Up to three names by number."""
+    full: bool = False
+    """Whether there were more names: then these are not complete."""
 
     def add(self, label: int, name: bytes) -> None:
-        """Note that a record calls the class `label` so."""
+        """Note the name that a record gives to the class `label`."""
         name = name[:_MOST_NAME_BYTES]
-        known = self._names.get(label)
+        known = self.names.get(label)
         if known is None:
-            if len(self._names) >= _MOST_NAMES:
+            if len(self.names) >= _MOST_NAMES:
                 self.full = True
                 return
-            self._names[label] = [name]
+            self.names[label] = [name]
         elif name not in known and len(known) < 3:
             known.append(name)
 
-    def merge(self, other: Names) -> None:
-        """Take in what was noted elsewhere."""
+    def merge(self, other: ClassNames) -> None:
+        """Add the names of another shard."""
         self.full |= other.full
-        for label, names in other._names.items():
+        for label, names in other.names.items():
             for name in names:
                 self.add(label, name)
 
     def conflicts(self) -> Iterator[str]:
-        """One number with two names, or one name of two numbers; in order, for people."""
+        """Messages about numbers with two names and names with two numbers, in order."""
         numbers: dict[bytes, int] = {}
-        for label, names in sorted(self._names.items()):
+        for label, names in sorted(self.names.items()):
             if len(names) > 1:
                 first, second = (_shown(name) for name in names[:2])
                 yield f"{label} is called `{first}` and `{second}`"
@@ -195,21 +177,8 @@ class Names:
                     yield f"{other} and {label} are both called `{_shown(name)}`"
 
     def as_map(self) -> LabelMap:
-        """Number to its first name."""
-        return {label: names[0].decode("utf-8", "replace") for label, names in self._names.items()}
-
-    def plain(self) -> tuple[bool, bytes]:
-        return self.full, msgspec.msgpack.encode(self._names)
-
-    @classmethod
-    def of_plain(cls, plain: tuple[bool, bytes]) -> Names:
-        names = cls()
-        names.full = plain[0]
-        names._names = msgspec.msgpack.decode(plain[1], type=dict[int, list[bytes]])
-        return names
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return Names.of_plain, (self.plain(),)
+        """The first name of each number."""
+        return {label: names[0].decode("utf-8", "replace") for label, names in self.names.items()}
 
 
 def _shown(name: bytes) -> str:
@@ -217,6 +186,6 @@ def _shown(name: bytes) -> str:
 
 
 def class_name(names: Mapping[int, str], label: int) -> str:
-    """A class for people: its name, or its number where it has none."""
+    """A class in a message: its name, or its number if it has none."""
     name = names.get(label)
     return f"`{safe(name, limit=60)}`" if name else str(label)

@@ -1,4 +1,9 @@
-"""What may be asked of the validator `annotations`, in `limits.annotations` of a gate."""
+"""The options of the validator `annotations`, and the features of labels and objects.
+
+Features have the names of TensorFlow's object detection. Source: `tfexample_decoder` and the dataset
+tools of the TensorFlow models repository (``research/object_detection``); its image classification
+calls labels `image/class/label`.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +16,11 @@ from msgspec import Meta
 
 __all__ = [
     "BOX",
+    "IMAGE_LABEL",
     "KEYPOINTS",
     "OBJECT_LABEL",
     "OF_OBJECTS",
     "PER_OBJECT",
-    "PICTURE_LABEL",
     "AnnotationsOptions",
     "Labels",
     "known_features",
@@ -28,16 +33,16 @@ Text = Annotated[str, Meta(min_length=1)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationsOptions:
-    """The options; none is needed where features have the field's usual names."""
+    """Options in `limits.annotations` of a gate; none is needed if features have the usual names."""
 
     label: Text | None = None
-    """The feature of class numbers, where it is called otherwise."""
+    """The feature of class numbers, if it has another name."""
     text: Text | None = None
-    """The feature of class names that belongs to it."""
+    """The feature of the class names for `label`."""
     label_map: Text | None = None
-    """Path of a file of class names, where no manifest has them: see `label_map`."""
+    """Path of a file of class names: see `class_labels`. Overrides the manifest."""
     imbalance: Annotated[float, Meta(gt=1)] | None = None
-    """How often the commonest class of a split may be there for each time that the rarest is."""
+    """Largest ratio of the commonest class to the rarest class of a split."""
 
     def __post_init__(self) -> None:
         if self.text is not None and self.label is None:
@@ -47,9 +52,9 @@ class AnnotationsOptions:
 
 
 BOX = tuple(f"image/object/bbox/{side}" for side in ("xmin", "xmax", "ymin", "ymax"))
-"""Sides of boxes, in parts of the picture's sides."""
+"""Sides of boxes, as fractions of the image's sides."""
 OBJECT_LABEL = "image/object/class/label"
-PICTURE_LABEL = "image/class/label"
+IMAGE_LABEL = "image/class/label"
 PER_OBJECT = (
     OBJECT_LABEL,
     "image/object/class/text",
@@ -62,36 +67,36 @@ PER_OBJECT = (
     "image/object/group_of",
     "image/object/keypoint/num",
 )
-"""Lists with one value for each object. One that is empty is one that is not given."""
+"""Lists with one value per object. An empty list counts as absent."""
 KEYPOINTS = tuple(f"image/object/keypoint/{name}" for name in ("x", "y", "visibility"))
-"""Lists with as many values for every object."""
+"""Lists with the same number of values for every object."""
 
 OF_OBJECTS = frozenset((*BOX, *PER_OBJECT, *KEYPOINTS))
 
 
 class Labels(NamedTuple):
-    """A feature of class numbers, and the one of names that belongs to it."""
+    """A feature of class numbers, and the feature of the names for them."""
 
     label: str
     text: str | None
-    """None where nobody says which one: `text` beside `label` may be anything."""
+    """None if unknown: a feature `text` beside `label` may be anything."""
 
 
 def labels_of(options: AnnotationsOptions, mapped: Iterable[str]) -> tuple[Labels, ...]:
-    """The features of class numbers that are looked at, where a record has them.
+    """The features of class numbers to look at.
 
     Args:
-        options: may name one.
-        mapped: features that a manifest has names for.
+        options: may name the only one.
+        mapped: features with a label map in the manifest.
     """
     if options.label is not None:
         return (Labels(options.label, options.text or _text_of(options.label)),)
-    names = dict.fromkeys((OBJECT_LABEL, PICTURE_LABEL, *sorted(mapped)))
+    names = dict.fromkeys((OBJECT_LABEL, IMAGE_LABEL, *sorted(mapped)))
     return tuple(Labels(name, _text_of(name)) for name in names)
 
 
 def known_features(labels: Iterable[Labels]) -> set[str]:
-    """All features that are looked at."""
+    """The names of all features to look at."""
     return {*OF_OBJECTS, *(each.label for each in labels)}
 
 

@@ -32,7 +32,7 @@ __all__ = ["AnnotationsValidator"]
 
 
 class AnnotationsValidator(Validator):
-    """Looks at labels and objects; its options are :class:`AnnotationsOptions`."""
+    """Checks labels and objects; options: :class:`AnnotationsOptions`."""
 
     name = "annotations"
     codes: Sequence[Code] = tuple(getattr(ann, name) for name in ann.__all__)
@@ -53,10 +53,10 @@ class AnnotationsValidator(Validator):
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], AnnotationsVisitor]:
-        """A maker of visitors that know the label maps.
+        """Read the options and the label maps.
 
         Raises:
-            ConfigError: an option that there is not, or of another type.
+            ConfigError: an option is unknown or has another type.
             UsageError: the label map cannot be read.
         """
         self._options = read_options(AnnotationsOptions, options, of=self.name)
@@ -112,7 +112,7 @@ class AnnotationsValidator(Validator):
         yield from total.tally.findings(target.dataset)
 
     def _judge_names(self, total: AnnotationsPart, feature: str) -> None:
-        """ANN007 where there is no label map: records that contradict each other."""
+        """ANN007 without a label map: records that contradict each other."""
         names = total.names.get(feature)
         for conflict in names.conflicts() if names is not None else ():
             message = f"`{safe(feature)}` and its names should agree from record to record"
@@ -127,7 +127,7 @@ class AnnotationsValidator(Validator):
         in_split: Mapping[str, Mapping[int, int]],
         names: LabelMap,
     ) -> None:
-        """ANN005: classes that a split has none of."""
+        """ANN005: classes that a split lacks."""
         mapped = self._maps.get(feature, {}).keys()
         seen = counts.keys() & mapped if mapped else set(counts)  # others are found as such
         if not seen:
@@ -152,7 +152,7 @@ class AnnotationsValidator(Validator):
         in_split: Mapping[str, Mapping[int, int]],
         names: LabelMap,
     ) -> None:
-        """ANN006: classes that are too rare beside others."""
+        """ANN006: classes that are too rare compared with others."""
         limit = self._options.imbalance
         for split, own in in_split.items() if limit is not None else ():
             ordered = sorted(own.items(), key=lambda item: (-item[1], item[0]))
@@ -172,7 +172,7 @@ class AnnotationsValidator(Validator):
 def _labels(
     target: Target, options: AnnotationsOptions
 ) -> tuple[tuple[Labels, ...], dict[str, LabelMap]]:
-    """The features of class numbers, and what their numbers are called."""
+    """The features of class numbers, and their label maps."""
     mapped = target.manifest.labels if target.manifest is not None else {}
     labels = labels_of(options, mapped)
     maps = {feature: named_classes(names) for feature, names in mapped.items()}

@@ -1,4 +1,4 @@
-"""Looks at the labels and objects of the records of one shard."""
+"""The labels and objects of the records of one shard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Visitor
 from tfrecreg.scan.tally import Tally
 from tfrecreg.text import safe
-from tfrecreg.validators.annotations.class_labels import ClassCounts, LabelMap, Names
+from tfrecreg.validators.annotations.class_labels import ClassCounts, ClassNames, LabelMap
 from tfrecreg.validators.annotations.label_features import (
     BOX,
     KEYPOINTS,
@@ -38,11 +38,11 @@ __all__ = ["AnnotationsPart", "AnnotationsVisitor", "Objects", "Problem", "look_
 
 
 _NEAR = 1e-6
-"""So far beyond the border a side may be: 1.0 as a float32 that was computed."""
+"""Tolerance for sides of boxes beyond the border: 1.0 computed as float32."""
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong."""
+    """One problem of a record."""
 
     code: Code
     feature: str
@@ -52,15 +52,15 @@ class Problem(NamedTuple):
 
 
 class Objects(NamedTuple):
-    """What a record has."""
+    """The objects of a record."""
 
     number: int
-    """Objects; of lists that differ, the first one's."""
+    """Count of objects; if lists differ, by the first one."""
     problems: list[Problem]
 
 
 def look_at_objects(example: Example) -> Objects | None:
-    """Look at boxes and the lists beside them; None where the record has none of them."""
+    """Check boxes and the lists beside them; None if the record has none of them."""
     get = example.get
     sides = [get(name) for name in BOX]
     if not any(side is not None for side in sides):
@@ -77,7 +77,7 @@ def look_at_objects(example: Example) -> Objects | None:
 
 
 def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterator[Problem]:
-    """ANN001: lists that should have one value for each object."""
+    """ANN001: lists that should have one value per object."""
     boxes = any(side is not None for side in sides)
     for name, side in zip(BOX, sides, strict=True):
         found = 0 if side is None else side.count
@@ -87,7 +87,7 @@ def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterat
         feature = example.get(name)
         if feature is None:
             continue
-        # An optional list that is empty was not given; a label is no option.
+        # An empty list counts as absent, but labels are required.
         if feature.count != count and (feature.count or (name == OBJECT_LABEL and boxes)):
             yield _uneven(name, count, feature.count)
     counts = {name: each.count for name in KEYPOINTS if (each := example.get(name)) and each.count}
@@ -106,9 +106,9 @@ def _uneven(name: str, expected: int, found: int) -> Problem:
 
 
 def _wrong_boxes(sides: list[Feature]) -> Iterator[Problem]:
-    """ANN002 and ANN003: boxes that leave the picture, and boxes without area."""
+    """ANN002 and ANN003: boxes that leave the image, and boxes without area."""
     if any(side.kind not in (Kind.FLOAT, Kind.INT64) for side in sides):
-        return  # the schema's to say
+        return  # the validator `schema` reports it
     columns = [side.values for side in sides]
     for number, (left, right, top, bottom) in enumerate(zip(*columns, strict=True)):
         if 0 <= left < right <= 1 and 0 <= top < bottom <= 1:
@@ -128,34 +128,34 @@ def _wrong_boxes(sides: list[Feature]) -> Iterator[Problem]:
 
 @dataclass(slots=True)
 class AnnotationsPart:
-    """What was found in one shard, and then in all shards of a split."""
+    """The result for one shard, and after merging for all shards of a split."""
 
     tally: Tally = field(default_factory=Tally)
     records: int = 0
-    """Records that have a label or objects."""
+    """Records with a label or objects."""
     objects: int = 0
     classes: dict[str, ClassCounts] = field(default_factory=dict)
     """By feature of class numbers."""
-    names: dict[str, Names] = field(default_factory=dict)
+    names: dict[str, ClassNames] = field(default_factory=dict)
     """By feature of class numbers, where there is no label map."""
 
     def merge(self, other: AnnotationsPart) -> None:
-        """Take in the next shard."""
+        """Add the next shard."""
         self.tally.merge(other.tally)
         self.records += other.records
         self.objects += other.objects
         for feature, counts in other.classes.items():
             self.classes.setdefault(feature, ClassCounts()).merge(counts)
         for feature, names in other.names.items():
-            self.names.setdefault(feature, Names()).merge(names)
+            self.names.setdefault(feature, ClassNames()).merge(names)
 
 
 class AnnotationsVisitor(Visitor):
-    """Looks at the records of one shard.
+    """Checks the records of one shard.
 
     Args:
         labels: features of class numbers.
-        maps: what their numbers are called, for those that somebody says it of.
+        maps: class names by feature, for features with a label map.
         shard: the shard.
     """
 
@@ -184,7 +184,7 @@ class AnnotationsVisitor(Visitor):
             self._look_at(batch, position, example)
 
     def _look_at_table(self, tables: Tables, table: Table) -> Sequence[int]:
-        """Count the labels of records of one layout; those to be read are handed back."""
+        """Count the labels of records of one layout; return the records to be checked one by one."""
         positions = table.positions
         if not OF_OBJECTS.isdisjoint(table.columns):
             return list(positions.tolist())
@@ -202,14 +202,14 @@ class AnnotationsVisitor(Visitor):
         return list(positions[~fine].tolist())
 
     def _are_fine(self, tables: Tables, table: Table, labels: Labels) -> npt.NDArray[np.bool_]:
-        """Which records have a label that is known, and called what it should be."""
+        """Mask of the records whose label is known and has the right name."""
         values = table.columns[labels.label][1].integers
         text = labels.text
         known = self._texts.get(labels.label)
         if known is None:
             if text is None or not holds_bytes(table, text):
                 return np.ones(len(values), np.bool_)
-            names = self._part.names.setdefault(labels.label, Names())
+            names = self._part.names.setdefault(labels.label, ClassNames())
             rows = zip(values.tolist(), tables.values(table, text), strict=True)
             for value, name in dict.fromkeys(rows):
                 names.add(value, name)
@@ -220,7 +220,7 @@ class AnnotationsVisitor(Visitor):
         return np.array([known.get(value) == name for value, name in rows], np.bool_)
 
     def _look_at(self, batch: RecordBatch, position: int, example: Example | None) -> None:
-        """Look at one record."""
+        """Check one record."""
         if example is None:
             return
         objects = look_at_objects(example)
@@ -237,7 +237,7 @@ class AnnotationsVisitor(Visitor):
         return self._part
 
     def _look(self, batch: RecordBatch, position: int, example: Example, labels: Labels) -> bool:
-        """Look at the class numbers of a record, if it has any."""
+        """Check the class numbers of a record; whether it has any."""
         feature = example.get(labels.label)
         if feature is None or feature.kind is not Kind.INT64:
             return False
@@ -267,10 +267,10 @@ class AnnotationsVisitor(Visitor):
         values: Sequence[int],
         text: Feature,
     ) -> None:
-        """Hold the names that a record gives its classes against what they are called."""
+        """Compare the class names in a record with the label map."""
         texts = self._texts.get(labels.label)
         if texts is None:
-            names = self._part.names.setdefault(labels.label, Names())
+            names = self._part.names.setdefault(labels.label, ClassNames())
             for value, name in zip(values, text.values, strict=True):
                 names.add(value, name)
             return

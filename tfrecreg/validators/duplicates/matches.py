@@ -14,7 +14,7 @@ from tfrecreg.records.batch import RecordBatch
 from tfrecreg.validators.duplicates.sorted_runs import Rows, Run, RunBuilder
 from tfrecreg.validators.record_tables import holds_integers, tables_of
 
-__all__ = ["Contradiction", "Contradictions", "Match", "Matches", "Seen", "add_labels"]
+__all__ = ["Contradiction", "Contradictions", "Match", "MatchCount", "Matches", "add_labels"]
 
 
 Ints = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ class Match(NamedTuple):
     other_record: int
 
 
-class Seen:
+class MatchCount:
     """How often something was found, and where first."""
 
     def __init__(self) -> None:
@@ -73,23 +73,23 @@ class Matches:
         self._names = list(dict.fromkeys(every))
         numbers = {name: number for number, name in enumerate(self._names)}
         self._split_of = np.array([numbers[each] for each in every], np.int64)
-        self._within: dict[int, Seen] = {}
-        self._across: dict[tuple[int, int], Seen] = {}
+        self._within: dict[int, MatchCount] = {}
+        self._across: dict[tuple[int, int], MatchCount] = {}
 
-    def within(self) -> list[tuple[str, Seen]]:
+    def within(self) -> list[tuple[str, MatchCount]]:
         """By split, what an earlier record of it has as well."""
         found = [(*self._names[split], seen) for split, seen in sorted(self._within.items())]
         return [(split, seen) for whose, split, seen in found if whose == _OWN]
 
-    def across(self) -> list[tuple[str, str, Seen]]:
+    def across(self) -> list[tuple[str, str, MatchCount]]:
         """By two splits, what both have; the places are in the first, which is not ``train``."""
         return self._between(_OWN)
 
-    def moved(self) -> list[tuple[str, str, Seen]]:
+    def moved(self) -> list[tuple[str, str, MatchCount]]:
         """By a split of the target and another one of the baseline, what both have."""
         return [each for each in self._between(_BASELINE) if each[0] != each[1]]
 
-    def _between(self, whose: int) -> list[tuple[str, str, Seen]]:
+    def _between(self, whose: int) -> list[tuple[str, str, MatchCount]]:
         found = []
         for (one, other), seen in self._across.items():
             (own, split), (others, other_split) = self._names[one], self._names[other]
@@ -137,7 +137,7 @@ class Matches:
         """
         rows = [(shard, record, offset, shard, earlier) for record, offset, earlier in places]
         if rows:
-            seen = self._within.setdefault(int(self._split_of[shard]), Seen())
+            seen = self._within.setdefault(int(self._split_of[shard]), MatchCount())
             seen.add(0, np.array(rows, np.int64))
 
     def _count(self, new: npt.NDArray[np.bool_], places: Ints, copies: Ints) -> None:
@@ -158,7 +158,7 @@ class Matches:
         pairs = np.concatenate((places, places[starts[number]][:, :2]), axis=1)
         for each in np.unique(split[starts][extra > 0]).tolist():
             mine = split[starts] == each
-            seen = self._within.setdefault(each, Seen())
+            seen = self._within.setdefault(each, MatchCount())
             seen.add(int(extra[mine].sum()), pairs[later & (split == each)])
         self._pair(np.cumsum(new, dtype=np.int64)[starts], split[starts], places[starts])
 
@@ -175,7 +175,7 @@ class Matches:
                 if self._names[one] == (_OWN, TRAIN) and self._names[other][0] == _OWN:
                     one, other, first, second = other, one, second, first
                 found = np.concatenate((places[first], places[second][:, :2]), axis=1)
-                self._across.setdefault((one, other), Seen()).add(len(found), found)
+                self._across.setdefault((one, other), MatchCount()).add(len(found), found)
             step += 1
 
 

@@ -19,8 +19,8 @@ from tfrecreg.scan.tally import Tally, key_from
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.annotations.class_labels import class_name, named_classes
-from tfrecreg.validators.annotations.label_features import OF_OBJECTS, PICTURE_LABEL
-from tfrecreg.validators.duplicates.matches import Contradictions, Matches, Seen
+from tfrecreg.validators.annotations.label_features import IMAGE_LABEL, OF_OBJECTS
+from tfrecreg.validators.duplicates.matches import Contradictions, MatchCount, Matches
 from tfrecreg.validators.duplicates.sorted_runs import Run, read_in_order
 from tfrecreg.validators.duplicates.visitor import (
     DuplicatesCodec,
@@ -29,7 +29,7 @@ from tfrecreg.validators.duplicates.visitor import (
     DuplicatesVisitor,
     group_of,
 )
-from tfrecreg.validators.image_features import schema_pictures
+from tfrecreg.validators.image_features import schema_images
 from tfrecreg.validators.options import read_options
 
 __all__ = ["DuplicatesValidator"]
@@ -71,11 +71,11 @@ class DuplicatesValidator(Validator):
         # Also where the scan ends by an exception, or the program.
         self._clear = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._storage = self.part_codec.storage = LocalStorage(folder)
-        pictures, labels = schema_pictures(target), _labels(target)
+        pictures, labels = schema_images(target), _labels(target)
         return partial(DuplicatesVisitor, self._options, pictures, self._storage, labels=labels)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
-        return key_from(*schema_pictures(target), "", *_labels(target), options=options)
+        return key_from(*schema_images(target), "", *_labels(target), options=options)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, DuplicatesPart]]
@@ -182,7 +182,7 @@ class DuplicatesValidator(Validator):
         message: str,
         split: str,
         other: str,
-        seen: Seen,
+        seen: MatchCount,
         shards: Sequence[Shard],
         relation: str,
     ) -> None:
@@ -219,7 +219,7 @@ def _labels(target: Target) -> tuple[str, ...]:
     """The features that may be the label of a picture: those with names of classes come first."""
     mapped = target.manifest.labels if target.manifest is not None else {}
     named = (name for name in sorted(mapped) if name not in OF_OBJECTS)
-    return tuple(dict.fromkeys((*named, PICTURE_LABEL, "label")))
+    return tuple(dict.fromkeys((*named, IMAGE_LABEL, "label")))
 
 
 def _of(split: str) -> str:

@@ -23,7 +23,7 @@ from tfrecreg.scan.interface import Shard, Visitor
 from tfrecreg.storage import Storage
 from tfrecreg.validators.duplicates.matches import add_labels
 from tfrecreg.validators.duplicates.sorted_runs import Pair, Run, RunBuilder, at_hand, stored
-from tfrecreg.validators.image_features import PictureFeatures, value_digest
+from tfrecreg.validators.image_features import ImageFeatures, value_digest
 from tfrecreg.validators.record_tables import Table, Tables, tables_of
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
     "DuplicatesPart",
     "DuplicatesVisitor",
     "Fingerprint",
-    "PictureFingerprint",
+    "ImageFingerprint",
     "feature_digest",
     "group_of",
     "key_digest",
@@ -144,7 +144,7 @@ def feature_digest(
     return blake3(encode({name: feature})).digest(DIGEST_BYTES)
 
 
-class PictureFingerprint:
+class ImageFingerprint:
     """A :data:`Fingerprint` of the pictures of a record; of a record without one, of all of it.
 
     Args:
@@ -152,7 +152,7 @@ class PictureFingerprint:
         pixels: whether they are decoded, and compared by their pixels.
     """
 
-    def __init__(self, pictures: PictureFeatures, *, pixels: bool) -> None:
+    def __init__(self, pictures: ImageFeatures, *, pixels: bool) -> None:
         self._pictures = pictures
         self._pixels = pixels
         self.pictured = 0
@@ -226,8 +226,8 @@ class DuplicatesVisitor(Visitor):
         if storage is not None and storage.stat("") is None:
             storage = None
         self._part = DuplicatesPart()
-        found = PictureFeatures(tuple(pictures))
-        self._pictures = PictureFingerprint(found, pixels=options.pixels)
+        found = ImageFeatures(tuple(pictures))
+        self._pictures = ImageFingerprint(found, pixels=options.pixels)
         self._fingerprint: Fingerprint = self._pictures
         if options.feature is not None:
             self._fingerprint = partial(feature_digest, options.feature)

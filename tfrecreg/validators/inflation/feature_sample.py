@@ -1,4 +1,4 @@
-"""How narrow numbers could be stored."""
+"""A sample of one feature: how its values are stored, and in how few bytes they would fit."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tfrecreg.pictures import sniff
 from tfrecreg.pictures.sniff import base64_inside
 from tfrecreg.validators.inflation.stored_numbers import (
     Array,
+    ImageShape,
     Numbers,
-    Sides,
     bmp_pixels,
     numbers_of,
 )
 
 __all__ = [
-    "Look",
+    "FeatureSample",
     "Range",
     "byte_levels",
     "message_bytes",
@@ -33,41 +33,32 @@ __all__ = [
 
 _LEVELS = 256
 _NEAR = 0.05
-"""Of a step: numbers that were scaled as float32 lie no farther beside their level."""
+"""Fraction of a step: numbers that were scaled as float32 lie no farther from their level."""
 _SMOOTH = 0.35
-"""Of the deviation: neighbours in a picture differ by less on average; chance makes it 1.13."""
+"""Fraction of the standard deviation: neighbouring pixels of an image differ by less on average;
+random numbers differ by 1.13."""
 _DIVISORS = (1, 2, 3)
-"""The smallest difference that is seen may be so many steps."""
+"""The smallest difference between two numbers may be this many steps."""
 
 
+@dataclass(slots=True)
 class Range:
-    """What whole numbers were seen, and so how many bytes each needs at least. Plain data."""
+    """The range of some whole numbers."""
 
-    # It is msgspec's to pack: see tfrecreg.scan.tally.Plain.
-    plain_type = tuple[int, int, int]
-
-    def __init__(self, count: int = 0, low: int = 0, high: int = 0) -> None:
-        self.count = count
-        self.low = low
-        self.high = high
+    count: int = 0
+    low: int = 0
+    high: int = 0
 
     def add(self, low: int, high: int, count: int) -> None:
-        """Take in more numbers, from `low` to `high`."""
+        """Extend the range by `count` numbers from `low` to `high`."""
         if count:
             self.low = min(self.low, low) if self.count else low
             self.high = max(self.high, high) if self.count else high
             self.count += count
 
-    def plain(self) -> tuple[int, int, int]:
-        return self.count, self.low, self.high
-
-    @classmethod
-    def of_plain(cls, plain: tuple[int, int, int]) -> Range:
-        return cls(*plain)
-
     @property
     def dtype(self) -> str:
-        """The narrowest type of NumPy and TensorFlow that holds them all."""
+        """The narrowest integer type of NumPy and TensorFlow that holds them all."""
         for dtype in ("uint8", "int8", "uint16", "int16", "uint32", "int32"):
             limits = np.iinfo(dtype)
             if limits.min <= self.low and self.high <= limits.max:
@@ -76,15 +67,15 @@ class Range:
 
 
 def byte_levels(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """The numbers as bytes, if they are a byte each that was scaled and moved: ``x / 255 - 0.5``.
+    """The numbers as bytes, if each is a byte that was scaled and shifted: ``x / 255 - 0.5``.
 
-    That is so where they lie on at most 256 levels, evenly spaced.
+    Such numbers lie on at most 256 evenly spaced levels.
 
     Args:
         values: any shape, of numbers.
 
     Returns:
-        The level of each, from 0, in the same shape; None where they are no such numbers.
+        The level of each number, from 0, in the same shape; None for other numbers.
     """
     different, which = np.unique(values, return_inverse=True)
     if len(different) > _LEVELS or not np.isfinite(different).all():
@@ -108,12 +99,12 @@ def byte_levels(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
 def smooth_levels(
     values: npt.NDArray[Any], width: int, channels: int
 ) -> npt.NDArray[np.uint8] | None:
-    """Floats as 256 levels, if they go up and down as the pixels of a picture do.
+    """Floats as 256 levels, if they vary as smoothly as the pixels of an image.
 
-    Pixels that were resized, or whose mean was taken off for each place, lie on no levels.
+    Pixels that were resized, or from which a mean image was subtracted, do not lie on levels.
 
     Args:
-        values: rows of a picture, flat.
+        values: rows of an image, flat.
         width: pixels of a row.
         channels: numbers of a pixel.
     """
@@ -130,16 +121,16 @@ def smooth_levels(
 
 
 def varint_bytes(values: npt.NDArray[np.int64]) -> int:
-    """Bytes of these numbers as varints: 1 for 0 to 127, 2 up to 16,383, 10 for negative ones."""
+    """Size in bytes of the numbers as varints: 1 for 0 to 127, 2 up to 16,383, 10 for negative ones."""
     bits = values.view(np.uint64)
     return len(bits) + sum(int((bits >> np.uint64(7 * each) > 0).sum()) for each in range(1, 10))
 
 
 def message_bytes(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Bytes of features as messages, as `Feature.wire_bytes` has them.
+    """Size in bytes of features as messages, as in `Feature.wire_bytes`.
 
     Args:
-        values: bytes of the values of each: of one of bytes, or of packed numbers.
+        values: size in bytes of the value of each feature: a byte string, or packed numbers.
     """
     lists = 1 + _length_bytes(values) + values
     return 1 + _length_bytes(lists) + lists
@@ -156,15 +147,16 @@ Pixels = npt.NDArray[np.uint8]
 """Shape (height, width, channels)."""
 
 _AROUND = 8 + 25 + 12 + 12
-"""Bytes of the signature, of IHDR and IEND, and around the data in IDAT."""
+"""Size in bytes of the signature, IHDR, IEND, and the frame of IDAT."""
 _LEVEL = 6
 
 
 def png_bytes(pixels: Pixels) -> int:
-    """Bytes of a PNG of these pixels as libpng makes it: a filter is chosen for each row.
+    """Size in bytes of the pixels as a PNG, with a filter chosen for each row as libpng does.
 
-    That is what TensorFlow and Pillow write; without a filter drawings become smaller, with an
-    encoder that tries.
+    TensorFlow and Pillow write such files. The PNG is encoded, and only its size is kept. Source:
+    W3C Portable Network Graphics, third edition, section 9 (filtering) and 12.7 (choice of the
+    filter: the least sum of absolute differences, row by row).
 
     Args:
         pixels: uint8, shape (height, width, channels), 1 to 4 channels.
@@ -175,7 +167,7 @@ def png_bytes(pixels: Pixels) -> int:
 
 
 def _filtered(rows: npt.NDArray[np.uint8], step: int) -> npt.NDArray[np.uint8]:
-    """The rows with the filter that suits each, its number in front."""
+    """The rows, each with its best filter applied and the filter's number in front."""
     here = rows.astype(np.int16)
     left, up, corner = np.zeros_like(here), np.zeros_like(here), np.zeros_like(here)
     left[:, step:] = here[:, :-step]
@@ -201,11 +193,11 @@ def _paeth(
 
 
 _TRIALS = 8
-"""Pictures of a feature that are encoded for trial, in each shard."""
+"""Images per feature and shard that are encoded as PNG on trial."""
 _FEW = 64
-"""Numbers that are looked at one by one, and for which what stands around them matters."""
+"""Lists of at most this many numbers are measured exactly."""
 _HEADS = 8
-"""Bytes around a longer list of numbers, about."""
+"""Approximate overhead in bytes of a longer list of numbers."""
 
 
 _SPREAD = ("held", "numbers", "values", "pixels", "text")
@@ -217,49 +209,49 @@ _SUMS = (
 
 
 @dataclass(slots=True)
-class Look:
-    """Sums over the records that were looked at, and what follows for all. Plain data."""
+class FeatureSample:
+    """Sums over the sampled records, and estimates for all records. Plain data."""
 
     records: int = 0
     wire: int = 0
-    """Bytes of the feature as a message."""
+    """Size in bytes of the feature as a message."""
     content: int = 0
-    """Bytes of its values alone."""
+    """Size in bytes of its values alone."""
     form: str = ""
-    """How its numbers are stored; empty where it holds none that could be stored otherwise."""
+    """How its numbers are stored; empty if it holds none that could be stored otherwise."""
     numbers: int = 0
     whole: Range = field(default_factory=Range)
-    """Of numbers that are whole, and all of them are."""
+    """Range of the numbers, where all of a record's numbers are whole."""
     levels: int = 0
-    """Numbers that are on at most 256 levels, and are not whole."""
+    """Count of numbers that lie on at most 256 levels and are not whole."""
     wide: bool = True
-    """Whether all numbers that were seen could be narrower."""
+    """Whether all sampled numbers could be narrower."""
     values: int = 0
-    """Values of the feature that these numbers are in."""
+    """Values of the feature that hold these numbers."""
     held: int = 0
-    """Bytes of these values, as messages."""
+    """Size in bytes of these values as messages."""
     pixels: int = 0
-    """Numbers that are pixels."""
+    """Count of numbers that are pixels."""
     text: int = 0
-    """Bytes of values that are the base64 of encoded pictures."""
+    """Size in bytes of values that are base64 of encoded images."""
     texts: dict[str, int] = field(default_factory=dict)
-    """The same by the format of these."""
+    """The same by image format."""
     all_held: int = 0
-    """`held` in all records, by what part it is in those of each shard that were looked at."""
+    """`held` in all records, extrapolated shard by shard; the other `all_` fields likewise."""
     all_numbers: int = 0
     all_values: int = 0
     all_pixels: int = 0
     all_text: int = 0
     tried: int = 0
-    """Bytes of pixels that were encoded for trial."""
+    """Size in bytes of the pixels that were encoded on trial."""
     png: int = 0
-    """Bytes that these were as a PNG."""
+    """Size in bytes of these as PNG."""
     trials: int = 0
     formats: dict[str, int] = field(default_factory=dict)
-    """Bytes of encoded pictures, by format."""
+    """Size in bytes of encoded images by format."""
 
-    def merge(self, other: Look) -> None:
-        """Take in another shard."""
+    def merge(self, other: FeatureSample) -> None:
+        """Add the sample of another shard."""
         self.form = self.form or other.form
         self.wide = self.wide and other.wide and other.form in ("", self.form)
         for name in _SUMS:
@@ -269,13 +261,13 @@ class Look:
             for name, size in theirs.items():
                 ours[name] = ours.get(name, 0) + size
 
-    def add(self, name: str, feature: Feature, declared: list[Sides]) -> None:
-        """Look at the feature of one record.
+    def add(self, name: str, feature: Feature, declared: list[ImageShape]) -> None:
+        """Add the feature of one record.
 
         Args:
             name: the feature's.
             feature: the feature.
-            declared: sides that the record says a picture has.
+            declared: image shapes that the record declares.
         """
         self.records += 1
         self.wire += feature.wire_bytes
@@ -298,10 +290,10 @@ class Look:
             self._take(found)
 
     def spread(self, size: int) -> None:
-        """Reckon from the records that were looked at to all of the shard.
+        """Extrapolate from the sampled records to all records of the shard.
 
         Args:
-            size: bytes of the feature in all records of the shard.
+            size: size in bytes of the feature in all records of the shard.
         """
         part = size / self.wire if self.wire else 0.0
         for name in _SPREAD:
@@ -321,7 +313,7 @@ class Look:
             self._try(levels, sides)
 
     def _levels(self, found: Numbers) -> Array | None:
-        """Count numbers that could be narrower; those that are bytes, scaled or not, as bytes."""
+        """Count the numbers that could be narrower; return them as bytes if they fit."""
         numbers = found.values
         if numbers.dtype == np.uint8 or not numbers.size:
             return numbers.astype(np.uint8)
@@ -341,7 +333,7 @@ class Look:
             self.wide = False
         return levels
 
-    def _try(self, levels: Array, sides: Sides) -> None:
+    def _try(self, levels: Array, sides: ImageShape) -> None:
         row = sides.width * sides.channels
         if self.trials >= _TRIALS or len(levels) < row:
             return
@@ -360,7 +352,7 @@ def _are_whole(numbers: Array) -> bool:
 
 
 def _by_channel(numbers: Array, channels: int) -> Array | None:
-    """The same for pictures whose channels were scaled apart."""
+    """As :func:`byte_levels`, for images whose channels were scaled separately."""
     numbers = numbers[: len(numbers) // channels * channels].reshape(-1, channels)
     levels = [byte_levels(numbers[:, each]) for each in range(channels)]
     found = [each for each in levels if each is not None]
@@ -368,7 +360,7 @@ def _by_channel(numbers: Array, channels: int) -> Array | None:
 
 
 def _content(feature: Feature) -> int:
-    """Bytes of the values, without what says where each ends."""
+    """Size in bytes of the values, without their length prefixes."""
     if feature.kind is Kind.BYTES:
         return sum(feature.sizes)
     if feature.kind is Kind.FLOAT:

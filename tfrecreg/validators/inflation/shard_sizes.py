@@ -1,4 +1,4 @@
-"""Which records of a shard are looked at closely: the same ones in every run."""
+"""The sizes of one shard: of all its features, exactly, and of a sample of its records in detail."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tfrecreg.findings import Location
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Visitor
 from tfrecreg.validators.image_features import value_digest
-from tfrecreg.validators.inflation.feature_sample import Look, message_bytes
-from tfrecreg.validators.inflation.stored_numbers import declared_sides
+from tfrecreg.validators.inflation.feature_sample import FeatureSample, message_bytes
+from tfrecreg.validators.inflation.stored_numbers import declared_shapes
 from tfrecreg.validators.record_tables import Table, Tables, tables_of
 
-__all__ = ["MOST", "MOST_FEATURES", "Repeats", "Scale", "Sizes", "sampled"]
+__all__ = ["MOST", "MOST_FEATURES", "Repeats", "ShardSizes", "SizesVisitor", "sampled"]
 
 
 _BITS = 3
 
 
 def sampled(first: int, stop: int) -> Iterator[int]:
-    """Those of the numbers from `first` to before `stop` whose records are looked at, rising.
+    """The numbers of the sampled records in ``range(first, stop)``, rising.
 
-    They are the first eight, and then four of each doubling: so few are looked at of any shard
-    (49 of 10,000), and nobody has to know how many there are.
+    These are the first eight, and then four for each doubling: 49 of 10,000. The sample is the same
+    in every run, and does not depend on how many records there are.
     """
     number = first
     while number < stop:
@@ -39,7 +39,7 @@ def sampled(first: int, stop: int) -> Iterator[int]:
 
 
 MOST = 1024
-"""Different values that are counted, for each feature."""
+"""Distinct values that are counted per feature."""
 
 
 class _Row(NamedTuple):
@@ -49,9 +49,15 @@ class _Row(NamedTuple):
 
 
 class Repeats:
-    """Counts the values of one feature. Mergeable, small."""
+    """How much of a feature are repeated values: an estimate, in bounded memory. Mergeable.
 
-    # It is msgspec's to pack: see tfrecreg.scan.tally.Plain.
+    Of all distinct values, those with the smallest digests are counted exactly. Digests are as good
+    as random, so the share of repeats among these is that of all. A digest that is among the
+    smallest of all shards is among the smallest of each, so the counts of shards add up. Up to
+    :data:`MOST` distinct values the result is exact.
+    """
+
+    # Packed by msgspec: see tfrecreg.scan.tally.Plain.
     plain_type = list[_Row]
 
     def __init__(self) -> None:
@@ -75,13 +81,13 @@ class Repeats:
                 self._forget()
 
     def merge(self, other: Repeats) -> None:
-        """Take in what was counted elsewhere."""
+        """Add the counts of another shard."""
         for digest, (times, size) in other._seen.items():
             self.add(digest, size, times)
 
     @property
     def share(self) -> float:
-        """The part of the bytes, 0 to 1, that are values that were there before."""
+        """Fraction of the bytes, 0 to 1, that repeat an earlier value."""
         self._forget()
         every = sum(times * size for times, size in self._seen.values())
         once = sum(size for _, size in self._seen.values())
@@ -89,13 +95,13 @@ class Repeats:
 
     @property
     def times(self) -> float:
-        """How often a value is there, on average."""
+        """How often a value occurs on average."""
         self._forget()
         every = sum(times for times, _ in self._seen.values())
         return every / len(self._seen) if self._seen else 0.0
 
     def _forget(self) -> None:
-        """Keep the smallest digests."""
+        """Drop all but the smallest digests."""
         if len(self._seen) > MOST:
             kept = sorted(self._seen)[:MOST]
             self._seen = {digest: self._seen[digest] for digest in kept}
@@ -114,35 +120,35 @@ class Repeats:
 
 
 MOST_FEATURES = 200
-"""So many features are looked at closely: names come from the data."""
+"""Features that are sampled at most: names come from the data."""
 
 
 @dataclass(slots=True)
-class Sizes:
-    """What one shard weighs, and what was seen of it; then what all of them do."""
+class ShardSizes:
+    """Sizes in bytes of one shard, and after merging of all shards."""
 
     file_bytes: int = 0
     stream_bytes: int = 0
     """Without compression."""
     records: int = 0
     features: dict[str, int] = field(default_factory=dict)
-    """Bytes of every feature, exactly."""
+    """Size in bytes by feature, exact."""
     examples_bytes: int = 0
-    """Of the records that these are in, names, lengths and framing too."""
+    """Size in bytes of all Examples, with names, lengths and framing."""
     sampled: int = 0
-    """Records that were looked at closely."""
+    """Count of sampled records."""
     sampled_bytes: int = 0
-    """Their bytes in the stream, framing and all."""
-    looks: dict[str, Look] = field(default_factory=dict)
-    """Of the features in these."""
+    """Their size in bytes in the stream, with framing."""
+    samples: dict[str, FeatureSample] = field(default_factory=dict)
+    """Samples by feature."""
     first: dict[str, Location] = field(default_factory=dict)
-    """The first of these that has a feature."""
+    """Location of the first sampled record that has a feature."""
     first_numbers: dict[str, Location] = field(default_factory=dict)
-    """The first in which it holds numbers that could be stored otherwise."""
+    """Location of the first in which it holds numbers that could be stored otherwise."""
     repeats: dict[str, Repeats] = field(default_factory=dict)
-    """Of features with large values."""
+    """Repeats by feature, for features with large values."""
 
-    def merge(self, other: Sizes) -> None:
+    def merge(self, other: ShardSizes) -> None:
         """Take in the next shard."""
         self.file_bytes += other.file_bytes
         self.stream_bytes += other.stream_bytes
@@ -155,11 +161,11 @@ class Sizes:
             self.first.setdefault(name, place)
         for name, place in other.first_numbers.items():
             self.first_numbers.setdefault(name, place)
-        for name, look in other.looks.items():
-            if name in self.looks:
-                self.looks[name].merge(look)
+        for name, sample in other.samples.items():
+            if name in self.samples:
+                self.samples[name].merge(sample)
             else:
-                self.looks[name] = look
+                self.samples[name] = sample
         for name, repeats in other.repeats.items():
             self.repeats.setdefault(name, Repeats()).merge(repeats)
 
@@ -170,23 +176,19 @@ def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
 
 
 _LARGE = 1024
-"""Bytes of a feature from which on it is worth knowing whether they were there before."""
+"""Least size in bytes of values whose repeats are counted."""
 _MOST_REPEATED = 4
-"""Features of which that is counted."""
+"""Features whose repeats are counted, at most."""
 _FRAME = 16
 
 
-class Scale(Visitor):
-    """Weighs one shard and each of its features.
-
-    Args:
-        shard: the shard.
-    """
+class SizesVisitor(Visitor):
+    """Measures one shard and each of its features."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
         self._features: Counter[str] = Counter()
-        self._part = Sizes()
+        self._part = ShardSizes()
 
     def batch(self, batch: RecordBatch) -> None:
         if not batch.whole:
@@ -232,17 +234,17 @@ class Scale(Visitor):
                     if size >= _LARGE:
                         repeats.add(digest, size)
 
-    def close(self, end: StreamEnd) -> Sizes:
+    def close(self, end: StreamEnd) -> ShardSizes:
         part = self._part
         part.file_bytes, part.stream_bytes = end.file_bytes, end.stream_bytes
         part.records = end.records
         part.features = dict(self._features)
-        for name, look in part.looks.items():
-            look.spread(part.features.get(name, 0))
+        for name, sample in part.samples.items():
+            sample.spread(part.features.get(name, 0))
         return part
 
     def _repeats(self, name: str) -> Repeats | None:
-        """Where large values of a feature are counted, if they are."""
+        """The counter of a feature's large values, if they are counted."""
         known = self._part.repeats
         if name not in known and len(known) < _MOST_REPEATED:
             known[name] = Repeats()
@@ -252,14 +254,14 @@ class Scale(Visitor):
         part = self._part
         part.sampled += 1
         part.sampled_bytes += batch.lengths[position] + _FRAME
-        declared = declared_sides(example)
+        declared = declared_shapes(example)
         for name, feature in example.items():
-            look = part.looks.get(name)
-            if look is None:
-                if len(part.looks) >= MOST_FEATURES:
+            sample = part.samples.get(name)
+            if sample is None:
+                if len(part.samples) >= MOST_FEATURES:
                     continue
-                look = part.looks[name] = Look()
+                sample = part.samples[name] = FeatureSample()
                 part.first[name] = self._shard.locate(batch, position, feature=name)
-            look.add(name, feature, declared)
-            if look.values and name not in part.first_numbers:
+            sample.add(name, feature, declared)
+            if sample.values and name not in part.first_numbers:
                 part.first_numbers[name] = self._shard.locate(batch, position, feature=name)

@@ -1,4 +1,7 @@
-"""Which sides a picture may have that a feature holds as pixels."""
+"""The numbers that a feature holds, however they are stored, and the image that they may be.
+
+Numbers may be a list of floats or integers, raw bytes, base64, a tensor, `.npy`, BMP or gzip.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,15 @@ from tfrecreg.pictures import PictureError, bmp, read_header
 
 __all__ = [
     "Array",
-    "Npy",
+    "ImageShape",
+    "NpyArray",
     "Numbers",
-    "Sides",
     "bmp_pixels",
-    "declared_sides",
-    "fitting",
+    "declared_shapes",
+    "decompressed",
+    "fitting_shapes",
     "numbers_of",
     "read_npy",
-    "unpacked",
 ]
 
 
@@ -43,23 +46,23 @@ _MEANING = {
     "depth": "channels",
 }
 _PICTURE = re.compile(r"image|img|pixel|picture|frame|digit", re.IGNORECASE)
-"""In the name of a feature: only then may it hold the pixels of a square that nobody declares."""
+"""Names of features that may hold a square image whose shape is not declared."""
 _CHANNELS = (1, 3, 4)
 _LEAST_SIDE = 8
 _MOST_SIDE = 1 << 16
 
 
-class Sides(NamedTuple):
-    """Of a picture, in pixels."""
+class ImageShape(NamedTuple):
+    """The shape of an image, in pixels."""
 
     height: int
     width: int
     channels: int
-    """0 where it is not said."""
+    """0 if unknown."""
 
 
-def declared_sides(example: Example) -> list[Sides]:
-    """What features such as `image/height`, `image_width` and `channels` say, by their prefix."""
+def declared_shapes(example: Example) -> list[ImageShape]:
+    """Image shapes from features such as `image/height` and `image_width`, one per prefix."""
     found: dict[str, dict[str, int]] = {}
     for name, feature in example.items():
         match = _SIDE.fullmatch(name) if feature.kind is Kind.INT64 and feature.count == 1 else None
@@ -68,29 +71,29 @@ def declared_sides(example: Example) -> list[Sides]:
             if 0 < value <= _MOST_SIDE:
                 found.setdefault(match[1], {})[_MEANING[match[2].lower()]] = value
     return [
-        Sides(sides["height"], sides["width"], sides.get("channels", 0))
+        ImageShape(sides["height"], sides["width"], sides.get("channels", 0))
         for _, sides in sorted(found.items())
         if "height" in sides and "width" in sides
     ]
 
 
-def fitting(count: int, name: str, declared: list[Sides]) -> Iterator[Sides]:
-    """The sides of pictures of so many values: declared ones, or those of a square.
+def fitting_shapes(count: int, name: str, declared: list[ImageShape]) -> Iterator[ImageShape]:
+    """Shapes of images with `count` values: declared ones, or a square.
 
     Args:
-        count: how many values there are.
-        name: of the feature; a square is only thought of where it sounds like a picture.
-        declared: what the record says.
+        count: number of values.
+        name: of the feature; a square is considered only if the name suggests an image.
+        declared: shapes that the record declares.
     """
     for height, width, channels in declared:
         for each in (channels,) if channels else _CHANNELS:
             if height * width * each == count and each in _CHANNELS:
-                yield Sides(height, width, each)
+                yield ImageShape(height, width, each)
     if not declared and _PICTURE.search(name):
         for channels in (1, 3):
             side = math.isqrt(count // channels)
             if side >= _LEAST_SIDE and side * side * channels == count:
-                yield Sides(side, side, channels)
+                yield ImageShape(side, side, channels)
 
 
 _NPY = b"\x93NUMPY"
@@ -98,20 +101,20 @@ _DESCR = re.compile(rb"'descr':\s*'([<>|=]?[iuf][1248])'")
 _SHAPE = re.compile(rb"'shape':\s*\(([0-9, ]*)\)")
 _PACKED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 _MOST_UNPACKED = 1 << 24
-"""Bytes that gzip or zlib may hold and be looked at."""
+"""The most bytes that are taken out of gzip or zlib."""
 
 
-class Npy(NamedTuple):
-    """An array of NumPy."""
+class NpyArray(NamedTuple):
+    """An array of NumPy, as a `.npy` file describes it."""
 
     dtype: str
     shape: tuple[int, ...]
     start: int
-    """Where its numbers begin."""
+    """Offset of its first number."""
 
 
-def read_npy(data: bytes) -> Npy | None:
-    """The array that a `.npy` file holds; None where it is none, or its numbers are not all there.
+def read_npy(data: bytes) -> NpyArray | None:
+    """The array in a `.npy` file; None if `data` is not a whole one.
 
     The header is a literal of Python, and is not evaluated.
     """
@@ -131,11 +134,11 @@ def read_npy(data: bytes) -> Npy | None:
         count *= size
     if not count or len(data) - stop != count * dtype.itemsize:
         return None
-    return Npy(dtype.str, sizes, stop)
+    return NpyArray(dtype.str, sizes, stop)
 
 
-def bmp_pixels(data: bytes) -> tuple[bytes, Sides] | None:
-    """The pixels of a BMP of 8, 24 or 32 bits that is not packed, from the bottom to the top."""
+def bmp_pixels(data: bytes) -> tuple[bytes, ImageShape] | None:
+    """The pixels and shape of an uncompressed BMP of 8, 24 or 32 bits, rows bottom to top."""
     try:
         header = read_header(data)
     except PictureError:
@@ -151,11 +154,11 @@ def bmp_pixels(data: bytes) -> tuple[bytes, Sides] | None:
         return None
     lines = np.frombuffer(body, np.uint8).reshape(header.height, row)
     pixels = lines[:, : header.width * channels].tobytes()
-    return pixels, Sides(header.height, header.width, channels)
+    return pixels, ImageShape(header.height, header.width, channels)
 
 
-def unpacked(data: bytes) -> bytes | None:
-    """What gzip or zlib holds; None where the bytes are neither, or hold too much."""
+def decompressed(data: bytes) -> bytes | None:
+    """The content of gzip or zlib; None if `data` is neither, or holds too much."""
     if not data.startswith(_PACKED):
         return None
     inflate = zlib.decompressobj(wbits=47)
@@ -169,13 +172,13 @@ def unpacked(data: bytes) -> bytes | None:
 Array = npt.NDArray[Any]
 
 _WINDOW = 1 << 16
-"""So many values of a feature of one record are looked at, from its middle."""
+"""Values per feature and record that are examined, from the middle of the list."""
 _LEAST = 64
-"""Bytes of what may be a picture."""
+"""The least bytes of an image."""
 _RAW_TYPES = ("<i8", "<i4", "<f8", "<f4")
-"""What bytes without a type are taken for, where so many values make the declared picture."""
+"""Types tried for raw bytes, if that many values make the declared image."""
 _LIKELY = (1e-9, 1e6)
-"""Between these are the sizes of such values: floats that are read as integers are not."""
+"""Bounds of the absolute values of such numbers: floats read as integers lie outside."""
 _BASE64 = bytes.maketrans(b"-_", b"+/")
 _DTYPES = {
     "float32": "<f4",
@@ -192,27 +195,27 @@ _DTYPES = {
 
 
 class Numbers(NamedTuple):
-    """Numbers that a feature holds, or some of them."""
+    """The numbers that a feature holds, or some of them."""
 
     values: Array
-    """Flat; from the middle, where they are not all."""
+    """Flat; from the middle, if there are too many."""
     total: int
-    """How many there are in all."""
+    """Count of all numbers."""
     form: str
-    """How they are stored: ``float``, ``int64``, ``bytes``, ``base64``, or a tensor's type."""
-    sides: tuple[Sides, ...]
-    """Of the picture that they may be."""
+    """Storage of the numbers, in words: ``float``, ``bytes``, ``a tensor of uint8``."""
+    sides: tuple[ImageShape, ...]
+    """Shapes of the images that the numbers may be."""
 
 
-def numbers_of(name: str, feature: Feature, declared: list[Sides]) -> Numbers | None:
-    """What numbers the feature holds; None where none that could be stored otherwise."""
+def numbers_of(name: str, feature: Feature, declared: list[ImageShape]) -> Numbers | None:
+    """The numbers in a feature; None if it has none that could be stored otherwise."""
     count = feature.count
     if feature.kind is Kind.FLOAT:
-        sides = tuple(fitting(count, name, declared))
+        sides = tuple(fitting_shapes(count, name, declared))
         packed = np.frombuffer(feature.packed_floats, "<f4")
         return Numbers(_middle(packed, sides), count, "float", sides)
     if feature.kind is Kind.INT64:
-        sides = tuple(fitting(count, name, declared))
+        sides = tuple(fitting_shapes(count, name, declared))
         return Numbers(np.array(feature.first(_WINDOW), np.int64), count, "int64", sides)
     if feature.kind is not Kind.BYTES or count != 1 or feature.sizes[0] < _LEAST:
         return None
@@ -221,21 +224,21 @@ def numbers_of(name: str, feature: Feature, declared: list[Sides]) -> Numbers | 
 
 
 def _in_bytes(
-    name: str, data: bytes, declared: list[Sides], *, packed: bool = False
+    name: str, data: bytes, declared: list[ImageShape], *, packed: bool = False
 ) -> Iterator[Numbers]:
-    """The ways to read bytes as numbers that make sense, the likeliest first.
+    """The plausible readings of bytes as numbers, the likeliest first.
 
     Args:
         name: of the feature.
         data: the bytes.
-        declared: sides that the record says a picture has.
-        packed: whether they were packed, and are not looked into once more.
+        declared: image shapes that the record declares.
+        packed: whether `data` were compressed; they are not decompressed again.
     """
     array = read_npy(data)
     if array is not None:
         numbers = np.frombuffer(data, array.dtype, offset=array.start)
         there = [*_tensor_sides(array.shape), *declared]
-        sides = tuple(fitting(len(numbers), name, there))
+        sides = tuple(fitting_shapes(len(numbers), name, there))
         form = f"an .npy of {numbers.dtype.name}"
         yield Numbers(_middle(numbers, sides), len(numbers), form, sides)
         return
@@ -244,7 +247,7 @@ def _in_bytes(
         numbers, sides = np.frombuffer(bitmap[0], np.uint8), (bitmap[1],)
         yield Numbers(_middle(numbers, sides), len(numbers), "BMP", sides)
         return
-    inside = None if packed else unpacked(data)
+    inside = None if packed else decompressed(data)
     if inside is not None:
         for found in _in_bytes(name, inside, declared, packed=True):
             if found.sides:
@@ -255,47 +258,49 @@ def _in_bytes(
     if tensor is not None:
         dtype, (start, stop) = _DTYPES.get(tensor.dtype), tensor.content
         if dtype is not None and stop > start:
-            sides = tuple(fitting(tensor.count, name, [*_tensor_sides(tensor.shape), *declared]))
+            sides = tuple(
+                fitting_shapes(tensor.count, name, [*_tensor_sides(tensor.shape), *declared])
+            )
             numbers = np.frombuffer(data[start:stop], dtype)
             yield Numbers(
                 _middle(numbers, sides), tensor.count, f"a tensor of {tensor.dtype}", sides
             )
         return
-    sides = tuple(fitting(len(data), name, declared))
+    sides = tuple(fitting_shapes(len(data), name, declared))
     if sides and not _is_text(data):
         yield Numbers(_middle(np.frombuffer(data, np.uint8), sides), len(data), "bytes", sides)
     pixels = _from_base64(data, declared)
     if pixels is not None:
-        sides = tuple(fitting(len(pixels), name, declared))
+        sides = tuple(fitting_shapes(len(pixels), name, declared))
         numbers = np.frombuffer(pixels, np.uint8)
         yield Numbers(_middle(numbers, sides), len(pixels), "base64", sides)
     for dtype in _RAW_TYPES if declared else ():
         count, rest = divmod(len(data), np.dtype(dtype).itemsize)
-        sides = () if rest else tuple(fitting(count, name, declared))
+        sides = () if rest else tuple(fitting_shapes(count, name, declared))
         numbers = _middle(np.frombuffer(data, dtype), sides) if sides else np.empty(0)
         if sides and _is_likely(numbers):
             yield Numbers(numbers, count, f"bytes of {numbers.dtype.name}", sides)
 
 
 def _is_likely(numbers: Array) -> bool:
-    """Whether bytes that were read as these numbers are likely to be such."""
+    """Whether raw bytes are likely to be these numbers."""
     sizes = np.abs(numbers[numbers != 0].astype(np.float64))
     if not np.isfinite(sizes).all():
         return False
     return not sizes.size or bool(_LIKELY[0] <= sizes.min() and sizes.max() <= _LIKELY[1])
 
 
-def _tensor_sides(shape: tuple[int, ...]) -> list[Sides]:
-    """The sides of a picture that a tensor may be: height and width, maybe behind a 1."""
+def _tensor_sides(shape: tuple[int, ...]) -> list[ImageShape]:
+    """The shape of the image that a tensor may be; leading dimensions of 1 are ignored."""
     while len(shape) > 2 and shape[0] == 1:
         shape = shape[1:]
     if len(shape) == 2:
-        return [Sides(*shape, 1)]
-    return [Sides(*shape)] if len(shape) == 3 else []
+        return [ImageShape(*shape, 1)]
+    return [ImageShape(*shape)] if len(shape) == 3 else []
 
 
-def _middle(numbers: Array, sides: tuple[Sides, ...]) -> Array:
-    """As many of the numbers as are looked at: whole rows, if they are pixels."""
+def _middle(numbers: Array, sides: tuple[ImageShape, ...]) -> Array:
+    """The numbers that are examined: whole rows, if they are pixels."""
     if len(numbers) <= _WINDOW:
         return numbers
     row = sides[0].width * sides[0].channels if sides else 1
@@ -305,15 +310,15 @@ def _middle(numbers: Array, sides: tuple[Sides, ...]) -> Array:
 
 
 def _is_text(data: bytes) -> bool:
-    """Whether it looks like text, of which any length may be that of a picture by chance."""
+    """Whether the bytes look like text, whose length may match an image by chance."""
     part = data[:1024]
     return sum(32 <= byte < 127 or byte in b"\t\r\n" for byte in part) > 0.95 * len(part)
 
 
-def _from_base64(data: bytes, declared: list[Sides]) -> bytes | None:
-    """What base64 stands for, if it is as many bytes as a declared picture has."""
+def _from_base64(data: bytes, declared: list[ImageShape]) -> bytes | None:
+    """The decoded base64, if it has as many bytes as a declared image."""
     size = len(data.rstrip(b"=")) * 3 // 4
-    if not declared or not any(fitting(size, "", declared)):
+    if not declared or not any(fitting_shapes(size, "", declared)):
         return None
     text = data.translate(_BASE64)
     try:

@@ -1,4 +1,7 @@
-"""Measures, the limit, and the findings."""
+"""From sizes to causes with their cures, the limit, and the findings.
+
+Sizes are those of the stream: records with their framing, before compression.
+"""
 
 from __future__ import annotations
 
@@ -16,32 +19,33 @@ from tfrecreg.scan.interface import RawSize, Shard, Target, Validator
 from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.storage import LocalStorage, list_through_links
 from tfrecreg.text import safe, si_bytes
-from tfrecreg.validators.inflation.feature_sample import Look
-from tfrecreg.validators.inflation.shard_sizes import Scale, Sizes
+from tfrecreg.validators.inflation.feature_sample import FeatureSample
+from tfrecreg.validators.inflation.shard_sizes import ShardSizes, SizesVisitor
 
 __all__ = ["Cause", "InflationValidator", "find_causes"]
 
 
 WORTH = 0.10
-"""A cause is told where its cure saves that part of all bytes,"""
+"""Least fraction of all bytes that a cure saves if its cause is reported,"""
 LEAST = 1 << 16
-"""and at least so many of them."""
+"""and least number of bytes."""
 RATIO = 1.10
-"""What the raw data hold may be larger by that in the records before it is called larger."""
+"""Default limit: bytes of shards per raw byte. Also the factor from which on records are larger
+than their raw data."""
 _LIST = 8
-"""Numbers of a record, on average, from which on they are a list that bytes could hold."""
+"""Least numbers per record, on average, of a list that bytes could hold."""
 _FIELD = 4
-"""Bytes around the value of a feature."""
+"""Overhead in bytes of the value of a feature."""
 _TOGETHER = 64
-"""Examples in one record, where records are too small for what stands around them."""
+"""Examples per record in the cure for tiny records."""
 
 
 class Cause(NamedTuple):
-    """What makes the records large."""
+    """A reason why the records are large."""
 
     code: Code
     feature: str
-    """Empty where it is not one."""
+    """Empty if it is not about one feature."""
     message: str
     after: int
     """Bytes of the stream after the cure."""
@@ -49,13 +53,13 @@ class Cause(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Feature:
-    """One feature: all its bytes, and what was seen of some."""
+    """One feature: its size, and its sample."""
 
     name: str
     bytes: int
-    look: Look
+    sample: FeatureSample
     repeated: float
-    """The part of its bytes that are values that were there before."""
+    """Fraction of its bytes that repeat an earlier value."""
     times: float
 
     @property
@@ -64,27 +68,29 @@ class _Feature:
 
     @property
     def pixels(self) -> int:
-        """Its bytes in values that are pixels."""
-        look = self.look
-        return look.all_held * look.all_pixels // look.all_numbers if look.all_numbers else 0
+        """Size in bytes of its values that are pixels."""
+        sample = self.sample
+        return (
+            sample.all_held * sample.all_pixels // sample.all_numbers if sample.all_numbers else 0
+        )
 
 
 def find_causes(
-    total: Sizes, raw: RawSize | None, raw_formats: Mapping[str, int]
+    total: ShardSizes, raw: RawSize | None, raw_formats: Mapping[str, int]
 ) -> Iterator[Cause]:
-    """What makes the records large, and is worth a cure.
+    """The causes that are worth a cure.
 
     Args:
         total: of all shards.
-        raw: the size of the raw data, where it is known.
-        raw_formats: how many of the raw files that were looked at are pictures of a format.
+        raw: the size of the raw data, if known.
+        raw_formats: count of the sampled raw files by image format.
     """
-    for name in sorted(total.looks):
+    for name in sorted(total.samples):
         repeats = total.repeats.get(name)
         feature = _Feature(
             name,
             total.features.get(name, 0),
-            total.looks[name],
+            total.samples[name],
             repeats.share if repeats is not None else 0.0,
             repeats.times if repeats is not None else 1.0,
         )
@@ -103,72 +109,72 @@ def find_causes(
         yield overhead
 
 
-def _is_worth_it(cause: Cause, total: Sizes) -> bool:
+def _is_worth_it(cause: Cause, total: ShardSizes) -> bool:
     saved = total.stream_bytes - cause.after
     least = LEAST // 4 if cause.code is inf.INF007 else LEAST  # which is certain, no estimate
     return saved >= least and saved >= WORTH * total.stream_bytes
 
 
-def _pixels(feature: _Feature, total: Sizes, raw: RawSize | None) -> Cause | None:
+def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause | None:
     """INF002: pixels, where the source had them compressed or a PNG would."""
-    look = feature.look
-    if not look.pixels or not look.tried or not look.wide:
+    sample = feature.sample
+    if not sample.pixels or not sample.tried or not sample.wide:
         return None
     held = feature.pixels
-    form = f" as {look.form}" if look.form != "bytes" else ""
-    of = f" of {si_bytes(feature.bytes)}" if look.formats else ""
+    form = f" as {sample.form}" if sample.form != "bytes" else ""
+    of = f" of {si_bytes(feature.bytes)}" if sample.formats else ""
     holds = f"{feature.shown} holds decoded pixels{form}, {si_bytes(held)}{of}"
     # What the raw data have for these: all that the encoded pictures beside them do not need.
-    there = raw.decoded - (feature.bytes - held if look.formats else 0) if raw is not None else 0
+    there = raw.decoded - (feature.bytes - held if sample.formats else 0) if raw is not None else 0
     if there > 0:
-        if look.all_pixels <= RATIO * there:
+        if sample.all_pixels <= RATIO * there:
             return None  # the source has them uncompressed, too
-        times = f"{held / there:.1f} times the raw data{' of these' if look.formats else ''}"
+        times = f"{held / there:.1f} times the raw data{' of these' if sample.formats else ''}"
         after = total.stream_bytes - held + there
         cure = f"as they lie there {si_bytes(there)}"
         return Cause(
             inf.INF002, feature.name, _told(f"{holds}, {times}", cure, after, total), after
         )
-    png = int(look.all_pixels * look.png / look.tried)
+    png = int(sample.all_pixels * sample.png / sample.tried)
     after = total.stream_bytes - held + png
     cure = f"as PNG about {si_bytes(png)}"
     return Cause(inf.INF002, feature.name, _told(holds, cure, after, total), after)
 
 
-def _wide(feature: _Feature, total: Sizes) -> Cause | None:
+def _wide(feature: _Feature, total: ShardSizes) -> Cause | None:
     """INF003: numbers that would fit in fewer bytes each."""
-    look = feature.look
-    if not look.wide or look.numbers < _LIST * look.values:
+    sample = feature.sample
+    if not sample.wide or sample.numbers < _LIST * sample.values:
         return None
-    if look.whole.count + look.levels < look.numbers:
+    if sample.whole.count + sample.levels < sample.numbers:
         return None  # they are bytes already
-    dtype = look.whole.dtype if look.whole.count else "uint8"
-    if look.levels and dtype != "uint8":
+    dtype = sample.whole.dtype if sample.whole.count else "uint8"
+    if sample.levels and dtype != "uint8":
         return None
-    narrow = look.all_numbers * np.dtype(dtype).itemsize + _FIELD * look.all_values
-    after = total.stream_bytes - look.all_held + narrow
-    what = f"numbers of at most 256 levels as {look.form}"
-    if not look.levels:
-        what = f"whole numbers from {look.whole.low} to {look.whole.high} as {look.form}"
-    holds = f"{feature.shown} holds {what}, {si_bytes(look.all_held)}"
+    narrow = sample.all_numbers * np.dtype(dtype).itemsize + _FIELD * sample.all_values
+    after = total.stream_bytes - sample.all_held + narrow
+    what = f"numbers of at most 256 levels as {sample.form}"
+    if not sample.levels:
+        what = f"whole numbers from {sample.whole.low} to {sample.whole.high} as {sample.form}"
+    holds = f"{feature.shown} holds {what}, {si_bytes(sample.all_held)}"
     cure = f"as bytes of {dtype} about {si_bytes(narrow)}"
     return Cause(inf.INF003, feature.name, _told(holds, cure, after, total), after)
 
 
-def _text(feature: _Feature, total: Sizes) -> Cause | None:
+def _text(feature: _Feature, total: ShardSizes) -> Cause | None:
     """INF007: encoded pictures as base64."""
-    look = feature.look
-    if not look.texts:
+    sample = feature.sample
+    if not sample.texts:
         return None
-    kind = max(sorted(look.texts), key=look.texts.__getitem__).upper()
-    cured = look.all_text * 3 // 4
-    after = total.stream_bytes - look.all_text + cured
-    holds = f"{feature.shown} holds pictures as base64 of {kind}, {si_bytes(look.all_text)}"
+    kind = max(sorted(sample.texts), key=sample.texts.__getitem__).upper()
+    cured = sample.all_text * 3 // 4
+    after = total.stream_bytes - sample.all_text + cured
+    holds = f"{feature.shown} holds pictures as base64 of {kind}, {si_bytes(sample.all_text)}"
     cure = f"as bytes about {si_bytes(cured)}"
     return Cause(inf.INF007, feature.name, _told(holds, cure, after, total), after)
 
 
-def _repeated(feature: _Feature, total: Sizes) -> Cause | None:
+def _repeated(feature: _Feature, total: ShardSizes) -> Cause | None:
     """INF004: values that are stored again and again."""
     if feature.times <= 1:
         return None
@@ -183,11 +189,11 @@ def _repeated(feature: _Feature, total: Sizes) -> Cause | None:
 
 
 def _reencoded(
-    feature: _Feature, total: Sizes, raw: RawSize | None, raw_formats: Mapping[str, int]
+    feature: _Feature, total: ShardSizes, raw: RawSize | None, raw_formats: Mapping[str, int]
 ) -> Cause | None:
     """INF005: encoded pictures that are larger than the raw data are."""
-    formats = feature.look.formats
-    if raw is None or not formats or sum(formats.values()) < feature.look.content:
+    formats = feature.sample.formats
+    if raw is None or not formats or sum(formats.values()) < feature.sample.content:
         return None
     once = int(feature.bytes * (1 - feature.repeated))
     if once <= RATIO * raw.decoded:
@@ -204,9 +210,9 @@ def _reencoded(
     return Cause(inf.INF005, feature.name, _told(holds, cure, after, total), after)
 
 
-def _overhead(total: Sizes) -> Cause | None:
+def _overhead(total: ShardSizes) -> Cause | None:
     """INF006: names, lengths and framing are more than what they are around."""
-    content = sum(look.content for look in total.looks.values())
+    content = sum(sample.content for sample in total.samples.values())
     around = total.sampled_bytes - content
     if not total.sampled or 2 * around <= total.sampled_bytes:
         return None
@@ -222,23 +228,23 @@ def _overhead(total: Sizes) -> Cause | None:
     return Cause(inf.INF006, "", _told(holds, cure, after, total), after)
 
 
-def _told(holds: str, cure: str, after: int, total: Sizes) -> str:
+def _told(holds: str, cure: str, after: int, total: ShardSizes) -> str:
     zipped = " before gzip" if total.stream_bytes > total.file_bytes else ""
     sizes = f"{si_bytes(after)} instead of {si_bytes(total.stream_bytes)}{zipped}"
     return f"{holds}; {cure}, and all records {sizes}"
 
 
 ALLOWANCE = 512
-"""… and so many bytes a record on top, for keys and labels of tiny records."""
+"""Default limit: bytes per record on top, for keys and labels of tiny records."""
 BASE = "decoded"
 """Default base of the limit: raw bytes with whole-file compression taken off."""
 _OF_NUMBERS = (inf.INF002, inf.INF003)
 _RAW_FILES = 64
-"""So many raw files are looked at for their format."""
+"""Raw files whose format is looked at, at most."""
 
 
 class InflationValidator(Validator):
-    """Says where the bytes are and what would save some, and holds them against a limit where the
+    """Reports where the bytes are and what would save some; compares the size with a limit if the
     size of the raw data is known.
 
     Options: `ratio` (float), `allowance` (bytes a record), `base` (``decoded`` or ``stored``).
@@ -246,7 +252,7 @@ class InflationValidator(Validator):
 
     name = "inflation"
     codes: Sequence[Code] = tuple(getattr(inf, name) for name in inf.__all__)
-    part_codec = JsonCodec(Sizes)
+    part_codec = JsonCodec(ShardSizes)
 
     def __init__(self) -> None:
         self._options: Mapping[str, Any] = {}
@@ -256,17 +262,17 @@ class InflationValidator(Validator):
             return "there is no raw data"
         return None
 
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Scale]:  # noqa: ARG002 - visitors only weigh
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SizesVisitor]:  # noqa: ARG002 - visitors only weigh
         self._options = options
-        return Scale
+        return SizesVisitor
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:  # noqa: ARG002 - visitors only weigh
         return ""
 
     def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, Sizes]]
+        self, target: Target, parts: Iterable[tuple[Shard, ShardSizes]]
     ) -> Iterator[Finding | Measure]:
-        total, tally = Sizes(), Tally()
+        total, tally = ShardSizes(), Tally()
         for _, part in parts:
             total.merge(part)
         yield from _measures(total, target.raw)
@@ -289,7 +295,7 @@ class InflationValidator(Validator):
             yield Measure("inflation.cures", cures, text)
         yield from tally.findings(target.dataset)
 
-    def _judge(self, tally: Tally, raw: RawSize, total: Sizes) -> None:
+    def _judge(self, tally: Tally, raw: RawSize, total: ShardSizes) -> None:
         ratio = float(self._options.get("ratio", RATIO))
         allowance = int(self._options.get("allowance", ALLOWANCE))
         base = str(self._options.get("base", BASE))
@@ -304,7 +310,7 @@ class InflationValidator(Validator):
             tally.add(inf.INF001, message, None)
 
 
-def _measures(total: Sizes, raw: RawSize | None) -> Iterator[Measure]:
+def _measures(total: ShardSizes, raw: RawSize | None) -> Iterator[Measure]:
     size = total.file_bytes
     yield Measure("inflation.bytes", size, f"{si_bytes(size)} in shards")
     if total.stream_bytes != size:
@@ -330,7 +336,7 @@ def _measures(total: Sizes, raw: RawSize | None) -> Iterator[Measure]:
 
 
 def _raw_formats(target: Target) -> dict[str, int]:
-    """How many of the first raw files are pictures of a format; empty where none is at hand."""
+    """Count of the first raw files by image format; empty without a raw folder."""
     formats: dict[str, int] = {}
     if target.raw_folder is None:
         return formats

@@ -20,7 +20,7 @@ from tfrecreg.text import safe
 from tfrecreg.validators.payload_kinds import (
     NOT_AN_EXAMPLE,
     TOO_LARGE,
-    SeenPayloads,
+    PayloadCounts,
     described,
     mostly_examples,
 )
@@ -29,7 +29,7 @@ __all__ = [
     "KINDS",
     "UNNAMED",
     "Siblings",
-    "Unnamed",
+    "UnnamedShards",
     "bare_measures",
     "check_counts",
     "check_payloads",
@@ -78,7 +78,7 @@ def check_counts(tally: Tally, counts: Iterable[tuple[Shard, int]]) -> None:
             _add(tally, shd.SHD003, message, [(shard, None)], shard.name, split=shard.split)
 
 
-class Unnamed(NamedTuple):
+class UnnamedShards(NamedTuple):
     """Shards that lie beside others of their set, and were not named: they are not missing."""
 
     subject: str
@@ -88,7 +88,7 @@ class Unnamed(NamedTuple):
     """How many shards the set has."""
 
 
-def check_sets(tally: Tally, shards: Iterable[Shard]) -> list[Unnamed]:
+def check_sets(tally: Tally, shards: Iterable[Shard]) -> list[UnnamedShards]:
     """SHD001 and SHD006: sets that are not whole, or contradict themselves.
 
     Args:
@@ -104,7 +104,7 @@ def check_sets(tally: Tally, shards: Iterable[Shard]) -> list[Unnamed]:
         counted = [each for each in members if each[1].of is not None]
         unnamed = _check_set(tally, subject, counted, siblings) if counted else 0
         if unnamed:
-            found.append(Unnamed(subject, unnamed, counted[0][1].of or 0))
+            found.append(UnnamedShards(subject, unnamed, counted[0][1].of or 0))
     return found
 
 
@@ -250,7 +250,7 @@ _SETS = 3
 
 
 def bare_measures(
-    payloads: Iterable[tuple[Shard, SeenPayloads]], unnamed: Sequence[Unnamed]
+    payloads: Iterable[tuple[Shard, PayloadCounts]], unnamed: Sequence[UnnamedShards]
 ) -> Iterator[Measure]:
     """What the files hold, and what lies beside them."""
     total: Counter[str] = Counter()
@@ -270,7 +270,7 @@ def bare_measures(
         yield Measure(UNNAMED, count, ", ".join([*shown, *more]))
 
 
-def check_payloads(tally: Tally, payloads: Sequence[tuple[Shard, SeenPayloads]]) -> None:
+def check_payloads(tally: Tally, payloads: Sequence[tuple[Shard, PayloadCounts]]) -> None:
     """SCH001: records that are no Examples, in a set that is one of Examples.
 
     Files of one set by their names are judged together, every other file by itself. A set of
@@ -292,7 +292,7 @@ def check_payloads(tally: Tally, payloads: Sequence[tuple[Shard, SeenPayloads]])
                 _add_strangers(tally, shard, part)
 
 
-def _add_strangers(tally: Tally, shard: Shard, part: SeenPayloads) -> None:
+def _add_strangers(tally: Tally, shard: Shard, part: PayloadCounts) -> None:
     known = {PayloadKind.EXAMPLE.value, TOO_LARGE}
     strange = sum(number for kind, number in part.kinds.items() if kind not in known)
     for where in part.strangers:

@@ -22,10 +22,10 @@ from tfrecreg.shards import FRAMING, MIN_HOST_SHARD, ShardPolicy, shard_count
 from tfrecreg.text import safe, si_bytes
 from tfrecreg.validators.manifest.bare_files import shard_sets
 
-__all__ = ["Load", "check_hosts", "host_option", "listed_loads", "seen_loads"]
+__all__ = ["HostLoad", "check_hosts", "host_option", "listed_loads", "seen_loads"]
 
 
-class Load(NamedTuple):
+class HostLoad(NamedTuple):
     """What the hosts would share: a split, or a set of bare files."""
 
     split: str
@@ -58,17 +58,19 @@ def host_option(options: Mapping[str, Any]) -> int | None:
     )
 
 
-def listed_loads(entries: Iterable[ShardEntry]) -> Iterator[Load]:
+def listed_loads(entries: Iterable[ShardEntry]) -> Iterator[HostLoad]:
     """The splits of a manifest."""
     splits: dict[str, list[ShardEntry]] = defaultdict(list)
     for entry in entries:
         splits[entry.split].append(entry)
     for split, members in sorted(splits.items()):
         records = sum(entry.records for entry in members)
-        yield Load(split, "", len(members), records, sum(each.payload_bytes for each in members))
+        yield HostLoad(
+            split, "", len(members), records, sum(each.payload_bytes for each in members)
+        )
 
 
-def seen_loads(seen: Mapping[str, tuple[int, int]], shards: Iterable[Shard]) -> Iterator[Load]:
+def seen_loads(seen: Mapping[str, tuple[int, int]], shards: Iterable[Shard]) -> Iterator[HostLoad]:
     """The sets of bare files.
 
     Args:
@@ -79,10 +81,10 @@ def seen_loads(seen: Mapping[str, tuple[int, int]], shards: Iterable[Shard]) -> 
         read = [seen[shard.path] for shard, _ in members if shard.path in seen]
         if len(read) == len(members):
             records, size = (sum(each) for each in zip(*read, strict=True))
-            yield Load(members[0][0].split, subject, len(members), records, size)
+            yield HostLoad(members[0][0].split, subject, len(members), records, size)
 
 
-def check_hosts(tally: Tally, loads: Iterable[Load], hosts: int) -> None:
+def check_hosts(tally: Tally, loads: Iterable[HostLoad], hosts: int) -> None:
     """Hold each split or set against what so many hosts need."""
     for load in loads:
         best = shard_count(ShardPolicy(hosts=hosts), load.records, load.payload_bytes)

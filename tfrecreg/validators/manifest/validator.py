@@ -36,13 +36,13 @@ from tfrecreg.validators.manifest.bare_files import (
     check_sets,
 )
 from tfrecreg.validators.manifest.training_hosts import (
-    Load,
+    HostLoad,
     check_hosts,
     host_option,
     listed_loads,
     seen_loads,
 )
-from tfrecreg.validators.payload_kinds import Payloads, SeenPayloads
+from tfrecreg.validators.payload_kinds import PayloadCounter, PayloadCounts
 
 __all__ = ["ManifestValidator"]
 
@@ -53,7 +53,7 @@ class SeenShard(NamedTuple):
     end: StreamEnd
     tensorflow: TensorflowOutcome | None
     """What TensorFlow does at the first fault in it, which it does not get past; None if sound."""
-    payloads: SeenPayloads
+    payloads: PayloadCounts
     """What its payloads are; nothing was counted where a manifest lists the shard."""
 
     @property
@@ -83,14 +83,16 @@ class ManifestValidator(Validator):
             return "there are no files"
         return None
 
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Watcher]:
+    def begin(
+        self, target: Target, options: Mapping[str, Any]
+    ) -> Callable[[Shard], ManifestVisitor]:
         """A maker of visitors, which look into the payloads of bare files.
 
         Raises:
             ConfigError: an option that there is not, or no number of hosts.
         """
         self._hosts = host_option(options)
-        return partial(Watcher, look=target.manifest is None)
+        return partial(ManifestVisitor, look=target.manifest is None)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:  # noqa: ARG002 - for the end
         return key_from("with payloads" if target.manifest is None else None)
@@ -123,7 +125,7 @@ class ManifestValidator(Validator):
         yield from tally.findings(target.dataset)
 
 
-class Watcher(Visitor):
+class ManifestVisitor(Visitor):
     """Waits for the end of a shard; the scanner does the hashing.
 
     Args:
@@ -132,7 +134,7 @@ class Watcher(Visitor):
     """
 
     def __init__(self, shard: Shard, *, look: bool = False) -> None:
-        self._payloads = Payloads(shard)
+        self._payloads = PayloadCounter(shard)
         self._look = look
         self._tensorflow: TensorflowOutcome | None = None
 
@@ -148,7 +150,7 @@ class Watcher(Visitor):
         return SeenShard(end, self._tensorflow, self._payloads.seen())
 
 
-def _loads(target: Target, seen: Sequence[tuple[Shard, SeenShard]]) -> Iterator[Load]:
+def _loads(target: Target, seen: Sequence[tuple[Shard, SeenShard]]) -> Iterator[HostLoad]:
     """What training hosts would share."""
     if target.manifest is not None:
         return listed_loads(target.manifest.shards)
