@@ -9,7 +9,8 @@ from picture_support import jpeg, png
 from tfrecreg.example import Example, bytes_feature, encode, int64_feature
 from tfrecreg.records import RecordBatch
 from tfrecreg.validators import image_features
-from tfrecreg.validators.image_features import ImageFeatures, value_digest
+from tfrecreg.validators.image_features import ImageFeatures
+from tfrecreg.validators.record_tables import value_digest
 
 PICTURE = bytes_feature(png() + bytes(64))
 

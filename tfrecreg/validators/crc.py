@@ -19,18 +19,18 @@ CODES = tuple(getattr(crc, name) for name in crc.__all__)
 
 
 class SeenShard(NamedTuple):
-    """What a visitor hands back of one shard."""
+    """The result for one shard."""
 
     faults: Tally
     compression: str | None
-    """As the bytes say; None where no record says so."""
+    """As found in the file; None for a file without a sound record."""
 
 
 class CrcValidator(Validator):
-    """Turns the scanner's faults into findings, one a shard and code.
+    """Turns the scanner's faults into findings, one per shard and code.
 
-    Bare files declare no compression, but those of one set are read together: there it is that of
-    most of them.
+    Bare files declare no compression, but those of a set are read together: the compression of the
+    majority counts.
     """
 
     name = "crc"
@@ -72,7 +72,7 @@ class CrcVisitor(Visitor):
 
 
 def _compare(tally: Tally, compressed: Sequence[tuple[Shard, str]]) -> None:
-    """CRC006: a file that is compressed, or is not, unlike most of its set."""
+    """CRC006: a file whose compression differs from most of its set."""
     compressions = {shard.name: found for shard, found in compressed}
     for _, members in shard_sets(shard for shard, _ in compressed):
         files = [(shard, compressions[shard.name]) for shard, _ in members]

@@ -1,4 +1,4 @@
-"""Values of features as validators look at them; what is dear is made once for all of them."""
+"""Features of images: which they are, and what records declare about their images."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from blake3 import blake3
-
 from tfrecreg.codes.img import IMG001, IMG002, IMG003
-from tfrecreg.digests import DIGEST_BYTES
 from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.findings import Code
 from tfrecreg.pictures import PictureHeader, sniff
-from tfrecreg.records.batch import RecordBatch
 from tfrecreg.scan.interface import Target
 from tfrecreg.schema import parse_schema
 from tfrecreg.text import safe
@@ -28,21 +24,20 @@ __all__ = [
     "differences",
     "neighbours",
     "schema_images",
-    "value_digest",
 ]
 
 
 ENCODED = "image/encoded"
-"""The field's name of the feature that holds a picture."""
+"""The usual name of the feature that holds an image."""
 
 _HEAD = 64
-"""Bytes that tell the format of a picture; a value of fewer is none."""
+"""Bytes that tell the format of an image; a shorter value is not one."""
 _TRIES = 16
-"""In so many records of a shard without a picture one is looked for."""
+"""Records of a shard in which image features are searched, if none is known."""
 
 
 def schema_images(target: Target) -> tuple[str, ...]:
-    """The features that hold pictures, by the target's schema; empty without one.
+    """The features that hold images, by the target's schema; empty without one.
 
     Raises:
         SchemaError: the schema does not parse.
@@ -52,40 +47,14 @@ def schema_images(target: Target) -> tuple[str, ...]:
     return parse_schema(target.schema, target.schema_path or "schema").pictures()
 
 
-def value_digest(batch: RecordBatch, position: int, name: str, feature: Feature) -> bytes:
-    """16 bytes of blake3 of all values of a feature of bytes; of a single one, of it alone.
-
-    Args:
-        batch: keeps it for whoever asks next.
-        position: of the record in the batch.
-        name: of the feature.
-        feature: the feature, of bytes.
-    """
-    known: dict[int, bytes] = batch.shared.setdefault((value_digest, name), {})
-    digest = known.get(position)
-    if digest is None:
-        digest = known[position] = _digest(feature)
-    return digest
-
-
-def _digest(feature: Feature) -> bytes:
-    if feature.count == 1:
-        return blake3(feature.values[0]).digest(DIGEST_BYTES)
-    hasher = blake3()
-    for value in feature.values:
-        hasher.update(len(value).to_bytes(8, "little"))
-        hasher.update(value)
-    return hasher.digest(DIGEST_BYTES)
-
-
 class ImageFeatures:
-    """Which features of the records of one shard hold encoded pictures.
+    """The features of one shard that hold encoded images.
 
-    Those that the schema says; else :data:`ENCODED`, where there is one; else those whose values
-    begin as pictures do in the first records.
+    These are the features that the schema names; else :data:`ENCODED`, if it exists; else the
+    features whose values begin like images in the first records.
 
     Args:
-        named: what the schema or the user says; empty for nothing.
+        named: features that the schema or the user names.
     """
 
     def __init__(self, named: tuple[str, ...] = ()) -> None:
@@ -94,7 +63,7 @@ class ImageFeatures:
         self._tries = 0
 
     def of(self, example: Example) -> tuple[str, ...]:
-        """The names of those that this record has with at least one value, sorted."""
+        """The names of the image features with at least one value in this record, sorted."""
         if ENCODED in example and (not self._named or ENCODED in self._named):
             names: tuple[str, ...] = (ENCODED,)
         else:
@@ -123,14 +92,14 @@ def _is_picture(feature: Feature) -> bool:
 
 _SAME = {"jpg": "jpeg", "jpe": "jpeg", "jfif": "jpeg", "dib": "bmp"}
 _PALETTES = (1, 3, 4)
-"""Channels of a picture with a palette: its numbers, its colours, or these with transparency."""
+"""Channels of an image with a palette: its indexes, its colors, or these with transparency."""
 _PNG_COLOUR = 25
-"""Where a PNG has its colour type, of which 3 is a palette."""
+"""Offset of the color type in a PNG; 3 is a palette."""
 _SIDES = ("height", "width")
 
 
 class Difference(NamedTuple):
-    """A feature that says something else than the header."""
+    """A feature that contradicts the header of the image."""
 
     code: Code
     feature: str
@@ -139,7 +108,7 @@ class Difference(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """What a record says; None for what it does not say."""
+    """The declarations of a record about its image; None if absent."""
 
     format: bytes | None
     height: int | None
@@ -147,7 +116,7 @@ class Declared(NamedTuple):
     channels: int | None
 
     def fits(self, header: PictureHeader) -> bool:
-        """Whether it is certainly what the header says: if not, a closer look is due."""
+        """Whether it certainly matches the header; if not, :func:`differences` decides."""
         return (
             (self.format is None or self.format == header.format.encode())
             and (self.height is None or self.height == header.height)
@@ -157,7 +126,7 @@ class Declared(NamedTuple):
 
 
 def declared_columns(tables: Tables, table: Table, picture: str) -> Iterator[Declared]:
-    """What the records of a table say of the pictures in a feature of it, row by row."""
+    """The declarations of a table's records about the images in a feature, row by row."""
     columns: list[Iterable[Any]] = []
     name, _ = _declared(table.sample, picture, "format", Kind.BYTES)
     columns.append(tables.values(table, name) if name else repeat(None, len(table.positions)))
@@ -171,7 +140,7 @@ def declared_columns(tables: Tables, table: Table, picture: str) -> Iterator[Dec
 
 
 def neighbours(picture: str, what: str) -> tuple[str, ...]:
-    """Features that may say `what` of the picture in the feature `picture`, the likeliest first.
+    """Features that may declare `what` about the image in `picture`, the likeliest first.
 
     ``image/height`` for ``image/encoded``; ``image_height``, ``image/height`` and ``height`` for
     ``image``.
@@ -185,13 +154,13 @@ def neighbours(picture: str, what: str) -> tuple[str, ...]:
 def differences(
     example: Example, picture: str, data: bytes, header: PictureHeader
 ) -> Iterator[Difference]:
-    """Hold what a record declares against the header of its picture.
+    """Compare the declarations of a record with the header of its image.
 
     Args:
         example: the record.
-        picture: the feature that holds the picture.
-        data: the picture.
-        header: what its header says.
+        picture: the feature that holds the image.
+        data: the image.
+        header: the header of the image.
     """
     name, declared = _declared(example, picture, "format", Kind.BYTES)
     if declared is not None:
@@ -219,7 +188,7 @@ def differences(
 
 
 def _declared(example: Example, picture: str, what: str, kind: Kind) -> tuple[str, Any]:
-    """The name and the value of the feature that says it; None where there is none."""
+    """Name and value of the feature that declares it; an empty name and None if there is none."""
     for name in neighbours(picture, what):
         feature = example.get(name)
         if feature is not None and feature.kind is kind and feature.count == 1:

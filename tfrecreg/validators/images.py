@@ -1,4 +1,4 @@
-"""What may be asked of the validator `images`, in `limits.images` of a gate."""
+"""The `images` validator: encoded images against the declarations of their records."""
 
 from __future__ import annotations
 
@@ -37,37 +37,37 @@ __all__ = ["NOT_BASE64", "ImagesOptions", "ImagesPart", "ImagesValidator", "Imag
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImagesOptions:
-    """The options; by default headers are read and no pixel is decoded."""
+    """Options in `limits.images` of a gate; by default only headers are read."""
 
     feature: Annotated[str, Meta(min_length=1)] | None = None
-    """The feature that holds pictures, where neither schema nor usual names say it."""
+    """The feature that holds images, if neither the schema nor its usual name tells."""
     decode: bool = False
-    """Whether every picture is decoded, in a process with limits; needs the extra `images`."""
+    """Whether to decode every image, in a process with limits; needs the extra `images`."""
     max_pixels: Annotated[int, Meta(ge=1)] = 1 << 28
-    """Pixels that a picture may have."""
+    """The most pixels of an image."""
 
 
 NOT_BASE64 = "should be the bytes of a picture, not their base64"
-"""The end of a message about a picture that is whole, and needs another cure than a damaged one."""
+"""The end of a message about an intact image, which needs another hint than a damaged one."""
 
 _TOO_COSTLY = "SRC009"
-"""How the decoder calls a picture that took too much memory or time."""
+"""The decoder's code for an image that takes too much memory or time."""
 
 
 @dataclass(slots=True)
 class ImagesPart:
-    """What was found in one shard, and then in all of them."""
+    """The result for one shard, and after merging for all shards."""
 
     tally: Tally = field(default_factory=Tally)
     formats: dict[str, int] = field(default_factory=dict)
-    """Pictures of each format."""
+    """Count of images by format."""
     unreadable: int = 0
-    """Pictures without a header that can be read."""
+    """Count of images without a readable header."""
     decoded: int = 0
-    """Pictures that were decoded, and did."""
+    """Count of images that were decoded without an error."""
 
     def merge(self, other: ImagesPart) -> None:
-        """Take in the next shard."""
+        """Add the next shard."""
         self.tally.merge(other.tally)
         for name, count in other.formats.items():
             self.formats[name] = self.formats.get(name, 0) + count
@@ -76,11 +76,11 @@ class ImagesPart:
 
 
 class ImagesVisitor(Visitor):
-    """Looks at the pictures of one shard.
+    """Checks the images of one shard.
 
     Args:
-        options: what is looked at.
-        pictures: features that hold pictures, as the schema or the user has them.
+        options: what to check.
+        pictures: features that hold images, as the schema or the user names them.
         shard: the shard.
     """
 
@@ -106,7 +106,7 @@ class ImagesVisitor(Visitor):
             self._look_at(batch, position, example)
 
     def _look_at_table(self, tables: Tables, table: Table, name: str) -> Iterator[int]:
-        """Look at the pictures of records of one layout; those with findings are handed back."""
+        """Check the images of records of one layout; yield the positions of those with findings."""
         says = declared_columns(tables, table, name)
         rows = zip(table.positions.tolist(), tables.values(table, name), says, strict=True)
         formats, most = self._part.formats, self._options.max_pixels
@@ -127,7 +127,7 @@ class ImagesVisitor(Visitor):
                 formats[header.format] = formats.get(header.format, 0) + 1
 
     def _look_at(self, batch: RecordBatch, position: int, example: Example | None) -> None:
-        """Look at the pictures of one record."""
+        """Check the images of one record."""
         if example is None:
             return
         for name in self._pictures.of(example):
@@ -208,7 +208,7 @@ _DECODE = "write the bytes that the text stands for: `base64.b64decode`; they ar
 
 
 class ImagesValidator(Validator):
-    """Holds encoded pictures against what records declare; options: :class:`ImagesOptions`."""
+    """Compares encoded images with the declarations of records; options: :class:`ImagesOptions`."""
 
     name = "images"
     codes: Sequence[Code] = tuple(getattr(img, name) for name in img.__all__)
@@ -221,10 +221,10 @@ class ImagesValidator(Validator):
         return f"there is no feature of pictures: `{ENCODED}`, or one with an `image_domain`"
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], ImagesVisitor]:
-        """A maker of visitors.
+        """Read the options.
 
         Raises:
-            ConfigError: an option that there is not, or of another type.
+            ConfigError: an option is unknown or has another type.
             SchemaError: the schema does not parse.
             MissingExtraError: `decode` without Pillow.
         """

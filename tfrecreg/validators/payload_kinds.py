@@ -1,4 +1,4 @@
-"""What the payloads of a shard are, and the places of those that are no Examples."""
+"""The kinds of the payloads of a shard, and the locations of those that are not Examples."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ __all__ = [
 
 
 NOT_AN_EXAMPLE = "the payload should be a tf.train.Example"
-"""What `SCH001` says, wherever it is found."""
+"""The message of `SCH001`."""
 
 TOO_LARGE = "too_large"
-"""Stands among the kinds for records that are not held, so that nobody knows what they are."""
+"""The kind of records too large to be held in memory, whose real kind is unknown."""
 
 _SHARDS = 4
-"""In so many shards the first record is looked for: some may be empty."""
+"""Shards in which a first record is searched: some may be empty."""
 _PROBE = 1 << 20
-"""The first record is looked at if it has no more bytes than this."""
+"""The most bytes of a first record that is looked at."""
 _SHOWN = 8
-"""So many bytes of a payload are shown."""
+"""Bytes of a payload that a finding shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class PayloadCounts:
-    """What the payloads of a shard are. Plain data, small."""
+    """Counts of the payloads of a shard. Plain data, small."""
 
     kinds: dict[str, int] = field(default_factory=dict)
-    """By the value of a :class:`PayloadKind`, or :data:`TOO_LARGE`: how many."""
+    """Count by value of a :class:`PayloadKind`, or :data:`TOO_LARGE`."""
     strangers: list[Location] = field(default_factory=list)
-    """The first records that are no Examples."""
+    """Locations of the first records that are not Examples."""
 
 
 class PayloadCounter:
@@ -78,12 +78,12 @@ class PayloadCounter:
             self._strangers.append(stranger(self._shard, batch, position, kind))
 
     def seen(self) -> PayloadCounts:
-        """What was counted so far."""
+        """The counts so far."""
         return PayloadCounts(dict(self._kinds), list(self._strangers))
 
 
 def stranger(shard: Shard, batch: RecordBatch, position: int, kind: PayloadKind) -> Location:
-    """The place of a record that is no Example, and what it is instead."""
+    """The location of a record that is not an Example, with its actual kind."""
     start, length = batch.starts[position], batch.lengths[position]
     what = {PayloadKind.SEQUENCE_EXAMPLE: "a SequenceExample, ", PayloadKind.EVENT: "an event, "}
     head = batch.memory[start : start + min(length, _SHOWN)].hex(" ")
@@ -95,19 +95,18 @@ def stranger(shard: Shard, batch: RecordBatch, position: int, kind: PayloadKind)
 def mostly_examples(kinds: Mapping[str, int]) -> bool:
     """Whether more than half of the records whose kind is known are Examples.
 
-    Then they are a set of Examples, and the others do not belong there. The other way round
-    nothing follows: a SequenceExample without lists has the bytes of an Example, and so may a
-    short text.
+    Then the records are a set of Examples, and the others do not belong there. The reverse does
+    not hold: a SequenceExample without lists has the bytes of an Example, and so may a short text.
     """
     known = sum(kinds.values()) - kinds.get(TOO_LARGE, 0)
     return 2 * kinds.get(PayloadKind.EXAMPLE.value, 0) > known
 
 
 def no_schema_fits(target: Target) -> str:
-    """Why no schema of Examples applies to `target`; empty where one may.
+    """Why no schema of Examples applies to `target`; empty if one may.
 
-    A manifest says what its payloads are. Of bare files without a schema the first record does: it
-    is looked at so that nobody is told to name a schema where none would help.
+    A manifest declares the kind of its payloads. For bare files without a schema the first record
+    tells it, so that a schema is asked for only where it would help.
     """
     kind = adopted_kind(target.manifest)
     if target.manifest is None and target.schema is None:
@@ -130,7 +129,7 @@ def _first_kind(target: Target) -> PayloadKind | None:
 
 
 def described(kinds: Mapping[str, int]) -> str:
-    """For people: ``10 Examples, 3 SequenceExamples``."""
+    """The counts in words: ``10 Examples, 3 SequenceExamples``."""
     return ", ".join(_pieces(kinds))
 
 

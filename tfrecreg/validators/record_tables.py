@@ -1,9 +1,9 @@
-"""The records of a batch by their layouts, without reading each of them.
+"""The records of a batch as tables of columns, without decoding each record.
 
-Records of one source mostly have the same features in the same order. What validators want of them
-are single columns, and these are found with a few array operations for hundreds of records: see
-:mod:`tfrecreg.example.layout`. Whoever looks at a batch first makes the tables, and all others take
-the same ones.
+Records of one source mostly have the same features in the same order. Validators read single
+columns, and a few array operations find these in hundreds of records: see
+:mod:`tfrecreg.example.layout`. The first validator that asks creates the tables and digests of a
+batch, and all others share them.
 """
 
 from __future__ import annotations
@@ -16,39 +16,40 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.digests import DIGEST_BYTES
-from tfrecreg.example import Example, Kind, decode_or_none
+from tfrecreg.example import Example, Feature, Kind, decode_or_none
 from tfrecreg.example.layout import Column, Slot, layout_of, read_columns
 from tfrecreg.records.batch import RecordBatch
 
-__all__ = ["Table", "Tables", "holds_bytes", "holds_integers", "tables_of"]
+__all__ = ["Table", "Tables", "holds_bytes", "holds_integers", "tables_of", "value_digest"]
 
 
 Ints = npt.NDArray[np.int64]
 
 _TRIES = 6
-"""Records of a batch whose layout is tried on the others."""
+"""Records of a batch whose layout is tried on the others, at most."""
 _WORTH_IT = 32
-"""Records from which on arrays are quicker than reading each."""
+"""Number of records from which on arrays are faster than decoding each record."""
 
 
 class Table(NamedTuple):
-    """Records of a batch that have one layout: each of its features has a single value, but lists
-    of floats may have more, the same number in each record.
+    """Records of a batch with the same layout.
+
+    Each feature has a single value; lists of floats may have more, the same number in each record.
     """
 
     positions: Ints
-    """In the batch, rising."""
+    """Positions in the batch, rising."""
     sample: Example
-    """One of them, read."""
+    """One of the records, decoded."""
     columns: Mapping[str, tuple[Slot, Column]]
-    """By feature; a row a record."""
+    """Columns by feature, one row per record."""
 
 
 class Tables:
-    """The records of a batch: tables, and the rest, which is read record by record.
+    """The records of a batch: tables, and the rest, which is decoded record by record.
 
     Args:
-        batch: whose records are held.
+        batch: a batch with its records in memory.
     """
 
     def __init__(self, batch: RecordBatch) -> None:
@@ -57,19 +58,19 @@ class Tables:
         self._digests: dict[tuple[int, str], list[bytes]] = {}
         self.tables: list[Table] = []
         self.rest: Sequence[int] = range(len(batch))
-        """Positions of the records that are in no table."""
+        """Positions of the records that are not in a table."""
         self._divide()
 
     def example(self, position: int) -> Example | None:
-        """The record at a position of the batch; None where it is no Example."""
+        """The record at a position of the batch; None if it is not an Example."""
         if "examples" in self._batch.__dict__:
-            return self._batch.examples[position]  # somebody has read all of them
+            return self._batch.examples[position]  # all of them are decoded already
         if position not in self._read:
             self._read[position] = decode_or_none(self._batch.payload(position))
         return self._read[position]
 
     def examples(self) -> Iterator[tuple[int, Example | None]]:
-        """Position and record of those that are in no table."""
+        """Position and content of the records that are not in a table."""
         if len(self.rest) == len(self._batch):
             yield from enumerate(self._batch.examples)
             return
@@ -84,7 +85,7 @@ class Tables:
             yield memory[start:stop]
 
     def digests(self, table: Table, name: str) -> list[bytes]:
-        """16 bytes of blake3 of each of these values, made once for all who ask."""
+        """16 bytes of blake3 of each of these values, computed once per batch."""
         key = id(table), name
         if key not in self._digests:
             self._digests[key] = [
@@ -118,8 +119,36 @@ class Tables:
             self.rest = sorted((*apart, *rows.tolist()))
 
 
+def value_digest(batch: RecordBatch, position: int, name: str, feature: Feature) -> bytes:
+    """16 bytes of blake3 of the values of a feature of bytes, computed once per batch.
+
+    The digest of a single value is that of its bytes alone.
+
+    Args:
+        batch: keeps the digest for other validators.
+        position: of the record in the batch.
+        name: of the feature.
+        feature: the feature, of bytes.
+    """
+    known: dict[int, bytes] = batch.shared.setdefault((value_digest, name), {})
+    digest = known.get(position)
+    if digest is None:
+        digest = known[position] = _digest(feature)
+    return digest
+
+
+def _digest(feature: Feature) -> bytes:
+    if feature.count == 1:
+        return blake3(feature.values[0]).digest(DIGEST_BYTES)
+    hasher = blake3()
+    for value in feature.values:
+        hasher.update(len(value).to_bytes(8, "little"))
+        hasher.update(value)
+    return hasher.digest(DIGEST_BYTES)
+
+
 def tables_of(batch: RecordBatch) -> Tables:
-    """The tables of a batch whose records are held; the same object whoever asks."""
+    """The tables of a batch with its records in memory; always the same object."""
     known: Tables | None = batch.shared.get(tables_of)
     if known is None:
         known = batch.shared[tables_of] = Tables(batch)
@@ -127,10 +156,10 @@ def tables_of(batch: RecordBatch) -> Tables:
 
 
 def holds_bytes(table: Table, name: str) -> bool:
-    """Whether a table has a feature of that name, of bytes."""
+    """Whether a table has a feature of bytes with that name."""
     return name in table.columns and table.columns[name][0].kind is Kind.BYTES
 
 
 def holds_integers(table: Table, name: str) -> bool:
-    """Whether a table has a feature of that name, of integers."""
+    """Whether a table has a feature of integers with that name."""
     return name in table.columns and table.columns[name][0].kind is Kind.INT64

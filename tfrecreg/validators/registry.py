@@ -30,7 +30,7 @@ HISTORY = "registry.history"
 
 
 class Nothing(NamedTuple):
-    """What a visitor hands back."""
+    """The empty result for a shard."""
 
 
 class RegistryValidator(Validator):
@@ -86,7 +86,7 @@ class RegistryValidator(Validator):
 
 
 class Idle(Visitor):
-    """Looks at nothing: there is nothing in shards that concerns the registry."""
+    """Ignores the shard: it does not concern the registry."""
 
     def __init__(self, shard: Shard) -> None:
         del shard

@@ -1,8 +1,8 @@
 """The options of the validator `annotations`, and the features of labels and objects.
 
-Features have the names of TensorFlow's object detection. Source: `tfexample_decoder` and the dataset
-tools of the TensorFlow models repository (``research/object_detection``); its image classification
-calls labels `image/class/label`.
+Features have the names of TensorFlow's object detection. Source: `tfexample_decoder` and the
+dataset tools of the TensorFlow models repository (``research/object_detection``); its image
+classification calls labels `image/class/label`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Text = Annotated[str, Meta(min_length=1)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationsOptions:
-    """Options in `limits.annotations` of a gate; none is needed if features have the usual names."""
+    """Options in `limits.annotations`; none is needed if features have the usual names."""
 
     label: Text | None = None
     """The feature of class numbers, if it has another name."""

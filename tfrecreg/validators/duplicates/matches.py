@@ -1,4 +1,7 @@
-"""What is the same: counted exactly, and the first places of it."""
+"""Equal rows: duplicates within and across splits, and one image under several labels.
+
+Counts are exact; of the locations the first ones are kept.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ Ints = npt.NDArray[np.int64]
 TRAIN = "train"
 
 _OWN, _BASELINE = 0, 1
-"""Whose split it is."""
+"""The owner of a split: the target, or the baseline."""
 
 
 class Match(NamedTuple):
-    """A record, and another one that is the same. Shards are numbers of the target's."""
+    """A record, and an equal one. Shards are numbers in the target."""
 
     shard: int
     record: int
@@ -36,17 +39,17 @@ class Match(NamedTuple):
 
 
 class MatchCount:
-    """How often something was found, and where first."""
+    """A count of matches, and the first of them."""
 
     def __init__(self) -> None:
         self.count = 0
         self._places: Ints = np.empty((0, len(Match._fields)), np.int64)
 
     def add(self, count: int, places: Ints) -> None:
-        """Count more.
+        """Add matches.
 
         Args:
-            count: how many.
+            count: number of matches.
             places: shape (places, 5), the fields of :class:`Match`; not more than `count`.
         """
         self.count += count
@@ -56,16 +59,16 @@ class MatchCount:
 
     @property
     def matches(self) -> list[Match]:
-        """The first ones, by shard and record."""
+        """The first matches by shard and record."""
         return [Match(*row) for row in self._places.tolist()]
 
 
 class Matches:
-    """Collects what is the same, one range of fingerprints after the other.
+    """Collects equal fingerprints, range by range.
 
     Args:
-        splits: the split of every shard of the target, by number; equal splits are neighbours.
-        baseline: the same of the shards of what it is compared with; their numbers go on.
+        splits: the split of every shard of the target, by number; equal splits are adjacent.
+        baseline: the same for the baseline; its shard numbers continue those of the target.
     """
 
     def __init__(self, splits: Sequence[str], baseline: Sequence[str] = ()) -> None:
@@ -77,16 +80,16 @@ class Matches:
         self._across: dict[tuple[int, int], MatchCount] = {}
 
     def within(self) -> list[tuple[str, MatchCount]]:
-        """By split, what an earlier record of it has as well."""
+        """Matches with an earlier record of the same split, by split."""
         found = [(*self._names[split], seen) for split, seen in sorted(self._within.items())]
         return [(split, seen) for whose, split, seen in found if whose == _OWN]
 
     def across(self) -> list[tuple[str, str, MatchCount]]:
-        """By two splits, what both have; the places are in the first, which is not ``train``."""
+        """Matches between two splits; locations are in the first one, which is not ``train``."""
         return self._between(_OWN)
 
     def moved(self) -> list[tuple[str, str, MatchCount]]:
-        """By a split of the target and another one of the baseline, what both have."""
+        """Matches between a split of the target and another split of the baseline."""
         return [each for each in self._between(_BASELINE) if each[0] != each[1]]
 
     def _between(self, whose: int) -> list[tuple[str, str, MatchCount]]:
@@ -98,7 +101,7 @@ class Matches:
         return sorted(found, key=lambda each: each[:2])
 
     def add(self, runs: Sequence[tuple[int, Run]], rows: Iterable[Rows]) -> None:
-        """Take a range: the rows of every run, each with the number of its shard."""
+        """Add a range: the rows of every run, each with the number of its shard."""
         parts = [
             (shard, run.first, each)
             for (shard, run), each in zip(runs, rows, strict=True)
@@ -129,7 +132,7 @@ class Matches:
         self._count(new, np.stack((shard, record.astype(np.int64), offset), axis=1), copies[kept])
 
     def again(self, shard: int, places: Iterable[tuple[int, int, int]]) -> None:
-        """Name places in a run that are the same as an earlier one of it: they are counted already.
+        """Add locations of matches within a run, which are already counted.
 
         Args:
             shard: its number.
@@ -163,7 +166,7 @@ class Matches:
         self._pair(np.cumsum(new, dtype=np.int64)[starts], split[starts], places[starts])
 
     def _pair(self, group: Ints, split: Ints, places: Ints) -> None:
-        """Count what is in two splits: for each fingerprint and split the first record of it."""
+        """Count fingerprints in two splits, by the first record of each split."""
         step = 1
         while (near := np.flatnonzero(group[step:] == group[:-step])).size:
             far = near + step
@@ -180,19 +183,22 @@ class Matches:
 
 
 _LABELS = 1 << 31
-"""Labels are below; negative ones stand for no label."""
+"""Labels are smaller; negative ones mean "no label"."""
 
 
 def add_labels(
     runs: RunBuilder, batch: RecordBatch, digests: Sequence[bytes | None], names: Sequence[str]
 ) -> None:
-    """Take image and label of the records of a batch that have one label.
+    """Add image and label of the records of a batch that have one label.
+
+    A row's key is 96 bits of the image's fingerprint and 32 bits of label. So the rows of an image
+    are adjacent and ordered by label, and the label can be read from the row.
 
     Args:
         runs: takes the rows.
         batch: the records.
-        digests: fingerprint of the image of each; None where it has none.
-        names: features that may be the label; the first one that a record has is.
+        digests: fingerprint of the image of each record; None for records without one.
+        names: features that may be the label; the first one that a record has counts.
     """
     labels: dict[int, int] = {}
     tables = tables_of(batch)
@@ -226,16 +232,16 @@ class Contradiction(NamedTuple):
 
 
 class Contradictions:
-    """Collects images under several labels, one range of rows after the other."""
+    """Collects images with several labels, range by range."""
 
     def __init__(self) -> None:
         self.count = 0
-        """Images."""
+        """Count of images."""
         self.first: list[Contradiction] = []
         """The first of them, by shard and record."""
 
     def add(self, runs: Sequence[tuple[int, Run]], rows: Iterable[Rows]) -> None:
-        """Take a range: the rows of every run, each with the number of its shard."""
+        """Add a range: the rows of every run, each with the number of its shard."""
         parts = [(shard, run.first, each) for (shard, run), each in zip(runs, rows, strict=True)]
         every = np.concatenate([each for _, _, each in parts])
         image = every["low"] >> np.uint64(32)
@@ -270,7 +276,7 @@ class Contradictions:
 
 
 def _contradiction(places: Sequence[tuple[int, int, int, int]]) -> Contradiction:
-    """The first record of an image whose label is not that of the first of all."""
+    """The first record of an image whose label differs from that of the image's first record."""
     shard, record, _, label = places[0]
     other = next(each for each in places if each[3] != label)
     return Contradiction(*other, shard, record, label)

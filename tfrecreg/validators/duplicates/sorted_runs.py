@@ -1,9 +1,9 @@
-"""Sorted runs on disk: 32 bytes for each different fingerprint of a stretch of one shard.
+"""Sorted runs on disk: 32 bytes for each distinct fingerprint of a stretch of one shard.
 
-A visitor sorts what it has whenever that is much, and writes it away as a run. In the parent all
-runs are read side by side, one range of fingerprints after the other. Fingerprints are digests, so
-ranges of equal width hold about equally many rows, and memory does not grow with the records.
-Records of a run that are the same are one row, so neither does it grow where all are the same.
+A visitor sorts its fingerprints when there are many, and writes them as a run. The parent reads all
+runs side by side, one range of fingerprints at a time. Fingerprints are digests, so ranges of equal
+width hold about the same number of rows, and memory does not grow with the number of records. Equal
+records of a run are one row, so memory does not grow if all records are equal, either.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ Rows = npt.NDArray[np.void]
 """Shape (rows,), of :data:`ROW`, sorted by the two halves."""
 
 _MOST_ROWS = 1 << 19
-"""Of a run: 16 MiB."""
+"""Rows of a run at most: 16 MiB."""
 _MOST_RECORDS = 1 << 32
-"""So far apart the records of a run may be."""
+"""Largest distance between two record numbers of a run."""
 _AT_ONCE = 1 << 18
-"""So many rows a range holds, about."""
+"""Approximate number of rows in a range."""
 _AHEAD = 1 << 20
-"""So many rows are read ahead of all runs together, unless there are more runs than that allows."""
+"""Rows that are read ahead from all runs together, unless there are too many runs."""
 _LEAST_AHEAD = 128
 _END = 1 << 64
 
@@ -48,25 +48,25 @@ class Run(NamedTuple):
     """A sorted run."""
 
     first: int
-    """Number of the record that the numbers in its rows are counted from."""
+    """The record number from which the numbers in the rows count."""
     rows: int
     path: str
-    """In the storage of runs; empty where `data` are the rows."""
+    """Path in the storage of runs; empty if `data` has the rows."""
     data: bytes = b""
 
 
 def at_hand(storage: Storage | None, run: Run) -> Run:
-    """The run with its rows in it."""
+    """The run with its rows in `data`."""
     if storage is None or not run.path:
         return run
     return Run(run.first, run.rows, "", storage.read(run.path))
 
 
 def stored(storage: Storage | None, run: Run) -> Run:
-    """The run with its rows in the storage, where there is one.
+    """The run with its rows in the storage, if there is one.
 
     Raises:
-        ValueError: the rows are not as many as it says.
+        ValueError: `data` has another number of rows.
     """
     if len(run.data) != run.rows * ROW.itemsize:
         raise ValueError(f"a run of {run.rows} rows has {len(run.data)} bytes")
@@ -81,7 +81,7 @@ def _write(storage: Storage, first: int, data: bytes) -> Run:
 
 
 class Pair(NamedTuple):
-    """A record that is the same as an earlier one of its run."""
+    """A record that equals an earlier one of its run."""
 
     record: int
     offset: int
@@ -92,8 +92,8 @@ class RunBuilder:
     """Takes the fingerprints of one shard and writes runs.
 
     Args:
-        storage: where to write them; None to hand them back as bytes, on a machine that shares no
-            folder with the parent.
+        storage: where to write them; None to return them as bytes, on a machine that does not
+            share a folder with the parent.
         limit: rows of a run.
     """
 
@@ -110,7 +110,7 @@ class RunBuilder:
         self._offsets = array("q")
 
     def add(self, digest: bytes, record: int, offset: int) -> None:
-        """Take the next record that has a fingerprint.
+        """Add the next record with a fingerprint.
 
         Args:
             digest: its fingerprint, 16 bytes of a digest.
@@ -120,10 +120,10 @@ class RunBuilder:
         self.extend(digest, (record,), (offset,))
 
     def extend(self, digests: bytes, records: Sequence[int], offsets: Sequence[int]) -> None:
-        """Take some more, in order.
+        """Add some records, in order.
 
         Args:
-            digests: their fingerprints, one behind the other.
+            digests: their fingerprints, concatenated.
             records: their numbers in the shard, rising.
             offsets: where they start in the decompressed stream.
         """
@@ -146,7 +146,7 @@ class RunBuilder:
         return far or len(self._records) >= self._limit
 
     def close(self) -> tuple[list[Run], list[Pair]]:
-        """The runs, and the first records that are the same as an earlier one of their run."""
+        """The runs, and the first records that equal an earlier one of their run."""
         if self._records:
             self._spill()
         return self._runs, self._pairs
@@ -198,12 +198,12 @@ class RunBuilder:
 def read_in_order(
     storage: Storage, runs: Sequence[Run], at_once: int = _AT_ONCE
 ) -> Iterator[list[Rows]]:
-    """Ranges of fingerprints in rising order: for each the rows of every run, in their order.
+    """Ranges of fingerprints in ascending order, each as a list of the rows of every run.
 
     Args:
         storage: where the runs are.
         runs: all of them.
-        at_once: so many rows a range should have in all.
+        at_once: approximate number of rows in a range.
     """
     total = sum(run.rows for run in runs)
     ranges = max(1, -(-total // at_once))
@@ -225,7 +225,7 @@ class _Cursor:
         self._rows: Rows = np.empty(0, ROW)
 
     def below(self, bound: int) -> Rows:
-        """The next rows, up to those whose upper half is `bound` or more."""
+        """The next rows whose upper half is below `bound`."""
         pieces = []
         while True:
             if not len(self._rows):

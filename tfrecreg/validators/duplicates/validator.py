@@ -20,7 +20,13 @@ from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.annotations.class_labels import class_name, named_classes
 from tfrecreg.validators.annotations.label_features import IMAGE_LABEL, OF_OBJECTS
-from tfrecreg.validators.duplicates.matches import Contradictions, MatchCount, Matches
+from tfrecreg.validators.duplicates.matches import (
+    Contradiction,
+    Contradictions,
+    Match,
+    MatchCount,
+    Matches,
+)
 from tfrecreg.validators.duplicates.sorted_runs import Run, read_in_order
 from tfrecreg.validators.duplicates.visitor import (
     DuplicatesCodec,
@@ -36,10 +42,10 @@ __all__ = ["DuplicatesValidator"]
 
 
 class DuplicatesValidator(Validator):
-    """Finds what is the same in several records: see :class:`DuplicatesOptions`.
+    """Finds equal records and images; options: :class:`DuplicatesOptions`.
 
-    Holds no record and no set of digests: what it compares is sorted on disk, 32 bytes a record, in
-    the folder for temporary files (`TMPDIR`).
+    Fingerprints are sorted on disk, 32 bytes per record, in the folder for temporary files
+    (`TMPDIR`). Neither records nor digests are held in memory.
     """
 
     name = "duplicates"
@@ -57,10 +63,10 @@ class DuplicatesValidator(Validator):
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], DuplicatesVisitor]:
-        """A maker of visitors, and the folder that they write runs to.
+        """Read the options, and create the folder for runs.
 
         Raises:
-            ConfigError: an option that there is not, or of another type.
+            ConfigError: an option is unknown or has another type.
             SchemaError: the schema does not parse.
             MissingExtraError: `pixels` without Pillow.
         """
@@ -125,7 +131,7 @@ class DuplicatesValidator(Validator):
         return matches
 
     def _read(self, runs: Sequence[Sequence[Run]], into: Matches | Contradictions) -> None:
-        """Give all rows of the runs of each shard to what collects them."""
+        """Pass all rows of the runs of each shard to a collector."""
         flat = [(number, run) for number, each in enumerate(runs) for run in each]
         if flat and self._storage is not None:
             for rows in read_in_order(self._storage, [run for _, run in flat]):
@@ -138,16 +144,12 @@ class DuplicatesValidator(Validator):
         shards: Sequence[Shard],
         runs: Sequence[Sequence[Run]],
     ) -> None:
-        """DUP005: the same picture under several labels."""
+        """DUP005: one image under several labels."""
         found = Contradictions()
         self._read(runs, found)
         maps = target.manifest.labels if target.manifest is not None else {}
         names = named_classes(next((maps[each] for each in _labels(target) if each in maps), ()))
-        wanted: dict[str, set[int]] = {}
-        for each in found.first:
-            wanted.setdefault(shards[each.shard].name, set()).add(each.record)
-            wanted.setdefault(shards[each.other_shard].name, set()).add(each.other_record)
-        keys = keys_of(shards, wanted)
+        keys = _keys(shards, found.first)
         for number, each in enumerate(found.first):
             shard, partner = shards[each.shard], shards[each.other_shard]
             known = keys.get((partner.name, each.other_record))
@@ -167,7 +169,7 @@ class DuplicatesValidator(Validator):
             tally.add(DUP005, message, place, split="", count=count)
 
     def _what(self, parts: Sequence[DuplicatesPart]) -> str:
-        """What was compared, in a word."""
+        """What was compared, for messages."""
         options = self._options
         if options.feature is not None:
             return f"`{safe(options.feature)}`"
@@ -188,11 +190,7 @@ class DuplicatesValidator(Validator):
     ) -> None:
         """One finding, with the keys of its first pairs."""
         matches = seen.matches
-        wanted: dict[str, set[int]] = {}
-        for each in matches:
-            wanted.setdefault(shards[each.shard].name, set()).add(each.record)
-            wanted.setdefault(shards[each.other_shard].name, set()).add(each.other_record)
-        keys = keys_of(shards, wanted)
+        keys = _keys(shards, matches)
         for number, each in enumerate(matches):
             shard, partner = shards[each.shard], shards[each.other_shard]
             key = keys.get((shard.name, each.record))
@@ -216,10 +214,21 @@ class DuplicatesValidator(Validator):
 
 
 def _labels(target: Target) -> tuple[str, ...]:
-    """The features that may be the label of a picture: those with names of classes come first."""
+    """The features that may be the label of an image: those with a label map come first."""
     mapped = target.manifest.labels if target.manifest is not None else {}
     named = (name for name in sorted(mapped) if name not in OF_OBJECTS)
     return tuple(dict.fromkeys((*named, IMAGE_LABEL, "label")))
+
+
+def _keys(
+    shards: Sequence[Shard], pairs: Iterable[Match | Contradiction]
+) -> Mapping[tuple[str | None, int | None], str]:
+    """The keys of both records of each pair, by shard name and record number."""
+    wanted: dict[str, set[int]] = {}
+    for each in pairs:
+        wanted.setdefault(shards[each.shard].name, set()).add(each.record)
+        wanted.setdefault(shards[each.other_shard].name, set()).add(each.other_record)
+    return keys_of(shards, wanted)
 
 
 def _of(split: str) -> str:

@@ -1,10 +1,13 @@
-"""The fingerprints of one shard, spilled as sorted runs."""
+"""The fingerprints of the records of one shard, written to disk as sorted runs.
+
+A fingerprint is 16 bytes of a digest: of a feature, of the record's images, or of all of it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -23,8 +26,8 @@ from tfrecreg.scan.interface import Shard, Visitor
 from tfrecreg.storage import Storage
 from tfrecreg.validators.duplicates.matches import add_labels
 from tfrecreg.validators.duplicates.sorted_runs import Pair, Run, RunBuilder, at_hand, stored
-from tfrecreg.validators.image_features import ImageFeatures, value_digest
-from tfrecreg.validators.record_tables import Table, Tables, tables_of
+from tfrecreg.validators.image_features import ImageFeatures
+from tfrecreg.validators.record_tables import Table, Tables, tables_of, value_digest
 
 __all__ = [
     "DuplicatesCodec",
@@ -44,17 +47,20 @@ Text = Annotated[str, Meta(min_length=1)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicatesOptions:
-    """The options; the defaults compare pictures by their bytes, and records without one whole."""
+    """Options in `limits.duplicates` of a gate.
+
+    By default images are compared by their bytes, and records without an image as a whole.
+    """
 
     feature: Text | None = None
-    """The feature that is compared, whatever its kind."""
+    """The feature to compare, of any kind."""
     pixels: bool = False
-    """Whether pictures are decoded and compared by their pixels; needs the extra `images`."""
+    """Whether to decode images and compare their pixels; needs the extra `images`."""
     group: Text | None = None
-    """A feature whose value may be in one split only: the patient, the video, the place."""
+    """A feature whose values may occur in one split only: the patient, the video, the place."""
     group_key: Text | None = None
-    """The same by the keys of records: a regular expression whose first group, or else whose whole
-    match, is the value. Needs the indexes of a build."""
+    """The same by record keys: a regular expression whose first group, or else whole match, is the
+    value. Needs the indexes of a build."""
 
     def __post_init__(self) -> None:
         if self.group is not None and self.group_key is not None:
@@ -67,30 +73,30 @@ class DuplicatesOptions:
 
 
 _MOST_KEPT = 1 << 19
-"""Rows of a shard that are kept for the next check with `--cached`, as many of labels beside them;
-of more, the shard is read."""
+"""Rows of a shard that `check --cached` keeps at most, and as many of labels. Larger shards are
+read again."""
 
 
 @dataclass(slots=True)
 class DuplicatesPart:
-    """What was found in one shard."""
+    """The result for one shard."""
 
     compared: int = 0
-    """Records that have a fingerprint."""
+    """Records with a fingerprint."""
     pictured: int = 0
-    """Of these, whose fingerprint is that of a picture."""
+    """Those of them with the fingerprint of an image."""
     unheld: int = 0
-    """Records too large to be looked at."""
+    """Records too large to be held in memory."""
     ungrouped: int = 0
-    """Records without the group that was asked for."""
+    """Records without a group."""
     runs: list[Run] = field(default_factory=list)
-    """Of what is compared."""
+    """Rows of fingerprints."""
     pairs: list[Pair] = field(default_factory=list)
-    """The first records that are the same as an earlier one of their run."""
+    """The first records that equal an earlier one of their run."""
     groups: list[Run] = field(default_factory=list)
-    """Of the groups."""
+    """Rows of groups."""
     labelled: list[Run] = field(default_factory=list)
-    """Of images and their labels: see `contradictions`."""
+    """Rows of images with their labels: see `matches.add_labels`."""
 
 
 class DuplicatesCodec:
@@ -98,24 +104,17 @@ class DuplicatesCodec:
 
     def __init__(self) -> None:
         self.storage: Storage | None = None
-        """Where the runs are, once there is such a place."""
+        """The folder of the runs, once it exists."""
 
     def pack(self, part: Any) -> bytes | None:
-        """The part; None where it is too large to be kept."""
+        """The part as bytes; None if it is too large to be kept."""
         if sum(run.rows for run in (*part.runs, *part.groups)) > _MOST_KEPT:
             return None
-        runs = [at_hand(self.storage, run) for run in part.runs]
-        groups = [at_hand(self.storage, run) for run in part.groups]
-        labelled = [at_hand(self.storage, run) for run in part.labelled]
-        whole = DuplicatesPart(
-            compared=part.compared,
-            pictured=part.pictured,
-            unheld=part.unheld,
-            ungrouped=part.ungrouped,
-            runs=runs,
-            pairs=part.pairs,
-            groups=groups,
-            labelled=labelled,
+        whole = replace(
+            part,
+            runs=[at_hand(self.storage, run) for run in part.runs],
+            groups=[at_hand(self.storage, run) for run in part.groups],
+            labelled=[at_hand(self.storage, run) for run in part.labelled],
         )
         return msgspec.msgpack.encode(whole)
 
@@ -135,7 +134,7 @@ is compared."""
 def feature_digest(
     name: str, batch: RecordBatch, position: int, example: Example | None
 ) -> bytes | None:
-    """A :data:`Fingerprint` of one feature, whatever its kind."""
+    """A :data:`Fingerprint` of one feature of any kind."""
     feature = example.get(name) if example is not None else None
     if feature is None or not feature.count:
         return None
@@ -145,21 +144,21 @@ def feature_digest(
 
 
 class ImageFingerprint:
-    """A :data:`Fingerprint` of the pictures of a record; of a record without one, of all of it.
+    """A :data:`Fingerprint` of the images of a record; of a record without images, of all of it.
 
     Args:
-        pictures: knows which features hold pictures.
-        pixels: whether they are decoded, and compared by their pixels.
+        pictures: knows the features that hold images.
+        pixels: whether to decode the images and compare their pixels.
     """
 
     def __init__(self, pictures: ImageFeatures, *, pixels: bool) -> None:
         self._pictures = pictures
         self._pixels = pixels
         self.pictured = 0
-        """Records that had a picture, so far."""
+        """Count of records with an image, so far."""
 
     def of_table(self, tables: Tables, table: Table) -> list[bytes] | None:
-        """The fingerprints of all records of a table; None where each has to be read."""
+        """The fingerprints of all records of a table; None if each has to be read."""
         names = self._pictures.of(table.sample)
         if self._pixels or len(names) != 1:
             return None
@@ -180,7 +179,7 @@ class ImageFingerprint:
 
 
 def _pixels(value: bytes) -> bytes:
-    """Of what a picture decodes to; of one that does not decode, of its bytes."""
+    """The digest of an image's pixels; of its bytes, if it does not decode."""
     try:
         return shared_decoder().digest(value, read_header(value))
     except (PictureError, Undecodable):
@@ -188,7 +187,7 @@ def _pixels(value: bytes) -> bytes:
 
 
 def group_of(pattern: re.Pattern[str], key: str) -> str | None:
-    """The part of a key that says which group its record is of; None where there is none."""
+    """The group that a key names; None if it names none."""
     found = pattern.search(key)
     if found is None:
         return None
@@ -196,7 +195,7 @@ def group_of(pattern: re.Pattern[str], key: str) -> str | None:
 
 
 def key_digest(pattern: re.Pattern[str], key: str) -> bytes | None:
-    """The same as a fingerprint."""
+    """The group that a key names, as a fingerprint."""
     group = group_of(pattern, key)
     if group is None:
         return None
@@ -204,14 +203,14 @@ def key_digest(pattern: re.Pattern[str], key: str) -> bytes | None:
 
 
 class DuplicatesVisitor(Visitor):
-    """Takes a fingerprint of every record of one shard.
+    """Computes the fingerprints of the records of one shard.
 
     Args:
-        options: what is compared.
-        pictures: features that hold pictures, as the schema has them.
-        storage: where runs are written; None to hand them back in the part.
+        options: what to compare.
+        pictures: features that hold images, by the schema.
+        storage: where to write runs; None to return them in the part.
         shard: the shard.
-        labels: features that may be the label of a picture, the likeliest first.
+        labels: features that may be the label of an image, the likeliest first.
     """
 
     def __init__(

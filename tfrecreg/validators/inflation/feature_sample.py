@@ -35,8 +35,8 @@ _LEVELS = 256
 _NEAR = 0.05
 """Fraction of a step: numbers that were scaled as float32 lie no farther from their level."""
 _SMOOTH = 0.35
-"""Fraction of the standard deviation: neighbouring pixels of an image differ by less on average;
-random numbers differ by 1.13."""
+"""Fraction of the standard deviation: neighboring pixels of an image differ by less on average,
+random numbers by 1.13."""
 _DIVISORS = (1, 2, 3)
 """The smallest difference between two numbers may be this many steps."""
 
@@ -121,7 +121,7 @@ def smooth_levels(
 
 
 def varint_bytes(values: npt.NDArray[np.int64]) -> int:
-    """Size in bytes of the numbers as varints: 1 for 0 to 127, 2 up to 16,383, 10 for negative ones."""
+    """Size in bytes as varints: 1 for 0 to 127, 2 up to 16,383, 10 for negative numbers."""
     bits = values.view(np.uint64)
     return len(bits) + sum(int((bits >> np.uint64(7 * each) > 0).sum()) for each in range(1, 10))
 

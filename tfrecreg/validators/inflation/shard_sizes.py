@@ -1,4 +1,4 @@
-"""The sizes of one shard: of all its features, exactly, and of a sample of its records in detail."""
+"""The sizes of one shard: exact for every feature, and in detail for a sample of its records."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.findings import Location
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Visitor
-from tfrecreg.validators.image_features import value_digest
 from tfrecreg.validators.inflation.feature_sample import FeatureSample, message_bytes
 from tfrecreg.validators.inflation.stored_numbers import declared_shapes
-from tfrecreg.validators.record_tables import Table, Tables, tables_of
+from tfrecreg.validators.record_tables import Table, Tables, tables_of, value_digest
 
 __all__ = ["MOST", "MOST_FEATURES", "Repeats", "ShardSizes", "SizesVisitor", "sampled"]
 

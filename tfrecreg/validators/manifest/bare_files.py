@@ -1,4 +1,7 @@
-"""What the names of bare files promise: the members of a set, and counts of records."""
+"""Bare files without a manifest: their names, their sets, and the kinds of their payloads.
+
+The name of a file may declare the size of its set, its number in it, and its count of records.
+"""
 
 from __future__ import annotations
 
@@ -39,20 +42,20 @@ __all__ = [
 
 
 _PATH = 1000
-"""Characters of a path in a message: what tells two sets apart is often at its end."""
+"""Characters of a path in a message: two sets often differ at the end."""
 _NUMBER = re.compile(
     r"(\d+)(?=[-_]of[-_]\d+(?:(?![-_]of[-_]\d)[^/])*$)", re.IGNORECASE | re.ASCII | re.DOTALL
 )
-"""The number in a path of a shard of a set, which `split` takes out of it."""
+"""The number in the path of a shard of a set."""
 
 _Member = tuple[Shard, ShardName]
 
 
 def shard_sets(shards: Iterable[Shard]) -> Iterator[tuple[str, list[_Member]]]:
-    """The files by the set that their names put them into, in order; those of no set are left out.
+    """The files by set, in order; files whose names declare no set are omitted.
 
     Yields:
-        What all names of a set have in common, with their folder, and the members.
+        Folder and common part of the names of a set, and its members.
     """
     sets: dict[tuple[str, str], list[_Member]] = defaultdict(list)
     for shard in shards:
@@ -65,11 +68,11 @@ def shard_sets(shards: Iterable[Shard]) -> Iterator[tuple[str, list[_Member]]]:
 
 
 def check_counts(tally: Tally, counts: Iterable[tuple[Shard, int]]) -> None:
-    """SHD003: a name that says how many records there are, and other records.
+    """SHD003: files with another count of records than their names declare.
 
     Args:
-        tally: what is found goes there.
-        counts: shards without damage, and how many records they have.
+        tally: receives the findings.
+        counts: shards without damage, and their counts of records.
     """
     for shard, records in counts:
         name = _named(shard)
@@ -79,24 +82,24 @@ def check_counts(tally: Tally, counts: Iterable[tuple[Shard, int]]) -> None:
 
 
 class UnnamedShards(NamedTuple):
-    """Shards that lie beside others of their set, and were not named: they are not missing."""
+    """Shards of a set that exist but were not named for the check: they are not missing."""
 
     subject: str
-    """What the names of the set have in common."""
+    """Folder and common part of the names of the set."""
     unnamed: int
     of: int
-    """How many shards the set has."""
+    """Count of shards in the set."""
 
 
 def check_sets(tally: Tally, shards: Iterable[Shard]) -> list[UnnamedShards]:
-    """SHD001 and SHD006: sets that are not whole, or contradict themselves.
+    """SHD001 and SHD006: sets that are incomplete or contradictory.
 
     Args:
-        tally: what is found goes there.
-        shards: all that were named, readable or not.
+        tally: receives the findings.
+        shards: all files that were named, readable or not.
 
     Returns:
-        The sets of which only some shards were named.
+        The sets with shards that exist but were not named.
     """
     siblings = Siblings()
     found = []
@@ -142,7 +145,7 @@ def _check_set(tally: Tally, subject: str, members: Sequence[_Member], siblings:
 
 
 def _later(members: Sequence[_Member]) -> list[tuple[Shard, str]]:
-    """The files whose number another file has before them."""
+    """The files with the number of an earlier file."""
     first: dict[int, Shard] = {}
     later = []
     for shard, name in members:
@@ -162,7 +165,7 @@ def _add_missing(
     missing: int,
     of: int,
 ) -> None:
-    """A location for each of the first shards that are not there, under the name it would have."""
+    """Add a location for each of the first missing shards, under its expected name."""
     head, digits, end = _NUMBER.split(members[0][0].name, maxsplit=1)
     absent = (number for number in range(of) if number not in numbers)
     named = list(islice(absent, MAX_LOCATIONS))
@@ -204,17 +207,17 @@ def _add(
 
 
 class Siblings:
-    """What lies in the folders of shards. A folder is listed once, if it is asked for."""
+    """The shards in the folders of given shards. Each folder is listed once at most."""
 
     def __init__(self) -> None:
         self._folders: dict[tuple[str, str], list[ShardName]] = {}
 
     def numbers(self, shard: Shard, name: ShardName) -> set[int]:
-        """The numbers of all files of the set in the folder of one of its shards.
+        """The numbers of all files of a set in the folder of one of its shards.
 
         Args:
-            shard: one of the set.
-            name: what its name says.
+            shard: a shard of the set.
+            name: its parsed name.
         """
         return {
             each.number
@@ -237,22 +240,22 @@ def _set_members(shard: Shard, folder: str) -> Iterable[ShardName]:
             if name is not None and name.of is not None and entry.kind in ("file", "link"):
                 yield name
     except StorageError:
-        return  # a folder that may be passed through and not be listed shows nothing beside
+        return  # a folder without read permission shows nothing
 
 
 KINDS = "manifest.kinds"
 """The measure that counts payloads by kind."""
 UNNAMED = "manifest.unnamed"
-"""The measure that counts shards which lie beside those that were named."""
+"""The measure that counts shards of the sets that were not named."""
 
 _SETS = 3
-"""So many sets are told of by name."""
+"""Sets that the measure names."""
 
 
 def bare_measures(
     payloads: Iterable[tuple[Shard, PayloadCounts]], unnamed: Sequence[UnnamedShards]
 ) -> Iterator[Measure]:
-    """What the files hold, and what lies beside them."""
+    """Measures of the kinds of payloads, and of shards that were not named."""
     total: Counter[str] = Counter()
     for _, part in payloads:
         total.update(part.kinds)
@@ -271,10 +274,10 @@ def bare_measures(
 
 
 def check_payloads(tally: Tally, payloads: Sequence[tuple[Shard, PayloadCounts]]) -> None:
-    """SCH001: records that are no Examples, in a set that is one of Examples.
+    """SCH001: records that are not Examples, in a set of Examples.
 
-    Files of one set by their names are judged together, every other file by itself. A set of
-    SequenceExamples, events or anything else is what it is, and nothing is wrong with it.
+    Files of one set are judged together, every other file by itself. Sets of SequenceExamples,
+    events or anything else are fine.
     """
     parts = {shard.path: (shard, part) for shard, part in payloads}
     sets = [

@@ -1,8 +1,8 @@
-"""SHD008: whether training hosts get their share of a split, by TensorFlow's advice.
+"""SHD008: enough shards for every training host, by TensorFlow's advice.
 
-The advice (https://www.tensorflow.org/tutorials/load_data/tfrecord) is at least ten shards a host
-of at least 10 MB each. Where a split is too small for both it should have as many shards as
-``build --hosts`` would give it, so a build that was planned for its hosts is never found.
+The advice (https://www.tensorflow.org/tutorials/load_data/tfrecord) is at least ten shards
+per host, of at least 10 MB each. A split too small for both should have as many shards as ``build
+--hosts`` would give it, so a build planned for its hosts has no finding.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ["HostLoad", "check_hosts", "host_option", "listed_loads", "seen_loads
 
 
 class HostLoad(NamedTuple):
-    """What the hosts would share: a split, or a set of bare files."""
+    """The shards that the hosts would share: a split, or a set of bare files."""
 
     split: str
     subject: str
-    """What a set of bare files is called; empty for a split of a build."""
+    """Name of a set of bare files; empty for a split of a build."""
     shards: int
     records: int
     payload_bytes: int
@@ -74,7 +74,7 @@ def seen_loads(seen: Mapping[str, tuple[int, int]], shards: Iterable[Shard]) -> 
     """The sets of bare files.
 
     Args:
-        seen: records and payload bytes by the path of the shard; those that were not read lack.
+        seen: records and payload bytes by shard path, for the shards that were read.
         shards: the files.
     """
     for subject, members in shard_sets(shards):
@@ -85,7 +85,7 @@ def seen_loads(seen: Mapping[str, tuple[int, int]], shards: Iterable[Shard]) -> 
 
 
 def check_hosts(tally: Tally, loads: Iterable[HostLoad], hosts: int) -> None:
-    """Hold each split or set against what so many hosts need."""
+    """Compare each split or set with the needs of that many hosts."""
     for load in loads:
         best = shard_count(ShardPolicy(hosts=hosts), load.records, load.payload_bytes)
         size = (load.payload_bytes + FRAMING * load.records) // max(1, load.shards)

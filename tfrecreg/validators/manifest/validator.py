@@ -1,7 +1,7 @@
-"""The `manifest` validator: is every file there, is it the one that was listed, and nothing else?
+"""The `manifest` validator: every file is there and unchanged, and there are no others.
 
-With a manifest the files are held against it, byte by byte (blake3). Bare files are held against
-what their own names say: a set of `-of-00005` has five members.
+With a manifest the files are compared with its digests (blake3). Bare files are compared with their
+names: a set of `-of-00005` has five members.
 """
 
 from __future__ import annotations
@@ -48,26 +48,26 @@ __all__ = ["ManifestValidator"]
 
 
 class SeenShard(NamedTuple):
-    """What a visitor hands back of one shard."""
+    """The result for one shard."""
 
     end: StreamEnd
     tensorflow: TensorflowOutcome | None
-    """What TensorFlow does at the first fault in it, which it does not get past; None if sound."""
+    """How TensorFlow reacts to the first fault, where it stops; None if there is no fault."""
     payloads: PayloadCounts
-    """What its payloads are; nothing was counted where a manifest lists the shard."""
+    """The kinds of its payloads; not counted if a manifest lists the shard."""
 
     @property
     def sound(self) -> bool:
-        """Whether the scanner saw no fault: if it did, fewer records than expected are no news."""
+        """Whether the scanner saw no fault. After a fault, missing records are to be expected."""
         return self.tensorflow is None
 
 
 class ManifestValidator(Validator):
-    """Holds the files against the manifest, or against their names.
+    """Compares the files with the manifest, or with their names.
 
-    Its one option is `hosts`: the number of training hosts that share the shards. Of bare files it
-    also counts what the payloads are, and where no schema is given it finds those that are no
-    Examples in a set that is (SCH001, which the `schema` validator announces).
+    Its one option is `hosts`: the number of training hosts that share the shards. For bare files it
+    also counts the kinds of payloads, and without a schema it finds records that are not Examples
+    in a set of Examples (SCH001, which the `schema` validator announces).
     """
 
     name = "manifest"
@@ -86,10 +86,10 @@ class ManifestValidator(Validator):
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], ManifestVisitor]:
-        """A maker of visitors, which look into the payloads of bare files.
+        """Read the option. Visitors look into the payloads of bare files only.
 
         Raises:
-            ConfigError: an option that there is not, or no number of hosts.
+            ConfigError: an option is unknown, or not a number of hosts.
         """
         self._hosts = host_option(options)
         return partial(ManifestVisitor, look=target.manifest is None)
@@ -106,7 +106,7 @@ class ManifestValidator(Validator):
             if part.end.records == 0 and part.sound:
                 _add(tally, shd.SHD007, "the shard has no records", shard)
         if target.manifest is None:
-            # A file that could not be read is there all the same: the sets are those of all files.
+            # A file that could not be read exists all the same: sets are made of all files.
             unnamed = check_sets(tally, target.shards)
             check_counts(tally, [(shard, part.end.records) for shard, part in seen if part.sound])
             _check_marks(tally, seen)
@@ -126,11 +126,11 @@ class ManifestValidator(Validator):
 
 
 class ManifestVisitor(Visitor):
-    """Waits for the end of a shard; the scanner does the hashing.
+    """Keeps the digests that the scanner computed.
 
     Args:
         shard: the shard.
-        look: whether to look into the payloads, too.
+        look: whether to count the kinds of payloads, too.
     """
 
     def __init__(self, shard: Shard, *, look: bool = False) -> None:
@@ -139,7 +139,6 @@ class ManifestVisitor(Visitor):
         self._tensorflow: TensorflowOutcome | None = None
 
     def batch(self, batch: RecordBatch) -> None:
-        """Records are counted by the scanner."""
         if self._look:
             self._payloads.add(batch)
 
@@ -151,7 +150,7 @@ class ManifestVisitor(Visitor):
 
 
 def _loads(target: Target, seen: Sequence[tuple[Shard, SeenShard]]) -> Iterator[HostLoad]:
-    """What training hosts would share."""
+    """The shards that training hosts would share."""
     if target.manifest is not None:
         return listed_loads(target.manifest.shards)
     sizes = {shard.path: (part.end.records, part.end.payload_bytes) for shard, part in seen}
@@ -166,7 +165,7 @@ def _check_shards(
     for entry in manifest.shards:
         part = by_path.get(entry.path)
         if part is None:
-            continue  # missing or unreadable: said elsewhere
+            continue  # missing or unreadable: reported elsewhere
         if part.end.blake3 == entry.blake3:
             continue
         twin = by_digest.get(part.end.blake3 or "")
@@ -185,7 +184,7 @@ def _check_shards(
 
 def _shard_differs(tally: Tally, entry: ShardEntry, part: SeenShard) -> None:
     end = part.end
-    # What a damaged shard still delivers is no count: the `CRC` findings say what is lost.
+    # A damaged shard has fewer readable records: the `CRC` findings say what is lost.
     if end.records != entry.records and part.sound:
         _differs(
             tally,
@@ -218,7 +217,7 @@ def _differs(
 
 
 def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Storage) -> None:
-    """Everything beside the shards: listed files, unlisted files, and the manifest itself."""
+    """Check listed files, unlisted files, and the manifest itself."""
     present = {e.path: e for e in storage.list() if e.kind != "dir"}
     shards = {entry.path for entry in manifest.shards}
     listed = shards | {entry.path for entry in manifest.files} | {MANIFEST_NAME}
@@ -238,7 +237,7 @@ def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Stor
 
 
 def _reads(shard: bool) -> TensorflowOutcome | None:
-    """That a set with a shard too few or too many is read; of other files that is no question."""
+    """TensorFlow reads sets with missing or extra shards; other files it does not read at all."""
     return TensorflowOutcome.READS if shard else None
 
 
@@ -252,7 +251,7 @@ def _check_file(tally: Tally, storage: Storage, entry: FileEntry) -> None:
 
 
 def _check_own_manifest(tally: Tally, storage: Storage, manifest: Manifest) -> None:
-    """The manifest that lies with the bytes of a release is the one that was released."""
+    """Check that the manifest beside the bytes of a release is the released one."""
     expected = manifest.release.build if manifest.release is not None else manifest.digest
     try:
         found = parse_manifest(storage.read(MANIFEST_NAME), MANIFEST_NAME).digest
@@ -266,7 +265,7 @@ def _check_own_manifest(tally: Tally, storage: Storage, manifest: Manifest) -> N
 
 
 def _check_marks(tally: Tally, seen: Iterable[tuple[Shard, SeenShard]]) -> None:
-    """Bare files: those that are what was left of damaged ones."""
+    """SHD009: bare files that were salvaged from damaged ones."""
     marks: dict[tuple[str, str], SalvageMark | None] = {}
     for shard, part in seen:
         folder, _, name = shard.path.rpartition("/")
