@@ -15,8 +15,8 @@ from pathlib import Path
 LATER = (
     "google.protobuf.text_format",
     "tensorflow_metadata.proto.v0.schema_pb2",
-    "tfrecreg.schema.environments",
-    "tfrecreg.schema.swift",
+    "tfrecreg.schema.compiled",
+    "tfrecreg.schema.vectorized",
     "tfrecreg.toml_edit",
     "tfrecreg.validators.crc",
     "tfrecreg.validators.manifest.validator",

@@ -77,10 +77,10 @@ def trial(deed: Deed, number: int, at: int, *, lasting: bool, further: bool = Tr
             places = {str(deed.folder), *(str(Path(path).parent) for _, path in calls)}
             assert any(place in failure.message for place in places)
             assert failure.hint
-            deed.expect_unharmed()
             cleaning = any(kind in ("unlink", "rmdir") for kind, _ in calls)
             left = [path for path in tree(deed.root) if is_temporary(path)]
             assert not left or cleaning
+        # It begins with looking whether any harm was done.
         deed.expect_recovered(deed.adds if failure is None else (), further=further)
     except Exception as error:
         raise AssertionError(f"after {where}") from error

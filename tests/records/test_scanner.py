@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from memory_support import MemoryReader, MemoryStorage
 
-from tfrecreg.codes import crc
+from tfrecreg.codes import CodeList
 from tfrecreg.errors import FailureError, TfrecregError, UsageError
 from tfrecreg.records import RecordBatch, frame_header, native, scan, scanner_kind
 from tfrecreg.records.native import NativeWalker
@@ -24,7 +24,7 @@ WINDOWS: tuple[dict[str, Any], ...] = (
     {"batch_bytes": 333},
     {"batch_bytes": 16, "hold_limit": 10},
 )
-CODES = set(crc.__all__)
+CODES = {code.code for code in CodeList("CRC*")}
 
 
 def account(data: bytes, **options: Any) -> list[Any]:

@@ -13,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
+    from tfrecreg.findings import Code
     from tfrecreg.registry import Registry
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "export_formats",
     "files",
     "folders",
+    "known_codes",
     "references",
     "releases",
     "sources",
@@ -124,8 +126,6 @@ def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 
 def _codes(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    from tfrecreg.cli.explain import known_codes
-
     del ctx
     # What is typed in small letters is meant in large ones, as `explain` takes it.
     small = incomplete[:1].islower()
@@ -153,3 +153,15 @@ codes = _silent(_codes)
 """Codes of findings."""
 export_formats = _silent(_export_formats)
 """What `export --to` takes."""
+
+
+def known_codes() -> dict[str, Code]:
+    """All codes of findings, those of plugins among them, by their names."""
+    from tfrecreg.codes import CORE_CODES
+    from tfrecreg.plugins import plugins
+
+    found = dict(CORE_CODES)
+    for each in plugins().validators():
+        for code in each.record.codes:
+            found.setdefault(code.code, code)
+    return dict(sorted(found.items()))

@@ -91,7 +91,7 @@ def _write_policy(
 
 
 def _print(face: Face, result: PipelineResult, look: bool, only_artifacts: bool) -> None:
-    from tfrecreg.report.pipeline import print_pipeline
+    from tfrecreg.cli.render.outcomes import print_pipeline
 
     print_pipeline(face.out, result, look=look)
     if look:

@@ -2,7 +2,7 @@
 
 - `interface`: what an engine is
 - `local`: this machine, in this process or in worker processes
-
+- `pool`: those worker processes, imported where there are several jobs
 """
 
 from __future__ import annotations

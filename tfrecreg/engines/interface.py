@@ -1,11 +1,16 @@
-"""What an engine is."""
+"""What an engine is, and how each of them runs a task."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterable
+from contextlib import redirect_stdout
 from typing import Protocol, TypeVar
 
-__all__ = ["Engine"]
+from tfrecreg.errors import FailureError
+from tfrecreg.text import safe
+
+__all__ = ["Engine", "call"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -48,3 +53,20 @@ class Engine(Protocol):
             FailureError: a worker died.
             TfrecregError: whatever `function` raised, as it raised it, message and hint.
         """
+
+
+def call(function: Callable[[T], R], task: T) -> R:
+    """`function` of `task`; what it prints goes to stderr.
+
+    Raises:
+        FailureError: it tried to end the program.
+        BaseException: whatever else `function` raised.
+    """
+    with redirect_stdout(sys.stderr):
+        try:
+            return function(task)
+        except SystemExit as error:
+            raise FailureError(
+                f"a task tried to end the program: exit({safe(repr(error.code))})",
+                hint="a plugin did: `tfrecreg plugins list` shows which there are",
+            ) from error

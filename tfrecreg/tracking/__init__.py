@@ -9,6 +9,4 @@
 
 from __future__ import annotations
 
-from tfrecreg.tracking import cloud, dvc, git, gto
-
-__all__ = ["cloud", "dvc", "git", "gto"]
+__all__: list[str] = []

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tfrecreg.codes import CORE_CODES, crc
+from tfrecreg.codes import CORE_CODES, CodeList
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.records.batch import Fault, StreamEnd
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
@@ -15,7 +15,7 @@ from tfrecreg.validators.manifest.bare_files import shard_sets
 
 __all__ = ["CrcValidator"]
 
-CODES = tuple(getattr(crc, name) for name in crc.__all__)
+CODES = CodeList("CRC*")
 
 
 class SeenShard(NamedTuple):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from tfrecreg.codes.drf import DRF001, DRF002, DRF003, DRF004
+from tfrecreg.codes import DRF001, DRF002, DRF003, DRF004
 from tfrecreg.errors import ConfigError
 from tfrecreg.findings import Code, Finding, Location, Measure, fingerprint
 from tfrecreg.scan.interface import Baseline, Shard, Target, Validator, Visitor

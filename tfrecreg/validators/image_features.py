@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from tfrecreg.codes.img import IMG001, IMG002, IMG003
+from tfrecreg.codes import IMG001, IMG002, IMG003
 from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.findings import Code
 from tfrecreg.pictures import PictureHeader, sniff
@@ -44,7 +44,7 @@ def schema_images(target: Target) -> tuple[str, ...]:
     """
     if target.schema is None:
         return ()
-    return parse_schema(target.schema, target.schema_path or "schema").pictures()
+    return parse_schema(target.schema, target.schema_path or "schema").images()
 
 
 class ImageFeatures:

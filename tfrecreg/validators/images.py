@@ -10,8 +10,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from tfrecreg.codes import img
-from tfrecreg.codes.img import IMG004, IMG005, IMG006, IMG007
+from tfrecreg.codes import IMG004, IMG005, IMG006, IMG007, CodeList
 from tfrecreg.example import Example
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header
@@ -211,7 +210,7 @@ class ImagesValidator(Validator):
     """Compares encoded images with the declarations of records; options: :class:`ImagesOptions`."""
 
     name = "images"
-    codes: Sequence[Code] = tuple(getattr(img, name) for name in img.__all__)
+    codes: Sequence[Code] = CodeList("IMG*")
     part_codec = JsonCodec(ImagesPart, codes)
 
     def applies(self, target: Target) -> str | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from tfrecreg.codes import src
+from tfrecreg.codes import SRC016, SRC017, SRC018, SRC019
 from tfrecreg.errors import MissingFileError, PluginError, TfrecregError, UnknownPluginError
 from tfrecreg.example import Example, Kind
 from tfrecreg.findings import Code, Finding, Location, Measure
@@ -57,7 +57,7 @@ class SourceValidator(Validator):
     """Compares images with their digests and raw files, and the ledger with the records."""
 
     name = "source"
-    codes: Sequence[Code] = (src.SRC016, src.SRC017, src.SRC018, src.SRC019)
+    codes: Sequence[Code] = (SRC016, SRC017, SRC018, SRC019)
     part_codec = JsonCodec(Part, codes)
 
     def __init__(self) -> None:
@@ -177,7 +177,7 @@ class SourceVisitor(Visitor):
             if digest.lower() != found.encode():
                 message = f"`{DIGEST}` is not the SHA-256 of `{PICTURE}`"
                 detail = f"expected {_shown(digest)}, found {found[:16]}…"
-                self._add(src.SRC016, message, detail, batch, position)
+                self._add(SRC016, message, detail, batch, position)
         if self._source is not None and self._raw is not None and self._index is not None:
             self._compare_raw(picture, batch, position)
 
@@ -197,13 +197,13 @@ class SourceVisitor(Visitor):
         except MissingFileError:
             detail = f"expected `{safe(path)}`"
             message = "the raw file that its key names is not there"
-            self._add(src.SRC018, message, detail, batch, position)
+            self._add(SRC018, message, detail, batch, position)
             return
         self._part.compared += 1
         if not same:
             detail = f"`{safe(path)}` has {size} bytes, the record's picture {len(picture)}"
             message = f"`{PICTURE}` is not the bytes of the raw file that its key names"
-            self._add(src.SRC017, message, detail, batch, position)
+            self._add(SRC017, message, detail, batch, position)
 
     def _add(
         self, code: Code, message: str, detail: str, batch: RecordBatch, position: int
@@ -274,7 +274,7 @@ def _compare_list(
 
 
 def _disagree(tally: Tally, split: str, message: str) -> None:
-    tally.add(src.SRC019, message, Location(split=split), split=split)
+    tally.add(SRC019, message, Location(split=split), split=split)
 
 
 def _listed(storage: Storage) -> dict[tuple[str, str], int] | None:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tfrecreg.codes.anomalies import ANOMALIES, UNKNOWN, anomaly_code
+from tfrecreg.codes import CORE_CODES, SCH199, CodeList
+from tfrecreg.codes.tfdv import anomaly_code
 from tfrecreg.errors import MissingExtraError
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, fingerprint
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.schema import parse_schema
-from tfrecreg.schema.environments import environment_options
+from tfrecreg.schema.compiled import environment_options
 from tfrecreg.schema.proto import schema_message
 from tfrecreg.statistics import (
     Anomaly,
@@ -37,7 +38,7 @@ class StatisticsValidator(Validator):
     """
 
     name = "statistics"
-    codes: Sequence[Code] = tuple(ANOMALIES.values())
+    codes: Sequence[Code] = CodeList("SCH1*")
 
     def __init__(self) -> None:
         self._environment: str | None = None
@@ -116,7 +117,7 @@ def by_split(parts: Iterable[tuple[Shard, StatisticsPart]]) -> dict[str, Statist
 
 
 def _finding(target: Target, split: str, anomaly: Anomaly) -> Finding:
-    code = ANOMALIES.get(anomaly_code(anomaly.number), UNKNOWN)
+    code = CORE_CODES.get(anomaly_code(anomaly.number), SCH199)
     about = f"`{safe(anomaly.feature)}`: " if anomaly.feature else ""
     text = safe(" ".join(anomaly.text.split()), limit=1000).rstrip(". ")
     return Finding(

@@ -14,7 +14,7 @@ from picture_support import png
 from tfrecreg.errors import TfrecregError
 from tfrecreg.sources import Item, Remark, Skipped, Written, parse_options
 from tfrecreg.storage import LocalStorage
-from tfrecreg_imagefolder.options import ImageFolderOptions
+from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
 from tfrecreg_imagefolder.source import ImageFolderSource
 
 

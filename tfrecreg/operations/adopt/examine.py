@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tfrecreg.codes import shd
+from tfrecreg.codes import SHD007
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RefusedError, TfrecregError, UsageError
 from tfrecreg.example import Example, Kind, canonical, decode_or_none, encode
@@ -114,7 +114,7 @@ class Examination(Validator):
             if not part.end.records:
                 where = Location(split=shard.split, shard=shard.name)
                 message = "the shard has no records"
-                tally.add(shd.SHD007, message, where, split=shard.split, subject=shard.name)
+                tally.add(SHD007, message, where, split=shard.split, subject=shard.name)
         if not self.judged:
             check_payloads(tally, [(shard, part.payloads) for shard, part in self.seen])
         yield from tally.findings(target.dataset)

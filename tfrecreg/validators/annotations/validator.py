@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tfrecreg.codes import ann
-from tfrecreg.codes.ann import ANN005, ANN006, ANN007
+from tfrecreg.codes import ANN005, ANN006, ANN007, CodeList
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.scan.interface import Shard, Target, Validator
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
@@ -35,7 +34,7 @@ class AnnotationsValidator(Validator):
     """Checks labels and objects; options: :class:`AnnotationsOptions`."""
 
     name = "annotations"
-    codes: Sequence[Code] = tuple(getattr(ann, name) for name in ann.__all__)
+    codes: Sequence[Code] = CodeList("ANN*")
     part_codec = JsonCodec(AnnotationsPart, codes)
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.codes.ann import ANN001, ANN002, ANN003, ANN004, ANN007
+from tfrecreg.codes import ANN001, ANN002, ANN003, ANN004, ANN007
 from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.findings import Code
 from tfrecreg.records.batch import RecordBatch, StreamEnd

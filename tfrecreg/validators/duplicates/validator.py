@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tfrecreg.codes.dup import DUP001, DUP002, DUP004, DUP005
+from tfrecreg.codes import DUP001, DUP002, DUP004, DUP005
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.pictures.decoder import require_pillow
 from tfrecreg.scan.indexes import keys_of

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfrecreg.codes import inf
+from tfrecreg.codes import INF001, INF002, INF003, INF004, INF005, INF006, INF007, CodeList
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.pictures import sniff
@@ -111,7 +111,7 @@ def find_causes(
 
 def _is_worth_it(cause: Cause, total: ShardSizes) -> bool:
     saved = total.stream_bytes - cause.after
-    least = LEAST // 4 if cause.code is inf.INF007 else LEAST  # which is certain, no estimate
+    least = LEAST // 4 if cause.code is INF007 else LEAST  # which is certain, no estimate
     return saved >= least and saved >= WORTH * total.stream_bytes
 
 
@@ -132,13 +132,11 @@ def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause 
         times = f"{held / there:.1f} times the raw data{' of these' if sample.formats else ''}"
         after = total.stream_bytes - held + there
         cure = f"as they lie there {si_bytes(there)}"
-        return Cause(
-            inf.INF002, feature.name, _told(f"{holds}, {times}", cure, after, total), after
-        )
+        return Cause(INF002, feature.name, _told(f"{holds}, {times}", cure, after, total), after)
     png = int(sample.all_pixels * sample.png / sample.tried)
     after = total.stream_bytes - held + png
     cure = f"as PNG about {si_bytes(png)}"
-    return Cause(inf.INF002, feature.name, _told(holds, cure, after, total), after)
+    return Cause(INF002, feature.name, _told(holds, cure, after, total), after)
 
 
 def _wide(feature: _Feature, total: ShardSizes) -> Cause | None:
@@ -158,7 +156,7 @@ def _wide(feature: _Feature, total: ShardSizes) -> Cause | None:
         what = f"whole numbers from {sample.whole.low} to {sample.whole.high} as {sample.form}"
     holds = f"{feature.shown} holds {what}, {si_bytes(sample.all_held)}"
     cure = f"as bytes of {dtype} about {si_bytes(narrow)}"
-    return Cause(inf.INF003, feature.name, _told(holds, cure, after, total), after)
+    return Cause(INF003, feature.name, _told(holds, cure, after, total), after)
 
 
 def _text(feature: _Feature, total: ShardSizes) -> Cause | None:
@@ -171,7 +169,7 @@ def _text(feature: _Feature, total: ShardSizes) -> Cause | None:
     after = total.stream_bytes - sample.all_text + cured
     holds = f"{feature.shown} holds pictures as base64 of {kind}, {si_bytes(sample.all_text)}"
     cure = f"as bytes about {si_bytes(cured)}"
-    return Cause(inf.INF007, feature.name, _told(holds, cure, after, total), after)
+    return Cause(INF007, feature.name, _told(holds, cure, after, total), after)
 
 
 def _repeated(feature: _Feature, total: ShardSizes) -> Cause | None:
@@ -185,7 +183,7 @@ def _repeated(feature: _Feature, total: ShardSizes) -> Cause | None:
         f"{si_bytes(feature.bytes)}"
     )
     cure = f"once each about {si_bytes(feature.bytes - extra)}"
-    return Cause(inf.INF004, feature.name, _told(holds, cure, after, total), after)
+    return Cause(INF004, feature.name, _told(holds, cure, after, total), after)
 
 
 def _reencoded(
@@ -207,7 +205,7 @@ def _reencoded(
         f"{once / raw.decoded:.1f} times the raw data{of}"
     )
     cure = f"as they lie there {si_bytes(raw.decoded)}"
-    return Cause(inf.INF005, feature.name, _told(holds, cure, after, total), after)
+    return Cause(INF005, feature.name, _told(holds, cure, after, total), after)
 
 
 def _overhead(total: ShardSizes) -> Cause | None:
@@ -225,7 +223,7 @@ def _overhead(total: ShardSizes) -> Cause | None:
         f"{total.sampled_bytes // total.sampled} bytes on average"
     )
     cure = f"with {_TOGETHER} examples in a record they hardly count"
-    return Cause(inf.INF006, "", _told(holds, cure, after, total), after)
+    return Cause(INF006, "", _told(holds, cure, after, total), after)
 
 
 def _told(holds: str, cure: str, after: int, total: ShardSizes) -> str:
@@ -238,7 +236,7 @@ ALLOWANCE = 512
 """Default limit: bytes per record on top, for keys and labels of tiny records."""
 BASE = "decoded"
 """Default base of the limit: raw bytes with whole-file compression taken off."""
-_OF_NUMBERS = (inf.INF002, inf.INF003)
+_OF_NUMBERS = (INF002, INF003)
 _RAW_FILES = 64
 """Raw files whose format is looked at, at most."""
 
@@ -251,7 +249,7 @@ class InflationValidator(Validator):
     """
 
     name = "inflation"
-    codes: Sequence[Code] = tuple(getattr(inf, name) for name in inf.__all__)
+    codes: Sequence[Code] = CodeList("INF*")
     part_codec = JsonCodec(ShardSizes)
 
     def __init__(self) -> None:
@@ -307,7 +305,7 @@ class InflationValidator(Validator):
                 f"expected at most {limit} bytes ({ratio:g} × {against} bytes {base} raw + "
                 f"{allowance} × {total.records} records), found {size}: {size / against:.2f} of raw"
             )
-            tally.add(inf.INF001, message, None)
+            tally.add(INF001, message, None)
 
 
 def _measures(total: ShardSizes, raw: RawSize | None) -> Iterator[Measure]:

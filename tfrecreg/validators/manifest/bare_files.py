@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from tfrecreg.codes import shd
-from tfrecreg.codes.sch import SCH001
+from tfrecreg.codes import SCH001, SHD001, SHD003, SHD006
 from tfrecreg.errors import StorageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import MAX_LOCATIONS, Code, Location, Measure, TensorflowOutcome
@@ -78,7 +77,7 @@ def check_counts(tally: Tally, counts: Iterable[tuple[Shard, int]]) -> None:
         name = _named(shard)
         if name is not None and name.records not in (None, records):
             message = f"its name says {name.records} records, found {records}"
-            _add(tally, shd.SHD003, message, [(shard, None)], shard.name, split=shard.split)
+            _add(tally, SHD003, message, [(shard, None)], shard.name, split=shard.split)
 
 
 class UnnamedShards(NamedTuple):
@@ -118,7 +117,7 @@ def _check_set(tally: Tally, subject: str, members: Sequence[_Member], siblings:
         said = ", ".join(str(count) for count in counts)
         message = f"files of the set `{shown}` disagree about its size: {said}"
         files = [(shard, f"its name says {name.of} shards") for shard, name in members]
-        _add(tally, shd.SHD006, message, files, subject)
+        _add(tally, SHD006, message, files, subject)
         return 0
     of = counts[0]
     wrong = sorted({name.number for _, name in members if name.number >= of})
@@ -126,12 +125,12 @@ def _check_set(tally: Tally, subject: str, members: Sequence[_Member], siblings:
         message = f"the set `{shown}` has {of} shards, and there is one of number {wrong[0]}"
         last = f"the last number of the set is {of - 1}"
         files = [(shard, last) for shard, name in members if name.number >= of]
-        _add(tally, shd.SHD006, message, files, subject)
+        _add(tally, SHD006, message, files, subject)
     numbers = Counter(name.number for _, name in members)
     twice = sorted(number for number, files in numbers.items() if files > 1)
     if twice:
         message = f"the set `{shown}` has more than one shard of number {twice[0]}"
-        _add(tally, shd.SHD006, message, _later(members), subject)
+        _add(tally, SHD006, message, _later(members), subject)
     missing = of - len(numbers) + len(wrong)
     if missing <= 0:
         return 0
@@ -171,7 +170,7 @@ def _add_missing(
     named = list(islice(absent, MAX_LOCATIONS))
     for place, number in enumerate(named):
         tally.add(
-            shd.SHD001,
+            SHD001,
             message,
             Location(
                 shard=f"{head}{number:0{len(digits)}d}{end}",

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tfrecreg.codes import shd
+from tfrecreg.codes import SHD008
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import ConfigError
 from tfrecreg.findings import Location
@@ -99,4 +99,4 @@ def check_hosts(tally: Tally, loads: Iterable[HostLoad], hosts: int) -> None:
         else:
             continue
         where = Location(split=load.split) if load.split else None
-        tally.add(shd.SHD008, message, where, split=load.split, subject=load.subject)
+        tally.add(SHD008, message, where, split=load.split, subject=load.subject)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from tfrecreg.codes import shd
+from tfrecreg.codes import SHD001, SHD002, SHD003, SHD004, SHD005, SHD007, SHD009, CodeList
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Location, Measure, TensorflowOutcome
 from tfrecreg.manifest import (
@@ -71,7 +71,7 @@ class ManifestValidator(Validator):
     """
 
     name = "manifest"
-    codes: Sequence[Code] = tuple(getattr(shd, name) for name in shd.__all__)
+    codes: Sequence[Code] = CodeList("SHD*")
     needs = Need.DIGESTS
     part_codec = JsonCodec(SeenShard)
 
@@ -104,7 +104,7 @@ class ManifestValidator(Validator):
         seen = list(parts)
         for shard, part in seen:
             if part.end.records == 0 and part.sound:
-                _add(tally, shd.SHD007, "the shard has no records", shard)
+                _add(tally, SHD007, "the shard has no records", shard)
         if target.manifest is None:
             # A file that could not be read exists all the same: sets are made of all files.
             unnamed = check_sets(tally, target.shards)
@@ -116,7 +116,7 @@ class ManifestValidator(Validator):
                 check_payloads(tally, payloads)
         else:
             if target.manifest.salvaged is not None:
-                tally.add(shd.SHD009, "it was adopted from a salvaged set", None)
+                tally.add(SHD009, "it was adopted from a salvaged set", None)
             _check_shards(tally, target.manifest, seen)
             if target.storage is not None:
                 _check_files(tally, target, target.manifest, target.storage)
@@ -172,7 +172,7 @@ def _check_shards(
         if twin is not None:
             _differs(
                 tally,
-                shd.SHD004,
+                SHD004,
                 f"its bytes are those of `{safe(twin.path)}`",
                 entry,
                 f"expected blake3 {entry.blake3[:16]}…, found {twin.blake3[:16]}…",
@@ -188,7 +188,7 @@ def _shard_differs(tally: Tally, entry: ShardEntry, part: SeenShard) -> None:
     if end.records != entry.records and part.sound:
         _differs(
             tally,
-            shd.SHD003,
+            SHD003,
             f"expected {entry.records} records, found {end.records}",
             entry,
             f"expected {entry.bytes} bytes, found {end.file_bytes}",
@@ -196,7 +196,7 @@ def _shard_differs(tally: Tally, entry: ShardEntry, part: SeenShard) -> None:
         )
     size = f"{entry.bytes} bytes, blake3 {entry.blake3[:16]}…"
     found = f"{end.file_bytes} bytes, blake3 {(end.blake3 or '')[:16]}…"
-    _differs(tally, shd.SHD002, f"expected {size}, found {found}", entry, None, part.tensorflow)
+    _differs(tally, SHD002, f"expected {size}, found {found}", entry, None, part.tensorflow)
 
 
 def _differs(
@@ -224,11 +224,11 @@ def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Stor
     for path in sorted(listed - set(present)):
         # A glob matches what is there.
         where = Location(shard=path, tensorflow=_reads(path in shards))
-        tally.add(shd.SHD001, "the manifest lists it, and it is not there", where, subject=path)
+        tally.add(SHD001, "the manifest lists it, and it is not there", where, subject=path)
     for path in sorted(set(present) - listed):
         named = "/" not in path and parse_shard_name(path) is not None
         where = Location(shard=path, tensorflow=_reads(named))
-        tally.add(shd.SHD005, "the manifest does not list it", where, subject=path)
+        tally.add(SHD005, "the manifest does not list it", where, subject=path)
     for file in manifest.files:
         if file.path in present:
             _check_file(tally, storage, file)
@@ -247,7 +247,7 @@ def _check_file(tally: Tally, storage: Storage, entry: FileEntry) -> None:
         expected = f"{entry.bytes} bytes, blake3 {entry.blake3[:16]}…"
         found = f"{size} bytes, blake3 {digest[:16]}…"
         where = Location(shard=entry.path)
-        tally.add(shd.SHD002, f"expected {expected}, found {found}", where, subject=entry.path)
+        tally.add(SHD002, f"expected {expected}, found {found}", where, subject=entry.path)
 
 
 def _check_own_manifest(tally: Tally, storage: Storage, manifest: Manifest) -> None:
@@ -261,7 +261,7 @@ def _check_own_manifest(tally: Tally, storage: Storage, manifest: Manifest) -> N
         message = "the manifest beside the shards is not the one that was released"
         detail = f"expected digest {expected[:16]}…, found {found}"
         where = Location(shard=MANIFEST_NAME, detail=detail)
-        tally.add(shd.SHD002, message, where, subject=MANIFEST_NAME)
+        tally.add(SHD002, message, where, subject=MANIFEST_NAME)
 
 
 def _check_marks(tally: Tally, seen: Iterable[tuple[Shard, SeenShard]]) -> None:
@@ -280,7 +280,7 @@ def _check_marks(tally: Tally, seen: Iterable[tuple[Shard, SeenShard]]) -> None:
             message = f"its folder is marked as salvaged, by a report that says no more: {why}"
         else:
             message = f"it was cut out of a damaged shard: {mark.lost.get(name, 'renamed since')}"
-        _add(tally, shd.SHD009, message, shard)
+        _add(tally, SHD009, message, shard)
 
 
 def _add(tally: Tally, code: Code, message: str, shard: Shard) -> None:

@@ -1,0 +1,311 @@
+"""Worker processes that run tasks: bounded, in order, ended with their parent."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain, islice
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from types import TracebackType
+from typing import Any, TypeVar
+
+from tfrecreg import guard
+from tfrecreg.engines.interface import call
+from tfrecreg.errors import FailureError, TfrecregError
+from tfrecreg.text import safe
+
+__all__ = ["Pool", "perform", "result_of"]
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class _RemoteError(Exception):
+    """Where it happened: the traceback of the worker, as the cause of what it raised."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+def perform(work: bytes) -> bytes:
+    """In a worker: do a pickled ``(function, task)``, and pack what became of it."""
+    try:
+        function, task = pickle.loads(work)
+        return pickle.dumps((True, call(function, task), "", ""))
+    except Exception as error:
+        summary = safe("".join(traceback.format_exception_only(type(error), error)).strip())
+        trace = "".join(traceback.format_exception(error))
+        try:
+            packed = pickle.dumps(error)
+        except Exception:  # an error that cannot travel is told in words
+            packed = b""
+        return pickle.dumps((False, packed, summary, trace))
+
+
+def result_of(outcome: bytes) -> Any:
+    """In the parent: the result that :func:`perform` packed.
+
+    Raises:
+        FailureError: the result or the error came, and cannot be unpacked here.
+        Exception: what the function raised.
+    """
+    try:
+        done, value, summary, trace = pickle.loads(outcome)
+    except Exception as error:
+        raise FailureError(
+            f"the result of a task cannot be unpacked: {type(error).__name__}: {safe(str(error))}",
+            hint="`--jobs 1` does without workers, and shows what went wrong",
+        ) from error
+    if done:
+        return value
+    try:
+        raised: BaseException = pickle.loads(value)
+    except Exception:
+        raised = FailureError(
+            f"a task failed in its worker: {summary}",
+            hint="`--jobs 1` does without workers, and shows where",
+        )
+    if isinstance(raised, TfrecregError):
+        raise raised
+    raise raised from _RemoteError(trace)
+
+
+_AHEAD = 2
+"""Tasks that are begun per worker and whose results nobody has taken yet: enough to keep it busy
+while an earlier one takes long, few enough to keep memory flat."""
+
+
+_LOOK = 0.5
+"""Seconds from one look at what plugins are at to the next."""
+
+_PATIENCE = 5.0
+"""Seconds for a process to end by itself. One that hangs at its exit is killed."""
+
+
+class _Worker:
+    """A process, the parent's end of its pipe, and the number of the task that it is at."""
+
+    def __init__(self, function: Callable[[Any], object] | None) -> None:
+        context = multiprocessing.get_context("spawn")
+        memory = context.RawArray(ctypes.c_char, guard.Slot.SIZE)
+        self.slot = guard.Slot(memory)
+        self.connection, theirs = context.Pipe()
+        # The function goes with it for the imports that unpacking it does. A daemon: where nobody
+        # closed the generator, the interpreter's exit does not wait.
+        self.process = context.Process(target=_work, args=(theirs, function, memory), daemon=True)
+        try:
+            with _interrupts_held():
+                self.process.start()
+        except BaseException:
+            self.connection.close()
+            raise
+        finally:
+            theirs.close()
+        self.task: int | None = None
+        self.proven = False
+        """Whether it has done a task."""
+
+    def end(self) -> None:
+        """Wait until it is gone, and see to it that it goes."""
+        self.process.join(_PATIENCE)
+        if self.process.exitcode is None:
+            self.process.kill()
+            self.process.join()
+
+    def death(self) -> FailureError:
+        """It died: how, and what can be done."""
+        self.end()
+        code = self.process.exitcode or 0
+        how = guard.how_it_ended(code)
+        plugin = guard.death_of(self.slot, how)
+        if plugin is not None:
+            return plugin
+        if code == -signal.SIGKILL:
+            hint = "it may have run out of memory: try fewer `--jobs`"
+        elif code > 0 and not self.proven:
+            hint = (
+                "a script that asks for more than one job keeps its code under "
+                '`if __name__ == "__main__":`; `--jobs 1` does without workers'
+            )
+        else:
+            hint = "`--jobs 1` does without workers, and shows what went wrong"
+        return FailureError(f"a worker process {how} before its task was done", hint=hint)
+
+
+class Pool:
+    """Up to `size` workers, no more than there are tasks. A context manager.
+
+    A worker that a plugin ends, or hangs in, is told of with the plugin's distribution.
+
+    Leaving it by an exception, or by closing the generator of :meth:`run`, kills the workers;
+    leaving it otherwise lets them end by themselves. Either way none is left.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._patience = guard.Patience(guard.time_limit())
+        self._workers: list[_Worker] = []
+
+    def start(self, count: int, function: Callable[[Any], object] | None = None) -> None:
+        """Have `count` workers, at most as many as the pool's size.
+
+        Args:
+            count: workers that are wanted in all.
+            function: what they will run: what its module imports is imported at once.
+
+        Raises:
+            FailureError: no process could be started.
+        """
+        try:
+            while len(self._workers) < min(count, self._size):
+                self._workers.append(_Worker(function))
+        except OSError as error:
+            raise FailureError(
+                f"no worker process could be started: {error.strerror}",
+                hint="try fewer `--jobs`",
+            ) from error
+
+    def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
+        """`function` of every task, in order. See :class:`tfrecreg.engines.Engine`."""
+        waiting = self._with_workers_started(iter(tasks))
+        results: dict[int, bytes] = {}
+        begun = taken = 0
+        more = True
+        while more or taken < begun:
+            while more and begun - taken < self._size * _AHEAD and self._is_any_idle():
+                try:
+                    task = next(waiting)
+                except StopIteration:
+                    more = False
+                    break
+                self._give(begun, pickle.dumps((function, task)))
+                begun += 1
+            if taken in results:
+                taken += 1
+                yield result_of(results.pop(taken - 1))
+            elif taken < begun:
+                results.update(self._next_results())
+
+    def _with_workers_started(self, tasks: Iterator[T]) -> Iterator[T]:
+        """The same tasks, behind a worker for each of the first ones.
+
+        All are started before the first gets its task: one that is larger than a pipe's buffer is
+        not taken before the worker has done its imports, and the others would begin theirs then.
+        """
+        first = list(islice(tasks, self._size))
+        self.start(len(first))
+        return chain(first, tasks)
+
+    def _is_any_idle(self) -> bool:
+        return any(worker.task is None for worker in self._workers)
+
+    def _give(self, number: int, work: bytes) -> None:
+        """Hand a task to a worker that is idle."""
+        worker = next(worker for worker in self._workers if worker.task is None)
+        worker.task = number
+        try:
+            worker.connection.send_bytes(work)
+        except OSError:
+            raise worker.death() from None
+
+    def _next_results(self) -> Generator[tuple[int, bytes], None, None]:
+        """Wait until some worker is done, or dead.
+
+        Raises:
+            PluginError: a plugin ended one, or hangs in it.
+            FailureError: one died.
+        """
+        busy = [worker for worker in self._workers if worker.task is not None]
+        pipes = {worker.connection for worker in busy}
+        # The sentinels, too: a stranger's fork may keep the other end of a pipe open.
+        ready: set[object] = set()
+        while not ready:
+            ready |= set(wait([*pipes, *(worker.process.sentinel for worker in busy)], _LOOK))
+            stuck = self._patience.look(*(worker.slot for worker in busy))
+            if stuck is not None and not ready:
+                raise stuck  # which ends all of them
+        for worker in busy:
+            if worker.connection not in ready and worker.process.sentinel not in ready:
+                continue
+            assert worker.task is not None
+            try:
+                if not worker.connection.poll():
+                    raise EOFError
+                outcome = worker.connection.recv_bytes()
+            except (EOFError, OSError):
+                raise worker.death() from None
+            number, worker.task, worker.proven = worker.task, None, True
+            yield number, outcome
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close(kill=kind is not None)
+
+    def close(self, *, kill: bool = False) -> None:
+        """End the workers and wait until they are gone.
+
+        Args:
+            kill: whatever they are doing; otherwise they end by themselves when they are idle.
+        """
+        for worker in self._workers:
+            if kill:
+                worker.process.kill()  # first, or it would complain of the pipe
+            worker.connection.close()  # an idle worker ends by that
+        for worker in self._workers:
+            worker.end()
+            worker.process.close()
+        self._workers = []
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """^C comes behind the block, and does not reach a process that is started in it.
+
+    Such a process begins with the signal blocked, so none of its imports can be interrupted.
+    """
+    resource_tracker.ensure_running()  # starting it unblocks the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _work(connection: Connection, function: object, memory: Any) -> None:
+    """All that a worker does: one task after the other, until the parent closes the pipe."""
+    del function  # it was wanted for its imports
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is the parent's to handle
+    guard.watch_interrupts(ignored=True)
+    guard.note_in(guard.Slot(memory))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    while True:
+        try:
+            work = connection.recv_bytes()
+        except EOFError:
+            return
+        connection.send_bytes(perform(work))
+
+
+def _leave_with_parent() -> None:
+    """A worker does not outlive its parent, however that ends and whatever it is doing."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
