@@ -24,9 +24,6 @@ Ints = npt.NDArray[np.int64]
 
 TRAIN = "train"
 
-_OWN, _BASELINE = 0, 1
-"""The owner of a split: the target, or the baseline."""
-
 
 class Match(NamedTuple):
     """A record, and an equal one. Shards are numbers in the target."""
@@ -68,36 +65,25 @@ class Matches:
 
     Args:
         splits: the split of every shard of the target, by number; equal splits are adjacent.
-        baseline: the same for the baseline; its shard numbers continue those of the target.
     """
 
-    def __init__(self, splits: Sequence[str], baseline: Sequence[str] = ()) -> None:
-        every = [(_OWN, split) for split in splits] + [(_BASELINE, split) for split in baseline]
-        self._names = list(dict.fromkeys(every))
+    def __init__(self, splits: Sequence[str]) -> None:
+        self._names = list(dict.fromkeys(splits))
         numbers = {name: number for number, name in enumerate(self._names)}
-        self._split_of = np.array([numbers[each] for each in every], np.int64)
+        self._split_of = np.array([numbers[each] for each in splits], np.int64)
         self._within: dict[int, MatchCount] = {}
         self._across: dict[tuple[int, int], MatchCount] = {}
 
     def within(self) -> list[tuple[str, MatchCount]]:
         """Matches with an earlier record of the same split, by split."""
-        found = [(*self._names[split], seen) for split, seen in sorted(self._within.items())]
-        return [(split, seen) for whose, split, seen in found if whose == _OWN]
+        return [(self._names[split], seen) for split, seen in sorted(self._within.items())]
 
     def across(self) -> list[tuple[str, str, MatchCount]]:
         """Matches between two splits; locations are in the first one, which is not ``train``."""
-        return self._between(_OWN)
-
-    def moved(self) -> list[tuple[str, str, MatchCount]]:
-        """Matches between a split of the target and another split of the baseline."""
-        return [each for each in self._between(_BASELINE) if each[0] != each[1]]
-
-    def _between(self, whose: int) -> list[tuple[str, str, MatchCount]]:
-        found = []
-        for (one, other), seen in self._across.items():
-            (own, split), (others, other_split) = self._names[one], self._names[other]
-            if (own, others) == (_OWN, whose):
-                found.append((split, other_split, seen))
+        found = [
+            (self._names[one], self._names[other], seen)
+            for (one, other), seen in self._across.items()
+        ]
         return sorted(found, key=lambda each: each[:2])
 
     def add(self, runs: Sequence[tuple[int, Run]], rows: Iterable[Rows]) -> None:
@@ -175,7 +161,7 @@ class Matches:
                 these = codes == code
                 one, other = divmod(code, len(self._names))
                 first, second = near[these], far[these]
-                if self._names[one] == (_OWN, TRAIN) and self._names[other][0] == _OWN:
+                if self._names[one] == TRAIN:
                     one, other, first, second = other, one, second, first
                 found = np.concatenate((places[first], places[second][:, :2]), axis=1)
                 self._across.setdefault((one, other), MatchCount()).add(len(found), found)
