@@ -77,7 +77,8 @@ class RecordValidator(Validator):
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        cls.part_codec = JsonCodec(RecordsPart, getattr(cls, "codes", ()))
+        if "part_codec" not in vars(cls):
+            cls.part_codec = JsonCodec(RecordsPart, getattr(cls, "codes", ()))
 
     @abstractmethod
     def look(self, example: Example) -> Look:

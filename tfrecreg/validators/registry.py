@@ -41,7 +41,7 @@ class RegistryValidator(Validator):
     part_codec = JsonCodec(Nothing)
 
     def applies(self, target: Target) -> str | None:
-        return "bare files are of no registry" if target.home is None else None
+        return "bare files do not belong to a registry" if target.home is None else None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Idle]:
         """A maker of visitors that look at nothing.

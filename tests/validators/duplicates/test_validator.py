@@ -309,7 +309,7 @@ class TestOptions:
             ),
             (
                 {"group_key": "(a"},
-                "`tfrecreg.toml`: `limits.duplicates` `group_key` is no regular expression: "
+                "`tfrecreg.toml`: `limits.duplicates` `group_key` is not a regular expression: "
                 "missing ), unterminated subpattern at position 0",
             ),
         ],

@@ -69,7 +69,7 @@ class DuplicatesOptions:
             try:
                 re.compile(self.group_key)
             except re.error as error:
-                raise ValueError(f"`group_key` is no regular expression: {error}") from None
+                raise ValueError(f"`group_key` is not a regular expression: {error}") from None
 
 
 _MOST_KEPT = 1 << 19
