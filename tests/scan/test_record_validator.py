@@ -13,6 +13,7 @@ from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.example import bytes_feature, encode, int64_feature
 from tfrecreg.findings import Code, Severity
+from tfrecreg.guard import Brought
 from tfrecreg.scan import ScanCache, ScanResult, Target, run_scan
 from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
 from tfrecreg.storage import LocalStorage
@@ -174,11 +175,12 @@ def test_parts_are_kept_until_an_option_or_the_validator_changes(tmp_path: Path)
     for path in (tmp_path / "data").iterdir():
         os.utime(path, (1, 1))
 
-    def cached(validator: RecordValidator, **options: Any) -> tuple[int, int]:
+    def cached(validator: RecordValidator, version: str = "1.0", **options: Any) -> tuple[int, int]:
         result = run_scan(
             target,
             [validator],
             LocalEngine(1),
+            announced=[(Brought("validator", "odd", "odd-plugin", version), None)],
             options={validator.name: options},
             cache=ScanCache(LocalStorage(tmp_path / "cache"), "checks", reuse=True),
         )
@@ -190,3 +192,4 @@ def test_parts_are_kept_until_an_option_or_the_validator_changes(tmp_path: Path)
     assert [cached(Odd()), cached(Odd())] == [(0, 2), (2, 2)]
     assert [cached(Odd(), least=1), cached(Odd(), least=1)] == [(0, 2), (2, 2)]
     assert cached(changed)[0] == 0
+    assert cached(Odd(), "1.1")[0] == 0
