@@ -5,3 +5,7 @@
 - `visitor`: the labels and objects of the records of one shard
 - `validator`: what only whole splits tell, and the findings
 """
+
+from __future__ import annotations
+
+__all__: list[str] = []

@@ -5,3 +5,7 @@
 - `matches`: equal rows, and one image under several labels
 - `validator`: from matches to findings
 """
+
+from __future__ import annotations
+
+__all__: list[str] = []

@@ -8,3 +8,7 @@ shard, the same ones in every run, and what a cure would save is an estimate fro
 - `shard_sizes`: the sizes of one shard, and the sample of its records
 - `validator`: from sizes to causes and cures, the limit, and the findings
 """
+
+from __future__ import annotations
+
+__all__: list[str] = []

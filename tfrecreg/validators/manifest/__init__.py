@@ -4,3 +4,7 @@
 - `training_hosts`: whether training hosts get their share of the shards
 - `validator`: the files of a build byte by byte, and all findings
 """
+
+from __future__ import annotations
+
+__all__: list[str] = []
