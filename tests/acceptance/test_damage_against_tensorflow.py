@@ -19,7 +19,7 @@ from docs.other_readers import OtherReader, Reading, record_mark
 from tfrecreg.codes import CORE_CODES, CodeList
 from tfrecreg.findings import TensorflowOutcome
 from tfrecreg.records import frame_header
-from tfrecreg.records.gzip import INPUT_BUFFER, GzipEncoder
+from tfrecreg.records.gzip_writer import INPUT_BUFFER, GzipEncoder
 
 SAMPLE, SWEEP = range(550, 750), range(1_000, 11_000)
 """Numbers of mutants."""

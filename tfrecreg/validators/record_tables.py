@@ -2,7 +2,7 @@
 
 Records of one source mostly have the same features in the same order. Validators read single
 columns, and a few array operations find these in hundreds of records: see
-:mod:`tfrecreg.example.layout`. The first validator that asks creates the tables and digests of a
+:mod:`tfrecreg.example.columns`. The first validator that asks creates the tables and digests of a
 batch, and all others share them.
 """
 
@@ -17,7 +17,7 @@ from blake3 import blake3
 
 from tfrecreg.digests import DIGEST_BYTES
 from tfrecreg.example import Example, Feature, Kind, decode_or_none
-from tfrecreg.example.layout import Column, Slot, layout_of, read_columns
+from tfrecreg.example.columns import Column, Slot, layout_of, read_columns
 from tfrecreg.records.batch import RecordBatch
 
 __all__ = ["Table", "Tables", "holds_bytes", "holds_integers", "tables_of", "value_digest"]

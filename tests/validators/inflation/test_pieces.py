@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.example import bytes_feature, encode, float_feature, int64_feature
-from tfrecreg.example.varint import varint_size
+from tfrecreg.example.wire import varint_size
 from tfrecreg.validators.inflation import shard_sizes
 from tfrecreg.validators.inflation.feature_sample import (
     Range,

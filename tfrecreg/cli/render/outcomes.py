@@ -217,7 +217,7 @@ def print_repair(console: Console, result: RepairResult) -> None:
     console.print(line((f"repaired {result.reference}", "bold"), f", in {result.folder}"))
     for shard in result.shards:
         made = f"{count(shard.made, 'record')} made again, {shard.taken:,} were still there"
-        console.print(line(f"  {safe(shard.path)}: {made}"))
+        console.print(line(f"  {safe(shard.entry.path)}: {made}"))
     for path in result.files:
         console.print(line(f"  {safe(path)}"))
     proof = f"every file agrees with the manifest, digest {result.digest[:16]}…"

@@ -13,13 +13,13 @@ from tfrecreg.codes import SHD007
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RefusedError, TfrecregError, UsageError
 from tfrecreg.example import Example, Kind, canonical, decode_or_none, encode
+from tfrecreg.example.decode import decode_fast
 from tfrecreg.example.kinds import PayloadKind, kind_of
-from tfrecreg.example.quick import quick
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import IndexBuilder, load_index
-from tfrecreg.records import Fault, Hashed, RecordBatch, StreamEnd, hashed_write
+from tfrecreg.records import Fault, FileDigest, RecordBatch, StreamEnd, hashed_write
 from tfrecreg.records.framing import HEADER_BYTES
-from tfrecreg.records.members import DamagedGzipError, Inflater
+from tfrecreg.records.gzip_random_access import DamagedGzipError, Inflater
 from tfrecreg.records.stream import sniff
 from tfrecreg.scan import Need, Shard, Tally, Target, Validator, Visitor
 from tfrecreg.schema import SchemaSketch
@@ -75,7 +75,7 @@ class Examined:
     features: dict[str, int]
     """Feature name to bytes of its values."""
     sketch: SchemaSketch | None
-    index: Hashed
+    index: FileDigest
     keyless: int | None = None
     """The first record that the feature gives no key."""
     problem: TfrecregError | None = None
@@ -197,7 +197,7 @@ class _Examiner(Visitor):
 
 def _read(payload: bytes) -> tuple[Example | None, bytes]:
     """The payload as an Example, if it is one, and in canonical form."""
-    found = quick(payload)
+    found = decode_fast(payload)
     if found is None:
         return decode_or_none(payload), canonical(payload)
     features, ordered = found

@@ -15,13 +15,12 @@ import copy
 import itertools
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from blake3 import blake3
 
-from tfrecreg.records.damage import Damage, decoded_before, trailer_problems
-from tfrecreg.records.file import READ_BYTES, HashedFile, only_zeros, places_of
 from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, header_length
-from tfrecreg.records.gzip import (
+from tfrecreg.records.gzip_writer import (
     MAGIC,
     MEMBER_HEADER,
     TRAILER,
@@ -29,9 +28,11 @@ from tfrecreg.records.gzip import (
     Compression,
     parse_member_header,
 )
-from tfrecreg.records.outcome import InputBuffer, zlib_makes
+from tfrecreg.records.hashing import READ_BYTES, HashedFile, only_zeros, places_of
+from tfrecreg.records.tensorflow_reader import InputBuffer, zlib_makes
 
-__all__ = ["EXPANSION", "GzipStream"]
+__all__ = ["EXPANSION", "Damage", "GzipStream", "decoded_before", "trailer_problems"]
+
 
 EXPANSION = 1032
 """Deflate makes at most so many bytes of one."""
@@ -491,3 +492,62 @@ class GzipStream:
         while not self._stopped() and not self._ended and self._tries[0] > 0:
             self._tries[0] -= len(self._step(READ_BYTES)) + _FIRST_READ
         return bool(self._ended) and self._ended[0][1] is None
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Why a gzip stream stops before its end."""
+
+    member: int
+    """Byte of the file where the damaged member begins."""
+    begin: int
+    """Byte of the stream where it begins."""
+    stream: int
+    """Byte of the stream up to which it could be decoded."""
+    detail: str
+    lossless: bool
+    """Nothing of the stream is missing: only a header or a trailer is damaged."""
+    inside: bool
+    """It lies in a member, so that something of the stream is missing for certain."""
+    cut: bool
+    """The file ends too early: nothing follows."""
+    padding: bool
+    """It is nothing but zeros behind the last member."""
+    misread: bool
+    """It is sound: TensorFlow alone takes the member's end for that of the file."""
+    tail: int | None
+    """Bytes of the stream that zlib, which mends nothing, would make of the rest before the file
+    ends; None where it would report an error."""
+
+
+def decoded_before(inflater: zlib._Decompress, data: bytes, limit: int) -> bytes:
+    """What `data` decode to before they stop making sense: zlib itself drops it with the error."""
+    parts = []
+    for step in (4096, 64, 1):
+        while data:
+            attempt = inflater.copy()
+            try:
+                parts.append(attempt.decompress(data[:step], limit))
+            except zlib.error:
+                break
+            inflater, data = attempt, data[step:]
+    return b"".join(parts)
+
+
+def trailer_problems(trailer: bytes, crc: int, length: int) -> list[str]:
+    """In what the trailer of a member disagrees with what was decoded: at most two things.
+
+    Args:
+        trailer: its eight bytes.
+        crc: the CRC-32 of what was decoded.
+        length: how many bytes that is.
+    """
+    stored_crc, stored_length = TRAILER.unpack(trailer)
+    problems = []
+    if stored_crc != crc:
+        problems.append(f"its CRC-32 should be 0x{stored_crc:08x}, found 0x{crc:08x}")
+    if stored_length != length & 0xFFFFFFFF:
+        problems.append(
+            f"it should have {stored_length} bytes, found {length & 0xFFFFFFFF} (modulo 2^32)"
+        )
+    return problems

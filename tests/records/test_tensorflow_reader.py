@@ -10,8 +10,14 @@ import pytest
 
 from tfrecreg.findings import TensorflowOutcome
 from tfrecreg.records import frame_header
-from tfrecreg.records.gzip import INPUT_BUFFER
-from tfrecreg.records.outcome import InputBuffer, of_length, of_misread, of_rest, zlib_makes
+from tfrecreg.records.gzip_writer import INPUT_BUFFER
+from tfrecreg.records.tensorflow_reader import (
+    InputBuffer,
+    of_length,
+    of_misread,
+    of_rest,
+    zlib_makes,
+)
 
 READS, STOPS = TensorflowOutcome.READS, TensorflowOutcome.STOPS
 CRASHES = TensorflowOutcome.CRASHES
@@ -171,7 +177,7 @@ def test_a_record_above_the_limit_that_is_really_there_is_read(
     monkeypatch: pytest.MonkeyPatch, shard: Any, see: Any
 ) -> None:
     monkeypatch.setenv("TFRECREG_SCANNER", "python")
-    for module in ("walk", "resync", "details"):
+    for module in ("frame_scan", "resync", "fault_messages"):
         monkeypatch.setattr(f"tfrecreg.records.{module}.MAX_LENGTH", 1000)
     made = shard([b"first", random.Random(1).randbytes(1001), b"last"])
     seen = see(made.stream)

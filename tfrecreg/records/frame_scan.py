@@ -1,26 +1,237 @@
-"""Sound records in a stretch of a stream that leads nowhere by itself, in one pass over its bytes.
+"""The scan of frames in memory, in Python; :mod:`tfrecreg.records.scanner` has the compiled twin.
 
-Whoever tries every header for itself reads the same bytes again for each. But CRC32C is linear: the
-checksum of a stretch is that of everything up to its end, less what everything before its start
-contributes, which is a product of polynomials. So one register runs over the stretch, and every
-record and every gap is judged by what it was at both of its ends. The time is that of reading,
-whatever the bytes are; the memory at most a million records whose data are still on their way.
+**In order**: :class:`PythonFrameScanner` goes from record to record and checks both checksums. Per
+record it computes two checksums in C and looks up a dictionary.
 
-This is the twin in Python; :mod:`tfrecreg.records.native` has the compiled one.
+**Behind damage**: :class:`PythonFinder` finds sound records in bytes that no header leads to, in
+one pass. To try every header separately would read the same bytes again for each. But CRC32C is
+linear: the checksum of a stretch is that of everything up to its end, less the contribution of
+everything before its start, which is a product of polynomials. So one register runs over the
+stretch, and every record and every gap is judged by the register's values at both of its ends. The
+time is that of reading, whatever the bytes are; at most a million records wait for the end of
+their data.
+
+Linearity helps with single headers too: the checksum of a length is the sum (exclusive or) of the
+contributions of its bytes. So all places of a block are tried at once, and a single wrong byte of
+a length is known by the difference that it makes: all 8 × 255 differences are distinct.
 """
 
 from __future__ import annotations
 
 import heapq
+import struct
+from array import array
+from dataclasses import dataclass
+from enum import Enum, auto
 from functools import lru_cache
 from typing import Protocol
 
 import google_crc32c
+import numpy as np
+import numpy.typing as npt
 
-from tfrecreg.records.candidates import header_candidates
-from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, OVERHEAD, mask, unmask
+from tfrecreg.records.framing import (
+    FOOTER_BYTES,
+    HEADER_BYTES,
+    MASK_DELTA,
+    MAX_LENGTH,
+    OVERHEAD,
+    header_length,
+    mask,
+    unmask,
+)
 
-__all__ = ["KEPT_BYTES", "Finder", "PythonFinder"]
+__all__ = [
+    "KEPT_BYTES",
+    "Finder",
+    "FrameScan",
+    "FrameScanner",
+    "PythonFinder",
+    "PythonFrameScanner",
+    "Stop",
+    "header_candidates",
+    "repaired_length",
+    "stored_length",
+]
+
+
+_VIEW_BYTES = 1 << 14
+"""From this payload on, a view that is made for the checksum is cheaper than a copy."""
+
+_HEADERS = 1 << 16
+"""So many headers are remembered; records of equal length have equal headers."""
+
+
+class Stop(Enum):
+    """Why a walk ends."""
+
+    SHORT = auto()
+    """The memory ends in the record, or right before it."""
+    LENGTH = auto()
+    """The checksum over the record's length does not hold."""
+    HUGE = auto()
+    """It holds, and the length is above the limit."""
+    DATA = auto()
+    """The checksum over its data does not hold."""
+
+
+@dataclass(slots=True)
+class FrameScan:
+    """Where a walk led, and what is there. The columns are arrays of signed 64-bit numbers."""
+
+    offsets: array[int]
+    """Where each record starts in the stream whose checksums hold."""
+    starts: array[int]
+    """Where its payload starts in the memory."""
+    lengths: array[int]
+    """Bytes of the payload."""
+    payload_bytes: int
+    """The sum of the lengths."""
+    end: int
+    """Where the first record starts in the memory that was not walked over."""
+    stop: Stop
+    length: int | None
+    """What that record's header states, if it is there and holds."""
+    crc: int = 0
+    """With `DATA`: the masked checksum of the data, as they are,"""
+    stored: int = 0
+    """and the one that stands behind them."""
+
+    @classmethod
+    def nowhere(cls, length: int, crc: int, stored: int) -> FrameScan:
+        """A walk that ends at once, at a record whose data checksum does not hold."""
+        none = (array("q"), array("q"), array("q"))
+        return cls(*none, 0, 0, Stop.DATA, length, crc, stored)
+
+    @property
+    def needs(self) -> int:
+        """With `SHORT`: bytes from `end` on that it takes to go on."""
+        return HEADER_BYTES if self.length is None else OVERHEAD + self.length
+
+
+class FrameScanner(Protocol):
+    """Walks through one stream, stretch by stretch. Not to be shared by threads."""
+
+    def __call__(self, memory: bytes, base: int) -> FrameScan:
+        """Scan the records in `memory`, which starts with one; check both their checksums.
+
+        Args:
+            memory: a stretch of the stream.
+            base: the byte of the stream where it starts.
+        """
+
+
+class PythonFrameScanner:
+    """The walker that is always there."""
+
+    def __init__(self) -> None:
+        self._headers: dict[bytes, int] = {}
+
+    def __call__(self, memory: bytes, base: int) -> FrameScan:
+        # Local names: attribute look-ups would be a quarter of the time.
+        value = google_crc32c.value
+        footer = struct.Struct("<I").unpack_from
+        headers = self._headers
+        view = np.frombuffer(memory, np.uint8)
+        size = len(memory)
+        starts: array[int] = array("q")
+        lengths: array[int] = array("q")
+        length: int | None
+        crc = stored = 0
+        at = 0
+        while True:
+            start = at + 12
+            if start > size:
+                stop, length = Stop.SHORT, None
+                break
+            header = memory[at:start]
+            length = headers.get(header)
+            if length is None:
+                length = header_length(header)
+                if length is None:
+                    stop = Stop.LENGTH
+                    break
+                if length > MAX_LENGTH:
+                    stop = Stop.HUGE
+                    break
+                if len(headers) < _HEADERS:
+                    headers[header] = length
+            end = start + length
+            if end + 4 > size:
+                stop = Stop.SHORT
+                break
+            crc = value(memory[start:end] if length < _VIEW_BYTES else view[start:end])
+            crc = (((crc >> 15) | (crc << 17)) + MASK_DELTA) & 0xFFFFFFFF
+            (stored,) = footer(memory, end)
+            if crc != stored:
+                stop = Stop.DATA
+                break
+            starts.append(start)
+            lengths.append(length)
+            at = end + 4
+        if stop is not Stop.DATA:
+            crc = stored = 0
+        offsets = array("q", (np.frombuffer(starts, np.int64) + (base - HEADER_BYTES)).tobytes())
+        total = int(np.frombuffer(lengths, np.int64).sum())
+        return FrameScan(offsets, starts, lengths, total, at, stop, length, crc, stored)
+
+
+_HEADER = struct.Struct("<QI")
+
+
+def header_candidates(block: bytes) -> list[tuple[int, int]]:
+    """The places in `block` where 12 bytes are a header whose checksum holds, with its length.
+
+    A header alone proves little: among 64-bit numbers it occurs by accident about once in 30 GiB.
+    """
+    count = len(block) - HEADER_BYTES + 1
+    if count <= 0 or block.count(0) == len(block):
+        return []
+    # Every four bytes at every place. The upper half of a length is zero up to MAX_LENGTH.
+    words: npt.NDArray[np.uint32] = np.ndarray((len(block) - 3,), "<u4", block, strides=(1,))
+    places = np.flatnonzero(words[4 : 4 + count] == 0)
+    if not len(places):
+        return []
+    lengths = words[places]
+    low, high = _tables()
+    crcs = low[lengths & np.uint32(0xFFFF)] ^ high[lengths >> np.uint32(16)]
+    masked = ((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(MASK_DELTA)
+    good = (masked == words[places + 8]) & (lengths <= MAX_LENGTH)
+    return list(zip(places[good].tolist(), lengths[good].tolist(), strict=True))
+
+
+def stored_length(header: bytes) -> int:
+    """The length in a header, whatever its checksum says."""
+    return int(_HEADER.unpack_from(header)[0])
+
+
+def repaired_length(header: bytes) -> int | None:
+    """The length before one byte of it was damaged, if that explains the checksum; else None."""
+    stored, masked = _HEADER.unpack_from(header)
+    hit = _syndromes().get(google_crc32c.value(header[:8]) ^ unmask(masked))
+    return None if hit is None else int(stored) ^ hit
+
+
+@lru_cache(maxsize=1)
+def _tables() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """What the lower and the upper 16 bits of a length contribute; the first with the constant."""
+    zero = google_crc32c.value(bytes(8))
+    tables = []
+    for position in range(4):
+        changed = (value << 8 * position for value in range(256))
+        crcs = [google_crc32c.value(each.to_bytes(8, "little")) ^ zero for each in changed]
+        tables.append(np.array(crcs, np.uint32))
+    low = np.bitwise_xor.outer(tables[1], tables[0]).ravel() ^ np.uint32(zero)
+    high = np.bitwise_xor.outer(tables[3], tables[2]).ravel()
+    return low, high
+
+
+@lru_cache(maxsize=1)
+def _syndromes() -> dict[int, int]:
+    zero = google_crc32c.value(bytes(8))
+    changes = (value << 8 * position for position in range(8) for value in range(1, 256))
+    return {google_crc32c.value(each.to_bytes(8, "little")) ^ zero: each for each in changes}
+
 
 KEPT_BYTES = 31
 """Bytes of a block that the next one starts with: a header, and what may be a record with a payload

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from tfrecreg.records.decoded import decoded_size
+from tfrecreg.records.gzip_random_access import decoded_size
 from tfrecreg.storage import LocalStorage
 
 

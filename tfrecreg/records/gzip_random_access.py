@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import bisect
 import zlib
+from collections.abc import Iterator
 
-from tfrecreg.records.gzip import MAGIC
-from tfrecreg.storage.interface import Reader
+from tfrecreg.errors import StorageError
+from tfrecreg.records.gzip_writer import GZIP_BITS, MAGIC
+from tfrecreg.storage.interface import Reader, Storage
+from tfrecreg.text import safe
 
-__all__ = ["DamagedGzipError", "Inflater", "MemberReader", "Members"]
+__all__ = ["DamagedGzipError", "Inflater", "MemberReader", "Members", "decoded_size", "inflated"]
+
 
 Members = tuple[tuple[int, int], ...]
 """Where each member begins: byte of the file, byte of the decompressed stream; ascending."""
 
-_GZIP_BITS = 31
-"""What zlib calls deflate with gzip's header and trailer around it: it checks the trailer."""
 _READ_BYTES = 1 << 18
 _SKIP_BYTES = 1 << 20
 _HELD_BYTES = 8 << 20
@@ -113,7 +115,7 @@ class Inflater:
         if head[: len(MAGIC)] != MAGIC[: len(head)]:
             raise DamagedGzipError(f"byte {at} of the file begins no gzip member")
         self.members.append((at, self.position))
-        self._inflater = zlib.decompressobj(_GZIP_BITS)
+        self._inflater = zlib.decompressobj(GZIP_BITS)
         return True
 
     def _only_zeros(self, at: int) -> bool:
@@ -204,3 +206,37 @@ class MemberReader:
         if inflater.sound_to < end:
             raise DamagedGzipError("a gzip member does not end where it should")
         self._proven.add(number)
+
+
+def decoded_size(storage: Storage, path: str) -> int | None:
+    """Bytes that a gzip file decompresses to; None where it is not gzip, or is damaged.
+
+    Reads the whole file in bounded memory: the size in the trailer is only that of the last
+    member, modulo 2^32.
+
+    Raises:
+        StorageError: the file cannot be read.
+    """
+    with storage.open(path) as reader:
+        inflater = Inflater(reader, 0, 0)
+        try:
+            while inflater.read(_SKIP_BYTES):
+                pass
+        except DamagedGzipError:
+            return None
+        return inflater.position if inflater.members else None
+
+
+def inflated(storage: Storage, path: str) -> Iterator[bytes]:
+    """The decompressed content of a gzip file that this package wrote, in pieces.
+
+    Raises:
+        StorageError: the file cannot be read, or is damaged.
+    """
+    with storage.open(path) as reader:
+        inflater = Inflater(reader, 0, 0)
+        try:
+            while piece := inflater.read(_SKIP_BYTES):
+                yield piece
+        except DamagedGzipError:
+            raise StorageError(f"`{safe(path)}` is damaged", hint="is the disk well?") from None

@@ -15,7 +15,7 @@ from tests_support import flip
 
 from tfrecreg.errors import DamagedRecordError, UsageError
 from tfrecreg.records import Records, read
-from tfrecreg.records.sidecars import parse_sidecar, render_sidecar
+from tfrecreg.records.offsets import parse_sidecar, render_sidecar
 
 PAYLOADS = [b"", b"ab", bytes(300), b"c"]
 STREAM = b"".join(map(framed, PAYLOADS))

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 __all__ = [
+    "GZIP_BITS",
     "INPUT_BUFFER",
     "LEVEL",
     "MAGIC",
@@ -36,6 +37,7 @@ __all__ = [
     "zlib_version",
 ]
 
+
 Compression = Literal["none", "gzip"]
 
 MEMBER_BYTES = 1 << 20
@@ -44,6 +46,9 @@ MEMBER_BYTES = 1 << 20
 LEVEL = 6
 WINDOW_BITS = -15
 """Raw deflate, a window of 32 KiB."""
+GZIP_BITS = 31
+"""Deflate with gzip's header and trailer around it: zlib checks the trailer."""
+
 MEM_LEVEL = 8
 STRATEGY = zlib.Z_DEFAULT_STRATEGY
 
@@ -179,8 +184,8 @@ def ends_badly(end: int) -> bool:
     """Whether TensorFlow may lose what follows a member that ends at byte `end` of its file.
 
     Where its buffer ends between the last byte that makes something and the last of the trailer,
-    and holds all that follows, it stops reading; see :mod:`tfrecreg.records.outcome`. Buffers of
-    other sizes that people use are multiples of its own.
+    and holds all that follows, it stops reading; see :mod:`tfrecreg.records.tensorflow_reader`.
+    Buffers of other sizes that people use are multiples of its own.
     """
     return 1 <= end % INPUT_BUFFER <= _TAIL
 

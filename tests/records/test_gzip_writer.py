@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.records.framing import header_length
-from tfrecreg.records.gzip import (
+from tfrecreg.records.gzip_writer import (
     INPUT_BUFFER,
     MEMBER_BYTES,
     MEMBER_HEADER,
@@ -87,7 +87,7 @@ def first_end(data: bytes) -> int:
 
 
 def test_no_member_ends_right_behind_the_end_of_a_buffer() -> None:
-    """TensorFlow would lose what follows it: see `tfrecreg.records.outcome.InputBuffer`."""
+    """TensorFlow would lose what follows it: see `tensorflow_reader.InputBuffer`."""
     natural = INPUT_BUFFER - first_end(first_member(INPUT_BUFFER, apart=True)[0]) + INPUT_BUFFER
     moved = 0
     for behind in range(-2, 20):

@@ -21,11 +21,10 @@ from collections.abc import Callable
 
 from tfrecreg.findings import TensorflowOutcome
 from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES
-from tfrecreg.records.gzip import INPUT_BUFFER, Compression
+from tfrecreg.records.gzip_writer import GZIP_BITS, INPUT_BUFFER, Compression
 
 __all__ = [
     "CRASH_LENGTH",
-    "GZIP_BITS",
     "InputBuffer",
     "of_length",
     "of_misread",
@@ -33,12 +32,10 @@ __all__ = [
     "zlib_makes",
 ]
 
+
 CRASH_LENGTH = 1 << 35
 """From this length on TensorFlow is taken to crash. It does where the machine has less memory: one
 of 24 GB stops at 2^34 with an error, and dies of 2^35."""
-
-GZIP_BITS = 31
-"""What zlib calls deflate with gzip's header and trailer around it."""
 
 _NEGATIVE = (1 << 63) - FOOTER_BYTES
 _PIECE = 1 << 16

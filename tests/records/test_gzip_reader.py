@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.records.file import HashedFile
-from tfrecreg.records.inflate import GzipStream
+from tfrecreg.records.gzip_reader import GzipStream
+from tfrecreg.records.hashing import HashedFile
 from tfrecreg.storage import LocalStorage
 
 TEXT = random.Random(3).randbytes(400) * 60

@@ -21,7 +21,7 @@ from tfrecreg.example import (
     int64_feature,
     unset_feature,
 )
-from tfrecreg.example.layout import Layout, Slot, layout_of, read_columns
+from tfrecreg.example.columns import Layout, Slot, layout_of, read_columns
 
 INT64 = st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 300)
 LAYOUT = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,14 +13,14 @@ from tfrecreg.errors import TfrecregError, UsageError
 from tfrecreg.index import INDEX_LIMIT, INDEX_MAGIC, Index, load_index, read_index
 from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, OVERHEAD, header_length
-from tfrecreg.records.members import DamagedGzipError, Inflater, Members
+from tfrecreg.records.gzip_random_access import DamagedGzipError, Inflater, Members
 from tfrecreg.records.reader import scan
-from tfrecreg.records.sidecars import parse_sidecar
 from tfrecreg.records.stream import sniff
 from tfrecreg.storage.interface import Reader, Storage
 from tfrecreg.text import safe
 
-__all__ = ["Places", "find_places", "own_index"]
+__all__ = ["RecordOffsets", "find_offsets", "own_index", "parse_sidecar", "render_sidecar"]
+
 
 _SNIFF_BYTES = 1 << 16
 _AHEAD = 1 << 16
@@ -29,7 +29,7 @@ _HINT = "leave the index out, and the shard itself is read; `tfrecreg check` say
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class RecordOffsets:
     """Where the records of one shard are. Picklable."""
 
     size: int
@@ -62,9 +62,9 @@ def own_index(path: str) -> str:
     return f"{folder}{slash}index/{name}.index"
 
 
-def find_places(
+def find_offsets(
     storage: Storage, path: str, sidecar: tuple[Storage, str] | None, shown: str
-) -> Places:
+) -> RecordOffsets:
     """Look where the records of a shard are.
 
     Args:
@@ -95,7 +95,7 @@ def find_places(
 
 def _believed(
     stamp: tuple[int, int], gzip: bool, sidecar: tuple[Storage, str], shown: str
-) -> Places:
+) -> RecordOffsets:
     data = sidecar[0].read(sidecar[1], limit=INDEX_LIMIT)
     where = safe(sidecar[1], limit=1000)
     if data.startswith(INDEX_MAGIC):
@@ -113,7 +113,7 @@ def _believed(
             f"`{where}` has offsets of a plain file, and `{shown}` is gzip", hint=_HINT
         )
     lengths = parse_sidecar(data, where)
-    places = Places(*stamp, np.cumsum(lengths + OVERHEAD) - lengths - OVERHEAD, lengths)
+    places = RecordOffsets(*stamp, np.cumsum(lengths + OVERHEAD) - lengths - OVERHEAD, lengths)
     if places.end != stamp[0]:
         raise UsageError(
             f"`{where}` is not the index of `{shown}`: its last record ends at byte {places.end}, "
@@ -133,7 +133,7 @@ def _beside(storage: Storage, path: str) -> Index | None:
         return None
 
 
-def _with_lost(found: Places, count: int) -> Places:
+def _with_lost(found: RecordOffsets, count: int) -> RecordOffsets:
     """The same with as many records as the build had: those that a cut took are damaged ones."""
     here = len(found.offsets)
     if here >= count:
@@ -158,13 +158,13 @@ def _fits(index: Index, size: int, gzip: bool) -> bool:
     return gzip and starts and file < size and stream <= index.stream_bytes
 
 
-def _indexed(stamp: tuple[int, int], index: Index) -> Places:
+def _indexed(stamp: tuple[int, int], index: Index) -> RecordOffsets:
     gzip = bool(index.members)
     lengths = index.lengths.astype(np.int64)
-    return Places(*stamp, index.offsets(), lengths, index.members, gzip)
+    return RecordOffsets(*stamp, index.offsets(), lengths, index.members, gzip)
 
 
-def _walked(reader: Reader, stamp: tuple[int, int]) -> Places | None:
+def _walked(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
     """By the headers of a plain file, from one to the next; None if that leads nowhere."""
     offsets, lengths = array("q"), array("q")
     at, base, block = 0, 0, b""
@@ -190,10 +190,10 @@ def _walked(reader: Reader, stamp: tuple[int, int]) -> Places | None:
         # Headers of large records lie far apart: then nothing between them is read.
         ahead = _AHEAD if length < _AHEAD // 2 else HEADER_BYTES
         at = end
-    return Places(*stamp, _numbers(offsets), _numbers(lengths))
+    return RecordOffsets(*stamp, _numbers(offsets), _numbers(lengths))
 
 
-def _inflated(reader: Reader, stamp: tuple[int, int]) -> Places | None:
+def _inflated(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
     """By decompressing all of it once; None where it, or a header in it, is damaged."""
     offsets, lengths = array("q"), array("q")
     inflater = Inflater(reader, 0, 0)
@@ -212,10 +212,14 @@ def _inflated(reader: Reader, stamp: tuple[int, int]) -> Places | None:
     except DamagedGzipError:
         return None
     members = tuple(inflater.members)
-    return Places(*stamp, _numbers(offsets), _numbers(lengths), members, gzip=True, proven=True)
+    return RecordOffsets(
+        *stamp, _numbers(offsets), _numbers(lengths), members, gzip=True, proven=True
+    )
 
 
-def _scanned(storage: Storage, path: str, stamp: tuple[int, int], gzip: bool, shown: str) -> Places:
+def _scanned(
+    storage: Storage, path: str, stamp: tuple[int, int], gzip: bool, shown: str
+) -> RecordOffsets:
     """By the scanner, which finds its way past damage, and numbers records as `check` does."""
     offsets, lengths = array("q"), array("q")
     faults: dict[int, Fault] = {}
@@ -236,8 +240,83 @@ def _scanned(storage: Storage, path: str, stamp: tuple[int, int], gzip: bool, sh
                 lengths.append(-1)
             offsets.extend(event.offsets)
             lengths.extend(event.lengths)
-    return Places(*stamp, _numbers(offsets), _numbers(lengths), gzip=gzip, faults=faults)
+    return RecordOffsets(*stamp, _numbers(offsets), _numbers(lengths), gzip=gzip, faults=faults)
 
 
 def _numbers(found: array[int]) -> npt.NDArray[np.int64]:
     return np.frombuffer(found, dtype=np.int64) if found else np.empty(0, np.int64)
+
+
+_LINES = 1 << 14
+"""So many are written at once."""
+_SIDECAR_HINT = "make it again with `tfrecord2idx`, or leave it out: then the shard itself is read"
+
+
+def render_sidecar(lengths: Iterable[int]) -> Iterator[bytes]:
+    """The lines of a sidecar, in pieces.
+
+    Args:
+        lengths: bytes of each payload, in the order of the records.
+    """
+    at = 0
+    lines: list[str] = []
+    for length in lengths:
+        size = int(length) + OVERHEAD
+        lines.append(f"{at} {size}\n")
+        at += size
+        if len(lines) == _LINES:
+            yield "".join(lines).encode("ascii")
+            lines.clear()
+    if lines:
+        yield "".join(lines).encode("ascii")
+
+
+def parse_sidecar(data: bytes, where: str) -> npt.NDArray[np.int64]:
+    """The payload lengths that a sidecar states.
+
+    Args:
+        data: the sidecar.
+        where: what messages call it, escaped.
+
+    Returns:
+        Shape (records,): bytes of each payload. Records follow each other without a gap, so their
+        offsets are the sums of these and of the 16 bytes of every frame.
+
+    Raises:
+        UsageError: it is none: the line is named where a record does not begin where the one
+            before it ends, or is shorter than a frame.
+    """
+    words = data.split()
+    lines = sum(1 for line in data.splitlines() if line.strip())
+    if len(words) != 2 * lines or not all(map(bytes.isdigit, words)):
+        raise UsageError(
+            f"`{where}` is no index of records: expected lines of `offset size`, found "
+            f"{data[:12].hex(' ') or 'nothing'}{' …' if len(data) > 12 else ''}",
+            hint=_SIDECAR_HINT,
+        )
+    try:
+        rows = np.array(words, dtype=np.bytes_).astype(np.int64).reshape(lines, 2)
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"`{where}` has numbers of more than 63 bits", hint=_SIDECAR_HINT
+        ) from None
+    offsets, sizes = rows[:, 0], rows[:, 1]
+    small = np.flatnonzero((sizes < OVERHEAD) | (sizes > MAX_LENGTH + OVERHEAD))
+    if len(small):
+        line = int(small[0])
+        raise UsageError(
+            f"line {line + 1} of `{where}`: a record of {int(sizes[line])} bytes, expected "
+            f"{OVERHEAD} to {MAX_LENGTH + OVERHEAD}",
+            hint=_SIDECAR_HINT,
+        )
+    expected = np.cumsum(sizes) - sizes
+    wrong = np.flatnonzero(offsets != expected)
+    if len(wrong):
+        line = int(wrong[0])
+        raise UsageError(
+            f"line {line + 1} of `{where}`: a record at byte {int(offsets[line])}, expected "
+            f"{int(expected[line])}, where the one before it ends",
+            hint=_SIDECAR_HINT,
+        )
+    lengths: npt.NDArray[np.int64] = sizes - OVERHEAD
+    return lengths

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfrecreg.records.candidates import stored_length
+from tfrecreg.records.frame_scan import stored_length
 from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, OVERHEAD, masked_crc
 from tfrecreg.records.resync import Resolution
 
@@ -17,6 +17,7 @@ __all__ = [
     "stranger_detail",
     "trailing_detail",
 ]
+
 
 LFS_POINTER = "a git-LFS pointer"
 """What stands in the place of a file that git-LFS did not fetch."""
