@@ -29,7 +29,7 @@ from tfrecreg.operations.adopt import AdoptRequest, adopt
 from tfrecreg.operations.check import CheckOptions, check
 from tfrecreg.operations.init import init
 from tfrecreg.records import frame, frame_header
-from tfrecreg.records.gzip import INPUT_BUFFER, GzipEncoder
+from tfrecreg.records.gzip_writer import INPUT_BUFFER, GzipEncoder
 from tfrecreg.registry import open_registry
 
 PAGE = Path(__file__).resolve().parent / "integrity.md"

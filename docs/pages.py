@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib import import_module
-from itertools import groupby
 
 import click
 
 from tfrecreg.cli.app import app
-from tfrecreg.codes import CORE_CODES
+from tfrecreg.codes import CORE_CODES, PAGES, codes_on
+from tfrecreg.codes.pages import read_page
 from tfrecreg.findings import Code
 
 __all__ = ["cli_page", "codes_page", "command_tree"]
@@ -61,11 +60,13 @@ def codes_page() -> str:
         "The severity is\nthe one it has unless a gate in `tfrecreg.toml` says otherwise. Plugins "
         "may bring codes of their own:\n`tfrecreg explain` without a code lists those as well.",
     ]
-    rows = [f"| [{c.code}](#{_anchor(c)}) | {c.severity.value} | {c.summary} |" for c in _codes()]
+    codes = CORE_CODES.values()
+    rows = [f"| [{c.code}](#{_anchor(c)}) | {c.severity.value} | {c.summary} |" for c in codes]
     parts.append("\n".join(["| code | severity | summary |", "|---|---|---|", *rows]))
-    for family, codes in groupby(_codes(), key=lambda code: code.code[:3]):
-        parts.append(f"## {family}: {_about(family)}")
-        for code in codes:
+    for page in PAGES:
+        title = read_page(page).partition("\n")[0]
+        parts.append(f"#{title}")
+        for code in codes_on(page).values():
             parts += [f"### {code.code} {code.rule}", f"{code.summary}. ({code.severity.value})"]
             parts.append(code.page.strip())
             if code.tensorflow:
@@ -73,17 +74,6 @@ def codes_page() -> str:
                 parts.append(f"TensorFlow: {outcomes}.")
             parts.append(f"What to do: {code.hint}.")
     return "\n\n".join(parts) + "\n"
-
-
-def _codes() -> list[Code]:
-    """By family in the order of the design, then by number."""
-    return list(CORE_CODES.values())
-
-
-def _about(family: str) -> str:
-    """The first line of the family's module: "``INF``: size inflation against the raw data."""
-    described = import_module(f"tfrecreg.codes.{family.lower()}").__doc__ or ""
-    return described.partition("\n")[0].partition(": ")[2].rstrip(".")
 
 
 def _anchor(code: Code) -> str:

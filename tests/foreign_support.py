@@ -13,8 +13,7 @@ from pathlib import Path
 from check_support import framed
 
 from tfrecreg.example import Example, Feature, bytes_feature, encode, float_feature, int64_feature
-from tfrecreg.example.payload import fields
-from tfrecreg.example.varint import varint
+from tfrecreg.example.wire import fields, varint
 
 __all__ = ["SEQUENCES", "event", "example", "field", "put", "sequence", "summary", "write_set"]
 

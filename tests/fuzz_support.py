@@ -35,15 +35,14 @@ from tfrecreg.example import (
     int64_feature,
     unset_feature,
 )
-from tfrecreg.example.kinds import payload_kind
-from tfrecreg.example.sequence import decode_sequence
+from tfrecreg.example.kinds import decode_sequence, payload_kind
 from tfrecreg.index import IndexBuilder, read_index
 from tfrecreg.manifest import SplitEntry, parse_manifest, render_manifest
 from tfrecreg.pictures import PictureError, is_truncated, read_header, sniff
 from tfrecreg.records import frame_header
 from tfrecreg.records.framing import unmask
-from tfrecreg.records.gzip import GzipEncoder
-from tfrecreg.records.sidecars import parse_sidecar
+from tfrecreg.records.gzip_writer import GzipEncoder
+from tfrecreg.records.offsets import parse_sidecar
 from tfrecreg.schema.proto import parse_schema, render_schema
 
 __all__ = ["TARGETS", "Target"]

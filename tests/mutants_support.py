@@ -16,7 +16,7 @@ from memory_support import Seen, see
 from docs.other_readers import Reading, record_mark
 from tfrecreg.findings import TensorflowOutcome
 from tfrecreg.records import frame_header
-from tfrecreg.records.gzip import INPUT_BUFFER, GzipEncoder
+from tfrecreg.records.gzip_writer import INPUT_BUFFER, GzipEncoder
 
 __all__ = ["Expected", "Mutant", "compressed", "disagreement", "expected", "mutant"]
 

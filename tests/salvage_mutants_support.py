@@ -18,7 +18,7 @@ from salvage_support import Made, filler, make, nested
 
 from tfrecreg.records import frame_header
 from tfrecreg.records.framing import header_length, masked_crc
-from tfrecreg.records.gzip import MAGIC, TRAILER
+from tfrecreg.records.gzip_writer import MAGIC, TRAILER
 
 __all__ = ["Damaged", "damaged"]
 

@@ -20,7 +20,7 @@ from tfrecreg.example import canonical
 from tfrecreg.index import IndexBuilder
 from tfrecreg.operations.salvage import ShardResult, salvage
 from tfrecreg.records import frame
-from tfrecreg.records.gzip import GzipEncoder
+from tfrecreg.records.gzip_writer import GzipEncoder
 
 __all__ = ["Made", "filler", "make", "nested", "payloads_in", "put", "report_of", "rescue"]
 

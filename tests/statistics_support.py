@@ -25,7 +25,7 @@ from tfrecreg.example import (
     int64_feature,
     unset_feature,
 )
-from tfrecreg.example.varint import varint
+from tfrecreg.example.wire import varint
 from tfrecreg.operations.targets import files_target
 from tfrecreg.scan import run_scan
 from tfrecreg.statistics import (

@@ -1,26 +1,44 @@
-"""The annotations of one picture, read from their places in the files."""
+"""The annotations of one image, read from their offsets in the files."""
 
 from __future__ import annotations
 
 import json
 import math
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from tfrecreg.api import RawDataError, Storage, safe
-from tfrecreg_coco.reading import loosely
-from tfrecreg_coco.state import Slices
+from tfrecreg_coco.json_scanner import decode_loosely
 
-__all__ = ["Annotation", "AnnotationReader", "Segment"]
+__all__ = ["Annotation", "AnnotationReader", "BadAnnotation", "Segment", "SkipImage"]
 
 _GAP = 1 << 12
-"""Bytes between two annotations that are read and thrown away rather than read in two goes."""
+"""Bytes between two annotations up to which one read takes both."""
+
+
+class BadAnnotation(Exception):
+    """A part of an annotation that cannot be written. The text says why."""
+
+
+class SkipImage(Exception):
+    """The image gets no example.
+
+    Args:
+        code: a ``SRC`` code.
+        detail: why, in words.
+    """
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(code, detail)
+        self.code = code
+        self.detail = detail
 
 
 class Segment(msgspec.Struct, gc=False):
-    """One segment of a panoptic annotation."""
+    """One segment of a panoptic annotation. Members that the file lacks are None."""
 
     id: int | float | None = None
     category_id: int | float | None = None
@@ -34,20 +52,15 @@ class Segment(msgspec.Struct, gc=False):
         return 1 if self.iscrowd else 0
 
     @property
-    def what(self) -> str:
-        """What messages call it."""
+    def name(self) -> str:
+        """Its name in messages."""
         return f"the segment {self.id}"
 
 
-class Annotation(msgspec.Struct, gc=False):
-    """One annotation of any kind; what it does not say is None or empty."""
+class Annotation(Segment, gc=False, kw_only=True):
+    """One annotation of any kind. Members that the file lacks are None or empty."""
 
     image_id: int | float
-    id: int | float | None = None
-    category_id: int | float | None = None
-    bbox: list[float] | None = None
-    area: float | None = None
-    iscrowd: int | bool | None = None
     is_crowd: int | bool | None = None
     segmentation: msgspec.Raw = msgspec.Raw(b"")
     keypoints: list[float] | None = None
@@ -60,18 +73,13 @@ class Annotation(msgspec.Struct, gc=False):
         return 1 if self.iscrowd or (self.iscrowd is None and self.is_crowd) else 0
 
     @property
-    def what(self) -> str:
-        """What messages call it."""
+    def name(self) -> str:
+        """Its name in messages."""
         return "an annotation" if self.id is None else f"the annotation {self.id}"
 
 
 class AnnotationReader:
-    """Reads annotations; the files stay open. Each process has its own.
-
-    Args:
-        raw: where the files are.
-        paths: the files of annotations, by number.
-    """
+    """Reads annotations from the files in `paths`, which stay open. Each process has its own."""
 
     def __init__(self, raw: Storage, paths: tuple[str, ...]) -> None:
         self._raw = raw
@@ -79,75 +87,70 @@ class AnnotationReader:
         self._files: dict[int, Any] = {}
         self._decoder = msgspec.json.Decoder(list[Annotation])
 
-    def read(self, slices: Slices, image_id: int) -> list[Annotation]:
-        """The annotations of the picture `image_id` in one file, in the order of the file.
+    def read(self, file: int, spans: list[tuple[int, int]], image_id: int) -> list[Annotation]:
+        """The annotations of one image in one file.
+
+        Args:
+            file: number of the file in `paths`.
+            spans: where each annotation begins and ends in the file, in the order of the file.
+            image_id: the image.
 
         Raises:
-            RawDataError: they are no longer where they were when the file was listed.
+            RawDataError: the file changed since it was listed.
         """
-        texts = self._texts(slices)
+        texts = self._texts(file, spans)
         try:
             found = self._decoder.decode(b"[" + b",".join(texts) + b"]")
         except (ValueError, RecursionError):
-            found = [self._patient(slices.table, text) for text in texts]
+            found = [self._decode_loosely(file, text) for text in texts]
         if len(found) != len(texts) or any(each.image_id != image_id for each in found):
-            raise self._changed(slices.table)
+            raise self._changed(file)
         return found
 
-    def _texts(self, slices: Slices) -> list[bytes]:
-        file = self._files.get(slices.table)
+    def _texts(self, number: int, spans: list[tuple[int, int]]) -> list[bytes]:
+        file = self._files.get(number)
         if file is None:
-            file = self._files[slices.table] = self._raw.open(self._paths[slices.table])
+            file = self._files[number] = self._raw.open(self._paths[number])
             weakref.finalize(self, file.close)
         texts: list[bytes] = []
-        places = slices.places
         first = 0
-        while first < len(places):
+        while first < len(spans):
             last = first + 1
-            while last < len(places) and places[last][0] - places[last - 1][1] <= _GAP:
+            while last < len(spans) and spans[last][0] - spans[last - 1][1] <= _GAP:
                 last += 1
-            base, end = places[first][0], places[last - 1][1]
+            base, end = spans[first][0], spans[last - 1][1]
             data = file.read_at(base, end - base)
             if len(data) != end - base:
-                raise self._changed(slices.table)
-            texts += [data[a - base : b - base] for a, b in places[first:last]]
+                raise self._changed(number)
+            texts += [data[start - base : stop - base] for start, stop in spans[first:last]]
             first = last
         return texts
 
-    def _patient(self, table: int, text: bytes) -> Annotation:
-        """One annotation of which some member is not what it should be: that one is left empty."""
+    def _decode_loosely(self, file: int, text: bytes) -> Annotation:
+        """An annotation with members of wrong types, which become None, NaN or empty."""
         try:
-            found: dict[str, Any] = loosely(text, dict)
+            found: dict[str, Any] = decode_loosely(text, dict)
         except ValueError:
-            raise self._changed(table) from None
+            raise self._changed(file) from None
         image_id = found.get("image_id")
         if isinstance(image_id, bool) or not isinstance(image_id, int | float):
-            raise self._changed(table)
-        caption = found.get("caption")
-        segments = found.get("segments_info")
-        return Annotation(
-            image_id=image_id,
-            id=_number(found.get("id")),
-            category_id=_number(found.get("category_id")),
-            bbox=_numbers(found.get("bbox")),
-            area=_number(found.get("area")),
-            iscrowd=_truth(found.get("iscrowd")),
-            is_crowd=_truth(found.get("is_crowd")),
-            segmentation=msgspec.Raw(json.dumps(found.get("segmentation")).encode()),
-            keypoints=_numbers(found.get("keypoints")),
-            caption=caption if isinstance(caption, str) else None,
-            segments_info=_segments(segments) if isinstance(segments, list) else None,
-        )
+            raise self._changed(file)
+        return Annotation(image_id=image_id, **_lenient(found))
 
-    def _changed(self, table: int) -> RawDataError:
+    def _changed(self, file: int) -> RawDataError:
         return RawDataError(
-            f"`{safe(self._paths[table])}` changed while it was built from",
+            f"`{safe(self._paths[file])}` changed while it was built from",
             hint="build again when nothing writes to the raw data",
         )
 
 
+def _lenient(members: dict[str, Any]) -> dict[str, Any]:
+    """The members of an annotation or a segment, each as a value of its type."""
+    return {name: _LENIENT[name](value) for name, value in members.items() if name in _LENIENT}
+
+
 def _number(value: Any) -> int | float | None:
-    """`value` where it is a number; NaN where it is something else that was meant as one."""
+    """`value` where it is a number; NaN where something else stands in its place."""
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value if value is None or abs(value) <= 1.7e308 or value != value else math.inf
     return math.nan
@@ -165,16 +168,28 @@ def _truth(value: Any) -> int | None:
     return None if value is None else int(value == 1)
 
 
-def _segments(values: list[Any]) -> list[Segment]:
+def _segments(values: Any) -> list[Segment] | None:
+    if not isinstance(values, list):
+        return None
+    members = Segment.__struct_fields__
     return [
-        Segment(
-            id=_number(each.get("id")),
-            category_id=_number(each.get("category_id")),
-            bbox=_numbers(each.get("bbox")),
-            area=_number(each.get("area")),
-            iscrowd=_truth(each.get("iscrowd")),
-        )
+        Segment(**_lenient({name: each[name] for name in members if name in each}))
         if isinstance(each, dict)
         else Segment()
         for each in values
     ]
+
+
+_LENIENT: dict[str, Callable[[Any], Any]] = {
+    "id": _number,
+    "category_id": _number,
+    "bbox": _numbers,
+    "area": _number,
+    "iscrowd": _truth,
+    "is_crowd": _truth,
+    "segmentation": lambda value: msgspec.Raw(json.dumps(value).encode()),
+    "keypoints": _numbers,
+    "caption": lambda value: value if isinstance(value, str) else None,
+    "segments_info": _segments,
+}
+"""By member of an annotation: how a value of any type is taken for it."""

@@ -1,107 +1,148 @@
-"""A whole dataset: every split with its pictures, and where what is said of them stands."""
+"""A whole dataset: every split with its images, and where their annotations are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
 
 from tfrecreg.api import Item, RawDataError, RawFile, Remark, Skipped, Storage, safe
-from tfrecreg_coco.classes import keypoint_names, make_classes
-from tfrecreg_coco.files import (
-    Folder,
-    Misplaced,
-    find_folder,
-    given_folders,
-    plain_path,
-    usual_folders,
-)
-from tfrecreg_coco.layout import Chosen
-from tfrecreg_coco.options import OBJECTS, CocoOptions
-from tfrecreg_coco.state import Common, Slices, State, pack
-from tfrecreg_coco.table import Picture, Table, read_table
+from tfrecreg_coco.annotation_files import Chosen
+from tfrecreg_coco.annotation_table import AnnotationTable, Category, ImageEntry, read_table
+from tfrecreg_coco.annotations import SkipImage
+from tfrecreg_coco.coco_options import OBJECT_TASKS, CocoOptions
+from tfrecreg_coco.image_folders import FolderFinder, ImageFolder, usual_folders
 
-__all__ = ["Dataset"]
+__all__ = ["CategoryLabel", "Dataset", "ItemState", "Labels", "Spans", "WorkerContext"]
 
+_MAX_LABEL = 1 << 16
+"""Ids that serve as labels stay below: the label map is a list in the order of the labels."""
 _OVERHEAD = 600
-"""Bytes of an example beside the picture: keys, lengths, names, the checksum."""
+"""Bytes of an example beside the image: keys, lengths, names, the checksum."""
 _OBJECT = 60
-_OF_JSON = {"none": 0.0, "polygons": 0.6, "rle": 0.4, "png": 1.0}
-"""Bytes of a mask for each byte of an annotation in the file, roughly."""
+"""Bytes of an object beside its mask and keypoints."""
+_MASK_SHARE = {"none": 0.0, "polygons": 0.6, "rle": 0.4, "png": 1.0}
+"""Bytes of a mask for each byte of its annotation in the file, roughly."""
+
+
+class CategoryLabel(NamedTuple):
+    """A category as it is written."""
+
+    label: int
+    name: bytes
+    """UTF-8."""
+    thing: int | None
+    """1 for things, 0 for stuff; None where not all categories say."""
+
+
+Labels = dict[int | float | None, CategoryLabel]
+"""By category id, in the order of the ids."""
+
+
+class Spans(NamedTuple):
+    """The annotations of one image in one file."""
+
+    file: int
+    """Number of the file in :attr:`WorkerContext.paths`."""
+    spans: list[tuple[int, int]]
+    """Where each begins and ends in the file, in the order of the file."""
+
+
+class ItemState(NamedTuple):
+    """What an item carries, packed as MessagePack."""
+
+    image_id: int
+    file_name: str
+    """As the annotations have it."""
+    width: int
+    """Pixels as the annotations have them; 0 where they do not say."""
+    height: int
+    spans: list[Spans]
+    segments: str
+    """Path of the PNG of its panoptic segments; empty where it has none."""
+
+
+class WorkerContext(NamedTuple):
+    """What all items share. Picklable and small."""
+
+    paths: tuple[str, ...]
+    """The files of annotations."""
+    tasks: tuple[str, ...]
+    """The task of each file."""
+    objects: Labels | None
+    """Labels of objects; None where no objects are read."""
+    segments: Labels | None
+    """Labels of panoptic segments; None where these are not read."""
+    keypoints: int
+    """Keypoints of each object; 0 where these are not read."""
 
 
 class _Split(NamedTuple):
     name: str
-    folder: Folder
-    segments: Folder | None
-    """Of the panoptic PNGs."""
+    folder: ImageFolder
+    segments: ImageFolder | None
+    """The folder of the panoptic PNGs."""
     tables: list[int]
     """Numbers of the files that are merged, in this order."""
 
 
 class _Found(NamedTuple):
-    """A picture of a split that is there."""
+    """An image of a split that is there."""
 
     path: str
     size: int
-    picture: Picture
+    image: ImageEntry
     rows: list[tuple[int, int]]
-    """Number of the file, and of the picture in it."""
+    """Number of each file that lists it, and of the image in that file."""
     segments: str
     segments_size: int
 
 
 class Dataset:
-    """All files of annotations, read once, and the pictures that they name.
+    """All files of annotations, read once, and the images that they name.
 
     Args:
-        raw: the raw data.
-        options: of the source.
-        chosen: what is read of each split.
+        raw: the raw folder.
+        options: options of the source.
+        chosen: what is read for each split.
 
     Raises:
-        RawDataError: the files are no datasets, or do not fit together.
-        UsageError: an option names what is not there.
+        RawDataError: the files are not datasets, or do not fit together.
+        UsageError: an option names something that is not there.
     """
 
     def __init__(self, raw: Storage, options: CocoOptions, chosen: Sequence[Chosen]) -> None:
         self._raw = raw
         self._options = options
-        self._tables: list[Table] = []
-        tasks: list[str] = []
-        numbers: list[list[int]] = []
-        for each in chosen:
-            numbers.append([])
-            for path in dict.fromkeys(each.files.values()):
-                # A file of keypoints is read as such whatever else it is read for.
-                read_for = [task for task, file in each.files.items() if file == path]
-                task = "keypoints" if "keypoints" in read_for else read_for[0]
-                drop = options.dangling == "drop"
-                numbers[-1].append(len(tasks))
-                self._tables.append(read_table(raw, path, task, drop_dangling=drop))
-                tasks.append(task)
-        by_task = list(zip(tasks, self._tables, strict=True))
-        objects = [table for task, table in by_task if task in OBJECTS]
-        panoptic = [table for task, table in by_task if task == "panoptic"]
-        self.common = Common(
+        self._tables: list[AnnotationTable] = []
+        numbers = [self._read_tables(each) for each in chosen]
+        objects = [table for table in self._tables if table.task in OBJECT_TASKS]
+        panoptic = [table for table in self._tables if table.task == "panoptic"]
+        self.context = WorkerContext(
             paths=tuple(table.path for table in self._tables),
-            tasks=tuple(tasks),
-            objects=make_classes(objects, options.categories) if objects else None,
-            segments=make_classes(panoptic, options.categories) if panoptic else None,
+            tasks=tuple(table.task for table in self._tables),
+            objects=_make_labels(objects, options.categories) if objects else None,
+            segments=_make_labels(panoptic, options.categories) if panoptic else None,
             keypoints=max((table.keypoints for table in self._tables), default=0),
-        )
-        self.keypoint_names = keypoint_names(
-            table for task, table in by_task if task == "keypoints"
         )
         self._entries: list[tuple[str, _Found | Skipped]] = []
         self._remarks: list[Remark] = []
-        splits = self._splits(chosen, numbers)
+        splits = self._find_folders(chosen, numbers)
         self.folders = {split.name: split.folder.path for split in splits}
-        """The folder of each split's pictures."""
-        self._fill(splits)
+        """The folder of images by split."""
+        for split in splits:
+            self._entries += [(split.name, each) for each in self._list_images(split)]
+            for number in split.tables:
+                remarks = self._tables[number].remarks
+                self._remarks += [remark._replace(split=split.name) for remark in remarks]
+        # A folder of several splits is looked through once, in the name of the first of them.
+        for first in {split.folder.path: split for split in reversed(splits)}.values():
+            self._remarks += first.folder.orphans(first.name)
 
     def raw_files(self) -> Iterator[RawFile]:
-        """The files of annotations, the pictures and the PNGs of segments that are there."""
-        for path in self.common.paths:
+        """The files of annotations, the images and the PNGs of segments that are there."""
+        for path in self.context.paths:
             entry = self._raw.stat(path, follow="all")
             size = entry.size if entry is not None else 0
             yield RawFile(path, size, size)
@@ -114,131 +155,194 @@ class Dataset:
                         yield RawFile(path, size, size)
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
-        """Every picture, in the order of the files."""
+        """Every image, in the order of the files."""
         yield from self._remarks
         for split, found in self._entries:
             yield found if isinstance(found, Skipped) else self._item(split, found)
 
-    def _splits(self, chosen: Sequence[Chosen], numbers: Sequence[list[int]]) -> list[_Split]:
+    def keypoint_names(self) -> list[str]:
+        """The names of the keypoints, where all categories that name them agree."""
+        named = {
+            tuple(category.keypoints)
+            for table in self._tables
+            if table.task == "keypoints"
+            for category in table.categories.values()
+            if category.keypoints
+        }
+        return list(named.pop()) if len(named) == 1 else []
+
+    def _read_tables(self, chosen: Chosen) -> list[int]:
+        """Read the files of a split; their numbers."""
+        numbers = []
+        for path in dict.fromkeys(chosen.files.values()):
+            tasks = [task for task, file in chosen.files.items() if file == path]
+            # A file of keypoints is read as such whatever else it is read for.
+            task = "keypoints" if "keypoints" in tasks else tasks[0]
+            drop = self._options.dangling == "drop"
+            numbers.append(len(self._tables))
+            self._tables.append(read_table(self._raw, path, task, drop_dangling=drop))
+        return numbers
+
+    def _find_folders(self, chosen: Sequence[Chosen], numbers: Sequence[list[int]]) -> list[_Split]:
         names = [each.split for each in chosen]
-        images = given_folders("images", self._options.images, names)
-        segments = given_folders("segments", self._options.segments, names)
-        folders: dict[str, Folder] = {}
+        images = FolderFinder(self._raw, "images", self._options.images, names)
+        segments = FolderFinder(self._raw, "segments", self._options.segments, names)
+        folders: dict[str, ImageFolder] = {}
         splits: list[_Split] = []
-        for each, mine in zip(chosen, numbers, strict=True):
-            tables = [self._tables[number] for number in mine]
-            near = usual_folders(tables[0].path, each)
-            files = [picture.file_name for table in tables for picture in table.pictures]
-            path = find_folder(self._raw, images, each, near, files, "pictures")
-            deep = any("/" in name for name in files)
+        for each, own_numbers in zip(chosen, numbers, strict=True):
+            tables = [self._tables[number] for number in own_numbers]
+            files = [image.file_name for table in tables for image in table.images]
+            path = images.find(each.split, usual_folders(tables[0].path, each), files)
             if path not in folders:
-                folders[path] = Folder(self._raw, path, deep=deep)
-            pngs: Folder | None = None
+                deep = any("/" in name for name in files)
+                folders[path] = ImageFolder(self._raw, path, deep=deep)
+            pngs: ImageFolder | None = None
             for table in tables:
                 if table.files:
                     beside = table.path.removesuffix(".json")
-                    own, _, stem = beside.rpartition("/")
-                    # Not where the pictures are: one of the same name would be taken for the PNG.
-                    near = [each for each in (beside, stem, own) if each != path]
+                    folder, _, stem = beside.rpartition("/")
+                    # An image of the same name in the folder of the images is not the PNG.
+                    usual = [usual for usual in (beside, stem, folder) if usual != path]
                     listed = [name for name in table.files if name is not None]
-                    place = find_folder(self._raw, segments, each, near, listed, "PNGs")
-                    pngs = Folder(self._raw, place, deep=False)
-            splits.append(_Split(each.split, folders[path], pngs, mine))
+                    place = segments.find(each.split, usual, listed)
+                    pngs = ImageFolder(self._raw, place, deep=False)
+            splits.append(_Split(each.split, folders[path], pngs, own_numbers))
         return splits
 
-    def _fill(self, splits: Sequence[_Split]) -> None:
-        for split in splits:
-            self._entries += [(split.name, each) for each in self._list(split)]
-            for number in split.tables:
-                for remark in self._tables[number].remarks:
-                    self._remarks.append(remark._replace(split=split.name))
-        # A folder of several splits is looked through once, in the name of the first of them.
-        for first in {split.folder.path: split for split in reversed(splits)}.values():
-            self._remarks += first.folder.orphans(first.name)
-
-    def _list(self, split: _Split) -> Iterator[_Found | Skipped]:
+    def _list_images(self, split: _Split) -> Iterator[_Found | Skipped]:
         seen: dict[str, int] = {}
-        for image_id, picture, rows in self._merged(split):
-            path = picture.file_name
+        for image_id, (image, rows) in self._merge(split).items():
+            path = image.file_name
             try:
-                path = split.folder.join(plain_path(path))
-                size = split.folder.find(path)
+                path = split.folder.path_of(path)
+                size = split.folder.size_of(path)
                 first = seen.setdefault(path, image_id)
                 if first != image_id:
                     path = f"{path}#{image_id}"
                     detail = f"the picture {image_id} has the file of the picture {first}"
-                    raise Misplaced("SRC022", detail)
-                yield _Found(path, size, picture, rows, *self._segments(split, rows))
-            except Misplaced as error:
+                    raise SkipImage("SRC022", detail)
+                yield _Found(path, size, image, rows, *self._segments(split, rows))
+            except SkipImage as error:
                 yield Skipped(split.name, path, error.code, error.detail)
 
+    def _merge(self, split: _Split) -> dict[int, tuple[ImageEntry, list[tuple[int, int]]]]:
+        """Each image of a split by its id, with its row in every file that lists it."""
+        merged: dict[int, tuple[ImageEntry, list[tuple[int, int]]]] = {}
+        for number in split.tables:
+            table = self._tables[number]
+            for row, image_id in enumerate(table.ids.tolist()):
+                image = table.images[row]
+                known, rows = merged.setdefault(image_id, (image, []))
+                if known.file_name != image.file_name:
+                    raise RawDataError(
+                        f"the image {image_id} is `{safe(known.file_name)}` in "
+                        f"`{safe(self._tables[rows[0][0]].path)}` and `{safe(image.file_name)}` in "
+                        f"`{safe(table.path)}`",
+                        hint="files are merged by the ids of their images: build them apart",
+                    )
+                rows.append((number, row))
+        return merged
+
     def _segments(self, split: _Split, rows: list[tuple[int, int]]) -> tuple[str, int]:
-        """The PNG of a picture's panoptic segments and its size; nothing where it has none.
+        """Path and size of the PNG of an image's panoptic segments; nothing where it has none.
 
         Raises:
-            Misplaced: it is not there, or there are several.
+            SkipImage: it is not there, or there are several.
         """
         for number, row in rows:
             table = self._tables[number]
-            first, last = int(table.bounds[row]), int(table.bounds[row + 1])
-            if split.segments is None or not table.files or first == last:
+            annotations = table.annotations_of(row)
+            if split.segments is None or not table.files or not annotations:
                 continue
-            if last - first > 1:
-                raise Misplaced("SRC031", f"it has {last - first} panoptic annotations, not one")
-            name = table.files[first]
+            if len(annotations) > 1:
+                detail = f"it has {len(annotations)} panoptic annotations, not one"
+                raise SkipImage("SRC031", detail)
+            name = table.files[annotations[0]]
             if name is None:
-                raise Misplaced("SRC031", "its panoptic annotation has no `file_name`")
+                raise SkipImage("SRC031", "its panoptic annotation has no `file_name`")
             try:
-                path = split.segments.join(plain_path(name))
-                return path, split.segments.find(path)
-            except Misplaced as error:
-                raise Misplaced("SRC031", f"the PNG of its segments: {error.detail}") from None
+                path = split.segments.path_of(name)
+                return path, split.segments.size_of(path)
+            except SkipImage as error:
+                raise SkipImage("SRC031", f"the PNG of its segments: {error.detail}") from None
         return "", 0
 
-    def _merged(self, split: _Split) -> Iterator[tuple[int, Picture, list[tuple[int, int]]]]:
-        """Each picture of a split once, with its place in every file that lists it."""
-        merged: dict[int, tuple[Picture, list[tuple[int, int]]]] = {}
-        for number in split.tables:
-            table = self._tables[number]
-            for row, (image_id, picture) in enumerate(
-                zip(table.ids.tolist(), table.pictures, strict=True)
-            ):
-                known, rows = merged.setdefault(image_id, (picture, []))
-                if known.file_name != picture.file_name:
-                    other = self._tables[rows[0][0]]
-                    raise RawDataError(
-                        f"the picture {image_id} is `{safe(known.file_name)}` in "
-                        f"`{safe(other.path)}` and `{safe(picture.file_name)}` in "
-                        f"`{safe(table.path)}`",
-                        hint="files are merged by the ids of their pictures: build them apart",
-                    )
-                rows.append((number, row))
-        for image_id, (picture, rows) in merged.items():
-            yield image_id, picture, rows
-
     def _item(self, split: str, found: _Found) -> Item:
-        slices = []
+        spans = []
         size = found.size + found.segments_size + _OVERHEAD
         for number, row in found.rows:
             table = self._tables[number]
-            first, last = int(table.bounds[row]), int(table.bounds[row + 1])
-            if first == last:
+            annotations = table.annotations_of(row)
+            if not annotations:
                 continue
-            starts, ends = table.starts[first:last].tolist(), table.ends[first:last].tolist()
-            slices.append(Slices(number, list(zip(starts, ends, strict=True))))
+            part = slice(annotations.start, annotations.stop)
+            starts, ends = table.starts[part].tolist(), table.ends[part].tolist()
+            spans.append(Spans(number, list(zip(starts, ends, strict=True))))
             text = sum(ends) - sum(starts)
-            if self.common.tasks[number] in OBJECTS:
-                size += (last - first) * (_OBJECT + 12 * self.common.keypoints)
-                size += int(text * _OF_JSON[self._options.masks])
+            if table.task in OBJECT_TASKS:
+                size += len(annotations) * (_OBJECT + 12 * self.context.keypoints)
+                size += int(text * _MASK_SHARE[self._options.masks])
             else:
                 size += text
-        picture = found.picture
-        state = State(
-            image_id=int(picture.id),
-            file_name=picture.file_name,
-            width=picture.side("width"),
-            height=picture.side("height"),
-            slices=slices,
+        image = found.image
+        state = ItemState(
+            image_id=int(image.id),
+            file_name=image.file_name,
+            width=_pixels(image.width),
+            height=_pixels(image.height),
+            spans=spans,
             segments=found.segments,
         )
-        return Item(split, found.path, size, pack(state))
+        return Item(split, found.path, size, msgspec.msgpack.encode(state))
+
+
+def _pixels(side: int | float | None) -> int:
+    """A side of an image as annotations have it; 0 where they say nothing of use."""
+    return int(side) if side is not None and 0 < side < 2**31 else 0
+
+
+def _make_labels(tables: Iterable[AnnotationTable], mode: Literal["as-is", "contiguous"]) -> Labels:
+    """The labels of all categories that the files list.
+
+    Raises:
+        RawDataError: two files have different names for one id, a name is not UTF-8, or an id
+            cannot be a label.
+    """
+    found: dict[int, Category] = {}
+    origin: dict[int, str] = {}
+    for table in tables:
+        for number, category in table.categories.items():
+            other = found.setdefault(number, category)
+            first = origin.setdefault(number, table.path)
+            if other.name != category.name:
+                raise RawDataError(
+                    f"the category {number} is `{safe(other.name)}` in `{safe(first)}` and "
+                    f"`{safe(category.name)}` in `{safe(table.path)}`",
+                    hint="one dataset has one list of categories: fix the files, or build these "
+                    "splits as datasets of their own, with --option splits=",
+                )
+    ids = sorted(found)
+    if mode == "as-is" and ids and not 0 <= ids[0] <= ids[-1] < _MAX_LABEL:
+        wrong = ids[0] if ids[0] < 0 else ids[-1]
+        raise RawDataError(
+            f"the category {wrong} of `{safe(origin[wrong])}` cannot be a label as it is: expected "
+            f"ids from 0 to {_MAX_LABEL - 1}",
+            hint="--option categories=contiguous counts them from 0",
+        )
+    all_say = all(category.isthing is not None for category in found.values())
+    labels: Labels = {}
+    for position, number in enumerate(ids):
+        category = found[number]
+        try:
+            name = category.name.encode("utf-8")
+        except UnicodeEncodeError:
+            raise RawDataError(
+                f"the name of the category {number} in `{safe(origin[number])}` is not UTF-8: "
+                f"`{safe(category.name)}`",
+                hint="write the file again as UTF-8",
+            ) from None
+        label = position if mode == "contiguous" else number
+        labels[number] = CategoryLabel(
+            label, name, int(bool(category.isthing)) if all_say else None
+        )
+    return labels

@@ -1,46 +1,51 @@
-"""Segmentations of objects: polygons as they are, RLE in its text form, or a PNG an object.
+"""Segmentations of objects: polygons as they are, run lengths as text, or one PNG an object.
 
-pycocotools draws polygons and decodes run lengths; only the forms that need it import it. Nothing
-of a segmentation reaches it that was not measured before: its C code allocates what it is told.
+pycocotools draws polygons and decodes run lengths; only the forms that need it import it. Its C
+code allocates what it is told, so every segmentation is measured before it gets there.
+
+Run lengths (RLE) read a mask of h × w pixels column by column from the top left, as runs of zeros
+and ones in turn, zeros first. Their text form (the MIT-licensed `maskApi.c` of COCO) writes each
+run, from the fourth on as the difference to the one two before, as base-32 digits with the lowest
+first, each as the character 48 + digit, plus 32 where more follow; the sign is bit 16 of the last.
 """
 
 from __future__ import annotations
 
 import importlib
+import struct
+import zlib
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from tfrecreg.api import Example, MissingExtraError, bytes_feature, float_feature, int64_feature
-from tfrecreg_coco.png import encode_mask
-from tfrecreg_coco.rle import counts_of, text_of
+from tfrecreg_coco.annotations import BadAnnotation, SkipImage
 
-__all__ = ["BadMask", "Masks", "require_pycocotools"]
-
-Form = Literal["none", "polygons", "rle", "png"]
+__all__ = ["Masks", "require_pycocotools"]
 
 _MAX_PIXELS = 1 << 26
-"""Of a mask that is drawn."""
+"""Most pixels of a mask that is drawn."""
+_MAX_DIGITS = 7
+"""Most base-32 digits of one run."""
+
+Polygons = list[list[float]]
 
 
-class BadMask(Exception):
-    """A segmentation that cannot be written; the text says why."""
-
-
-class _Runs(msgspec.Struct):
+class _Rle(msgspec.Struct):
     """Run lengths as annotations have them."""
 
     size: tuple[int, int]
     counts: str | list[int]
 
 
-_DECODER: msgspec.json.Decoder[list[list[float]] | _Runs] = msgspec.json.Decoder(
-    list[list[float]] | _Runs
-)
+_DECODER: msgspec.json.Decoder[Polygons | _Rle] = msgspec.json.Decoder(Polygons | _Rle)
 
 
 def require_pycocotools() -> Any:
-    """The module of pycocotools that knows masks.
+    """The module of pycocotools for masks.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -52,32 +57,35 @@ def require_pycocotools() -> Any:
 
 
 class Masks:
-    """The masks of the objects of one picture, growing.
+    """The masks of the objects of one image.
 
     Args:
         form: how they are written.
-        sizes: width and height in pixels that a mask may have: those of the annotations, and
-            those of the picture's header where they differ.
+        sizes: widths and heights in pixels that a mask may have: that of the annotations, and that
+            of the image's header where it differs.
 
     Raises:
-        BadMask: PNGs are wanted, and the picture is too large to draw any.
+        SkipImage: PNGs are wanted, and the image is too large to draw any.
     """
 
-    def __init__(self, form: Form, *sizes: tuple[int, int]) -> None:
+    def __init__(
+        self, form: Literal["none", "polygons", "rle", "png"], *sizes: tuple[int, int]
+    ) -> None:
         if form == "png" and max(width * height for width, height in sizes) > _MAX_PIXELS:
             width, height = sizes[0]
-            raise BadMask(f"masks of {width} × {height} pixels are too large to draw")
+            detail = f"masks of {width} × {height} pixels are too large to draw"
+            raise SkipImage("SRC028", detail)
         self._form = form
         self._sizes = sizes
         self._pieces: list[bytes] = []
-        self._measures: list[int] = []
+        self._rle_sizes: list[int] = []
         self._x: list[float] = []
         self._y: list[float] = []
         self._points: list[int] = []
         self._parts: list[int] = []
 
     def add(self, segmentation: msgspec.Raw) -> str | None:
-        """Another object, with its segmentation as JSON.
+        """Add an object, with its segmentation as JSON.
 
         Returns:
             None, or why its mask is empty or lacks a part.
@@ -85,16 +93,13 @@ class Masks:
         if self._form == "none":
             return None
         try:
-            found, problem = self._read(segmentation)
-            if self._form == "polygons":
-                self._add_polygons(found)
-            else:
-                self._add_runs(found)
-        except BadMask as error:
+            problem = self._add(bytes(segmentation))
+        except BadAnnotation as error:
             if self._form == "polygons":
                 self._parts.append(0)
             else:
-                self._write(None, *self._sizes[0])
+                width, height = self._sizes[0]
+                self._write(encode_rle([width * height]), width, height)
             return f"is left empty: {error}"
         return f"lacks a part: {problem}" if problem else None
 
@@ -105,7 +110,7 @@ class Masks:
         if self._form == "rle":
             return {
                 "image/object/rle/counts": bytes_feature(self._pieces),
-                "image/object/rle/size": int64_feature(self._measures),
+                "image/object/rle/size": int64_feature(self._rle_sizes),
             }
         if self._form == "polygons":
             return {
@@ -116,82 +121,137 @@ class Masks:
             }
         return {}
 
-    def _read(self, segmentation: msgspec.Raw) -> tuple[list[list[float]] | _Runs, str]:
-        """The segmentation as far as it can be used, and what of it cannot be.
+    def _add(self, text: bytes) -> str:
+        """Add a segmentation; why a part of it is lacking, else empty.
 
         Raises:
-            BadMask: nothing of it can be used.
+            BadAnnotation: nothing of it can be used.
         """
-        text = bytes(segmentation)
         if text in (b"", b"null", b"[]"):
-            raise BadMask("there is none")
+            raise BadAnnotation("there is none")
         try:
             found = _DECODER.decode(text)
         except (ValueError, RecursionError):
-            raise BadMask("it is neither polygons nor run lengths") from None
-        if isinstance(found, _Runs):
-            return self._checked_runs(found), ""
-        problems = [self._problem(polygon) for polygon in found]
-        kept = [polygon for polygon, problem in zip(found, problems, strict=True) if not problem]
+            raise BadAnnotation("it is neither polygons nor run lengths") from None
+        if isinstance(found, _Rle):
+            self._add_rle(found)
+            return ""
+        return self._add_polygons(found)
+
+    def _add_polygons(self, polygons: Polygons) -> str:
+        """Add those that can be used; why the first of the others cannot, else empty."""
+        problems = [self._problem(polygon) for polygon in polygons]
         problem = next(filter(None, problems), "")
+        kept = [polygon for polygon, bad in zip(polygons, problems, strict=True) if not bad]
         if not kept:
-            raise BadMask(problem)
-        return kept, problem
+            raise BadAnnotation(problem)
+        width, height = self._sizes[0]
+        if self._form == "polygons":
+            for polygon in kept:
+                self._x += [value / width for value in polygon[::2]]
+                self._y += [value / height for value in polygon[1::2]]
+                self._points.append(len(polygon) // 2)
+            self._parts.append(len(kept))
+        else:
+            if width * height > _MAX_PIXELS:
+                raise BadAnnotation(f"a mask of {width} × {height} pixels is too large to draw")
+            mask = require_pycocotools()
+            drawn = mask.merge(mask.frPyObjects(kept, height, width))
+            self._write(drawn["counts"], width, height)
+        return problem
 
     def _problem(self, polygon: list[float]) -> str:
         """Why a polygon cannot be used; empty where it can."""
         if len(polygon) < 6 or len(polygon) % 2:
             return f"a polygon has {len(polygon)} numbers, expected 6, 8, 10 …"
-        # Drawing one takes memory by its length: far outside there is nothing to draw.
+        # Drawing a polygon takes memory by its length: far outside there is nothing to draw.
         for values, side in zip((polygon[::2], polygon[1::2]), self._sizes[0], strict=True):
             if min(values) < -side or max(values) > 2 * side:
                 return "a polygon lies far outside of the picture"
         return ""
 
-    def _checked_runs(self, runs: _Runs) -> _Runs:
-        height, width = runs.size
+    def _add_rle(self, rle: _Rle) -> None:
+        height, width = rle.size
         if (width, height) not in self._sizes:
             expected = " or ".join(f"{wide} × {high}" for wide, high in dict.fromkeys(self._sizes))
-            raise BadMask(f"it is for {width} × {height} pixels, expected {expected}")
-        counts = runs.counts
+            raise BadAnnotation(f"it is for {width} × {height} pixels, expected {expected}")
+        counts = rle.counts
         if isinstance(counts, str):
             try:
-                counts = counts_of(counts.encode("utf-8", "surrogatepass"))
+                counts = decode_rle(counts.encode("utf-8", "surrogatepass"))
             except ValueError as error:
-                raise BadMask(str(error)) from None
+                raise BadAnnotation(str(error)) from None
         if min(counts, default=0) < 0 or sum(counts) != width * height:
-            raise BadMask(f"its runs have {sum(counts)} pixels, expected {width * height}")
-        return _Runs(runs.size, counts)
+            raise BadAnnotation(f"its runs have {sum(counts)} pixels, expected {width * height}")
+        if self._form == "polygons":
+            raise BadAnnotation("it is run lengths, which polygons cannot say")
+        self._write(encode_rle(counts), width, height)
 
-    def _add_polygons(self, found: list[list[float]] | _Runs) -> None:
-        if isinstance(found, _Runs):
-            raise BadMask("it is run lengths, which polygons cannot say")
-        width, height = self._sizes[0]
-        for polygon in found:
-            self._x += [value / width for value in polygon[::2]]
-            self._y += [value / height for value in polygon[1::2]]
-            self._points.append(len(polygon) // 2)
-        self._parts.append(len(found))
-
-    def _add_runs(self, found: list[list[float]] | _Runs) -> None:
-        width, height = self._sizes[0]
-        if isinstance(found, _Runs):
-            height, width = found.size
-            counts = found.counts if isinstance(found.counts, list) else []
-            self._write(text_of(counts), width, height)
-            return
-        if width * height > _MAX_PIXELS:
-            raise BadMask(f"a mask of {width} × {height} pixels is too large to draw")
-        mask = require_pycocotools()
-        self._write(mask.merge(mask.frPyObjects(found, height, width))["counts"], width, height)
-
-    def _write(self, counts: bytes | None, width: int, height: int) -> None:
-        """One mask, by its run lengths as text; None for an empty one."""
-        if counts is None:
-            counts = text_of([width * height])
+    def _write(self, counts: bytes, width: int, height: int) -> None:
+        """Add one mask, given as run lengths in text form."""
         if self._form == "rle":
             self._pieces.append(counts)
-            self._measures += [height, width]
+            self._rle_sizes += [height, width]
             return
         mask = require_pycocotools().decode({"size": [height, width], "counts": counts})
         self._pieces.append(encode_mask(mask))
+
+
+def decode_rle(text: bytes) -> list[int]:
+    """The run lengths of a text form.
+
+    Raises:
+        ValueError: the text is not one.
+    """
+    counts: list[int] = []
+    value = shift = 0
+    for byte in text:
+        digit = byte - 48
+        if not 0 <= digit < 64 or shift >= 5 * _MAX_DIGITS:
+            raise ValueError("its counts are no run lengths")
+        value |= (digit & 31) << shift
+        shift += 5
+        if not digit & 32:
+            if digit & 16:
+                value -= 1 << shift
+            if len(counts) > 2:
+                value += counts[-2]
+            counts.append(value)
+            value = shift = 0
+    if shift:
+        raise ValueError("its counts end inside a number")
+    return counts
+
+
+def encode_rle(counts: Sequence[int]) -> bytes:
+    """The text form of run lengths."""
+    text = bytearray()
+    for number, count in enumerate(counts):
+        value = count - counts[number - 2] if number > 2 else count
+        more = True
+        while more:
+            digit = value & 31
+            value >>= 5
+            more = value != (-1 if digit & 16 else 0)
+            text.append(48 + digit + 32 * more)
+    return bytes(text)
+
+
+def encode_mask(mask: npt.NDArray[np.uint8]) -> bytes:
+    """A PNG of a mask (u8, height × width), one bit a pixel: nonzero becomes white.
+
+    Format: PNG (W3C Recommendation, third edition), colour type 0, bit depth 1, filter 0 in each
+    row; the same bytes with the same zlib. Decoders give 0 and 255, or 0 and 1 without scaling.
+    """
+    height, width = mask.shape
+    rows = np.zeros((height, 1 + (width + 7) // 8), np.uint8)
+    # Masks come column by column. Packing those is five times as slow as turning them first.
+    rows[:, 1:] = np.packbits(np.ascontiguousarray(mask), axis=1)
+    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    pixels = zlib.compress(rows.tobytes(), 6)
+    parts = _chunk(b"IHDR", header), _chunk(b"IDAT", pixels), _chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

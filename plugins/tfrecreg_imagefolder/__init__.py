@@ -1,17 +1,14 @@
-"""The bundled source `imagefolder`: pictures in folders that are named after their classes.
+"""The bundled source `imagefolder`: images in folders that are named after their classes.
 
-It is a plugin like any other: it comes in through the `tfrecreg` entry-point group and imports
+It is a plugin like any other: it is announced through the entry-point group `tfrecreg` and imports
 nothing of the project but `tfrecreg.api`.
 
 - `plugin`: announces the source, and loads it only when it is used
 - `source`: :class:`~tfrecreg_imagefolder.source.ImageFolderSource`, which lists and makes examples
-- `options`: what `--option` takes, checked as a whole
-- `walk`: what lies in a folder: files, folders, links that are followed, and what is left out
-- `layout`: what the folders of the first levels are: splits, classes, or neither
-- `labels`: the file that labels a flat folder
-- `listing`: all items of folders of classes, with their splits and labels
-- `flat`: the same for a flat folder
-- `shares`: splits by fractions, the same ones tomorrow and on any machine
+- `imagefolder_options`: what `--option` takes; splits by fractions, the same on any machine
+- `folder_walker`: files, folders and links, what is left out, and which folders are splits
+- `listing`: all items of class folders, with their splits and labels
+- `label_file`: the same for a flat folder, whose label file says what its images are
 
 The schema is `imagefolder.pbtxt` (in the repository it lies in `schemas/`).
 """

@@ -1,12 +1,10 @@
-"""The door: one hook, ten lines. Nothing is read or imported before a build needs it."""
+"""Announces the source. Nothing is read or imported before a build needs it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from tfrecreg.api import Source, SourceRecord, hookimpl
-
-__all__ = ["tfrecreg_sources"]
 
 
 @hookimpl

@@ -1,4 +1,4 @@
-"""The source `imagefolder`: every picture file becomes one example, its bytes as they are."""
+"""The source `imagefolder`: every image file becomes one example, its bytes as they are."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, ClassVar
 
+import msgspec
+
 from tfrecreg.api import (
     Example,
     Feature,
     Item,
     PictureError,
-    PictureHeader,
     RawDataError,
     RawFile,
     Remark,
     Skipped,
+    Source,
     Storage,
     Undecodable,
     Written,
@@ -30,19 +32,18 @@ from tfrecreg.api import (
     shared_decoder,
     sniff,
 )
-from tfrecreg_imagefolder.flat import list_flat
-from tfrecreg_imagefolder.layout import few, find_folders
-from tfrecreg_imagefolder.listing import Listing, Place, list_folders
-from tfrecreg_imagefolder.options import ImageFolderOptions
-from tfrecreg_imagefolder.walk import LeftOut, Walker
+from tfrecreg_imagefolder.folder_walker import LeftOut, Walker, find_split_folders, format_names
+from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
+from tfrecreg_imagefolder.label_file import list_flat_folder
+from tfrecreg_imagefolder.listing import ItemClass, Listing, list_class_folders
 
 __all__ = ["ImageFolderSource"]
 
 _LABEL = "image/class/label"
-_MOST_BYTES = 1 << 30
-"""Of a picture: a record may have twice as many, and a worker holds a few copies."""
-_LOOK_FIRST = 1 << 24
-"""A larger file is only read when its first bytes are those of a picture."""
+_MAX_BYTES = 1 << 30
+"""Most bytes of an image: a record may have twice as many, and a worker holds a few copies."""
+_SNIFFED = 1 << 24
+"""A larger file is read only if its first bytes are those of an image."""
 _LAYOUTS = {
     "class": "class/file",
     "split": "split/class/file",
@@ -50,11 +51,10 @@ _LAYOUTS = {
 }
 
 
-class ImageFolderSource:
-    """Pictures of folders of classes. An item's key is its path below the folder of its split.
+class ImageFolderSource(Source):
+    """Images of class folders. An item's key is its path below the folder of its split.
 
-    The folder is listed once, and all that is asked of the source before the work starts is
-    answered from that; a worker only ever opens the files of its items.
+    The folder is listed once, in the parent. A worker opens only the files of its items.
     """
 
     Options: ClassVar[type[Any]] = ImageFolderOptions
@@ -96,29 +96,31 @@ class ImageFolderSource:
         listing = self._list()
         found = {
             "layout": _LAYOUTS[listing.layout],
-            "classes": f"{len(listing.classes)} ({few(listing.classes)})",
+            "classes": f"{len(listing.classes)} ({format_names(listing.classes)})",
         }
         if listing.unused:
-            found["classes without pictures"] = f"{len(listing.unused)} ({few(listing.unused)})"
+            found["classes without pictures"] = (
+                f"{len(listing.unused)} ({format_names(listing.unused)})"
+            )
         if listing.left_out:
             found["left out"] = ", ".join(_counted(each) for each in listing.left_out)
         return found
 
     def codecs(self) -> Mapping[str, str]:
-        """Pillow, where it decides which pictures go in, or what they become."""
+        """Pillow, where it decides which images go in, or what they become."""
         if self._conversion is None and self._options.verify == "header":
             return {}
         return {"pillow": version("pillow")}
 
     def raw_path(self, split: str, key: str) -> str | None:
-        """The raw file whose bytes a record has as its picture; None where it was made anew."""
+        """The raw file whose bytes a record has as its image; None where it was encoded again."""
         if self._conversion is not None:
             return None
-        if self._options.layout == "flat" or self._options.label_file is not None:
+        if self._options.flat:
             return key
         if self._folders is None:
             walker = Walker(self._raw, symlinks=self._options.symlinks)
-            _, folders = find_folders(walker, self._options.layout)
+            _, folders = find_split_folders(walker, self._options.layout)
             self._folders = {folder.split: f"{folder.path}/" for folder in folders if folder.path}
         return self._folders.get(split, "") + key
 
@@ -127,11 +129,12 @@ class ImageFolderSource:
         try:
             data = self._read(folder + item.key)
             header = read_header(data)
-        except PictureError as error:
-            return Skipped(item.split, item.key, error.code, error.detail)
-        try:
-            data, header = self._decoded(data, header)
-        except Undecodable as error:
+            if self._conversion is not None:
+                data = shared_decoder().convert(data, header, self._conversion)
+                header = read_header(data)
+            elif self._options.verify == "decode":
+                shared_decoder().verify(data, header)
+        except (PictureError, Undecodable) as error:
             return Skipped(item.split, item.key, error.code, error.detail)
         example = {
             "image/encoded": bytes_feature(data),
@@ -152,13 +155,13 @@ class ImageFolderSource:
         """The bytes of a file, all of them, once."""
         with self._raw.open(path) as file:
             size = file.size
-            if size > _LOOK_FIRST:
+            if size > _SNIFFED:
                 start = file.read_at(0, 64)
                 if sniff(start) is None:
                     read_header(start)
-                if size > _MOST_BYTES:
+                if size > _MAX_BYTES:
                     raise PictureError(
-                        "unsupported", f"a picture of {size} bytes, at most {_MOST_BYTES} go in"
+                        "unsupported", f"a picture of {size} bytes, at most {_MAX_BYTES} go in"
                     )
             data = file.read_at(0, size)
         if len(data) != size:
@@ -169,28 +172,19 @@ class ImageFolderSource:
             )
         return data
 
-    def _decoded(self, data: bytes, header: PictureHeader) -> tuple[bytes, PictureHeader]:
-        """What goes in: the same bytes, verified if that is asked for, or others."""
-        if self._conversion is not None:
-            made = shared_decoder().convert(data, header, self._conversion)
-            return made, read_header(made)
-        if self._options.verify == "decode":
-            shared_decoder().verify(data, header)
-        return data, header
-
     def _class(self, state: bytes) -> tuple[str, Feature, Feature]:
-        """The folder before the key, and the features that all pictures of a class share."""
+        """The folder before the key, and the features that all images of a class share."""
         found = self._classes.get(state)
         if found is None:
-            place = Place.unpack(state)
-            label, text = int64_feature(place.label), bytes_feature(place.text)
-            found = self._classes[state] = place.folder, label, text
+            label, folder, name = msgspec.msgpack.decode(state, type=ItemClass)
+            found = folder, int64_feature(label), bytes_feature(name)
+            self._classes[state] = found
         return found
 
     def _list(self) -> Listing:
         if self._listing is None:
-            flat = self._options.layout == "flat" or self._options.label_file is not None
-            self._listing = (list_flat if flat else list_folders)(self._raw, self._options)
+            listing = list_flat_folder if self._options.flat else list_class_folders
+            self._listing = listing(self._raw, self._options)
         return self._listing
 
 

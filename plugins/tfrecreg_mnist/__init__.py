@@ -1,15 +1,13 @@
-"""The bundled source `mnist`: IDX files of u8 pictures and u8 labels, as MNIST is published.
+"""The bundled source `mnist`: IDX files of u8 images and u8 labels, as MNIST is published.
 
-It is a plugin like any other: it comes in through the `tfrecreg` entry-point group and imports
+It is a plugin like any other: it is announced through the entry-point group `tfrecreg` and imports
 nothing of the project but `tfrecreg.api`.
 
 - `plugin`: announces the source, and loads it only when it is used
-- `source`: :class:`~tfrecreg_mnist.source.MnistSource`, which lists pictures and makes examples
-- `layout`: which file of a folder is what: names, sets, splits, pairs
-- `idx`: the IDX format: headers, and one pass that verifies a file
-- `table`: random access to the entries of a file
-- `blocks`: the bytes of a file, plain or out of its gzip
-- `png`: a deterministic encoder of greyscale PNG
+- `source`: :class:`~tfrecreg_mnist.source.MnistSource`, which lists images and makes examples
+- `idx_files`: which file of a folder is what: names, sets, splits, pairs
+- `idx`: the IDX format, plain or in gzip: header, one verifying pass, random access
+- `grey_png`: a deterministic encoder of greyscale PNG
 
 Schemas: `mnist.pbtxt` and `mnist_raw.pbtxt` (in the repository they lie in `schemas/`).
 """

@@ -17,9 +17,9 @@ from check_support import framed
 from memory_support import MemoryReader, MemoryStorage, Seen, see
 
 from tfrecreg.errors import FailureError
-from tfrecreg.records import Fault, RecordBatch, StreamEnd, frame, native, scan
-from tfrecreg.records.gzip import GzipEncoder
-from tfrecreg.records.scanner import VARIABLE, scanner_kind
+from tfrecreg.records import Fault, RecordBatch, StreamEnd, frame, scan
+from tfrecreg.records.gzip_writer import GzipEncoder
+from tfrecreg.records.scanner import VARIABLE, load, scanner_kind
 
 
 @pytest.fixture(params=["native", "python"], autouse=True)
@@ -27,7 +27,7 @@ def scanner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """Each sweep is made with both scanners."""
     if request.param == "native":
         try:
-            native.load()
+            load()
         except FailureError as error:
             pytest.skip(f"the compiled scanner is not here: {error.message}")
     monkeypatch.setenv(VARIABLE, request.param)

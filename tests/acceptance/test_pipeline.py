@@ -17,10 +17,10 @@ import pytest
 from shell_support import Shell, open_shell
 from tests_support import flip, tree
 
+from tfrecreg.cli.render.formats import FORMATS
 from tfrecreg.operations.demo import write_digits
 from tfrecreg.operations.pipeline import pipeline
 from tfrecreg.registry import open_registry
-from tfrecreg.report.formats import FORMATS
 from tfrecreg.storage import LocalStorage
 
 pytestmark = [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests_support import flip
 
-from tfrecreg.records import native
+from tfrecreg.records import scanner as scanner_module
 
 
 @pytest.fixture
@@ -33,13 +33,13 @@ def test_a_scanner_that_there_is_not_is_one_line_and_exit_2(cli, shard, jobs, mo
 
 
 def test_a_compiled_scanner_that_is_not_there_is_exit_3(cli, shard, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(native, "LIBRARY", tmp_path / "none")
+    monkeypatch.setattr(scanner_module, "LIBRARY", tmp_path / "none")
     monkeypatch.setenv("TFRECREG_SCANNER", "native")
-    native.load.cache_clear()
+    scanner_module.load.cache_clear()
     try:
         done = cli("check", shard)
     finally:
-        native.load.cache_clear()
+        scanner_module.load.cache_clear()
     assert done.code == 3
     assert done.err.splitlines() == [
         "error: there is no compiled scanner: it was not compiled",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tfrecreg.codes.sch import SCH020
+from tfrecreg.codes import SCH020
 from tfrecreg.schema import IntDomain, parse_schema
 
 
@@ -364,4 +364,4 @@ def test_a_draft_names_classes_and_pictures(cli: Any, root: Path) -> None:
     draft = parse_schema(cli("schema", "infer", "digits", "--json").json["schema"])
     label = next(each for each in draft.features if each.name == "image/class/label")
     assert label.domain == IntDomain(0, 9, is_categorical=True)
-    assert draft.pictures() == ("image/encoded",)
+    assert draft.images() == ("image/encoded",)

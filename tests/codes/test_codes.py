@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import pkgutil
+import ast
 import re
 from collections import Counter
-from importlib import import_module
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import tfrecreg.codes
-from tfrecreg.codes import CORE_CODES
-from tfrecreg.codes.anomalies import ANOMALIES
+from tfrecreg.codes import CORE_CODES, PAGES, CodeList, codes_on
 from tfrecreg.findings import Code, Severity
 from tfrecreg.plugins import plugins
 
-TESTS = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
+TESTS = ROOT / "tests"
+
+PINNED = Path(__file__).with_name("pinned_codes.txt")
+"""A line for each code. `python tests/codes/test_codes.py` writes it again when a code is added."""
 
 FAMILIES = {"CRC", "SHD", "SCH", "INF", "SRC", "DUP", "IMG", "ANN", "DRF", "REG", "PLG"}
-"""Those that are promised. A family gets its module with its first code."""
+"""Those that are promised. A family gets its page with its first code."""
 
 NOT_ANNOUNCED = {
     *(f"SRC{number:03d}" for number in range(1, 16)),
@@ -35,38 +38,75 @@ one takes it out of here."""
 every_code = pytest.mark.parametrize("code", CORE_CODES.values(), ids=CORE_CODES)
 
 
-def families() -> dict[str, object]:
-    """The modules of codes by the name of their family."""
-    found = [each.name for each in pkgutil.iter_modules(tfrecreg.codes.__path__)]
-    named = [name for name in found if name.upper() in FAMILIES]
-    assert set(found) - set(named) == {"anomalies", "anomaly_groups"}
-    return {name.upper(): import_module(f"tfrecreg.codes.{name}") for name in named}
-
-
-def test_every_constant_of_every_family_is_a_code_that_is_known() -> None:
-    constants = {}
-    for family in families().values():
-        codes = {name: value for name, value in vars(family).items() if isinstance(value, Code)}
-        assert sorted(codes) == family.__all__, f"{family.__name__}.__all__"
-        constants.update(codes)
-    assert constants.keys().isdisjoint(ANOMALIES)
-    assert constants | ANOMALIES == dict(CORE_CODES)
-
-
-def test_every_family_is_one_that_is_promised() -> None:
-    assert set(families()) <= FAMILIES
-    assert {"CRC", "SHD", "SCH", "INF"} <= set(families())
+def test_every_page_is_known_and_has_codes_of_its_family() -> None:
+    folder = Path(tfrecreg.codes.__file__).parent
+    assert {path.stem for path in folder.glob("*.md")} == set(PAGES)
+    for page, family in PAGES.items():
+        assert family in FAMILIES
+        assert {name[:3] for name in codes_on(page)} == {family}
+        assert list(codes_on(page)) == sorted(codes_on(page))
 
 
 @pytest.mark.parametrize("name", CORE_CODES)
-def test_a_code_is_called_what_its_constant_is_called(name: str) -> None:
+def test_a_code_is_known_by_its_name(name: str) -> None:
     code = CORE_CODES[name]
-    assert re.fullmatch(r"[A-Z]{3}[0-9]{3}", name)
     assert code.code == name
-    if name in ANOMALIES:
-        assert ANOMALIES[name] is code
-    else:
-        assert getattr(families()[name[:3]], name) is code
+    assert getattr(tfrecreg.codes, name) is code
+
+
+@pytest.mark.parametrize("name", ["CRC099", "CRC", "XYZ001", "SCH100", "crc001", ""])
+def test_another_name_is_unknown(name: str) -> None:
+    assert name not in CORE_CODES
+    with pytest.raises(KeyError):
+        CORE_CODES[name]
+    with pytest.raises(AttributeError, match="no attribute"):
+        getattr(tfrecreg.codes, name)
+
+
+def test_the_import_of_an_unknown_code_fails() -> None:
+    with pytest.raises(ImportError, match="CRC099"):
+        exec("from tfrecreg.codes import CRC099", {})
+
+
+def code_names(path: Path) -> Iterator[str]:
+    """The names in a module that look like codes, as identifiers, attributes or whole strings."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for field in ("id", "attr", "name", "value"):
+            value = getattr(node, field, None)
+            if isinstance(value, str) and re.fullmatch("[A-Z]{3}[0-9]{3}", value):
+                yield value
+
+
+def test_every_code_that_a_module_names_exists() -> None:
+    found = [
+        (path.name, name)
+        for folder in ("tfrecreg", "plugins")
+        for path in (ROOT / folder).rglob("*.py")
+        for name in code_names(path)
+        if name[:3] in PAGES.values()
+    ]
+    assert len(found) > 200
+    assert [each for each in found if each[1] not in CORE_CODES] == []
+
+
+def test_a_list_of_codes_has_those_that_match_in_order() -> None:
+    names = [code.code for code in CodeList("SCH02?", "CRC00[12]")]
+    assert names == ["CRC001", "CRC002", "SCH020", "SCH021"]
+    assert len(CodeList("REG*")) == 10
+    assert CodeList("SCH1*")[-1].code == "SCH199"
+
+
+def pinned() -> str:
+    """Code, rule, severity, what TensorFlow may do, and summary of every code."""
+    lines = []
+    for _, code in sorted(CORE_CODES.items()):
+        outcomes = ",".join(each.name.lower() for each in code.tensorflow) or "-"
+        lines.append(f"{code.code} {code.rule} {code.severity.value} {outcomes} {code.summary}\n")
+    return "".join(lines)
+
+
+def test_no_code_has_changed() -> None:
+    assert pinned().splitlines() == PINNED.read_text("utf-8").splitlines()
 
 
 def test_no_two_codes_have_one_rule() -> None:
@@ -158,7 +198,7 @@ def test_a_validator_announces_what_its_class_says() -> None:
             assert list(loaded.codes) == list(each.record.codes)
 
 
-@pytest.mark.parametrize("name", sorted(CORE_CODES.keys() - ANOMALIES.keys()))
+@pytest.mark.parametrize("name", sorted(CORE_CODES.keys() - codes_on("tfdv").keys()))
 def test_each_code_has_a_test(name: str) -> None:
     """Its name stands in a test of this project, and not only in a list of codes like this one.
 
@@ -169,3 +209,7 @@ def test_each_code_has_a_test(name: str) -> None:
     assert len(tests) > 20
     having = [path for path in tests if re.search(rf"\b{name}\b", path.read_text("utf-8"))]
     assert having, f"no test under tests/ names {name}: plant it and find it"
+
+
+if __name__ == "__main__":
+    PINNED.write_text(pinned(), "utf-8")

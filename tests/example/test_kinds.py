@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.example import bytes_feature, encode, float_feature, int64_feature, unset_feature
-from tfrecreg.example.kinds import PayloadKind, payload_kind
-from tfrecreg.example.sequence import decode_sequence
+from tfrecreg.example.kinds import PayloadKind, decode_sequence, payload_kind
 
 LISTS = {"s": [bytes_feature(b"a"), int64_feature([1, 2])], "t": []}
 

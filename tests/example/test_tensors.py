@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.example.tensors import Tensor, read_tensor
-from tfrecreg.example.varint import varint
+from tfrecreg.example.wire import varint
 
 
 def proto(dtype: int, sides: tuple[int, ...] | None, rest: bytes = b"") -> bytes:

@@ -12,6 +12,8 @@ import pytest
 from package_support import CHECKOUT, Interpreter, plain_environment
 from tests_support import flip
 
+from tfrecreg.codes import PAGES
+
 HEAVY = frozenset(
     {
         "PIL",
@@ -37,6 +39,19 @@ from tfrecreg.cli.main import main
 code = main(sys.argv[2:])
 with open(sys.argv[1], "w") as file:
     print(code, *sorted(set(sys.modules) - before), file=file)
+"""
+
+PAGES_READ = """
+import sys
+pages = []
+def hook(event, args):
+    if event == "open" and str(args[0]).endswith(".md"):
+        pages.append(str(args[0]).rpartition("/")[2])
+sys.addaudithook(hook)
+from tfrecreg.cli.main import main
+code = main(sys.argv[2:])
+with open(sys.argv[1], "w") as file:
+    print(code, *pages, file=file)
 """
 
 IMPORT = """
@@ -120,6 +135,33 @@ def test_checksums_alone_need_no_protobuf(
     assert "google_crc32c" in modules
     assert "google.protobuf" not in modules
     assert "tfrecreg.validators.schema" not in modules
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pages"),
+    [
+        (("list",), []),
+        (("plugins", "list", "--json"), None),
+        (("explain", "CRC001"), ["crc.md"]),
+        (("explain", "SCH006"), ["sch.md"]),
+    ],
+    ids=str,
+)
+def test_a_command_reads_only_the_pages_of_codes_that_it_needs(
+    arguments: tuple[str, ...],
+    pages: list[str] | None,
+    checked_out: Interpreter,
+    tmp_path: Path,
+    digits_original: Path,
+) -> None:
+    done = checked_out.run("-c", PAGES_READ, tmp_path / "pages", "-C", digits_original, *arguments)
+    assert done.code == 0, done.err
+    code, *read = (tmp_path / "pages").read_text().split()
+    assert code == "0"
+    if pages is None:  # all of them, and each once
+        assert sorted(read) == sorted(f"{page}.md" for page in PAGES)
+    else:
+        assert read == pages
 
 
 def test_a_heavy_import_would_be_seen(checked_out: Interpreter, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from package_support import (
 from tests_support import flip
 
 from tfrecreg import __version__
+from tfrecreg.codes import PAGES
 
 SCHEMAS = sorted(path.name for path in (CHECKOUT / "schemas").glob("*.pbtxt"))
 
@@ -101,11 +102,18 @@ def test_each_schema_lies_in_the_package_of_its_plugin(
     assert files[f"{package}/{schema}"] == (CHECKOUT / "schemas" / schema).read_bytes()
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_the_wheel_holds_the_pages_of_the_codes(page: str, files: dict[str, bytes]) -> None:
+    path = f"tfrecreg/codes/{page}.md"
+    assert files[path] == (CHECKOUT / path).read_bytes()
+
+
 def test_the_wheel_holds_nothing_but_code_and_data_of_its_packages(
     files: dict[str, bytes],
 ) -> None:
     known = (".py", ".pbtxt", "/py.typed")
     others = {name for name in files if not name.endswith(known) and ".dist-info/" not in name}
+    others -= {f"tfrecreg/codes/{page}.md" for page in PAGES}
     assert others == ({LIBRARY} if has_compiler() else set())
 
 

@@ -14,8 +14,9 @@ import pytest
 from memory_support import MemoryReader, MemoryStorage, Seen
 
 from tfrecreg.errors import FailureError
-from tfrecreg.records import frame, native
-from tfrecreg.records.gzip import MEMBER_BYTES, GzipEncoder
+from tfrecreg.records import frame
+from tfrecreg.records import scanner as scanner_module
+from tfrecreg.records.gzip_writer import MEMBER_BYTES, GzipEncoder
 
 
 @dataclass
@@ -95,20 +96,20 @@ def compress() -> Callable[..., tuple[bytes, list[tuple[int, int]]]]:
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The compiled scanner's library: the one that is installed, else one made for the tests."""
     try:
-        native.load()
+        scanner_module.load()
     except FailureError:
         pass
     else:
-        yield native.LIBRARY
+        yield scanner_module.LIBRARY
         return
     hatch_build = pytest.importorskip("hatch_build", reason="the checkout's build hook is needed")
-    library = tmp_path_factory.mktemp("compiled") / native.LIBRARY.name
+    library = tmp_path_factory.mktemp("compiled") / scanner_module.LIBRARY.name
     try:
-        hatch_build.compile_scanner(native.SOURCE, library, os.environ)
+        hatch_build.compile_scanner(scanner_module.SOURCE, library, os.environ)
     except hatch_build.NotCompiledError as error:
         pytest.skip(f"the scanner cannot be compiled here: {error}")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "LIBRARY", library)
-        native.load.cache_clear()
+        patch.setattr(scanner_module, "LIBRARY", library)
+        scanner_module.load.cache_clear()
         yield library
-    native.load.cache_clear()
+    scanner_module.load.cache_clear()

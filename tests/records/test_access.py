@@ -39,7 +39,7 @@ from tfrecreg.records import (
     read,
     scan,
 )
-from tfrecreg.records.gzip import GzipEncoder
+from tfrecreg.records.gzip_writer import GzipEncoder
 from tfrecreg.storage import LocalStorage
 
 PAYLOADS = [bytes([number]) * (number * 7 % 90) for number in range(60)]

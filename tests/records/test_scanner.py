@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from memory_support import MemoryReader, MemoryStorage
 
-from tfrecreg.codes import crc
+from tfrecreg.codes import CodeList
 from tfrecreg.errors import FailureError, TfrecregError, UsageError
-from tfrecreg.records import RecordBatch, frame_header, native, scan, scanner_kind
-from tfrecreg.records.native import NativeWalker
-from tfrecreg.records.scanner import VARIABLE, make_walker, scanner
-from tfrecreg.records.walk import PythonWalker
+from tfrecreg.records import RecordBatch, frame_header, scan, scanner_kind
+from tfrecreg.records import scanner as scanner_module
+from tfrecreg.records.frame_scan import PythonFrameScanner
+from tfrecreg.records.scanner import VARIABLE, NativeFrameScanner, make_frame_scanner, scanner
 
 WINDOWS: tuple[dict[str, Any], ...] = (
     {},
@@ -24,7 +24,7 @@ WINDOWS: tuple[dict[str, Any], ...] = (
     {"batch_bytes": 333},
     {"batch_bytes": 16, "hold_limit": 10},
 )
-CODES = set(crc.__all__)
+CODES = {code.code for code in CodeList("CRC*")}
 
 
 def account(data: bytes, **options: Any) -> list[Any]:
@@ -162,8 +162,8 @@ def test_compiled_scanner_is_taken_where_it_is(
     for value in ("auto", "native", ""):
         monkeypatch.setenv(VARIABLE, value)
         assert scanner_kind() == "native"
-        assert scanner().detail in native.ENGINES
-        assert isinstance(make_walker(), NativeWalker)
+        assert scanner().detail in scanner_module.ENGINES
+        assert isinstance(make_frame_scanner(), NativeFrameScanner)
     monkeypatch.delenv(VARIABLE)
     assert scanner_kind() == "native"
 
@@ -171,17 +171,17 @@ def test_compiled_scanner_is_taken_where_it_is(
 def test_python_is_taken_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "python")
     assert scanner() == ("python", "TFRECREG_SCANNER=python")
-    assert isinstance(make_walker(), PythonWalker)
+    assert isinstance(make_frame_scanner(), PythonFrameScanner)
 
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A place for the library where there is none."""
     library = tmp_path / "libwalk.so.1"
-    monkeypatch.setattr(native, "LIBRARY", library)
-    native.load.cache_clear()
+    monkeypatch.setattr(scanner_module, "LIBRARY", library)
+    scanner_module.load.cache_clear()
     yield library
-    native.load.cache_clear()
+    scanner_module.load.cache_clear()
 
 
 def refusal(kind: type[TfrecregError]) -> TfrecregError:
@@ -224,8 +224,8 @@ def test_library_of_another_source_is_not_used(
 ) -> None:
     elsewhere.write_bytes(compiled.read_bytes())
     source = tmp_path / "walk.c"
-    source.write_bytes(native.SOURCE.read_bytes() + b"\n")
-    monkeypatch.setattr(native, "SOURCE", source)
+    source.write_bytes(scanner_module.SOURCE.read_bytes() + b"\n")
+    monkeypatch.setattr(scanner_module, "SOURCE", source)
     monkeypatch.setenv(VARIABLE, "native")
     assert refusal(FailureError).message == (
         "there is no compiled scanner: it was compiled from another `walk.c`"

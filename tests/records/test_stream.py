@@ -7,7 +7,7 @@ import pytest
 from blake3 import blake3
 
 from tfrecreg.records.framing import frame
-from tfrecreg.records.opening import open_stream
+from tfrecreg.records.reader import open_stream
 from tfrecreg.records.stream import sniff
 
 

@@ -12,7 +12,7 @@ from tfrecreg.digests import record_digest
 from tfrecreg.errors import UsageError
 from tfrecreg.index import read_index
 from tfrecreg.records import MAX_LENGTH, SegmentWriter, ShardWriter, hashed_write
-from tfrecreg.records.gzip import INPUT_BUFFER, ends_badly
+from tfrecreg.records.gzip_writer import INPUT_BUFFER, ends_badly
 from tfrecreg.storage import LocalStorage
 
 PAYLOADS = [random.Random(n).randbytes(n * 13 % 500) for n in range(300)]
@@ -40,15 +40,15 @@ def test_what_is_reported_is_what_lies_there(
     seen = see(data, declared=compression if data else None, digest=True)
     assert seen.faults == []
     assert [payload for _, _, payload in seen.records] == payloads
-    assert written.bytes == len(data)
-    assert written.blake3 == blake3(data).hexdigest() == seen.end.blake3
-    assert written.sha256 == hashlib.sha256(data).hexdigest()
+    assert written.file.bytes == len(data)
+    assert written.file.blake3 == blake3(data).hexdigest() == seen.end.blake3
+    assert written.file.sha256 == hashlib.sha256(data).hexdigest()
     assert written.records == len(payloads)
     assert written.payload_bytes == sum(map(len, payloads)) == seen.end.payload_bytes
     assert written.stream_blake3 == seen.end.stream_blake3
-    assert written.index_bytes == len(index)
-    assert written.index_blake3 == blake3(index).hexdigest()
-    assert written.index_sha256 == hashlib.sha256(index).hexdigest()
+    assert written.index.bytes == len(index)
+    assert written.index.blake3 == blake3(index).hexdigest()
+    assert written.index.sha256 == hashlib.sha256(index).hexdigest()
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])
@@ -80,7 +80,7 @@ def test_stream_digest_does_not_depend_on_compression(tmp_path: Path) -> None:
     storage = LocalStorage(str(tmp_path))
     plain = write(storage, "plain", PAYLOADS, "none")
     packed = write(storage, "packed", PAYLOADS, "gzip")
-    assert plain.stream_blake3 == plain.blake3 == packed.stream_blake3 != packed.blake3
+    assert plain.stream_blake3 == plain.file.blake3 == packed.stream_blake3 != packed.file.blake3
 
 
 def test_plain_shard_never_changes(tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_plain_shard_never_changes(tmp_path: Path) -> None:
     assert (tmp_path / "shard").read_bytes().hex() == (
         "000000000000000029039807d8ea82a20300000000000000b099490e6162636e57f121"
     )
-    assert written.blake3 == "5cc5a3a184774c6dbb7fb55e4acaee6a8542f412f10fe34546435874f18b06c9"
+    assert written.file.blake3 == "5cc5a3a184774c6dbb7fb55e4acaee6a8542f412f10fe34546435874f18b06c9"
     assert (
-        written.index_blake3 == "9139043c8620efc8ab02ac00fd88d5a01133f0aaa6a53fda75d73571f0364215"
+        written.index.blake3 == "9139043c8620efc8ab02ac00fd88d5a01133f0aaa6a53fda75d73571f0364215"
     )
 
 
@@ -99,7 +99,7 @@ def test_without_index_none_is_written(tmp_path: Path) -> None:
     with ShardWriter(storage, "shard") as writer:
         writer.write(b"abc", digest=record_digest(b"abc"), key="a")
     assert [entry.path for entry in storage.list()] == ["shard"]
-    assert (writer.written.index_bytes, writer.written.index_blake3) == (0, "")
+    assert writer.written.index is None
 
 
 def test_nothing_appears_before_the_shard_is_whole(tmp_path: Path) -> None:
@@ -173,9 +173,9 @@ def test_segments_made_apart_give_the_same_bytes_wherever_members_end(
     middle = [source.randbytes(n) for n in (0, 700, 3000)]
     last = [b"the last one"]
     # So large that the second segment ends where the buffer does.
-    natural = INPUT_BUFFER - in_segments(storage, "x", [[b""], middle], True).bytes
-    natural -= in_segments(storage, "y", [[large]], True).bytes - INPUT_BUFFER
-    natural += in_segments(storage, "z", [[b""]], True).bytes
+    natural = INPUT_BUFFER - in_segments(storage, "x", [[b""], middle], True).file.bytes
+    natural -= in_segments(storage, "y", [[large]], True).file.bytes - INPUT_BUFFER
+    natural += in_segments(storage, "z", [[b""]], True).file.bytes
     again = 0
     for more in range(-1, 20):
         parts = [[large[: natural + more]], middle, last]
@@ -191,5 +191,5 @@ def test_segments_made_apart_give_the_same_bytes_wherever_members_end(
         assert seen.end.stream_blake3 == two.stream_blake3
         members = read_index((tmp_path / "two.index").read_bytes(), "two.index").members
         assert not any(ends_badly(file) for file, _ in members)
-        again += two.bytes != sum((tmp_path / f"part-{n}").stat().st_size for n in range(3))
+        again += two.file.bytes != sum((tmp_path / f"part-{n}").stat().st_size for n in range(3))
     assert again == 16

@@ -13,7 +13,7 @@ from tfrecreg.findings import MAX_LOCATIONS, Location, TensorflowOutcome
 from tfrecreg.records import StreamEnd
 from tfrecreg.scan import Tally
 from tfrecreg.scan.tally import JsonCodec, key_from
-from tfrecreg.schema.distinct import Distinct
+from tfrecreg.schema.check import DistinctValues
 from tfrecreg.validators.crc import CrcValidator, SeenShard
 
 
@@ -73,18 +73,18 @@ def test_what_tensorflow_does_comes_back() -> None:
 
 
 def test_different_values_come_back() -> None:
-    from tfrecreg.schema.model import ValueCount
+    from tfrecreg.schema.definition import ValueCount
 
     class Part(NamedTuple):
-        seen: dict[str, Distinct]
+        seen: dict[str, DistinctValues]
 
     from tfrecreg.example import bytes_feature, int64_feature
 
-    seen = Distinct(ValueCount(2, 5))
+    seen = DistinctValues(ValueCount(2, 5))
     seen.add(int64_feature([3, -1, 3]))
     seen.add(bytes_feature([b"\xff\x00", b"x" * 99]))
     codec = JsonCodec(Part)
-    Part.__annotations__ = {"seen": dict[str, Distinct]}
+    Part.__annotations__ = {"seen": dict[str, DistinctValues]}
     after = codec.unpack(codec.pack(Part({"f": seen}))).seen["f"]
     assert (after.count, after.is_full) == (4, False)
     after.merge(seen)

@@ -17,9 +17,8 @@ from tfrecreg.example import (
     unset_feature,
 )
 from tfrecreg.findings import Severity
-from tfrecreg.schema import Checker, compile_contract, parse_schema
-from tfrecreg.schema.accept import Edit, Refusal, SplitFacts, edit_schema
-from tfrecreg.schema.needed import Needs
+from tfrecreg.schema import Checker, compile_schema, parse_schema
+from tfrecreg.schema.accept import Answer, SplitFacts, Violations, edit_schema
 
 ALWAYS = "presence { min_fraction: 1 min_count: 1 }"
 B, F, N = bytes_feature, float_feature, int64_feature
@@ -31,18 +30,17 @@ def declared(body: str) -> str:
 
 def accepted(
     text: str, examples: Iterable[Example]
-) -> tuple[str, list[Edit], list[Refusal], set[tuple[str, str]]]:
+) -> tuple[str, list[Answer], list[Answer], set[tuple[str, str]]]:
     """The new text, what was changed, what was refused, and the problems that are left."""
     schema = parse_schema(text)
-    contract = compile_contract(schema)
-    rules = {rule.name: rule for rule in contract.features}
-    checker, needs, broken = Checker(contract), Needs(), set()
+    rules = compile_schema(schema).by_name
+    checker, violations, broken = Checker(compile_schema(schema)), Violations(), set()
     examples = list(examples)
     for example in examples:
         for problem in checker(example):
             broken.add((problem.code.code, problem.feature))
             name = problem.feature
-            needs.see(example.get(name), problem, rules.get(name))
+            violations.add(example.get(name), problem, rules.get(name))
     facts = SplitFacts(
         len(examples),
         checker.absent,
@@ -52,12 +50,12 @@ def accepted(
         bounds = rules[name].distinct
         if bounds is not None and not seen.verdict(bounds):
             broken.add(("SCH008", name))
-    for rule in contract.features:
+    for rule in rules.values():
         present = len(examples) - checker.absent.get(rule.name, 0)
         if present < rule.min_count or present < rule.min_fraction * len(examples):
             broken.add(("SCH002", rule.name))
-    text, edits, refused = edit_schema(schema, broken, needs, [facts])
-    after = Checker(compile_contract(parse_schema(text)))
+    text, edits, refused = edit_schema(schema, broken, violations, [facts])
+    after = Checker(compile_schema(parse_schema(text)))
     left = {
         (problem.code.code, problem.feature)
         for each in examples
@@ -81,12 +79,17 @@ def accepted(
          "type: FLOAT float_domain { disallow_nan: false }"),
         ("type: FLOAT", [{"x": F([nan, inf])}],
          "type: FLOAT\n  float_domain { disallow_nan: false disallow_inf: false }"),
+        ("type: BYTES float_domain { disallow_nan: true disallow_inf: true }",
+         [{"x": B([b"%d" % n for n in range(200)] + [b" NaN", b"-1e999"])}],
+         "type: BYTES float_domain { disallow_nan: false disallow_inf: false }"),
         ("type: BYTES string_domain { value: 'a' }", [{"x": B([b"c", b"b", b"a"])}],
          "type: BYTES string_domain { value: 'a' value: \"b\" value: \"c\" }"),
         ("type: INT bool_domain {}", [{"x": N(7)}], "type: INT int_domain { min: 0 max: 7 }"),
         ("type: FLOAT bool_domain {}", [{"x": F(0.5)}],
          "type: FLOAT float_domain { min: 0 max: 1 }"),
         ("type: BYTES bool_domain { true_value: 'y' false_value: 'n' }", [{"x": B(b"?")}],
+         'type: BYTES string_domain { value: "y" value: "n" value: "?" }'),
+        ("type: BYTES bool_domain { true_value: 'y' false_value: 'n' }", [{"x": B([b"y", b"?"])}],
          'type: BYTES string_domain { value: "y" value: "n" value: "?" }'),
         ("type: BYTES image_domain { max_image_byte_size: 2 }", [{"x": B([b"12345", b"1"])}],
          "type: BYTES image_domain { max_image_byte_size: 5 }"),
@@ -156,6 +159,47 @@ def test_a_shared_domain_is_widened_where_it_is() -> None:
     assert (refused, left) == ([], set())
 
 
+def test_a_shared_domain_takes_in_the_values_of_all_its_features() -> None:
+    text = (
+        "feature { name: 'x' type: BYTES domain: 'words' }\n"
+        "feature { name: 'y' type: BYTES domain: 'words' }\n"
+        "feature { name: 'a' type: BYTES domain: 'range' }\n"
+        "feature { name: 'b' type: BYTES domain: 'range' }\n"
+        "string_domain { name: 'words' value: 'a' }\nint_domain { name: 'range' min: 0 max: 9 }\n"
+    )
+    example = {"x": B(b"b"), "y": B([b"b", b"c"]), "a": B(b"-5"), "b": B([b"-3", b"12"])}
+    after, _, refused, left = accepted(text, [example])
+    assert after == text.replace("value: 'a'", 'value: \'a\' value: "b" value: "c"').replace(
+        "min: 0 max: 9", "min: -5 max: 12"
+    )
+    assert (refused, left) == ([], set())
+
+
+def test_a_feature_that_is_declared_again_is_changed_in_both_places() -> None:
+    text = declared("type: INT int_domain { max: 3 }") * 2
+    after, _, refused, left = accepted(text, [{"x": N(5)}])
+    assert after == text.replace("max: 3", "max: 5")
+    assert (refused, left) == ([], set())
+
+
+def test_a_field_is_added_behind_one_that_is_removed() -> None:
+    text = f"feature {{\n  name: 'x'\n  type: FLOAT\n  {ALWAYS}\n}}\n"
+    schema = parse_schema(text)
+    violations = Violations()
+    (problem,) = Checker(compile_schema(schema))({"x": F(nan)})
+    violations.add(F(nan), problem, schema.features[0])
+    findings = [("SCH002", "x"), ("SCH007", "x")]
+    after, _, _ = edit_schema(schema, findings, violations, [SplitFacts(2, {"x": 1}, {})])
+    assert after == (
+        "feature {\n  name: 'x'\n  type: FLOAT\n  presence { min_count: 1 }\n"
+        "  float_domain { disallow_nan: false }\n}\n"
+    )
+    after, _, _ = edit_schema(schema, findings, violations, [SplitFacts(2, {"x": 2}, {})])
+    assert after == (
+        "feature {\n  name: 'x'\n  type: FLOAT\n  float_domain { disallow_nan: false }\n}\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("body", "examples", "code", "reason"),
     [
@@ -164,14 +208,17 @@ def test_a_shared_domain_is_widened_where_it_is() -> None:
         ("type: INT", [{"x": B(b"a")}, {"x": F(1)}], "SCH003",
          "a feature has one type, and of 2 examples it is BYTES in 1, FLOAT in 1"),
         ("type: BYTES int_domain {}", [{"x": B(b"seven")}], "SCH006",
-         "a value of it is no number: correct the data, or remove the domain"),
+         "a value of it is not a number: correct the data, or remove the domain"),
         ("type: BYTES string_domain { value: 'a' }",
          [{"x": B([b"%d" % n for n in range(101)])}], "SCH006",
-         "over 100 strings are outside its domain, or long ones: widen it by hand"),
+         "over 100 strings are outside its domain, or ones that are long or not UTF-8: "
+         "correct the data, or widen it by hand"),
         ("type: BYTES string_domain { value: 'a' }", [{"x": B(b"x" * 300)}], "SCH006",
-         "over 100 strings are outside its domain, or long ones: widen it by hand"),
+         "over 100 strings are outside its domain, or ones that are long or not UTF-8: "
+         "correct the data, or widen it by hand"),
         ("type: BYTES string_domain { value: 'a' }", [{"x": B(b"\xff")}], "SCH006",
-         "a value outside its domain is not UTF-8, and cannot be written in a schema"),
+         "over 100 strings are outside its domain, or ones that are long or not UTF-8: "
+         "correct the data, or widen it by hand"),
         ("type: BYTES time_domain { string_format: '%Y' }", [{"x": B(b"now")}], "SCH006",
          "its values are not in the format that the schema names: correct one of the two"),
         ("type: STRUCT presence { min_fraction: 1 }", [{}], "SCH002",
@@ -184,24 +231,24 @@ def test_what_no_schema_answers_is_refused_with_a_reason(
     text, edits, refused, left = accepted(declared(body), examples)
     assert text == declared(body)
     assert edits == []
-    assert refused == [Refusal(code, "x", reason)]
+    assert refused == [Answer(code, "x", reason)]
     assert {each for each, _ in left} == {code}
 
 
 def test_parts_that_do_not_fit_and_records_that_are_no_examples_are_refused() -> None:
     schema = parse_schema(declared("type: INT"))
     broken = [("SCH001", ""), ("SCH009", "s")]
-    text, edits, refused = edit_schema(schema, broken, Needs(), [])
+    text, edits, refused = edit_schema(schema, broken, Violations(), [])
     assert (text, edits) == (schema.text, [])
     assert [each.code for each in refused] == ["SCH001", "SCH009"]
 
 
 def test_the_number_of_examples_is_written_where_it_stands() -> None:
     schema = parse_schema("dataset_constraints { min_examples_count: 9 max_examples_count: 20 }")
-    text, edits, _ = edit_schema(schema, [("SCH010", "")], Needs(), [SplitFacts(7, {}, {})])
+    text, edits, _ = edit_schema(schema, [("SCH010", "")], Violations(), [SplitFacts(7, {}, {})])
     assert text == "dataset_constraints { min_examples_count: 7 max_examples_count: 20 }"
-    assert edits == [Edit("SCH010", "", "at least 7 examples")]
-    text, _, _ = edit_schema(schema, [("SCH010", "")], Needs(), [SplitFacts(30, {}, {})])
+    assert edits == [Answer("SCH010", "", "at least 7 examples")]
+    text, _, _ = edit_schema(schema, [("SCH010", "")], Violations(), [SplitFacts(30, {}, {})])
     assert "max_examples_count: 30" in text
 
 

@@ -17,15 +17,26 @@ from tfrecreg.example import (
     unset_feature,
 )
 from tfrecreg.findings import Severity
-from tfrecreg.schema import Checker, Contract, FeatureRule, compile_contract, parse_schema
-from tfrecreg.schema.model import BoolDomain, FloatDomain, IntDomain
+from tfrecreg.schema import (
+    BoolDomain,
+    Checker,
+    CompiledSchema,
+    FloatDomain,
+    IntDomain,
+    StringDomain,
+    ValueCount,
+    compile_schema,
+    parse_schema,
+)
+from tfrecreg.schema import Feature as SchemaFeature
+from tfrecreg.schema.definition import Presence
 
 REQUIRED = "presence { min_fraction: 1 }"
 
 
 def problems(body: str, feature: Feature | None) -> list[tuple[str, str, str | None]]:
     """Code, message and detail of what is wrong with one feature under one declaration."""
-    checker = Checker(compile_contract(parse_schema(f'feature {{ name: "x" {body} }}')))
+    checker = Checker(compile_schema(parse_schema(f'feature {{ name: "x" {body} }}')))
     example = {} if feature is None else {"x": feature}
     read_back = decode(encode(example))
     found = [(p.code.code, p.message, p.detail) for p in checker(read_back)]
@@ -235,8 +246,8 @@ def test_what_the_schema_allows_has_no_problem(body: str, feature: Feature | Non
             "type: BYTES image_domain { max_image_byte_size: 3 }",
             B([b"12345", b"1234"]),
             "SCH006",
-            "hold pictures of at most 3 bytes",
-            "found a picture of 5 bytes",
+            "hold images of at most 3 bytes",
+            "found an image of 5 bytes",
         ),
         ("type: FLOAT", F([0.5, nan]), "SCH007", "be finite", "found nan, value 1 of 2"),
         (
@@ -291,14 +302,14 @@ def test_a_wrong_type_is_not_held_to_anything_else() -> None:
 def test_not_a_number_is_an_error_only_where_the_schema_says_so(
     domain: str, severity: Severity
 ) -> None:
-    contract = compile_contract(parse_schema(f'feature {{ name: "x" type: FLOAT {domain} }}'))
-    (problem,) = Checker(contract)({"x": F(nan)})
+    schema = parse_schema(f'feature {{ name: "x" type: FLOAT {domain} }}')
+    (problem,) = Checker(compile_schema(schema))({"x": F(nan)})
     assert problem.code.code == "SCH007"
     assert problem.code.severity is severity
 
 
 def test_features_that_the_schema_does_not_have_are_unexpected() -> None:
-    checker = Checker(compile_contract(parse_schema('feature { name: "x" type: INT }')))
+    checker = Checker(compile_schema(parse_schema('feature { name: "x" type: INT }')))
     found = checker({"z\n": N([1, 2]), "x": N(1), "a": unset_feature()})
     assert [(p.code.code, p.feature, p.message, p.detail) for p in found] == [
         ("SCH005", "a", "`a` is not in the schema", "found no kind, 0 values"),
@@ -310,13 +321,13 @@ def test_features_of_other_environments_are_unexpected() -> None:
     schema = parse_schema(
         'default_environment: "T" feature { name: "x" type: INT not_in_environment: "S" }'
     )
-    (problem,) = Checker(compile_contract(schema, "S"))({"x": N(1)})
+    (problem,) = Checker(compile_schema(schema, "S"))({"x": N(1)})
     assert problem.message == "`x` is not in the environment `S` of the schema"
 
 
 def test_an_unexpected_feature_is_found_beside_a_missing_one() -> None:
     schema = parse_schema(f'feature {{ name: "label" type: INT {REQUIRED} }}')
-    found = Checker(compile_contract(schema))({"lable": N(1)})
+    found = Checker(compile_schema(schema))({"lable": N(1)})
     assert [(p.code.code, p.feature) for p in found] == [("SCH002", "label"), ("SCH005", "lable")]
 
 
@@ -330,7 +341,7 @@ def test_a_checker_counts_absences_and_values_outside_their_domain() -> None:
         }
         """
     )
-    checker = Checker(compile_contract(schema))
+    checker = Checker(compile_schema(schema))
     assert [len(checker({"w": B(w)})) for w in (["x", "x"], ["x", "y"], ["y", "y", "y"])] == [
         0,
         1,
@@ -341,16 +352,16 @@ def test_a_checker_counts_absences_and_values_outside_their_domain() -> None:
     assert (mass.total, mass.outside) == (7, 4)
 
 
-def test_pictures_are_never_looked_into() -> None:
+def test_images_are_never_looked_into() -> None:
     payload = encode({"x": B(b"\x89PNG" * 9)})
     example = decode(payload)
     body = "type: BYTES shape {} image_domain { max_image_byte_size: 99 }"
     schema = parse_schema(f'feature {{ name: "x" {body} }}')
-    assert not Checker(compile_contract(schema))(example)
+    assert not Checker(compile_schema(schema))(example)
     assert example["x"]._values is None
 
 
-# What follows makes contracts at random, and examples that keep them.
+# Random schemas, and examples that conform.
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -358,7 +369,7 @@ FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 
 @st.composite
-def rules(draw: st.DrawFn, name: str) -> FeatureRule:
+def rules(draw: st.DrawFn, name: str) -> SchemaFeature:
     kind = draw(st.sampled_from(["INT", "FLOAT", "BYTES", None]))
     low = draw(st.integers(0, 3))
     domain: object = None
@@ -369,22 +380,21 @@ def rules(draw: st.DrawFn, name: str) -> FeatureRule:
         floats = sorted(draw(st.tuples(FINITE, FINITE)))
         domain = draw(st.sampled_from([FloatDomain(), FloatDomain(*floats, True, True)]))
     elif kind == "BYTES":
-        words = draw(st.frozensets(st.binary(max_size=5), min_size=1, max_size=9))
+        words = StringDomain(tuple(draw(st.lists(st.text(max_size=5), min_size=1, max_size=9))))
         domain = draw(st.sampled_from([None, words, BoolDomain("yes", "no"), IntDomain(0, 99)]))
-    return FeatureRule(
+    return SchemaFeature(
         name=name,
-        kind=kind,
-        required=draw(st.booleans()),
-        min_values=low,
-        max_values=draw(st.none() | st.integers(low, 5)),
+        type=kind,
+        presence=draw(st.sampled_from([None, Presence(min_fraction=1)])),
+        value_count=ValueCount(low, draw(st.none() | st.integers(low, 5))),
         domain=domain,
     )
 
 
-def values(rule: FeatureRule) -> st.SearchStrategy[object]:
+def values(rule: SchemaFeature) -> st.SearchStrategy[object]:
     domain = rule.domain
-    if isinstance(domain, frozenset):
-        return st.sampled_from(sorted(domain))
+    if isinstance(domain, StringDomain):
+        return st.sampled_from(sorted(domain.allowed))
     if isinstance(domain, BoolDomain):
         return st.sampled_from([b"yes", b"no"] if rule.kind == "BYTES" else [0, 1])
     if isinstance(domain, IntDomain) and rule.kind == "BYTES":
@@ -403,37 +413,37 @@ MAKERS = {"INT": N, "FLOAT": F, "BYTES": B, None: F}
 
 
 @st.composite
-def kept_contracts(draw: st.DrawFn) -> tuple[Contract, Example]:
+def kept_schemas(draw: st.DrawFn) -> tuple[CompiledSchema, Example]:
     names = draw(st.lists(NAMES, max_size=6, unique=True))
-    contract = Contract(features=tuple(draw(rules(name)) for name in sorted(names)))
+    schema = CompiledSchema(features=tuple(draw(rules(name)) for name in sorted(names)))
     example: dict[str, Feature] = {}
-    for rule in contract.features:
-        if not rule.required and draw(st.booleans()):
+    for rule in schema.features:
+        if not rule.is_required and draw(st.booleans()):
             if draw(st.booleans()):
                 example[rule.name] = unset_feature()
             continue
         high = rule.min_values + 2 if rule.max_values is None else rule.max_values
         listed = st.lists(values(rule), min_size=rule.min_values, max_size=high)
-        example[rule.name] = MAKERS[rule.kind](draw(listed))
-    return contract, example
+        example[rule.name] = MAKERS[rule.type](draw(listed))
+    return schema, example
 
 
-@given(kept_contracts())
+@given(kept_schemas())
 @settings(max_examples=200)
-def test_examples_made_from_a_contract_have_no_problem(made: tuple[Contract, Example]) -> None:
-    contract, example = made
-    assert list(Checker(contract)(decode(encode(example)))) == []
+def test_examples_made_from_a_schema_have_no_problem(made: tuple[CompiledSchema, Example]) -> None:
+    schema, example = made
+    assert list(Checker(schema)(decode(encode(example)))) == []
 
 
-@given(kept_contracts(), st.data())
+@given(kept_schemas(), st.data())
 @settings(max_examples=100)
 def test_taking_one_required_feature_away_is_found(
-    made: tuple[Contract, Example], data: st.DataObject
+    made: tuple[CompiledSchema, Example], data: st.DataObject
 ) -> None:
-    contract, example = made
-    required = [rule.name for rule in contract.features if rule.required]
+    schema, example = made
+    required = [rule.name for rule in schema.features if rule.is_required]
     if not required:
         return
     gone = data.draw(st.sampled_from(required))
     rest = {name: feature for name, feature in example.items() if name != gone}
-    assert [(p.code.code, p.feature) for p in Checker(contract)(rest)] == [("SCH002", gone)]
+    assert [(p.code.code, p.feature) for p in Checker(schema)(rest)] == [("SCH002", gone)]

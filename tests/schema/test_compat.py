@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.codes.sch import SCH020, SCH021
+from tfrecreg.codes import SCH020, SCH021
 from tfrecreg.errors import SchemaError
 from tfrecreg.example import (
     Example,
@@ -30,7 +30,7 @@ from tfrecreg.findings import Severity
 from tfrecreg.schema import (
     Checker,
     Schema,
-    compile_contract,
+    compile_schema,
     parse_schema,
     tensor_specs,
     tf_feature_spec,
@@ -158,7 +158,7 @@ def declared(body: str | None) -> Schema:
 
 def allowed(schema: Schema) -> Iterator[Example]:
     """The records without an error."""
-    check = Checker(compile_contract(schema))
+    check = Checker(compile_schema(schema))
     for example in candidates():
         if not any(problem.code.severity is Severity.ERROR for problem in check(example)):
             yield example
@@ -214,7 +214,7 @@ def test_tensorflow_parses_what_is_accepted_and_fails_on_what_is_refused(tf: Any
 def clean(reader: Schema, written: list[Example]) -> bool:
     """Whether the reader's own schema allows what the records hold of its features."""
     features = {spec.name for spec in tensor_specs(reader)}  # the others it does not look at
-    check = Checker(compile_contract(reader))
+    check = Checker(compile_schema(reader))
     return not any(
         problem.code.severity is Severity.ERROR and problem.feature in features
         for example in written

@@ -19,7 +19,7 @@ from tfrecreg.example import (
     unset_feature,
 )
 from tfrecreg.findings import Severity
-from tfrecreg.schema import Checker, SchemaSketch, compile_contract, parse_schema
+from tfrecreg.schema import Checker, SchemaSketch, compile_schema, parse_schema
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
@@ -260,7 +260,7 @@ def test_data_pass_the_draft_that_was_made_from_them(examples: list[Example]) ->
             kinds.setdefault(name, set()).update({feature.kind} - {0})
     if any(len(found) > 1 for found in kinds.values()):
         return
-    check = Checker(compile_contract(parse_schema(sketch(*examples).render("d"), "draft")))
+    check = Checker(compile_schema(parse_schema(sketch(*examples).render("d"), "draft")))
     for example in examples:
         assert [p for p in check(example) if p.code.severity is Severity.ERROR] == []
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tfrecreg.cli.render.schemas import print_changes
 from tfrecreg.errors import SchemaError
-from tfrecreg.report.schemas import print_changes
 from tfrecreg.schema import parse_schema
 from tfrecreg.schema.compat import clashes
 from tfrecreg.schema.differ import Change

@@ -15,14 +15,12 @@ from tfrecreg.schema import (
     ImageDomain,
     IntDomain,
     OtherDomain,
-    Presence,
-    Schema,
     StringDomain,
-    StructDomain,
     ValueCount,
     parse_schema,
     render_schema,
 )
+from tfrecreg.schema.definition import Presence, StructDomain
 
 
 def feature(body: str) -> Feature:
@@ -133,7 +131,7 @@ def test_stages_take_features_out() -> None:
         assert feature(f"lifecycle_stage: {stage}").is_ignored
 
 
-def test_pictures_and_labels_are_known_by_domain_tag_and_name() -> None:
+def test_images_and_labels_are_known_by_domain_tag_and_name() -> None:
     schema = parse_schema(
         """
         feature { name: "image/encoded" type: BYTES image_domain {} }
@@ -142,7 +140,7 @@ def test_pictures_and_labels_are_known_by_domain_tag_and_name() -> None:
         feature { name: "labelled_by" type: BYTES }
         """
     )
-    assert schema.pictures() == ("image/encoded",)
+    assert schema.images() == ("image/encoded",)
     assert schema.labels() == ("image/class/label", "grade")
     assert schema.features[2].comments == ("by hand",)
 
@@ -271,17 +269,3 @@ def test_every_real_schema_parses_and_renders(realdata: Path) -> None:
         assert schema.features
         again = parse_schema(render_schema(schema), "again")
         assert again.features == schema.features
-
-
-@pytest.mark.realdata
-def test_real_oddities_are_remarked_on(realdata: Path) -> None:
-    def load(name: str) -> Schema:
-        (path,) = (realdata / "schema").rglob(name)
-        return parse_schema(path.read_bytes(), name)
-
-    assert load("adressa_schema.pbtxt").remarks == (
-        "adressa_schema.pbtxt:80: feature `country` is declared again, in the same words",
-    )
-    assert load("data_seq_schema.pbtxt").remarks[0] == (
-        "data_seq_schema.pbtxt:14: feature `session_start` has no type: values of any type pass"
-    )

@@ -96,6 +96,7 @@ def test_json_says_what_the_schema_says() -> None:
     feature { name: "f" type: FLOAT float_domain { min: -inf max: 1 disallow_nan: true } }
     feature { name: "p" type: BYTES image_domain {} }
     feature { name: "u" type: BYTES url_domain {} }
+    feature { name: "t" type: INT time_domain { integer_format: UNIX_DAYS } }
     feature { name: "s" type: STRUCT struct_domain { feature { name: "i" type: INT } } }
     """
     document = schema_json(parse_schema(text))
@@ -128,6 +129,11 @@ def test_json_says_what_the_schema_says() -> None:
             },
             "p": {"type": "BYTES", "required": False, "domain": {"kind": "image"}, "picture": True},
             "u": {"type": "BYTES", "required": False, "domain": {"kind": "url"}},
+            "t": {
+                "type": "INT",
+                "required": False,
+                "domain": {"kind": "time", "integer_format": "UNIX_DAYS"},
+            },
             "s": {
                 "type": "STRUCT",
                 "required": False,

@@ -11,7 +11,7 @@ from tfrecreg.example import (
     int64_feature,
     unset_feature,
 )
-from tfrecreg.example.varint import varint
+from tfrecreg.example.wire import varint
 from tfrecreg.statistics.cut import Cutter
 
 FEATURES = st.one_of(

@@ -140,7 +140,7 @@ KINDS = {
     "neither 0 nor 1": Kind("SCH006", "bit", {"bit": N(2)}, "found 2"),
     "neither yes nor no": Kind("SCH006", "truth", {"truth": B(b"Y")}, "found `Y`"),
     "a large picture": Kind(
-        "SCH006", "picture", {"picture": B(bytes(101))}, "found a picture of 101 bytes"
+        "SCH006", "picture", {"picture": B(bytes(101))}, "found an image of 101 bytes"
     ),
     "no day": Kind("SCH006", "day", {"day": B(b"2024-13-01")}, "found `2024-13-01`"),
     "NaN": Kind("SCH007", "finite", {"finite": F([0, nan])}, "found nan, value 1 of 2"),

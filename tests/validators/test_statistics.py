@@ -15,8 +15,7 @@ from records_support import write_examples
 from tensorflow_metadata.proto.v0.anomalies_pb2 import AnomalyInfo
 
 from tfrecreg.cli.main import main
-from tfrecreg.codes import CORE_CODES
-from tfrecreg.codes.anomalies import ANOMALIES, UNKNOWN, anomaly_code
+from tfrecreg.codes.tfdv import anomaly_code
 from tfrecreg.errors import UsageError
 from tfrecreg.example import Feature, bytes_feature, float_feature, int64_feature
 from tfrecreg.gating import FailOn
@@ -110,19 +109,6 @@ def test_records_that_are_in_order_have_no_anomaly(tmp_path) -> None:
     assert report.exit_code == 0
     (measure,) = [each for each in report.measures if each.name == "statistics.examples"]
     assert (measure.value, measure.text) == (20, "20 examples judged")
-
-
-def test_every_type_that_tensorflow_metadata_knows_has_a_code_of_its_number() -> None:
-    types = {number: name for name, number in AnomalyInfo.Type.items() if number}
-    known = {anomaly_code(number) for number in types} | {UNKNOWN.code}
-    assert known <= ANOMALIES.keys()
-    # One is newer than the oldest TensorFlow Metadata that is supported.
-    assert ANOMALIES.keys() - known <= {"SCH188"}
-    for number, name in types.items():
-        code = ANOMALIES[anomaly_code(number)]
-        assert f"`{name}`" in code.page
-        assert code.rule == f"tfdv-{name.lower().replace('_', '-')}"
-        assert CORE_CODES[code.code] is code
 
 
 def test_the_verdict_is_that_of_tfdv_with_its_own_words(tmp_path) -> None:

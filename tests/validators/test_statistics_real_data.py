@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.codes.anomalies import anomaly_code
+from tfrecreg.codes.tfdv import anomaly_code
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check import CheckOptions, Report, check
 

@@ -154,7 +154,7 @@ def _repair(face: Face, name: str, reference: str, raw: str | None, engine: Engi
     if face.as_json:
         face.print_json(result.to_json())
         return
-    from tfrecreg.report.repair import print_repair
+    from tfrecreg.cli.render.outcomes import print_repair
 
     print_repair(face.out, result)
 
@@ -224,14 +224,14 @@ def _print(face: Face, result: BuildResult, released: ReleaseResult | None) -> N
             }
         face.print_json(document)
         return
-    from tfrecreg.report.catalog import print_manifest
-    from tfrecreg.report.check import print_accepted
+    from tfrecreg.cli.render.catalog import print_manifest
+    from tfrecreg.cli.render.findings import print_accepted
 
     again = " again, the same as before" if result.unchanged else ""
     if result.resumed:
         face.err.print(f"{result.resumed} finished shards of an earlier run were kept")
     if result.growth is not None:
-        from tfrecreg.report.preview import print_growth
+        from tfrecreg.cli.render.outcomes import print_growth
 
         print_growth(face.err, result.growth)
     if released is None or released.report is None:
@@ -250,7 +250,7 @@ def _growth(growth: Growth | None) -> dict[str, Any] | None:
 
 def _print_preview(face: Face, found: Preview) -> None:
     if not face.as_json:
-        from tfrecreg.report.preview import print_preview
+        from tfrecreg.cli.render.outcomes import print_preview
 
         print_preview(face.out, found)
         return

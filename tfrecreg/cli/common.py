@@ -13,9 +13,9 @@ from tfrecreg._version import JSON_VERSION
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tfrecreg.cli.render.console import ConsoleProgress
     from tfrecreg.engines import LocalEngine
     from tfrecreg.registry import Registry
-    from tfrecreg.report.console import ConsoleProgress
 
 __all__ = ["COMPLETE", "Face", "jobs_option", "json_option", "pairs"]
 
@@ -44,26 +44,26 @@ class Face:
     @property
     def out(self) -> Console:
         """For results."""
-        from tfrecreg.report.console import stdout
+        from tfrecreg.cli.render.console import stdout
 
         return stdout()
 
     @property
     def err(self) -> Console:
         """For messages."""
-        from tfrecreg.report.console import stderr
+        from tfrecreg.cli.render.console import stderr
 
         return stderr()
 
     def progress(self) -> ConsoleProgress:
         """A bar on a terminal, nothing in a pipe."""
-        from tfrecreg.report.console import ConsoleProgress
+        from tfrecreg.cli.render.console import ConsoleProgress
 
         return ConsoleProgress()
 
     def print_json(self, document: dict[str, Any]) -> None:
         """The one document on stdout."""
-        from tfrecreg.report.console import print_json
+        from tfrecreg.cli.render.console import print_json
 
         print_json({"format_version": JSON_VERSION, **document})
 
@@ -73,8 +73,8 @@ class Face:
         Commands that use plugins begin with it, before they hold a lock or start a thread: where
         plugins of other distributions are installed, the rest of the command runs in a child.
         """
+        from tfrecreg.cli.render.console import line
         from tfrecreg.plugins import plugins
-        from tfrecreg.report.console import line
         from tfrecreg.text import safe
 
         for each in plugins().broken:

@@ -49,13 +49,13 @@ def command(face: Face, folder: str | None, engine: Engine) -> None:
 
 def _print(face: Face, step: DemoStep, folder: str) -> None:
     from tfrecreg.cli.release import print_release
+    from tfrecreg.cli.render.catalog import print_manifest
+    from tfrecreg.cli.render.console import line
+    from tfrecreg.cli.render.findings import print_report
     from tfrecreg.operations.builds import BuildResult
     from tfrecreg.operations.check import Report
     from tfrecreg.operations.init import InitResult
     from tfrecreg.operations.release import ReleaseResult
-    from tfrecreg.report.catalog import print_manifest
-    from tfrecreg.report.check import print_report
-    from tfrecreg.report.layout import line
 
     face.out.print(line(("# ", "dim"), (step.title, "bold")))
     if step.command:
@@ -93,7 +93,7 @@ def _seen_from(folder: str, report: Report) -> Report:
 
 
 def _print_next(face: Face, folder: str) -> None:
-    from tfrecreg.report.layout import line
+    from tfrecreg.cli.render.console import line
 
     face.out.print(line(("What to try next", "bold")))
     name = _own_name()

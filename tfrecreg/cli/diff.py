@@ -27,14 +27,14 @@ def command(face: Face, before: str, after: str, records: bool, exit_code: bool)
 
     result = diff(before, after, registry=face.registry, progress=face.progress())
     if face.as_json and records:
-        from tfrecreg.report.console import print_json_list
+        from tfrecreg.cli.render.console import print_json_list
 
         document = {"format_version": 1, **result.to_json()}
         print_json_list(document, "records", (each.to_json() for each in result.records()))
     elif face.as_json:
         face.print_json(result.to_json())
     else:
-        from tfrecreg.report.diff import print_diff
+        from tfrecreg.cli.render.diff import print_diff
 
         print_diff(face.out, result, records=records)
     return 1 if exit_code and not result.same else 0

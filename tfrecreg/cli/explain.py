@@ -22,11 +22,15 @@ def command(face: Face, code: str | None) -> None:
 
     Why it matters, how it is found, what to do. Without a CODE, all codes are listed.
     """
-    known = complete.known_codes()
     if code is None:
-        _print_all(face, known)
+        _print_all(face, complete.known_codes())
         return
-    found = known.get(code.upper())
+    from tfrecreg.codes import CORE_CODES
+
+    found = CORE_CODES.get(code.upper())
+    if found is None:  # plugins are loaded for a code of theirs only
+        known = complete.known_codes()
+        found = known.get(code.upper())
     if found is None:
         from tfrecreg.errors import UsageError
         from tfrecreg.suggest import did_you_mean
@@ -41,7 +45,7 @@ def command(face: Face, code: str | None) -> None:
         more = {"hint": found.hint, "page": found.page, "tensorflow": outcomes}
         face.print_json(_row(found) | more)
         return
-    from tfrecreg.report.codes import print_code
+    from tfrecreg.cli.render.findings import print_code
 
     print_code(face.out, found)
 
@@ -59,6 +63,6 @@ def _print_all(face: Face, known: dict[str, Code]) -> None:
     if face.as_json:
         face.print_json({"codes": [_row(code) for code in known.values()]})
         return
-    from tfrecreg.report.codes import print_codes
+    from tfrecreg.cli.render.findings import print_codes
 
     print_codes(face.out, known.values())

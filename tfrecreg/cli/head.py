@@ -82,11 +82,12 @@ def command(
         places = [asdict(each) for each in damage]
         face.print_json({"target": target, "records": shown, "damage": places})
         return 1 if damage else 0
-    from tfrecreg.report.inline import find_way
-    from tfrecreg.report.records import print_records
+    from tfrecreg.cli.render.records import find_image_protocol, print_records
 
     out = face.out
-    way = find_way(os.environ, terminal=sys.stdout.isatty(), always=pictures == "always")
+    protocol = find_image_protocol(
+        os.environ, terminal=sys.stdout.isatty(), always=pictures == "always"
+    )
     seen = saved = 0
 
     def counted() -> Iterator[ShownRecord]:
@@ -96,7 +97,7 @@ def command(
             saved += len(each.saved)
             yield each
 
-    print_records(out, counted(), way=way if pictures != "never" else None)
+    print_records(out, counted(), protocol=protocol if pictures != "never" else None)
     if save is not None and not saved:
         face.err.print("these records have no pictures: nothing was saved")
     if damage:

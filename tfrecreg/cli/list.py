@@ -23,6 +23,6 @@ def command(face: Face) -> None:
     if face.as_json:
         face.print_json({"datasets": [asdict(each) for each in listed]})
         return
-    from tfrecreg.report.catalog import print_list
+    from tfrecreg.cli.render.catalog import print_list
 
     print_list(face.out, listed)

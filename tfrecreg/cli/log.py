@@ -25,6 +25,6 @@ def command(face: Face, name: str) -> None:
     if face.as_json:
         face.print_json({"dataset": name, "releases": [asdict(each) for each in entries]})
         return
-    from tfrecreg.report.catalog import print_log
+    from tfrecreg.cli.render.catalog import print_log
 
     print_log(face.out, name, entries)

@@ -78,8 +78,8 @@ def main(arguments: Sequence[str]) -> int:
 def _refuse(face: Face, arguments: Sequence[str], error: TfrecregError) -> int:
     findings = error.findings if isinstance(error, RefusedError) else ()
     if findings:
-        from tfrecreg.report.check import print_findings
-        from tfrecreg.report.console import stderr
+        from tfrecreg.cli.render.console import stderr
+        from tfrecreg.cli.render.findings import print_findings
 
         print_findings(stderr(), findings)
     if not any(finding.message == error.message for finding in findings):
@@ -101,8 +101,7 @@ def _misused(face: Face, arguments: Sequence[str], error: click.ClickException) 
 def _say(message: str, hint: str) -> None:
     from rich.text import Text
 
-    from tfrecreg.report.console import stderr
-    from tfrecreg.report.layout import line
+    from tfrecreg.cli.render.console import line, stderr
 
     console = stderr()
     head, colon, rest = message.partition(":")

@@ -63,7 +63,7 @@ def command(
 
 
 def _print(face: Face, result: PipelineResult, look: bool, only_artifacts: bool) -> None:
-    from tfrecreg.report.pipeline import print_pipeline
+    from tfrecreg.cli.render.outcomes import print_pipeline
 
     print_pipeline(face.out, result, look=look)
     if look:

@@ -25,6 +25,6 @@ def command(face: Face, references: tuple[str, ...], remote: str | None) -> None
     if face.as_json:
         face.print_json({"releases": list(result.releases), "objects": result.objects})
         return
-    from tfrecreg.report.remote import print_push
+    from tfrecreg.cli.render.outcomes import print_push
 
     print_push(face.out, result)

@@ -83,8 +83,8 @@ def print_release(face: Face, result: ReleaseResult) -> None:
     if not result.created:
         face.out.print(f"{name} exists with this very content: nothing to do")
         return
-    from tfrecreg.report.check import print_accepted
-    from tfrecreg.report.layout import line
+    from tfrecreg.cli.render.console import line
+    from tfrecreg.cli.render.findings import print_accepted
     from tfrecreg.text import safe
 
     if result.report is not None:

@@ -98,7 +98,7 @@ def show(
 def _show_json(reports: Sequence[Report], output: str | None, more: Mapping[str, object]) -> None:
     document = {**_document(reports), **more}
     if output is None:
-        from tfrecreg.report.console import print_json
+        from tfrecreg.cli.render.console import print_json
 
         print_json(document)
         return
@@ -108,7 +108,7 @@ def _show_json(reports: Sequence[Report], output: str | None, more: Mapping[str,
 
 
 def _show_text(face: Face, reports: Sequence[Report], output: str | None) -> None:
-    from tfrecreg.report.check import print_report
+    from tfrecreg.cli.render.findings import print_report
 
     console = face.out
     if output is None:
@@ -124,7 +124,7 @@ def _show_text(face: Face, reports: Sequence[Report], output: str | None) -> Non
 def _show_document(
     face: Face, reports: Sequence[Report], form: str, output: str | None, *, summary: bool
 ) -> None:
-    from tfrecreg.report.formats import FORMATS, write_summary
+    from tfrecreg.cli.render.formats import FORMATS, write_summary
 
     prefix = _prefix(face, reports)
     text = FORMATS[form](reports, prefix)

@@ -26,8 +26,8 @@ def command(face: Face, reference: str) -> None:
 
         face.print_json(manifest_json(resolved))
         return
+    from tfrecreg.cli.render.catalog import print_manifest
     from tfrecreg.operations.reshuffle_advice import long_tails
-    from tfrecreg.report.catalog import print_manifest
 
     print_manifest(
         face.out,

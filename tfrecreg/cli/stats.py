@@ -78,7 +78,7 @@ def command(
     elif pbtxt:
         click.echo(found.pbtxt(), nl=False)
     else:
-        from tfrecreg.report.stats import print_stats
+        from tfrecreg.cli.render.stats import print_stats
 
         print_stats(face.out, found)
 
@@ -93,7 +93,7 @@ def _text(face: Face, found: Stats, pbtxt: bool) -> str:
 
         document = {"format_version": JSON_VERSION, **found.to_json()}
         return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
-    from tfrecreg.report.stats import print_stats
+    from tfrecreg.cli.render.stats import print_stats
 
     console = face.out
     with console.capture() as capture:

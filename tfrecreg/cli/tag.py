@@ -44,7 +44,7 @@ def command(
 
 
 def _print(face: Face, result: TagResult) -> None:
-    from tfrecreg.report.layout import line
+    from tfrecreg.cli.render.console import line
     from tfrecreg.text import safe
 
     if result.yank is not None:

@@ -6,17 +6,14 @@ For whoever makes examples (sources) or looks into them (validators, digests, di
     decode(payload)["label"].values  # (7,)
     canonical(someone_elses_payload)  # the same bytes for the same content
 
-* :mod:`.model` - `Feature`, `Kind`, `Example`, and the error of what is no example
+* :mod:`.model` - `Feature`, `Kind`, `Example`
 * :mod:`.features` - the constructors: `bytes_feature`, `float_feature`, `int64_feature`, …
 * :mod:`.encode` - examples to canonical bytes
 * :mod:`.decode` - bytes to examples, and `canonical`
-* :mod:`.quick` - how `decode` reads what encoders write
-* :mod:`.payload` - how `decode` reads everything else, by all of protobuf's rules
-* :mod:`.sequence` - bytes to a `tf.train.SequenceExample`
-* :mod:`.kinds` - what a payload is: an Example, a SequenceExample, an event, something else
-* :mod:`.layout` - many payloads of one layout at once, as columns, with NumPy
-* :mod:`.varint` - protobuf's variable-length integers
+* :mod:`.kinds` - which message a payload is: an Example, a SequenceExample, an event, or another
+* :mod:`.columns` - many payloads with the same layout at once, as columns, with NumPy
 * :mod:`.tensors` - tensors that `tf.io.serialize_tensor` put into a value
+* :mod:`.wire` - protobuf's wire format: varints and fields
 
 The canonical form is a format that never changes: see "Canonical Example" in `docs/formats.md`.
 """
@@ -26,7 +23,8 @@ from __future__ import annotations
 from tfrecreg.example.decode import canonical, decode, decode_or_none
 from tfrecreg.example.encode import encode
 from tfrecreg.example.features import bytes_feature, float_feature, int64_feature, unset_feature
-from tfrecreg.example.model import Example, Feature, Kind, NotAnExampleError
+from tfrecreg.example.model import Example, Feature, Kind
+from tfrecreg.example.wire import NotAnExampleError
 
 __all__ = [
     "Example",

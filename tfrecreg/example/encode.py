@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfrecreg.example.model import Example, Feature, value_head
-from tfrecreg.example.varint import varint, varint_size
+from tfrecreg.example.wire import varint, varint_size
 from tfrecreg.text import safe
 
 __all__ = ["encode"]

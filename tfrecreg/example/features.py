@@ -10,7 +10,7 @@ from operator import index
 from typing import Any
 
 from tfrecreg.example.model import Feature, Kind, packed_feature
-from tfrecreg.example.varint import pack_varints, varint
+from tfrecreg.example.wire import pack_varints, varint
 
 __all__ = ["bytes_feature", "float_feature", "int64_feature", "unset_feature"]
 

@@ -9,19 +9,104 @@ that a message has, and by those that it may not have:
   lists has the bytes of an Example. `ExampleListWithContext` of TensorFlow Ranking has fields of
   the same numbers: where its features happen to parse as names, it is taken for one;
 - an **event** is a line of TensorBoard's logs: a time, perhaps a step, and one thing that happened;
-- everything else is **other**: other messages, pictures, text, JSON.
+- everything else is **other**: other messages, images, text, JSON.
+
+The messages are those of TensorFlow's `example.proto` and `feature.proto`: `SequenceExample` has
+`Features context = 1` and `FeatureLists feature_lists = 2`, a map from a name to a `FeatureList`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
+from typing import NamedTuple
 
-from tfrecreg.example.decode import decode_or_none
-from tfrecreg.example.model import Example, NotAnExampleError
-from tfrecreg.example.payload import fields
-from tfrecreg.example.sequence import decode_sequence
+from tfrecreg.example.decode import FeatureReader, decode_fully, decode_or_none
+from tfrecreg.example.model import Example, Feature
+from tfrecreg.example.wire import DELIMITED, FIXED64, VARINT, NotAnExampleError, fields, varint
 
-__all__ = ["PayloadKind", "kind_of", "payload_kind"]
+__all__ = ["PayloadKind", "SequenceExample", "decode_sequence", "kind_of", "payload_kind"]
+
+
+_CONTEXT, _LISTS = (1, 2), (2, 2)
+_ENTRY = _STEP = _KEY = (1, 2)
+_VALUE = (2, 2)
+
+# How deep groups may nest; what has any is refused anyway, for they are unknown fields.
+_SEQUENCE_DEPTH = 95
+
+
+class SequenceExample(NamedTuple):
+    """A decoded `tf.train.SequenceExample`. The features hold on to the payload."""
+
+    context: Mapping[str, Feature]
+    """What holds for the whole sequence."""
+    lists: Mapping[str, tuple[Feature, ...]]
+    """By name, a feature a step."""
+
+
+class _Strange(Exception):
+    """There is a field that the message does not have."""
+
+
+def decode_sequence(payload: bytes) -> SequenceExample | None:
+    """`payload` as a SequenceExample that has feature lists; None for anything else.
+
+    Without lists its bytes are those of an Example, which it then is taken for. Unknown fields
+    speak against it, as nearly any message parses as nearly any other but for these.
+    """
+    context = bytearray()
+    lists: dict[str, list[Feature]] | None = None
+    try:
+        for tag, start, end in fields(payload, 0, len(payload), _SEQUENCE_DEPTH):
+            if tag == _LISTS:
+                lists = {} if lists is None else lists
+                _read_lists(payload, start, end, lists)
+            elif tag == _CONTEXT:
+                # Its bytes are those of an Example's only field, and pieces of it are merged.
+                context += payload[start:end]
+            else:
+                return None
+        if lists is None:
+            return None
+        features, unknown = decode_fully(b"\n" + varint(len(context)) + context)
+    except (NotAnExampleError, _Strange):
+        return None
+    return None if unknown else SequenceExample(features, {k: tuple(v) for k, v in lists.items()})
+
+
+def _read_lists(payload: bytes, start: int, end: int, lists: dict[str, list[Feature]]) -> None:
+    for tag, first, last in fields(payload, start, end, _SEQUENCE_DEPTH):
+        if tag != _ENTRY:
+            raise _Strange
+        name = ""
+        steps: list[Feature] = []
+        for inner, begin, stop in fields(payload, first, last, _SEQUENCE_DEPTH):
+            if inner == _KEY:
+                name = _text(payload[begin:stop])
+            elif inner == _VALUE:
+                _read_steps(payload, begin, stop, steps)
+            else:
+                raise _Strange
+        lists[name] = steps
+
+
+def _read_steps(payload: bytes, start: int, end: int, steps: list[Feature]) -> None:
+    for tag, first, last in fields(payload, start, end, _SEQUENCE_DEPTH):
+        if tag != _STEP:
+            raise _Strange
+        reader = FeatureReader(payload)
+        reader.add(first, last)
+        if reader.unknown:
+            raise _Strange
+        steps.append(reader.feature())
+
+
+def _text(key: bytes) -> str:
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        raise _Strange from None
 
 
 class PayloadKind(str, Enum):
@@ -51,16 +136,15 @@ _PLURALS = {
     PayloadKind.OTHER: "payloads of other kinds",
 }
 
-_VARINT, _FIXED64, _DELIMITED = 0, 1, 2
 
 # `Event` of TensorFlow's event.proto: the wire type of each field.
-_WALL_TIME, _STEP, _FILE_VERSION = 1, 2, 3
+_WALL_TIME, _EVENT_STEP, _FILE_VERSION = 1, 2, 3
 _EVENT = {
-    _WALL_TIME: _FIXED64,
-    _STEP: _VARINT,
-    **dict.fromkeys(range(_FILE_VERSION, 11), _DELIMITED),
+    _WALL_TIME: FIXED64,
+    _EVENT_STEP: VARINT,
+    **dict.fromkeys(range(_FILE_VERSION, 11), DELIMITED),
 }
-_DEPTH = 100
+_EVENT_DEPTH = 100
 
 
 def payload_kind(payload: bytes) -> PayloadKind:
@@ -107,7 +191,7 @@ def _is_one_field(memory: bytes, start: int, length: int) -> bool:
 def _is_event(payload: bytes) -> bool:
     seen: set[int] = set()
     try:
-        for (number, wire), start, end in fields(payload, 0, len(payload), _DEPTH):
+        for (number, wire), start, end in fields(payload, 0, len(payload), _EVENT_DEPTH):
             if _EVENT.get(number) != wire:
                 return False
             if number == _FILE_VERSION:
@@ -115,4 +199,4 @@ def _is_event(payload: bytes) -> bool:
             seen.add(number)
     except (NotAnExampleError, UnicodeDecodeError):
         return False
-    return _WALL_TIME in seen and bool(seen - {_WALL_TIME, _STEP})
+    return _WALL_TIME in seen and bool(seen - {_WALL_TIME, _EVENT_STEP})

@@ -9,9 +9,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, final
 
-from tfrecreg.example.varint import varint, varint_size, varints
+from tfrecreg.example.wire import varint, varint_size, varints
 
-__all__ = ["Example", "Feature", "Kind", "NotAnExampleError", "packed_feature", "value_head"]
+__all__ = ["Example", "Feature", "Kind", "packed_feature", "value_head"]
 
 
 class Kind(IntEnum):
@@ -22,23 +22,6 @@ class Kind(IntEnum):
     BYTES = 1
     FLOAT = 2
     INT64 = 3
-
-
-class NotAnExampleError(ValueError):
-    """The bytes are no `tf.train.Example`.
-
-    Args:
-        offset: the byte of the payload, from 0, where reading it stopped making sense.
-        reason: what is wrong there.
-    """
-
-    def __init__(self, offset: int, reason: str) -> None:
-        super().__init__(offset, reason)
-        self.offset = offset
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"not a tf.train.Example: {self.reason} at byte {self.offset}"
 
 
 @final

@@ -13,9 +13,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tfrecreg.example.model import NotAnExampleError
-from tfrecreg.example.payload import fields
-from tfrecreg.example.varint import varints
+from tfrecreg.example.wire import (
+    DELIMITED,
+    FIXED32,
+    FIXED64,
+    VARINT,
+    NotAnExampleError,
+    fields,
+    varints,
+)
 
 __all__ = ["Tensor", "read_tensor"]
 
@@ -80,7 +86,6 @@ _TYPES: Mapping[int, _Type] = MappingProxyType(
     }
 )
 
-_VARINT, _FIXED64, _DELIMITED, _FIXED32 = 0, 1, 2, 5
 _DTYPE, _SHAPE, _VERSION, _CONTENT = 1, 2, 3, 4
 _CONTINUED = bytes(range(128, 256))
 """Bytes of a varint behind which it goes on."""
@@ -116,13 +121,13 @@ def _read(data: bytes) -> Tensor | None:
     content: tuple[int, int] | None = None
     singles = 0
     for (number, wire), start, end in fields(data, 0, len(data), _DEPTH):
-        if number == _DTYPE and wire == _VARINT:
+        if number == _DTYPE and wire == VARINT:
             kind = _TYPES.get(*varints(data[start:end]))
-        elif number == _SHAPE and wire == _DELIMITED:
+        elif number == _SHAPE and wire == DELIMITED:
             shape = _shape(data, start, end)
-        elif number == _VERSION and wire == _VARINT:
+        elif number == _VERSION and wire == VARINT:
             continue
-        elif number == _CONTENT and wire == _DELIMITED and content is None:
+        elif number == _CONTENT and wire == DELIMITED and content is None:
             content = start, end
         elif kind is not None and number == kind.field:
             singles += _singles(data, kind, wire, start, end)
@@ -146,13 +151,13 @@ def _covers(values: int, count: int) -> bool:
 def _shape(data: bytes, start: int, end: int) -> tuple[int, ...]:
     sides: list[int] = []
     for tag, first, last in fields(data, start, end, _DEPTH):
-        if tag != (2, _DELIMITED) or len(sides) == _MAX_RANK:
+        if tag != (2, DELIMITED) or len(sides) == _MAX_RANK:
             raise _OtherError  # field 3: the rank is not known, and serialised tensors know theirs
         side = 0
         for inner, at, behind in fields(data, first, last, _DEPTH):
-            if inner == (1, _VARINT):
+            if inner == (1, VARINT):
                 (side,) = varints(data[at:behind])
-            elif inner != (2, _DELIMITED):
+            elif inner != (2, DELIMITED):
                 raise _OtherError
         if side < 0:
             raise _OtherError  # -1: not known
@@ -163,11 +168,11 @@ def _shape(data: bytes, start: int, end: int) -> tuple[int, ...]:
 def _singles(data: bytes, kind: _Type, wire: int, start: int, end: int) -> int:
     """How many values one field has: packed ones have many."""
     if kind.name == "string":
-        if wire != _DELIMITED:
+        if wire != DELIMITED:
             raise _OtherError
         return 1
-    if wire != _DELIMITED:
-        expected = {0: _VARINT, 4: _FIXED32, 8: _FIXED64}[kind.packed]
+    if wire != DELIMITED:
+        expected = {0: VARINT, 4: FIXED32, 8: FIXED64}[kind.packed]
         if wire != expected:
             raise _OtherError
         return 1

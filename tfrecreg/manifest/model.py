@@ -7,7 +7,10 @@ a release's ``registry/<name>/<version>/manifest.json``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from tfrecreg.records import FileDigest, Written
 
 __all__ = [
     "FORMAT_VERSION",
@@ -52,6 +55,11 @@ class FileEntry:
     sha256: str
     """Hex digest of the file, for other tools."""
 
+    @classmethod
+    def of(cls, path: str, file: FileDigest) -> FileEntry:
+        """The entry of a file at `path` with this size and these digests."""
+        return cls(path=path, bytes=file.bytes, blake3=file.blake3, sha256=file.sha256)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardEntry:
@@ -70,6 +78,21 @@ class ShardEntry:
     """Hex digest of the decompressed stream: equal shards stay equal whatever the encoder."""
     index: str
     """Path of the shard's index in the build's folder; empty where there is none."""
+
+    @classmethod
+    def of(cls, path: str, shard: Written, *, split: str, index: str) -> ShardEntry:
+        """The entry of a shard that was written to `path`, with its index at `index`."""
+        return cls(
+            path=path,
+            bytes=shard.file.bytes,
+            blake3=shard.file.blake3,
+            sha256=shard.file.sha256,
+            split=split,
+            records=shard.records,
+            payload_bytes=shard.payload_bytes,
+            stream_blake3=shard.stream_blake3,
+            index=index,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,9 @@ from itertools import islice
 from typing import Any
 
 from tfrecreg.example import Example, Feature, Kind, NotAnExampleError, bytes_feature
-from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.example.payload import fields
-from tfrecreg.example.sequence import decode_sequence
+from tfrecreg.example.kinds import PayloadKind, decode_sequence
 from tfrecreg.example.tensors import Tensor, read_tensor
+from tfrecreg.example.wire import fields
 from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header, sniff
 from tfrecreg.text import safe, si_bytes
 

@@ -77,7 +77,7 @@ def load(
     dataset = read_records(
         tf, records, compression, lambda payloads: tf.io.parse_example(payloads, spec)
     )
-    pictures = schema.pictures()
+    pictures = schema.images()
     if decode and pictures:
         dataset = decode_images(tf, dataset, pictures, records)
     return dataset

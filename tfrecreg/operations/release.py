@@ -9,7 +9,7 @@ from functools import partial
 from typing import Literal
 
 from tfrecreg._version import __version__
-from tfrecreg.codes import reg
+from tfrecreg.codes import REG001, REG005
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import ConflictError, FailureError, RefusedError, UsageError
 from tfrecreg.findings import Code, Finding, fingerprint
@@ -328,7 +328,7 @@ def choose_number(
     if RANK[said] < RANK[change.level]:
         reasons = safe("; ".join(change.reasons), limit=2000)
         raise _refused(
-            reg.REG001,
+            REG001,
             name,
             version,
             f"`{version}` understates the change since {before}: it is {change.level}, "
@@ -338,7 +338,7 @@ def choose_number(
     above = [each for each in versions if each > version and each.major == version.major]
     if above and change.level != "patch":
         raise _refused(
-            reg.REG005,
+            REG005,
             name,
             version,
             f"`{version}` would come before {above[0]}, which does not hold what changed "

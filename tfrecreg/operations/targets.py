@@ -372,7 +372,7 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
 
 
 def _raw_files(storage: LocalStorage, progress: Progress) -> Iterator[RawFile]:
-    from tfrecreg.records.decoded import decoded_size
+    from tfrecreg.records.gzip_random_access import decoded_size
     from tfrecreg.sources import RawFile
 
     with counting(progress, "measuring raw data", "files") as ticker:

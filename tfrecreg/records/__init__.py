@@ -2,40 +2,48 @@
 
 For whoever reads or writes shards; everything above this layer sees records, faults and digests.
 
+Writing:
+
 - `framing`: the 16 bytes around a payload, and their checksums
-- `gzip`: how shards are compressed: own header, fixed parameters, a member every MiB of stream
-- `hashing`: whole files hashed, those that are being written on another core
-- `encoder`: payloads framed and compressed, with the rows of their index
-- `writer`: shards with their index, hashed as they are written
-- `file`: a file as a scan reads it: at any place, hashed on the way
-- `inflate`, `damage`: gzip read past damage, and what that was
-- `decoded`: how large a gzip file is without its compression
-- `stream`, `opening`: a shard as one stream, plain or gzip as its bytes say
-- `walk`: the inner loop from record to record
-- `native`: the same, compiled (`walk.c`)
-- `scanner`: which of the two reads and searches
-- `candidates`, `finder`, `resync`: the next good record behind a damaged one
-- `details`: the words of faults
-- `outcome`: what TensorFlow does when it gets to them
+- `gzip_writer`: deterministic gzip, a member every MiB of stream
+- `writer`: shards and segments of shards with their index, hashed as they are written
+- `hashing`: files hashed while they are read or written, on another core
+
+Reading in order:
+
 - `reader`: one pass over a shard
-- `batch`: what the reader hands on
+- `batch`: its results: batches of records, faults, and totals at the end
+- `stream`, `gzip_reader`: a shard as one stream of bytes; gzip is read past damage
+- `frame_scan`: from record to record, and the search for sound records behind damage, in Python
+- `scanner`: the same, compiled (`walk.c`), and the choice between the two
+- `resync`: the next good record behind a damaged one
+- `fault_messages`: the texts of faults
+- `tensorflow_reader`: what TensorFlow's reader does at a fault
+
+Reading by number:
+
 - `access`: records by their numbers
-- `places`: where they are: by our index, by a sidecar, or by the shard itself
-- `members`: gzip read at any place
-- `sidecars`: the indexes of other tools
+- `offsets`: their offsets: from our index, from another tool's, or from the shard itself
+- `gzip_random_access`: gzip read at any place
 """
 
 from __future__ import annotations
 
 from tfrecreg.records.access import Records, read
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.records.details import LFS_POINTER
-from tfrecreg.records.encoder import Segment
+from tfrecreg.records.fault_messages import LFS_POINTER
 from tfrecreg.records.framing import MAX_LENGTH, OVERHEAD, frame, frame_header
-from tfrecreg.records.gzip import Compression, zlib_version
+from tfrecreg.records.gzip_writer import Compression, zlib_version
+from tfrecreg.records.hashing import FileDigest
 from tfrecreg.records.reader import BATCH_BYTES, HOLD_LIMIT, scan
 from tfrecreg.records.scanner import scanner_kind
-from tfrecreg.records.writer import Hashed, SegmentWriter, ShardWriter, Written, hashed_write
+from tfrecreg.records.writer import (
+    Segment,
+    SegmentWriter,
+    ShardWriter,
+    Written,
+    hashed_write,
+)
 
 __all__ = [
     "BATCH_BYTES",
@@ -45,7 +53,7 @@ __all__ = [
     "OVERHEAD",
     "Compression",
     "Fault",
-    "Hashed",
+    "FileDigest",
     "RecordBatch",
     "Records",
     "Segment",

@@ -25,8 +25,8 @@ import numpy.typing as npt
 from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, StorageError
 from tfrecreg.records.batch import RecordBatch
 from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, OVERHEAD, header_length, masked_crc
-from tfrecreg.records.members import DamagedGzipError, MemberReader
-from tfrecreg.records.places import Places, find_places
+from tfrecreg.records.gzip_random_access import DamagedGzipError, MemberReader
+from tfrecreg.records.offsets import RecordOffsets, find_offsets
 from tfrecreg.records.reader import scan
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.storage.interface import Reader
@@ -111,7 +111,7 @@ class Records(Sequence[bytes]):
         self._shown = safe(name if name is not None else self.path, limit=1000)
         place, inside = _locate(path, storage)
         sidecar = _locate(index, storage) if index is not None else None
-        self._places = find_places(place, inside, sidecar, self._shown)
+        self._places = find_offsets(place, inside, sidecar, self._shown)
         self._numbers = range(len(self._places.offsets))
         self._file = _File(place, inside, self._places, self._shown)
 
@@ -190,7 +190,7 @@ class Records(Sequence[bytes]):
 class _File:
     """The shard, opened when it is needed."""
 
-    def __init__(self, storage: Storage, path: str, places: Places, shown: str) -> None:
+    def __init__(self, storage: Storage, path: str, places: RecordOffsets, shown: str) -> None:
         self._storage = storage
         self._path = path
         self._places = places

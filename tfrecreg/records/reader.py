@@ -7,6 +7,7 @@ every other record is delivered.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
@@ -14,8 +15,7 @@ import google_crc32c
 
 from tfrecreg.findings import TensorflowOutcome
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.records.damage import Damage
-from tfrecreg.records.details import (
+from tfrecreg.records.fault_messages import (
     cut_detail,
     data_detail,
     gzip_rest,
@@ -25,18 +25,19 @@ from tfrecreg.records.details import (
     stranger_detail,
     trailing_detail,
 )
-from tfrecreg.records.file import HashedFile
-from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, mask
-from tfrecreg.records.gzip import Compression
-from tfrecreg.records.opening import open_stream
-from tfrecreg.records.outcome import of_length, of_misread, of_rest
-from tfrecreg.records.resync import Offsets, Resolution, Resync
-from tfrecreg.records.scanner import make_walker
-from tfrecreg.records.stream import ByteStream
-from tfrecreg.records.walk import Stop, Walk
-from tfrecreg.storage.interface import Storage
+from tfrecreg.records.frame_scan import FrameScan, Stop
+from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, header_length, mask
+from tfrecreg.records.gzip_reader import Damage, GzipStream
+from tfrecreg.records.gzip_writer import MAGIC, Compression
+from tfrecreg.records.hashing import HashedFile, places_of
+from tfrecreg.records.resync import Offsets, Resolution, Resync, sound_records
+from tfrecreg.records.scanner import make_frame_scanner
+from tfrecreg.records.stream import SNIFF_BYTES, ByteStream, PlainStream, sniff
+from tfrecreg.records.tensorflow_reader import of_length, of_misread, of_rest
+from tfrecreg.storage.interface import Reader, Storage
 
-__all__ = ["BATCH_BYTES", "HOLD_LIMIT", "scan"]
+__all__ = ["BATCH_BYTES", "HOLD_LIMIT", "open_stream", "scan"]
+
 
 BATCH_BYTES = 1 << 20
 """Bytes of stream that are read, and handed on, at once."""
@@ -138,7 +139,7 @@ class _Scanner:
         self._resync = Resync(() if known is None else known)
         self._at = 0
         self._number = 0
-        self._walk = make_walker()
+        self._walk = make_frame_scanner()
         self._searched = False
         self._faults = 0
         # What a damaged gzip member does to its records is told once, for the member,
@@ -171,7 +172,7 @@ class _Scanner:
             if self._faults > faults:
                 want = ahead = min(_FIRST_BYTES, self._batch_bytes)
 
-    def _beyond(self, walked: Walk) -> bool:
+    def _beyond(self, walked: FrameScan) -> bool:
         """Whether the record reaches beyond the stream, as its own header says.
 
         Without a header nothing is known: the window may just end where the last record does.
@@ -179,7 +180,7 @@ class _Scanner:
         end = self._stream.end
         return walked.length is not None and end is not None and self._at + walked.needs > end
 
-    def _batch(self, memory: bytes, walked: Walk) -> RecordBatch:
+    def _batch(self, memory: bytes, walked: FrameScan) -> RecordBatch:
         batch = RecordBatch(
             first=self._number,
             offsets=walked.offsets,
@@ -219,7 +220,7 @@ class _Scanner:
         self._number = max(self._number + lost, self._resync.number(to) or 0)
         self._at = to
 
-    def _damaged(self, stream: ByteStream, head: bytes, walked: Walk) -> Outcome:
+    def _damaged(self, stream: ByteStream, head: bytes, walked: FrameScan) -> Outcome:
         """The record's checksums do not hold. `stream` can still be read from its start."""
         at, length = self._at, walked.length
         data = walked.stop is Stop.DATA and length is not None
@@ -355,7 +356,7 @@ class _Scanner:
             place += len(piece)
         stored = int.from_bytes(footer, "little")
         if mask(crc) != stored:
-            walked = Walk.nowhere(length, mask(crc), stored)
+            walked = FrameScan.nowhere(length, mask(crc), stored)
             return (yield from self._damaged(origin, head, walked))
         yield RecordBatch(
             self._number, [self._at], [length], [0], b"", whole=False, searched=self._searched
@@ -364,3 +365,59 @@ class _Scanner:
         self._count(1, length)
         self._at = end + FOOTER_BYTES
         return True
+
+
+_NOWHERE = 1 << 62
+_TRIED = 64
+"""So many places are tried that look like the beginning of a member."""
+
+
+def open_stream(
+    reader: Reader,
+    *,
+    digest: bool,
+    declared: Compression | None = None,
+    members: Sequence[tuple[int, int]] = (),
+) -> tuple[ByteStream, HashedFile]:
+    """The stream of an open file, and the file, which knows its own digest when all is read.
+
+    Args:
+        reader: the file; the caller closes it.
+        digest: whether to hash the file as it lies and the stream, with blake3, as it is read.
+        declared: the compression that a manifest declares; only a tie is decided by it.
+        members: where gzip members begin (byte of the file, byte of the stream), from an index.
+
+    Raises:
+        StorageError: the file system failed to deliver.
+    """
+    file = HashedFile(reader, digest=digest)
+    head = file.read(0, SNIFF_BYTES)
+    if sniff(head, declared) == "gzip" or (
+        # An index that has members is that of a gzip file, even if nothing of the first is left.
+        head and header_length(head) is None and (len(members) or _is_headless(file, declared))
+    ):
+        return GzipStream(file, digest=digest, members=members, misread=True), file
+    return PlainStream(file), file
+
+
+def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
+    """Whether a file whose first bytes say nothing is gzip of records that lost its beginning."""
+    if declared == "none" or next(places_of(MAGIC, file, 0), None) is None:
+        return False
+    # A plain shard may hold gzip in its payloads, which leads to no end of the file; and gzip may
+    # hold records as they are.
+    gzip = GzipStream(file, digest=False)
+    if any(gzip.leads_on(at) for at in itertools.islice(places_of(MAGIC, file, 0), _TRIED)):
+        return True
+    plain = 0 if declared == "gzip" else _sound_bytes(PlainStream(file))
+    return _sound_bytes(gzip) > plain
+
+
+def _sound_bytes(stream: ByteStream) -> int:
+    """How many bytes of the stream are sound records, behind whatever damage."""
+    total = at = 0
+    while True:
+        total += sum(end - start for start, end in sound_records(stream, at, _NOWHERE))
+        if stream.interruption is None or not stream.resume():
+            return total
+        at = stream.position

@@ -15,8 +15,8 @@ With 1 to 3 the count of records goes on exactly. After 4 it is not known how ma
 lost: the stretch counts as one, and its fault says so.
 
 All of it reads ahead through forks of the stream, a block at a time, whatever the lengths say.
-3 and 4 are one pass of a :mod:`~tfrecreg.records.finder`; how far all passes of a scan look beyond
-what is read next is bounded.
+3 and 4 are one pass of a :class:`~tfrecreg.records.frame_scan.Finder`; how far all passes of a scan
+look beyond the bytes that are read next is bounded.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.records.candidates import repaired_length, stored_length
-from tfrecreg.records.finder import KEPT_BYTES
+from tfrecreg.records.frame_scan import KEPT_BYTES, repaired_length, stored_length
 from tfrecreg.records.framing import (
     FOOTER_BYTES,
     HEADER_BYTES,

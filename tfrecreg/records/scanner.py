@@ -1,30 +1,283 @@
-"""Which scanner reads: the compiled one where it was installed, else the one in Python.
+"""The scanner that reads: the compiled one where it was installed, else the one in Python.
 
-The environment variable ``TFRECREG_SCANNER`` decides otherwise: ``python``, or ``native`` to fail
-where the compiled one is missing; ``auto`` is the default. Both find the same.
+``walk.c`` is compiled when the package is installed, if there is a compiler (``hatch_build.py`` in
+the checkout). The library does not use Python's C API, so one wheel per platform serves all
+versions. It is called without the interpreter's lock, and finds the same as
+:mod:`tfrecreg.records.frame_scan`.
+
+The environment variable ``TFRECREG_SCANNER`` chooses: ``python``, or ``native`` to fail where the
+compiled scanner is missing; ``auto`` is the default.
 """
 
 from __future__ import annotations
 
+import ctypes
+import hashlib
 import os
+from array import array
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from tfrecreg.errors import FailureError, UsageError
-from tfrecreg.records.candidates import header_candidates
-from tfrecreg.records.finder import Finder, PythonFinder
-from tfrecreg.records.native import NativeFinder, NativeWalker, load
-from tfrecreg.records.walk import PythonWalker, Walker
+from tfrecreg.records.frame_scan import (
+    Finder,
+    FrameScan,
+    FrameScanner,
+    PythonFinder,
+    PythonFrameScanner,
+    Stop,
+    header_candidates,
+)
 from tfrecreg.text import safe
 
 __all__ = [
+    "ENGINES",
+    "LIBRARY",
+    "SOURCE",
     "VARIABLE",
+    "Native",
+    "NativeFinder",
+    "NativeFrameScanner",
     "Scanner",
     "count_headers",
+    "load",
     "make_finder",
-    "make_walker",
+    "make_frame_scanner",
     "scanner",
     "scanner_kind",
 ]
+
+
+# It does not end in `.so`, which would make it a module of Python's.
+LIBRARY = Path(__file__).with_name("libwalk.so.1")
+"""Where the library lies, if it was compiled."""
+
+SOURCE = Path(__file__).with_name("walk.c")
+"""What it was compiled from. In a checkout only: wheels do without."""
+
+ENGINES = ("tables", "SSE 4.2", "ARMv8")
+"""How it computes checksums, by the numbers of ``enum engine``."""
+
+_BEST = -1
+
+_FULL = 0
+_STOPS = (None, Stop.SHORT, Stop.SHORT, Stop.LENGTH, Stop.HUGE, Stop.DATA)
+"""By the numbers of ``enum stop``."""
+_WITHOUT_LENGTH = (1, 3)
+
+_CAPACITY = 1 << 16
+"""Records that one call has room for: all that a batch of ordinary size can hold."""
+
+
+class _Report(ctypes.Structure):
+    """``struct report``."""
+
+    _fields_ = (
+        ("records", ctypes.c_uint64),
+        ("payload_bytes", ctypes.c_uint64),
+        ("end", ctypes.c_uint64),
+        ("length", ctypes.c_uint64),
+        ("stop", ctypes.c_uint32),
+        ("crc", ctypes.c_uint32),
+        ("stored", ctypes.c_uint32),
+        ("unused", ctypes.c_uint32),
+    )
+
+
+class _Span(ctypes.Structure):
+    """``struct span``."""
+
+    _fields_ = (("start", ctypes.c_int64), ("end", ctypes.c_int64))
+
+
+class Native(NamedTuple):
+    """The library, ready to be called."""
+
+    walk: Callable[..., None]
+    headers: Callable[[bytes, int], int]
+    finder: Callable[..., int | None]
+    feed: Callable[..., int]
+    spans: Callable[..., int]
+    free: Callable[[int], None]
+    engine: str
+    """How it computes checksums: one of :data:`ENGINES`."""
+
+
+@lru_cache(maxsize=1)
+def load() -> Native:
+    """Load the library; once in a process.
+
+    Raises:
+        FailureError: it was not compiled, cannot be loaded, or is not that of ``walk.c``.
+    """
+    try:
+        library = ctypes.CDLL(str(LIBRARY))
+        walk, prepare, source = (
+            library.tfrecreg_walk,
+            library.tfrecreg_prepare,
+            library.tfrecreg_source,
+        )
+        headers, finder, feed, spans, free = (
+            library.tfrecreg_headers,
+            library.tfrecreg_finder,
+            library.tfrecreg_finder_feed,
+            library.tfrecreg_finder_spans,
+            library.tfrecreg_finder_free,
+        )
+    except (OSError, AttributeError) as error:
+        if not LIBRARY.exists():
+            raise _missing("it was not compiled") from error
+        raise _missing(f"it cannot be loaded: {safe(str(error), limit=400)}") from error
+    source.restype = ctypes.c_uint64
+    if SOURCE.exists():
+        digest = hashlib.sha256(SOURCE.read_bytes()).digest()
+        if source() != int.from_bytes(digest[:8], "big"):
+            raise _missing("it was compiled from another `walk.c`")
+    prepare.restype = ctypes.c_int32
+    walk.restype = None
+    walk.argtypes = [
+        ctypes.c_int32,
+        ctypes.c_char_p,
+        ctypes.c_uint64,
+        ctypes.c_uint64,
+        ctypes.c_int64,
+        ctypes.c_uint64,
+        *[ctypes.c_void_p] * 4,
+    ]
+    headers.restype = ctypes.c_uint64
+    headers.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
+    finder.restype = ctypes.c_void_p
+    finder.argtypes = [ctypes.c_int32, *[ctypes.c_int64] * 4, ctypes.c_int32]
+    feed.restype = ctypes.c_int32
+    feed.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_char_p,
+        ctypes.c_uint64,
+        ctypes.c_int64,
+        ctypes.c_int32,
+    ]
+    spans.restype = ctypes.c_uint64
+    spans.argtypes = [ctypes.c_void_p] * 5
+    free.restype = None
+    free.argtypes = [ctypes.c_void_p]
+    return Native(walk, headers, finder, feed, spans, free, ENGINES[prepare()])
+
+
+def _missing(why: str) -> FailureError:
+    return FailureError(
+        f"there is no compiled scanner: {why}",
+        hint="install tfrecreg again where there is a C compiler, or set TFRECREG_SCANNER=auto",
+    )
+
+
+class NativeFrameScanner:
+    """The walker that is there where the library is.
+
+    Args:
+        engine: a place in :data:`ENGINES`, to compare with; what the processor lacks is replaced
+            by the best that it has, and so is -1.
+
+    Raises:
+        FailureError: there is no library that fits.
+    """
+
+    def __init__(self, engine: int = _BEST) -> None:
+        self._walk = load().walk
+        self._engine = engine
+        self._report = _Report()
+        # Nothing of it is touched, and so takes memory, before there are that many records.
+        room = np.empty((3, _CAPACITY), np.int64)
+        self._room = tuple(memoryview(column).cast("B") for column in room)
+        self._addresses = (
+            *(column.ctypes.data for column in room),
+            ctypes.addressof(self._report),
+        )
+
+    def __call__(self, memory: bytes, base: int) -> FrameScan:
+        offsets: array[int] = array("q")
+        starts: array[int] = array("q")
+        lengths: array[int] = array("q")
+        columns = (offsets, starts, lengths)
+        report = self._report
+        payload_bytes = at = 0
+        stop = _FULL
+        while stop == _FULL:
+            self._walk(self._engine, memory, len(memory), at, base, _CAPACITY, *self._addresses)
+            filled = 8 * report.records
+            for column, room in zip(columns, self._room, strict=True):
+                column.frombytes(room[:filled])
+            payload_bytes += report.payload_bytes
+            at, stop = report.end, report.stop
+        why = _STOPS[stop]
+        assert why is not None
+        length = None if stop in _WITHOUT_LENGTH else report.length
+        crc, stored = (report.crc, report.stored) if why is Stop.DATA else (0, 0)
+        return FrameScan(offsets, starts, lengths, payload_bytes, at, why, length, crc, stored)
+
+
+class NativeFinder:
+    """The compiled :class:`tfrecreg.records.frame_scan.Finder`.
+
+    Args:
+        at, before, stop, gap, first: as of :class:`tfrecreg.records.frame_scan.PythonFinder`.
+        engine: as of :class:`NativeFrameScanner`.
+
+    Raises:
+        FailureError: there is no library that fits.
+    """
+
+    def __init__(
+        self,
+        at: int,
+        *,
+        before: int,
+        stop: int,
+        gap: bool,
+        first: bool = False,
+        engine: int = _BEST,
+    ) -> None:
+        self._handle: int | None = None
+        self._native = load()
+        self._handle = self._native.finder(engine, at, at + (not first), before, stop, gap)
+        if self._handle is None:
+            raise MemoryError
+        self.found = self.payload = -1
+        self._spans = ctypes.POINTER(_Span)()
+        self._count = 0
+        self._waiting = 0
+
+    def __del__(self) -> None:
+        if self._handle is not None:
+            self._native.free(self._handle)
+
+    def feed(self, block: bytes, base: int, *, last: bool) -> bool:
+        """See :meth:`tfrecreg.records.frame_scan.Finder.feed`."""
+        passed = self._native.feed(self._handle, block, len(block), base, last)
+        if passed < 0:
+            raise MemoryError
+        waiting, found, payload = ctypes.c_uint64(), ctypes.c_int64(), ctypes.c_int64()
+        results = (self._spans, waiting, found, payload)
+        self._count = self._native.spans(self._handle, *map(ctypes.addressof, results))
+        self._waiting = waiting.value
+        self.found, self.payload = found.value, payload.value
+        return passed > 0
+
+    def first(self) -> tuple[int, int] | None:
+        """See :meth:`tfrecreg.records.frame_scan.Finder.first`."""
+        return (self._spans[0].start, self._spans[0].end) if self._count else None
+
+    def spans(self) -> list[tuple[int, int]]:
+        """See :meth:`tfrecreg.records.frame_scan.Finder.spans`."""
+        return [(span.start, span.end) for span in self._spans[: self._count]]
+
+    def waiting(self) -> bool:
+        """See :meth:`tfrecreg.records.frame_scan.Finder.waiting`."""
+        return self._waiting > 0
+
 
 VARIABLE = "TFRECREG_SCANNER"
 
@@ -71,13 +324,13 @@ def scanner_kind() -> Kind:
     return scanner().kind
 
 
-def make_walker() -> Walker:
+def make_frame_scanner() -> FrameScanner:
     """The walker for one stream.
 
     Raises:
         UsageError, FailureError: as :func:`scanner`.
     """
-    return NativeWalker() if scanner_kind() == "native" else PythonWalker()
+    return NativeFrameScanner() if scanner_kind() == "native" else PythonFrameScanner()
 
 
 def count_headers(memory: bytes) -> int:
@@ -92,7 +345,7 @@ def count_headers(memory: bytes) -> int:
 
 
 def make_finder(at: int, *, before: int, stop: int, gap: bool, first: bool = False) -> Finder:
-    """The finder for one search; see :class:`tfrecreg.records.finder.PythonFinder`.
+    """The finder for one search; see :class:`tfrecreg.records.frame_scan.PythonFinder`.
 
     Raises:
         UsageError, FailureError: as :func:`scanner`.

@@ -9,11 +9,10 @@ from __future__ import annotations
 import zlib
 from typing import Protocol
 
-from tfrecreg.records.damage import Damage
-from tfrecreg.records.file import HashedFile
 from tfrecreg.records.framing import HEADER_BYTES, header_length
-from tfrecreg.records.gzip import MAGIC, MEMBER_HEADER, WINDOW_BITS, Compression
-from tfrecreg.records.outcome import GZIP_BITS
+from tfrecreg.records.gzip_reader import Damage
+from tfrecreg.records.gzip_writer import GZIP_BITS, MAGIC, MEMBER_HEADER, WINDOW_BITS, Compression
+from tfrecreg.records.hashing import HashedFile
 
 __all__ = ["SNIFF_BYTES", "ByteStream", "PlainStream", "sniff"]
 

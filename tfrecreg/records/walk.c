@@ -1,8 +1,8 @@
 /* From record to record through a stretch of a TFRecord stream, both checksums of each checked;
  * and behind damage, the records that are sound.
  *
- * The compiled twin of walk.py and finder.py: the same findings, without a cost of Python a record.
- * Plain C that knows nothing of Python, loaded by native.py, so that one library serves all its
+ * The compiled twin of frame_scan.py: the same findings, without a cost of Python a record.
+ * Plain C that knows nothing of Python, loaded by scanner.py, so that one library serves all its
  * versions and runs without the lock of the interpreter.
  *
  * CRC32C is computed by whatever the processor has: SSE 4.2 with carry-less multiplication, ARMv8's
@@ -31,11 +31,11 @@
 #define TFRECREG_SOURCE 0
 #endif
 
-/* The same order as in native.py. */
+/* The same order as in scanner.py. */
 enum stop { FULL, SHORT, SHORT_RECORD, LENGTH, HUGE_LENGTH, DATA };
 enum engine { BEST = -1, TABLES, SSE42, ARMV8 };
 
-/* What a walk found; the same fields as in native.py. */
+/* What a walk found; the same fields as in scanner.py. */
 struct report {
     uint64_t records;       /* walked over */
     uint64_t payload_bytes; /* of them */
@@ -267,7 +267,7 @@ int32_t tfrecreg_prepare(void)
     return best;
 }
 
-/* Which source this was compiled from: the first 8 bytes of its SHA-256. See native.py. */
+/* Which source this was compiled from: the first 8 bytes of its SHA-256. See scanner.py. */
 uint64_t tfrecreg_source(void)
 {
     return TFRECREG_SOURCE;
@@ -344,7 +344,7 @@ void tfrecreg_walk(int32_t engine, const uint8_t *memory, uint64_t size, uint64_
     *report = found;
 }
 
-/* ---- sound records behind damage: see finder.py ---- */
+/* ---- sound records behind damage: see frame_scan.py ---- */
 
 #define STARTS 29 /* where the payload of a damaged record may start: at 12, and near it */
 #define KEPT 31 /* bytes of a block that the next one starts with: a header, and what may be a record

@@ -1,29 +1,161 @@
 """Writing shards: framed, compressed if asked, hashed on the way, with an index beside them.
 
 Equal records give equal bytes, whoever writes them and however often: nothing of time, machine or
-the order of calls goes in (gzip's encoder has a say, see :mod:`tfrecreg.records.gzip`).
+the order of calls goes in (gzip's encoder has a say, see :mod:`tfrecreg.records.gzip_writer`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import NamedTuple
 
 from blake3 import blake3
 
-from tfrecreg.errors import StorageError
-from tfrecreg.records.decoded import inflated
-from tfrecreg.records.encoder import RecordEncoder, Segment
-from tfrecreg.records.gzip import Compression
-from tfrecreg.records.hashing import FileHasher
+from tfrecreg.errors import StorageError, UsageError
+from tfrecreg.index import IndexBuilder
+from tfrecreg.records.framing import MAX_LENGTH, OVERHEAD, frame
+from tfrecreg.records.gzip_random_access import inflated
+from tfrecreg.records.gzip_writer import Compression, GzipEncoder
+from tfrecreg.records.hashing import FileDigest, FileHasher
 from tfrecreg.storage.interface import Storage, Writer
 from tfrecreg.text import safe
 
-__all__ = ["Hashed", "SegmentWriter", "ShardWriter", "Written", "hashed_write"]
+__all__ = [
+    "RecordEncoder",
+    "Segment",
+    "SegmentWriter",
+    "ShardWriter",
+    "Written",
+    "hashed_write",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """Some records of a shard, encoded into a file of their own. Picklable."""
+
+    path: str
+    """Of that file, in its storage."""
+    bytes: int
+    """Of that file."""
+    payload_bytes: int
+    index: IndexBuilder
+    members: list[tuple[int, int]]
+    """Of gzip: where each member begins in the file and in the segment's stream."""
+
+    @property
+    def stream_bytes(self) -> int:
+        """Of the segment, decompressed."""
+        return self.payload_bytes + OVERHEAD * len(self.index)
+
+
+class RecordEncoder:
+    """Encodes records one after the other, and counts them. Writes and hashes nothing.
+
+    Args:
+        compression: ``none`` or ``gzip``.
+        apart: it is for a :class:`Segment`.
+    """
+
+    def __init__(self, compression: Compression, *, apart: bool = False) -> None:
+        self.index = IndexBuilder()
+        """A row for each record so far."""
+        self.payload_bytes = 0
+        """Of all payloads, framing and compression taken off."""
+        self._gzip = GzipEncoder(apart=apart) if compression == "gzip" else None
+
+    @property
+    def members(self) -> list[tuple[int, int]]:
+        """Where each gzip member begins: byte of the file, byte of the stream. Else empty."""
+        return self._gzip.members if self._gzip is not None else []
+
+    def add(self, payload: bytes, digest: bytes, key: str) -> tuple[tuple[bytes, ...], bytes]:
+        """The next record.
+
+        Args:
+            payload: its bytes.
+            digest: its record digest, see :func:`tfrecreg.digests.record_digest`.
+            key: of its item.
+
+        Returns:
+            What belongs into the file, and what it is in the decompressed stream: empty where the
+            file is that stream.
+
+        Raises:
+            UsageError: the payload is larger than a record may be, or the key is no text.
+        """
+        if len(payload) > MAX_LENGTH:
+            raise UsageError(
+                f"the record of `{safe(key)}` has {len(payload)} bytes, at most {MAX_LENGTH} fit",
+                hint="let the source split it, or leave the item out",
+            )
+        self.index.add(digest, len(payload), key)
+        self.payload_bytes += len(payload)
+        header, footer = frame(payload)
+        if self._gzip is None:
+            return (header, payload, footer), b""
+        record = b"".join((header, payload, footer))
+        return (self._gzip.write(record),), record
+
+    def fits(self, segment: Segment) -> bool:
+        """Whether the segment's file can come next as it is; the member before it has ended.
+
+        It cannot, once in some ten thousands, where one of its members would end badly in the
+        shard (:func:`tfrecreg.records.gzip_writer.ends_badly`).
+        """
+        return self._gzip is None or self._gzip.fits(segment.members, segment.bytes)
+
+    def append(self, segment: Segment) -> None:
+        """The segment's file comes next; the member before it has ended."""
+        self._note(segment)
+        if self._gzip is not None:
+            self._gzip.skip(segment.bytes, segment.stream_bytes, segment.members)
+
+    def encode(self, segment: Segment, stream: Iterable[bytes]) -> Iterator[bytes]:
+        """Its records come next, compressed again; what belongs into the file.
+
+        Args:
+            segment: in gzip.
+            stream: of the segment, decompressed, in pieces.
+        """
+        if self._gzip is None:
+            raise ValueError("nothing is compressed here")
+        pieces = iter(stream)
+        buffer = bytearray()
+        at = 0
+        for length in segment.index.lengths:
+            end = at + length + OVERHEAD
+            if len(buffer) < end:
+                del buffer[:at]
+                at, end = 0, end - at
+            while len(buffer) < end:
+                piece = next(pieces, b"")
+                if not piece:
+                    raise StorageError(
+                        f"`{safe(segment.path)}` is shorter than it was written",
+                        hint="something else changes the stage of this build: build again",
+                    )
+                buffer += piece
+            yield self._gzip.write(bytes(buffer[at:end]))
+            at = end
+        self._note(segment)
+        yield self._gzip.end_member()
+
+    def _note(self, segment: Segment) -> None:
+        self.index.extend(segment.index)
+        self.payload_bytes += segment.payload_bytes
+
+    def end_member(self) -> bytes:
+        """End the gzip member that is begun, if there is one; what that puts into the file."""
+        return self._gzip.end_member() if self._gzip is not None else b""
+
+    def close(self) -> bytes:
+        """What is left for the file."""
+        return self._gzip.close() if self._gzip is not None else b""
+
 
 _BUFFER = 1 << 18
 _CHUNK = 1 << 20
@@ -31,36 +163,19 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What was written: sizes and digests as the manifest has them."""
+    """A shard that was written, with the facts that the manifest states."""
 
-    bytes: int
-    """Of the shard's file."""
-    blake3: str
-    """Hex digest of the file."""
-    sha256: str
-    """Hex digest of the file."""
+    file: FileDigest
     records: int
     payload_bytes: int
-    """Of all payloads, framing and compression taken off."""
+    """Sum over all records, without framing and compression."""
     stream_blake3: str
-    """Hex digest of the decompressed stream; of a plain shard the same as `blake3`."""
-    index_bytes: int
-    """Of the index; 0 where none was asked for."""
-    index_blake3: str
-    """Hex digest of the index; empty where none was asked for."""
-    index_sha256: str
-    """Hex digest of the index; empty where none was asked for."""
+    """Hex digest of the decompressed stream; that of the file if the shard is plain."""
+    index: FileDigest | None
+    """None if no index was asked for."""
 
 
-class Hashed(NamedTuple):
-    """A small file that was written: its size, and its digests in hex."""
-
-    bytes: int
-    blake3: str
-    sha256: str
-
-
-def hashed_write(storage: Storage, path: str, data: bytes) -> Hashed:
+def hashed_write(storage: Storage, path: str, data: bytes) -> FileDigest:
     """Write a small file, synced and whole.
 
     Raises:
@@ -68,7 +183,7 @@ def hashed_write(storage: Storage, path: str, data: bytes) -> Hashed:
     """
     with storage.create(path) as writer:
         writer.write(data)
-    return Hashed(len(data), blake3(data).hexdigest(), hashlib.sha256(data).hexdigest())
+    return FileDigest(len(data), blake3(data).hexdigest(), hashlib.sha256(data).hexdigest())
 
 
 class ShardWriter:
@@ -98,7 +213,6 @@ class ShardWriter:
         self._encoder = RecordEncoder(compression)
         self._stream = blake3() if compression == "gzip" else None
         self._hasher = FileHasher()
-        self._bytes = 0
         self._parts: list[bytes] = []
         self._pending = 0
         self._written: Written | None = None
@@ -155,7 +269,6 @@ class ShardWriter:
         for piece in _pieces(storage, segment):
             self._hasher.update(piece)
             self._file.write(piece)
-        self._bytes += segment.bytes
         if self._stream is not None:
             for _ in self._inflated(storage, segment):
                 pass
@@ -182,21 +295,17 @@ class ShardWriter:
         self._put(self._encoder.close())
         self._flush()
         self._file.close()
-        index = Hashed(0, "", "")
+        index = None
         if self._index_path is not None:
             rendered = self._encoder.index.render(self._encoder.members)
             index = hashed_write(self._storage, self._index_path, rendered)
-        digest, sha256 = self._hasher.hexdigests()
+        file = self._hasher.digest()
         self._written = Written(
-            bytes=self._bytes,
-            blake3=digest,
-            sha256=sha256,
+            file=file,
             records=len(self._encoder.index),
             payload_bytes=self._encoder.payload_bytes,
-            stream_blake3=digest if self._stream is None else self._stream.hexdigest(),
-            index_bytes=index.bytes,
-            index_blake3=index.blake3,
-            index_sha256=index.sha256,
+            stream_blake3=file.blake3 if self._stream is None else self._stream.hexdigest(),
+            index=index,
         )
         return self._written
 
@@ -232,7 +341,6 @@ class ShardWriter:
         self._parts.clear()
         self._pending = 0
         self._hasher.update(data)
-        self._bytes += len(data)
         self._file.write(data)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tfrecreg.codes import reg
+from tfrecreg.codes import REG001, REG002, REG003, REG004, REG005, REG008
 from tfrecreg.errors import FailureError, ManifestError, MissingFileError, UsageError
 from tfrecreg.findings import Code
 from tfrecreg.manifest import MANIFEST_NAME, Manifest
@@ -281,7 +281,7 @@ def _alone(
         built = build_digest(data)
         if release is not None and built != release.build:
             yield _issue(
-                reg.REG002,
+                REG002,
                 path,
                 f"it says other things than the build that it names: expected digest "
                 f"{safe(release.build[:16])}…, found {built[:16]}…",
@@ -289,17 +289,17 @@ def _alone(
             )
         links[version] = link
     except (UsageError, MissingFileError) as error:
-        yield _issue(reg.REG002, path, error.message, version)
+        yield _issue(REG002, path, error.message, version)
     else:
         try:
             registry.release_schema(dataset, version, manifest.schema.blake3)
         except (ManifestError, MissingFileError) as error:
             path = f"{folder}/{layout.SCHEMA_NAME}"
-            yield _issue(reg.REG002, path, error.message, version)
+            yield _issue(REG002, path, error.message, version)
     try:
         read_yanks(registry, dataset, version)
     except ManifestError as error:
-        yield _issue(reg.REG008, layout.yanks_path(dataset, version), error.message, version)
+        yield _issue(REG008, layout.yanks_path(dataset, version), error.message, version)
 
 
 def _numbers(dataset: str, links: Mapping[Version, Link]) -> Iterator[Issue]:
@@ -309,7 +309,7 @@ def _numbers(dataset: str, links: Mapping[Version, Link]) -> Iterator[Issue]:
         said = step(link.parent, version)
         if RANK[said] < RANK[link.level]:
             yield _issue(
-                reg.REG001,
+                REG001,
                 _manifest_path(dataset, version),
                 f"the change since {link.parent} is {link.level}, the number says {said}",
                 version,
@@ -325,13 +325,13 @@ def _parents(registry: Registry, dataset: str, links: Mapping[Version, Link]) ->
         path = _manifest_path(dataset, version)
         if parent >= version:
             message = f"{version} says that it was made after {parent}, which does not come before"
-            yield _issue(reg.REG003, path, message, version)
+            yield _issue(REG003, path, message, version)
         elif parent not in there:
             message = f"{version} was made after {parent}, which is not there"
-            yield _issue(reg.REG003, path, message, version, parent)
+            yield _issue(REG003, path, message, version, parent)
         elif parent in links and links[parent].digest != link.parent_digest:
             yield _issue(
-                reg.REG003,
+                REG003,
                 _manifest_path(dataset, parent),
                 f"{version} was made after {parent} with digest {safe(link.parent_digest[:16])}…, "
                 f"now it has {links[parent].digest[:16]}…",
@@ -351,7 +351,7 @@ def fork_issue(dataset: str, link: Link, other: Link, where: str = "") -> Issue:
     """
     after = f"after {link.parent}" if link.parent is not None else "as a first release"
     return _issue(
-        reg.REG005,
+        REG005,
         _manifest_path(dataset, link.version),
         f"{link.version} was made {after}, and {other.version} comes between them{where}",
         link.version,
@@ -366,10 +366,10 @@ def _changed(history: History) -> Iterator[Issue]:
         added = f"commit {change.added_by[:12]} added it"
         if change.gone:
             message = f"it is gone: {added}, {by} removed it"
-            yield _issue(reg.REG002, change.path, message, change.version)
+            yield _issue(REG002, change.path, message, change.version)
         else:
             message = f"it is not as it was when {added}: {by} changed it since"
-            yield _issue(reg.REG004, change.path, message, change.version)
+            yield _issue(REG004, change.path, message, change.version)
 
 
 def _manifest_path(dataset: str, version: Version) -> str:

@@ -1,80 +1,60 @@
-"""Schemas: what the examples of a dataset have to be, and whether they are.
+"""Schemas: the rules for the examples of a dataset, and the checks of these rules.
 
-For whoever reads, checks or shows a schema. Nothing here imports TensorFlow, and protobuf only
-when a schema is parsed::
+Nothing here imports TensorFlow, and protobuf only when a schema is parsed::
 
     schema = parse_schema(text, "schemas/mnist.pbtxt")
-    check = Checker(compile_contract(schema))
-    check(example)  # (), or what is wrong with it
+    check = Checker(compile_schema(schema))
+    check(example)  # the problems of the example, () if there are none
 
-* :mod:`.model` - `Schema`, `Feature` and their parts: plain values
-* :mod:`.proto` - text to `Schema`, by protobuf; `render_schema` for the way back
-* :mod:`.rules`, :mod:`.composites`, :mod:`.locate` - what a schema may not say, and where in the
-  text it says it
-* :mod:`.build` - from protobuf's message to the plain values
-* :mod:`.contract`, :mod:`.environments` - a schema compiled for records: picklable, without
-  protobuf
-* :mod:`.check`, :mod:`.values`, :mod:`.times`, :mod:`.groups`, :mod:`.distinct`,
-  :mod:`.wording` - a record against a contract, and the messages
-* :mod:`.swift` - the same for many records of one layout at once
-* :mod:`.spec` - a schema as JSON, and as what `tf.io.parse_example` takes
-* :mod:`.infer`, :mod:`.seen`, :mod:`.draft` - a draft of a schema from data
-* :mod:`.differ` - two schemas, field by field
-* :mod:`.compat`, :mod:`.within` - whether readers of one version parse records of another
-* :mod:`.accept`, :mod:`.accept_values`, :mod:`.needed`, :mod:`.text_edit` - the change of a
-  schema's text that takes in data which break it
+* :mod:`.definition` - `Schema`, `Feature` and the other parts of a schema: plain values
+* :mod:`.proto` - text to `Schema` by protobuf; `render_schema` for the way back
+* :mod:`.consistency` - contradictions in a schema
+* :mod:`.pbtxt` - where the text has each field, and edits that keep comments and layout
+* :mod:`.compiled` - the declarations of one environment, for records
+* :mod:`.check`, :mod:`.domain_check`, :mod:`.messages` - one record against a compiled schema
+* :mod:`.vectorized` - many records of one layout at once
+* :mod:`.spec` - a schema as JSON, and as the specification of `tf.io.parse_example`
+* :mod:`.infer` - a draft of a schema from data
+* :mod:`.differ` - the difference between two schemas, field by field
+* :mod:`.compat` - whether readers of one version parse records of another
+* :mod:`.accept` - the change of a schema with which data that break it pass
 """
 
 from __future__ import annotations
 
 from tfrecreg.schema.check import Checker, Problem
-from tfrecreg.schema.contract import Contract, FeatureRule, compile_contract
-from tfrecreg.schema.infer import SchemaSketch
-from tfrecreg.schema.model import (
+from tfrecreg.schema.compiled import CompiledSchema, compile_schema
+from tfrecreg.schema.definition import (
     BoolDomain,
-    Domain,
     Feature,
-    FeatureType,
     FloatDomain,
     ImageDomain,
     IntDomain,
     OtherDomain,
-    Presence,
     Schema,
-    SparseFeature,
     StringDomain,
-    StructDomain,
-    TimeDomain,
     ValueCount,
-    WeightedFeature,
 )
+from tfrecreg.schema.infer import SchemaSketch
 from tfrecreg.schema.proto import parse_schema, render_schema
 from tfrecreg.schema.spec import TensorSpec, schema_json, tensor_specs, tf_feature_spec, tf_source
 
 __all__ = [
     "BoolDomain",
     "Checker",
-    "Contract",
-    "Domain",
+    "CompiledSchema",
     "Feature",
-    "FeatureRule",
-    "FeatureType",
     "FloatDomain",
     "ImageDomain",
     "IntDomain",
     "OtherDomain",
-    "Presence",
     "Problem",
     "Schema",
     "SchemaSketch",
-    "SparseFeature",
     "StringDomain",
-    "StructDomain",
     "TensorSpec",
-    "TimeDomain",
     "ValueCount",
-    "WeightedFeature",
-    "compile_contract",
+    "compile_schema",
     "parse_schema",
     "render_schema",
     "schema_json",

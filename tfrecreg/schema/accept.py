@@ -1,309 +1,438 @@
-"""The smallest change of a schema that takes in data which break it.
+"""The smallest change of a schema with which data that break it pass.
 
-What comes out is a proposal for people: a text to be shown as a diff. Not everything can be taken
-in: of two types in one feature one is wrong, whatever a schema says.
+The result is a proposal for people: a text to show as a diff. A schema cannot accept everything: if
+a feature has two types, one of them is wrong, whatever the schema says.
+
+:class:`Violations` summarizes the records that break the schema. The changes that answer them are
+made to the protobuf message; :func:`tfrecreg.schema.pbtxt.rewrite` brings these into the text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from math import floor, prod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import floor, isfinite, isinf, isnan, nan
+from typing import Any
 
-from tfrecreg.example import Kind
-from tfrecreg.schema.accept_values import ValueEdits
-from tfrecreg.schema.draft import draft_feature
-from tfrecreg.schema.locate import Path
-from tfrecreg.schema.model import Feature, Schema
-from tfrecreg.schema.needed import Need, Needs
+from tfrecreg.codes import SCH005, SCH006, SCH007
+from tfrecreg.example import Feature as ExampleFeature
+from tfrecreg.example import Kind, bytes_feature
+from tfrecreg.schema.check import Problem
+from tfrecreg.schema.definition import (
+    BoolDomain,
+    Feature,
+    FloatDomain,
+    ImageDomain,
+    IntDomain,
+    Schema,
+    StringDomain,
+)
+from tfrecreg.schema.domain_check import decimal_number, whole_number
+from tfrecreg.schema.infer import (
+    DRAFT_LIMIT,
+    FeatureSummary,
+    KindSummary,
+    WordLimit,
+    draft_feature,
+)
+from tfrecreg.schema.messages import KIND_NAMES, counted
+from tfrecreg.schema.pbtxt import append_lines, rewrite
 from tfrecreg.schema.proto import schema_message
-from tfrecreg.schema.text_edit import TextEdit
-from tfrecreg.schema.wording import counted
+from tfrecreg.suggest import listed
+from tfrecreg.text import safe
 
-__all__ = ["Edit", "Refusal", "SplitFacts", "edit_schema"]
+__all__ = ["Answer", "SplitFacts", "Violations", "edit_schema"]
 
-_TYPES = {Kind.BYTES: "BYTES", Kind.FLOAT: "FLOAT", Kind.INT64: "INT"}
+_SHOWN = 5
+"""Maximum number of strings that a phrase lists."""
+
+_MAX_STRINGS = 100
+"""Maximum number of strings outside a domain to keep; nobody reviews a longer list."""
+
+_LIMIT = WordLimit(_MAX_STRINGS, 256)
+
+_MAX_UNDECLARED = 100
+"""Maximum number of undeclared features to keep: their names come from the data."""
+
+
+@dataclass(slots=True)
+class Violations:
+    """Summaries of the features with problems. Picklable, mergeable and bounded."""
+
+    summaries: dict[tuple[str, str], FeatureSummary] = field(default_factory=dict)
+    """The features that have a problem, by code and name. Strings that their list allows, and
+    numbers as text that are finite where others are not, are left out."""
+    undeclared: int = 0
+    """Number of features in it that the schema does not have."""
+
+    def add(
+        self, feature: ExampleFeature | None, problem: Problem, declared: Feature | None
+    ) -> None:
+        """Add one problem of one example.
+
+        Args:
+            feature: the feature of that name in the example; None if there is none.
+            problem: what is wrong with it.
+            declared: its declaration; None if there is none.
+        """
+        if feature is None or (declared is None and problem.code is not SCH005):
+            return
+        code, is_text = problem.code.code, feature.kind is Kind.BYTES
+        domain = None if declared is None else declared.domain
+        if is_text and code == SCH007.code:
+            numbers = ((decimal_number(value) or 0.0, value) for value in feature.values)
+            feature = bytes_feature([value for number, value in numbers if not isfinite(number)])
+        elif is_text and code == SCH006.code and isinstance(domain, (StringDomain, BoolDomain)):
+            feature = bytes_feature(set(feature.values) - domain.allowed)
+        summary = self._summary((code, problem.feature))
+        if summary is not None:
+            summary.add(feature)
+
+    def merge(self, other: Violations) -> None:
+        """Add what was seen elsewhere."""
+        for key, theirs in other.summaries.items():
+            summary = self._summary(key)
+            if summary is not None:
+                summary.merge(theirs)
+
+    def _summary(self, key: tuple[str, str]) -> FeatureSummary | None:
+        if key not in self.summaries:
+            is_undeclared = key[0] == SCH005.code
+            if is_undeclared and self.undeclared >= _MAX_UNDECLARED:
+                return None
+            self.undeclared += is_undeclared
+            self.summaries[key] = FeatureSummary(DRAFT_LIMIT if is_undeclared else _LIMIT)
+        return self.summaries[key]
+
+    def of(self, code: str, name: str) -> FeatureSummary:
+        """The summary of one feature with one problem, empty if there is none."""
+        return self.summaries.get((code, name)) or FeatureSummary()
 
 
 @dataclass(frozen=True, slots=True)
 class SplitFacts:
-    """What was counted in one split."""
+    """Counts of one split."""
 
     examples: int
     absent: Mapping[str, int]
-    """Examples without a feature, by feature."""
+    """Number of examples without a feature, by feature."""
     distinct: Mapping[str, int]
-    """Different values, by feature; none for features that have too many to be counted."""
+    """Number of distinct values, by feature; without features that have too many to count."""
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
-    """One thing that the proposal changes."""
+class Answer:
+    """One change that answers a finding, or the reason why no change does."""
 
     code: str
-    """Of the finding that it answers."""
+    """Code of the finding."""
     feature: str
+    """Feature of the finding; empty if it has none."""
     text: str
-    """What is changed, as a phrase."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """One finding that no change of the schema answers."""
-
-    code: str
-    feature: str
-    reason: str
+    """The change or the reason, as a phrase."""
 
 
 class _RefusedError(Exception):
-    """No change of the schema would do; its message says why."""
+    """No change of the schema answers a finding. Its message says why."""
 
 
 def edit_schema(
     schema: Schema,
-    broken: Iterable[tuple[str, str]],
-    needs: Needs,
+    findings: Iterable[tuple[str, str]],
+    violations: Violations,
     splits: Iterable[SplitFacts],
-) -> tuple[str, list[Edit], list[Refusal]]:
+) -> tuple[str, list[Answer], list[Answer]]:
     """Change a schema's text so that data which break it pass.
 
     Args:
         schema: the schema.
-        broken: what was found: a code and a feature each, the feature empty where there is none.
-        needs: what the records hold that is not allowed.
-        splits: what was counted in each split that is held against the schema.
+        findings: a code and a feature each, the feature empty if there is none.
+        violations: what the records hold that is not allowed.
+        splits: counts of each split that was checked against the schema.
 
     Returns:
-        the new text, what was changed in it, and what was not.
+        The new text, the changes, and for the findings without a change the reasons.
     """
-    wanted = sorted(set(broken))
-    editor = _Editor(schema, frozenset(wanted), needs, tuple(splits))
-    edits: list[Edit] = []
-    refused: list[Refusal] = []
+    wanted = sorted(set(findings))
+    editor = _Editor(schema, frozenset(wanted), violations, tuple(splits))
+    edits: list[Answer] = []
+    refused: list[Answer] = []
     for code, name in wanted:
         try:
             texts = list(editor.answer(code, name))
         except _RefusedError as refusal:
-            refused.append(Refusal(code, name, str(refusal)))
+            refused.append(Answer(code, name, str(refusal)))
         else:
-            edits += [Edit(code, name, text) for text in texts]
-    return editor.text.result(), edits, refused
+            edits += [Answer(code, name, text) for text in texts]
+    editor.repeat_declarations()
+    text = rewrite(schema.text, schema_message(schema), editor.message)
+    for lines in editor.drafts:
+        text = append_lines(text, lines)
+    return text, edits, refused
 
 
 class _Editor:
+    """Changes the message of a schema, one finding after the other."""
+
     def __init__(
         self,
         schema: Schema,
-        broken: frozenset[tuple[str, str]],
-        needs: Needs,
+        findings: frozenset[tuple[str, str]],
+        violations: Violations,
         splits: tuple[SplitFacts, ...],
     ) -> None:
-        self.text = TextEdit(schema.text)
-        self._broken = broken
-        self._schema = schema
-        self._features = {feature.name: feature for feature in schema.features}
-        self._paths = _paths(schema)
-        self._needs = needs
+        self.message = schema_message(schema)
+        self.drafts: list[list[str]] = []
+        """Declarations of new features, a list of lines each."""
+        self._declared = {feature.name: feature for feature in schema.features}
+        self._messages = {feature.name: feature for feature in self.message.feature}
+        self._findings = findings
+        self._violations = violations
         self._splits = splits
-        self._retyped: set[str] = set()
-        self._values = ValueEdits(self.text)
-        self._answers: dict[str, Callable[[str], Iterator[str]]] = {
-            "SCH002": self._presence,
-            "SCH003": self._type,
-            "SCH004": self._length,
-            "SCH005": self._new,
-            "SCH006": self._domain,
-            "SCH007": self._finite,
-            "SCH008": self._distinct,
-            "SCH010": self._examples,
-        }
+        self._examples = sum(each.examples for each in splits)
 
     def answer(self, code: str, name: str) -> Iterator[str]:
-        answer = self._answers.get(code)
+        """Answer one finding; yields the changes as phrases.
+
+        Raises:
+            _RefusedError: no change of the schema answers it.
+        """
         if code == "SCH001":
             raise _RefusedError("no schema describes records that are no examples")
         if code == "SCH009":
-            raise _RefusedError("parts that do not fit together mean nothing: mend the data")
-        if answer is None:
+            raise _RefusedError("parts that do not fit together mean nothing: correct the data")
+        if code == "SCH010":
+            return self._number_of_examples()
+        if code == "SCH005":
+            return self._new_feature(name)
+        answers = {
+            "SCH002": self._presence,
+            "SCH003": self._type,
+            "SCH004": self._length,
+            "SCH006": self._domain,
+            "SCH007": self._not_finite,
+            "SCH008": self._distinct,
+        }
+        if code not in answers:
             raise _RefusedError("no change of the schema answers it")
-        return answer(name)
-
-    def _presence(self, name: str) -> Iterator[str]:
-        feature = self._features.get(name)
-        if feature is None or feature.presence is None:
+        if name not in self._declared:
             raise _RefusedError("a sparse feature is declared by hand")
-        if feature.type == "STRUCT":
+        found = self._violations.of(code, name)
+        return answers[code](self._declared[name], self._messages[name], found)
+
+    def repeat_declarations(self) -> None:
+        """Change features that are declared again in the same words as the first."""
+        for feature in self.message.feature:
+            feature.CopyFrom(self._messages[feature.name])
+
+    def _presence(self, declared: Feature, message: Any, _: FeatureSummary) -> Iterator[str]:
+        name = declared.name
+        if declared.type == "STRUCT":
             raise _RefusedError("no example can hold a STRUCT: remove it, or its presence")
-        path = self._path(name)
-        place: Path = (*path, "presence", 0)
+        presence = message.presence
         present = [
             (each.examples - each.absent.get(name, 0), each.examples)
             for each in self._splits
             if each.examples
         ]
         fewest = min(there for there, _ in present)
-        fraction = min(there / all_ for there, all_ in present)
-        left = 0
-        if feature.presence.min_fraction is not None:
-            if feature.presence.min_fraction <= fraction:
-                left += 1
-            elif feature.presence.min_fraction < 1 and fraction >= 0.0001:
-                lower = f"{floor(fraction * 10000) / 10000:.9g}"
-                self.text.set(place, "min_fraction", lower)
-                left += 1
-                yield f"in at least {float(lower):.6g} of the examples of a split"
+        fraction = min(there / examples for there, examples in present)
+        if presence.min_fraction > fraction:
+            lower = floor(fraction * 10000) / 10000
+            if presence.min_fraction < 1 and lower:
+                presence.min_fraction = lower
+                yield f"in at least {lower:.6g} of the examples of a split"
             else:
-                self.text.remove((*place, "min_fraction", 0))
+                presence.ClearField("min_fraction")
                 yield "no longer in every example"
-        if feature.presence.min_count is not None:
-            if feature.presence.min_count <= fewest:
-                left += 1
-            elif fewest:
-                self.text.set(place, "min_count", str(fewest))
-                left += 1
+        if presence.min_count > fewest:
+            if fewest:
+                presence.min_count = fewest
                 yield f"in at least {counted(fewest, 'example')} of a split"
             else:
-                self.text.remove((*place, "min_count", 0))
+                presence.ClearField("min_count")
                 yield "not in every split"
-        if not left:
-            self.text.remove(place)
-        shape: Path = (*path, "shape", 0)
-        # Those put a value count there as well.
-        counted_too = {("SCH003", name), ("SCH004", name)} & self._broken
-        fixed = feature.shape is not None and None not in feature.shape
-        if fixed and self.text.has(shape) and not counted_too:
-            # To TFDV a shape says as well that the feature is in every example.
-            values = prod(size or 0 for size in feature.shape or ())
-            self.text.replace(shape, f"value_count {{ min: {values} max: {values} }}")
+        if not presence.ListFields():
+            message.ClearField("presence")
+        # Answers to these findings replace the shape as well.
+        has_other_length = {("SCH003", name), ("SCH004", name)} & self._findings
+        if declared.shape is not None and None not in declared.shape and not has_other_length:
+            # To TFDV, a shape also says that the feature is in every example.
+            values = declared.min_values
+            message.value_count.min = message.value_count.max = values
             yield f"{counted(values, 'value')} where it is there, instead of a shape"
 
-    def _type(self, name: str) -> Iterator[str]:
-        need = self._need(name)
-        there = sum(each.examples - each.absent.get(name, 0) for each in self._splits)
-        kind, count = max(need.kinds.items(), key=lambda item: item[1])
-        if count != there:
-            found = ", ".join(f"{_TYPES[k]} in {n}" for k, n in sorted(need.kinds.items()))
+    def _type(self, declared: Feature, message: Any, found: FeatureSummary) -> Iterator[str]:
+        kinds = found.kinds
+        present = sum(each.examples - each.absent.get(declared.name, 0) for each in self._splits)
+        if len(kinds) != 1 or found.examples != present:
+            types = ", ".join(f"{KIND_NAMES[k]} in {kinds[k].examples}" for k in sorted(kinds))
             raise _RefusedError(
-                f"a feature has one type, and of {counted(there, 'example')} it is {found}"
+                f"a feature has one type, and of {counted(present, 'example')} it is {types}"
             )
-        path = self._path(name)
-        self.text.set(path, "type", _TYPES[kind])
-        self._retyped.add(name)
-        yield f"of the type {_TYPES[kind]}"
-        for domain in self._values.remove_domain(path):
+        (kind,) = kinds
+        numbers = message.DESCRIPTOR.fields_by_name["type"].enum_type.values_by_name
+        message.type = numbers[KIND_NAMES[kind]].number
+        yield f"of the type {KIND_NAMES[kind]}"
+        domain = message.WhichOneof("domain_info")
+        if domain is not None:
+            message.ClearField(domain)
             yield f"without its `{domain}`, which was for another type"
-        yield from self._counts(name, need.retyped)
+        yield from self._length(declared, message, found)
 
-    def _length(self, name: str) -> Iterator[str]:
-        return self._counts(name, self._need(name).counts)
-
-    def _counts(self, name: str, counts: set[int]) -> Iterator[str]:
-        """Allow these numbers of values, where they are not allowed already."""
-        feature, path = self._features[name], self._path(name)
-        least, most = min(counts), max(counts)
-        if feature.shape is not None:
-            fixed = None not in feature.shape
-            known = prod(1 if size is None else size for size in feature.shape)
-            if fixed and least == known == most:
-                return
-            low = min(known, least) if fixed else 0
-            bounds = f"min: {low}" + (f" max: {max(known, most)}" if fixed else "")
-            self.text.replace((*path, "shape", 0), f"value_count {{ {bounds} }}")
-            many = f"from {low} to {max(known, most)}" if fixed else "any number of"
-            yield f"{many} values instead of a shape"
+    def _length(self, declared: Feature, message: Any, found: FeatureSummary) -> Iterator[str]:
+        fewest = min(values.fewest or 0 for values in found.kinds.values())
+        most = max(values.most for values in found.kinds.values())
+        if declared.shape is not None:
+            if None in declared.shape:
+                message.value_count.min = 0
+                yield "any number of values instead of a shape"
+            elif not fewest == declared.min_values == most:
+                low, high = min(declared.min_values, fewest), max(declared.min_values, most)
+                message.value_count.min, message.value_count.max = low, high
+                yield f"from {low} to {high} values instead of a shape"
             return
-        place: Path = (*path, "value_count", 0)
-        if not self.text.has(place):
-            place = (*path, "value_counts", 0, "value_count", 0)
-        count = feature.value_count
-        if count is not None and count.min is not None and least < count.min:
-            self.text.set(place, "min", str(least))
-            yield f"at least {counted(least, 'value')}"
-        if count is not None and count.max is not None and most > count.max:
-            self.text.set(place, "max", str(most))
+        levels = message.value_counts.value_count
+        count = levels[0] if levels else message.value_count
+        if fewest < count.min:
+            count.min = fewest
+            yield f"at least {counted(fewest, 'value')}"
+        if count.HasField("max") and most > count.max:
+            count.max = most
             yield f"at most {counted(most, 'value')}"
 
-    def _new(self, name: str) -> Iterator[str]:
-        if name in self._features:
+    def _new_feature(self, name: str) -> Iterator[str]:
+        if name in self._declared:
             raise _RefusedError("it is declared for other environments: add this one by hand")
-        seen = self._needs.new.get(name)
-        if seen is None:
+        found = self._violations.of("SCH005", name)
+        if not found.kinds and not found.unset:
             raise _RefusedError("too many features are not in the schema: infer a new draft")
-        if len(seen.kinds) > 1:
-            found = ", ".join(f"{_TYPES[k]} in {each.examples}" for k, each in seen.kinds.items())
-            raise _RefusedError(f"a feature has one type, and it is {found} examples")
-        examples = sum(each.examples for each in self._splits)
-        lines = list(draft_feature(name, seen, examples))
+        if len(found.kinds) > 1:
+            types = ", ".join(f"{KIND_NAMES[k]} in {v.examples}" for k, v in found.kinds.items())
+            raise _RefusedError(f"a feature has one type, and it is {types} examples")
+        lines = list(draft_feature(name, found, self._examples))
         if lines[-1] != "}":
             raise _RefusedError("its name is not UTF-8, and cannot be written in a schema")
-        self.text.append(lines)
+        self.drafts.append(lines)
         yield "a new feature"
 
-    def _domain(self, name: str) -> Iterator[str]:
-        if name in self._retyped:
-            return iter(())
-        feature, need = self._features[name], self._need(name)
-        found = self._values.widen(feature, need, self._path(name), self._domain_path(feature))
-        if isinstance(found, str):
-            raise _RefusedError(found)
-        return iter(found)
+    def _domain(self, declared: Feature, message: Any, found: FeatureSummary) -> Iterator[str]:
+        domain = declared.domain
+        (values,) = found.kinds.values()  # those of another type have a finding of their own
+        if isinstance(domain, StringDomain):
+            words = _words(values)
+            allowed = self._domain_message(message).value  # another feature may share it
+            allowed.extend([word for word in words if word not in allowed])
+            shown = listed(words[:_SHOWN]) if len(words) <= _SHOWN else f"{len(words)} strings"
+            yield f"{shown} added to its domain"
+        elif isinstance(domain, BoolDomain):
+            yield from _replace_bool(declared, domain, message, values)
+        elif isinstance(domain, ImageDomain):
+            message.image_domain.max_image_byte_size = values.largest
+            yield f"images of at most {counted(values.largest, 'byte')}"
+        elif isinstance(domain, (IntDomain, FloatDomain)):
+            yield from _widen_range(domain, self._domain_message(message), values)
+        else:
+            raise _RefusedError(
+                "its values are not in the format that the schema names: correct one of the two"
+            )
 
-    def _finite(self, name: str) -> Iterator[str]:
-        if name in self._retyped:
-            return
-        feature, need = self._features[name], self._need(name)
-        fields = ["disallow_nan"] * need.nan + ["disallow_inf"] * need.infinite
-        self._values.allow(self._path(name), self._domain_path(feature), fields)
-        for field in fields:
-            yield f"{'NaN is' if field == 'disallow_nan' else 'infinite values are'} allowed"
+    def _not_finite(self, _: Feature, message: Any, found: FeatureSummary) -> Iterator[str]:
+        (values,) = found.kinds.values()
+        numbers = [decimal_number(word.encode()) or 0.0 for word in _words(values)]
+        domain = self._domain_message(message)
+        if domain is None:
+            domain = message.float_domain
+        if values.nan or any(map(isnan, numbers)):
+            domain.disallow_nan = False
+            yield "NaN is allowed"
+        if values.infinite or any(map(isinf, numbers)):
+            domain.disallow_inf = False
+            yield "infinite values are allowed"
 
-    def _distinct(self, name: str) -> Iterator[str]:
-        bounds = self._features[name].distinct
-        counts = [each.distinct.get(name) for each in self._splits if each.examples]
+    def _distinct(self, declared: Feature, message: Any, _: FeatureSummary) -> Iterator[str]:
+        counts = [each.distinct.get(declared.name) for each in self._splits if each.examples]
         known = [count for count in counts if count is not None]
-        if bounds is None or len(known) != len(counts):
+        if len(known) != len(counts):
             raise _RefusedError("it has too many different values to be counted")
-        place: Path = (*self._path(name), "unique_constraints", 0)
-        if bounds.min is not None and min(known) < bounds.min:
-            self.text.set(place, "min", str(min(known)))
+        bounds = message.unique_constraints
+        if min(known) < bounds.min:
+            bounds.min = min(known)
             yield f"at least {counted(min(known), 'different value')}"
-        if bounds.max is not None and max(known) > bounds.max:
-            self.text.set(place, "max", str(max(known)))
+        if bounds.HasField("max") and max(known) > bounds.max:
+            bounds.max = max(known)
             yield f"at most {counted(max(known), 'different value')}"
 
-    def _examples(self, name: str) -> Iterator[str]:
-        del name
-        examples, bounds = sum(each.examples for each in self._splits), self._schema.examples
-        place: Path = ("dataset_constraints", 0)
-        if bounds is not None and bounds.min is not None and examples < bounds.min:
-            self.text.set(place, "min_examples_count", str(examples))
+    def _number_of_examples(self) -> Iterator[str]:
+        examples = self._examples
+        bounds = self.message.dataset_constraints
+        if examples < bounds.min_examples_count:
+            bounds.min_examples_count = examples
             yield f"at least {counted(examples, 'example')}"
-        if bounds is not None and bounds.max is not None and examples > bounds.max:
-            self.text.set(place, "max_examples_count", str(examples))
+        if bounds.HasField("max_examples_count") and examples > bounds.max_examples_count:
+            bounds.max_examples_count = examples
             yield f"at most {counted(examples, 'example')}"
 
-    def _need(self, name: str) -> Need:
-        return self._needs.features.get(name) or Need()
-
-    def _path(self, name: str) -> Path:
-        return ("feature", self._paths["feature", name])
-
-    def _domain_path(self, feature: Feature) -> Path | None:
-        """Of the domain that the feature refers to, None where it has its own or none."""
-        for group in ("string_domain", "int_domain", "float_domain"):
-            number = self._paths.get((group, feature.domain_name))
-            if feature.domain_name and number is not None:
-                return (group, number)
-        return None
+    def _domain_message(self, message: Any) -> Any:
+        """The domain of a feature, also one that it refers to; None if it has none."""
+        which = message.WhichOneof("domain_info")
+        if which != "domain":
+            return None if which is None else getattr(message, which)
+        groups = (self.message.string_domain, self.message.int_domain, self.message.float_domain)
+        return next(each for group in groups for each in group if each.name == message.domain)
 
 
-def _paths(schema: Schema) -> dict[tuple[str, str], int]:
-    """Numbers of features and of the schema's own domains, by group and name."""
-    message = schema_message(schema)
-    groups = ("feature", "string_domain", "int_domain", "float_domain")
-    return {
-        (group, each.name): number
-        for group in groups
-        for number, each in enumerate(getattr(message, group))
-    }
+def _replace_bool(
+    declared: Feature, domain: BoolDomain, message: Any, values: KindSummary
+) -> Iterator[str]:
+    """Put numbers or strings in the place of a bool domain."""
+    if declared.type != "BYTES":
+        low, high = min(0, values.low or 0), max(1, values.high or 1)
+        numbers = message.int_domain if declared.type == "INT" else message.float_domain
+        numbers.min, numbers.max = low, high
+        yield f"numbers from {_shown(low)} to {_shown(high)} in place of a bool"
+        return
+    given = [name for name in (domain.true_value, domain.false_value) if name is not None]
+    words = given + _words(values)
+    message.string_domain.value.extend(words)
+    shown = ", ".join(f"`{safe(word)}`" for word in words[:_SHOWN])
+    yield f"one of {shown}{' …' if len(words) > _SHOWN else ''} in place of a bool"
+
+
+def _widen_range(
+    domain: IntDomain | FloatDomain, message: Any, values: KindSummary
+) -> Iterator[str]:
+    low, high = values.low, values.high
+    if low is None or high is None:  # numbers as text
+        read = whole_number if isinstance(domain, IntDomain) else decimal_number
+        numbers = [read(word.encode()) for word in _words(values)]
+        known = [number for number in numbers if number is not None]
+        if len(known) < len(numbers):
+            hint = "correct the data, or remove the domain"
+            raise _RefusedError(f"a value of it is not a number: {hint}")
+        low, high = min(known, default=nan), max(known, default=nan)
+    too_low = domain.min is not None and low < domain.min
+    too_high = domain.max is not None and high > domain.max
+    if not too_low and not too_high:
+        raise _RefusedError(
+            "a number that is not finite is outside its bounds: remove them by hand"
+        )
+    if too_low:
+        message.min = min(low, message.min)  # another feature may share the domain
+        yield f"numbers from {_shown(low)}"
+    if too_high:
+        message.max = max(high, message.max)
+        yield f"numbers up to {_shown(high)}"
+
+
+def _words(values: KindSummary) -> list[str]:
+    if values.words is None:
+        raise _RefusedError(
+            f"over {_MAX_STRINGS} strings are outside its domain, or ones that are long or not "
+            "UTF-8: correct the data, or widen it by hand"
+        )
+    return sorted(values.words)
+
+
+def _shown(number: float) -> str:
+    return str(number) if isinstance(number, int) else f"{number:.9g}"

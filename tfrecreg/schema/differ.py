@@ -1,6 +1,6 @@
-"""What differs between two schemas, feature by feature and field by field.
+"""The difference between two schemas, feature by feature and field by field.
 
-All that the text says is compared, also what nothing here checks (comparators, annotations).
+Every field of the text is compared, also those that are never checked (comparators, annotations).
 Comments, order and layout are not: two texts that mean the same do not differ.
 """
 
@@ -10,13 +10,13 @@ from collections.abc import Iterator, MutableSequence
 from dataclasses import dataclass
 from typing import Any
 
-from tfrecreg.schema.model import Schema
+from tfrecreg.schema.definition import Schema
 from tfrecreg.schema.proto import schema_message
 
 __all__ = ["Change", "compare_schemas"]
 
 Value = str | tuple[str, ...]
-"""What a field says; a tuple where it can say many things, in their order."""
+"""The value of a field; a tuple for a repeated field, in order."""
 
 _NAMED = ("feature", "sparse_feature", "weighted_feature")
 _DOMAINS = ("string_domain", "int_domain", "float_domain")
@@ -27,16 +27,16 @@ class Change:
     """One field in which two schemas differ."""
 
     part: str
-    """What it is a field of: ``feature``, ``sparse_feature``, ``weighted_feature``, a domain of
-    the schema's own (``string_domain`` …), or ``schema``."""
+    """The message that has the field: ``feature``, ``sparse_feature``, ``weighted_feature``, a
+    schema-level domain (``string_domain`` …), or ``schema``."""
     name: str
-    """Of that feature or domain; empty for the schema itself."""
+    """Name of that feature or domain; empty for the schema itself."""
     field: str
-    """Dotted: ``int_domain.max``. Empty where the whole feature or domain is in one only."""
+    """Dotted path: ``int_domain.max``. Empty if only one schema has the feature or domain."""
     expected: Value | None
-    """What the first schema says, None where it says nothing."""
+    """Value in the first schema, None if it is not set."""
     found: Value | None
-    """What the second schema says, None where it says nothing."""
+    """Value in the second schema, None if it is not set."""
 
     def to_json(self) -> dict[str, Any]:
         """The change for a JSON document."""
@@ -54,7 +54,7 @@ class Change:
 
 
 def compare_schemas(expected: Schema, found: Schema) -> tuple[Change, ...]:
-    """What `found` says otherwise than `expected`: the schema's own fields first, then by name."""
+    """The fields in which two schemas differ: the schema's own first, then by name."""
     before, after = _parts(expected), _parts(found)
     order = sorted({*before, *after}, key=lambda each: (each[1] != "", each[1], each[0]))
     return tuple(change for part in order for change in _changes(part, before, after))
@@ -143,7 +143,7 @@ def _shape(message: Any) -> str:
 
 
 def _summary(fields: dict[str, Value]) -> tuple[str, ...]:
-    """All that is said of a feature, as ``field: value``."""
+    """All fields of a feature, as ``field: value``."""
     return tuple(
         f"{field}: {value if isinstance(value, str) else ', '.join(value)}"
         for field, value in fields.items()

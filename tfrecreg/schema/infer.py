@@ -1,85 +1,254 @@
-"""Drafting a schema from data: a first version for people to correct, never a judge of that data.
+"""Drafts of a schema from data: a first version for people to correct, not a judge of that data.
 
-What the draft says is what was seen, put so that it would also fit more data of the same kind: a
-fixed shape only where every example has the feature in the same length, a list of strings only
-where few of them come again and again, bounds only for labels. The data it was drafted from pass
-it, but for features of which two types were seen.
+A draft generalizes what was seen, so that more data of the same kind would also pass: a fixed shape
+only if every example has the feature in the same length, a list of strings only if few of them come
+again and again, bounds only for labels. The data it was drafted from pass it, except for features
+that were seen with two types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isfinite, isnan
+from typing import NamedTuple
 
-from tfrecreg.example import Example
-from tfrecreg.schema.draft import draft_feature
-from tfrecreg.schema.seen import Seen
-from tfrecreg.schema.wording import counted
+from tfrecreg.example import Example, Feature, Kind
+from tfrecreg.example.tensors import read_tensor
+from tfrecreg.pictures import sniff
+from tfrecreg.schema.messages import KIND_NAMES, counted
+from tfrecreg.schema.pbtxt import quoted
 from tfrecreg.text import safe
 
-__all__ = ["SchemaSketch"]
+__all__ = [
+    "DRAFT_LIMIT",
+    "FeatureSummary",
+    "KindSummary",
+    "SchemaSketch",
+    "WordLimit",
+    "draft_feature",
+]
+
+
+class WordLimit(NamedTuple):
+    """Limits of a list of strings."""
+
+    words: int
+    """Maximum number of distinct strings."""
+    size: int
+    """Maximum size of each in bytes. Longer values are text or data, not one of a few names."""
+
+
+DRAFT_LIMIT = WordLimit(50, 64)
+"""Beyond it, a feature gets no list of strings in a draft."""
 
 _MAX_FEATURES = 10_000
-"""Features that are kept: their names come from the data."""
+"""Maximum number of features to keep: their names come from the data."""
+
+_MAX_TENSORS = 4
+"""Maximum number of dtypes and shapes of serialized tensors to tell apart."""
+
+_REPEATS = 5
+"""A list of strings is drafted if each came this often on average."""
+
+_LABELS = frozenset({"category", "category_id", "class", "class_id", "classes", "target"})
+"""Last parts of names that hold classes, besides those that end in ``label`` or ``labels``."""
+
+
+@dataclass(slots=True)
+class KindSummary:
+    """The values of a feature in the examples where it had one kind."""
+
+    examples: int = 0
+    values: int = 0
+    fewest: int | None = None
+    """Fewest values in an example."""
+    most: int = 0
+    """Most values in an example."""
+    low: float | None = None
+    """Lowest number, of those that are finite."""
+    high: float | None = None
+    """Highest number, of those that are finite."""
+    nan: int = 0
+    """Number of FLOAT values that are NaN."""
+    infinite: int = 0
+    """Number of FLOAT values that are infinite."""
+    largest: int = 0
+    """Size in bytes of the largest BYTES value."""
+    images: Counter[str] = field(default_factory=Counter)
+    """Number of BYTES values that begin as an image does, by format."""
+    tensors: Counter[tuple[str, tuple[int, ...]] | None] = field(default_factory=Counter)
+    """Number of BYTES values that are serialized tensors, by dtype and shape; None for the rest."""
+    words: set[str] | None = field(default_factory=set)
+    """The distinct BYTES values; None if they exceed `limit`, or one is not text."""
+    limit: WordLimit = DRAFT_LIMIT
+
+    def add(self, feature: Feature) -> None:
+        """Add the values of one more example."""
+        self.examples += 1
+        count = feature.count
+        self.values += count
+        self.fewest = count if self.fewest is None else min(self.fewest, count)
+        self.most = max(self.most, count)
+        if feature.kind is Kind.BYTES:
+            for value in feature.values:
+                self._add_bytes(value)
+        elif feature.kind is Kind.INT64:
+            self._widen(feature.values)
+        else:
+            finite = [value for value in feature.values if isfinite(value)]
+            self._widen(finite)
+            if len(finite) < count:
+                nan = sum(map(isnan, feature.values))
+                self.nan += nan
+                self.infinite += count - len(finite) - nan
+
+    def merge(self, other: KindSummary) -> None:
+        """Add the values seen elsewhere."""
+        self.examples += other.examples
+        self.values += other.values
+        if other.fewest is not None:
+            self.fewest = other.fewest if self.fewest is None else min(self.fewest, other.fewest)
+        self.most = max(self.most, other.most)
+        self._widen([each for each in (other.low, other.high) if each is not None])
+        self.nan += other.nan
+        self.infinite += other.infinite
+        self.largest = max(self.largest, other.largest)
+        self.images.update(other.images)
+        for what, count in other.tensors.items():
+            self._add_tensors(what, count)
+        self._add_words(other.words)
+
+    def _widen(self, numbers: Sequence[float]) -> None:
+        if numbers:
+            low, high = min(numbers), max(numbers)
+            self.low = low if self.low is None else min(self.low, low)
+            self.high = high if self.high is None else max(self.high, high)
+
+    def _add_bytes(self, value: bytes) -> None:
+        self.largest = max(self.largest, len(value))
+        image_format = sniff(value)
+        if image_format:
+            self.images[image_format] += 1
+        tensor = read_tensor(value)
+        if tensor is not None:
+            self._add_tensors((tensor.dtype, tensor.shape), 1)
+            self.words = None
+        if self.words is None:
+            return
+        try:
+            self._add_words(None if len(value) > self.limit.size else {value.decode("utf-8")})
+        except UnicodeDecodeError:
+            self.words = None
+
+    def _add_tensors(self, what: tuple[str, tuple[int, ...]] | None, count: int) -> None:
+        if what not in self.tensors and len(self.tensors) >= _MAX_TENSORS:
+            what = None
+        self.tensors[what] += count
+
+    def _add_words(self, words: set[str] | None) -> None:
+        if self.words is None or words is None or len(self.words | words) > self.limit.words:
+            self.words = None
+        else:
+            self.words |= words
+
+
+@dataclass(slots=True)
+class FeatureSummary:
+    """The values of one feature. Small and mergeable, in any order."""
+
+    limit: WordLimit = DRAFT_LIMIT
+    """Limit of the strings to keep."""
+    kinds: dict[Kind, KindSummary] = field(default_factory=dict)
+    """By kind; more than one if examples disagree."""
+    unset: int = 0
+    """Number of examples that have it without a kind."""
+
+    def add(self, feature: Feature) -> None:
+        """Add the values of one more example."""
+        if feature.kind is Kind.UNSET:
+            self.unset += 1
+        else:
+            self._values(feature.kind).add(feature)
+
+    def merge(self, other: FeatureSummary) -> None:
+        """Add the values seen elsewhere."""
+        self.unset += other.unset
+        for kind, summary in other.kinds.items():
+            self._values(kind).merge(summary)
+
+    def _values(self, kind: Kind) -> KindSummary:
+        return self.kinds.setdefault(kind, KindSummary(limit=self.limit))
+
+    @property
+    def examples(self) -> int:
+        """Number of examples that have it with a kind."""
+        return sum(summary.examples for summary in self.kinds.values())
+
+    def most_frequent(self) -> Kind | None:
+        """The kind that most examples have, the first by number if two are even."""
+        return min(self.kinds, key=lambda kind: (-self.kinds[kind].examples, kind), default=None)
 
 
 class SchemaSketch:
-    """What was seen of the examples of a dataset, and the draft that follows from it.
+    """A summary of the examples of a dataset, and the draft that follows from it.
 
-    Picklable and mergeable: make one a shard, then merge them. Its size is bounded.
+    Picklable and mergeable: make one per shard, then merge them. Its size is bounded.
     """
 
     def __init__(self) -> None:
         self.examples = 0
-        """Seen so far."""
+        """Number of examples seen."""
         self.others = 0
-        """Records that were no examples."""
+        """Number of records that are not examples."""
         self.empty = 0
-        """Examples without a single feature; so many a message of another kind looks."""
-        self._features: dict[str, Seen] = {}
+        """Number of examples without a feature. A message of another type often looks so."""
+        self._features: dict[str, FeatureSummary] = {}
         self._too_many = False
 
     def add(self, example: Example | None) -> None:
-        """See one more example, or None for a record that is none."""
+        """Add one more example, or None for a record that is not one."""
         if example is None:
             self.others += 1
             return
         self.examples += 1
         self.empty += not example
         for name, feature in example.items():
-            seen = self._seen(name)
-            if seen is not None:
-                seen.add(feature)
+            summary = self._summary(name)
+            if summary is not None:
+                summary.add(feature)
 
     def merge(self, other: SchemaSketch) -> None:
-        """Take in what was seen elsewhere."""
+        """Add the examples seen elsewhere."""
         self.examples += other.examples
         self.others += other.others
         self.empty += other.empty
         self._too_many |= other._too_many
         for name, theirs in other._features.items():
-            seen = self._seen(name)
-            if seen is not None:
-                seen.merge(theirs)
+            summary = self._summary(name)
+            if summary is not None:
+                summary.merge(theirs)
 
     def render(self, dataset: str) -> str:
         """The draft, as text that :func:`tfrecreg.schema.parse_schema` takes.
 
         Args:
-            dataset: its name, or what else to call the data in the first comment.
+            dataset: name of the data in the first comment.
         """
         lines = list(self._head(dataset))
         for name in sorted(self._features):
             lines += ["", *draft_feature(name, self._features[name], self.examples)]
         return "\n".join(lines) + "\n"
 
-    def _seen(self, name: str) -> Seen | None:
-        seen = self._features.get(name)
-        if seen is None:
+    def _summary(self, name: str) -> FeatureSummary | None:
+        summary = self._features.get(name)
+        if summary is None:
             if len(self._features) >= _MAX_FEATURES:
                 self._too_many = True
                 return None
-            seen = self._features[name] = Seen()
-        return seen
+            summary = self._features[name] = FeatureSummary()
+        return summary
 
     def _head(self, dataset: str) -> Iterator[str]:
         yield "# proto-file: tensorflow_metadata/proto/v0/schema.proto"
@@ -93,3 +262,102 @@ class SchemaSketch:
             yield f"# Without a single feature: {counted(self.empty, 'example')}."
         if self._too_many:
             yield f"# Left out: all features after the first {_MAX_FEATURES}."
+
+
+def draft_feature(name: str, summary: FeatureSummary, examples: int) -> Iterator[str]:
+    """The lines that declare a feature, comments first.
+
+    Args:
+        name: name of the feature.
+        summary: its values.
+        examples: number of examples, with it or without.
+    """
+    try:
+        shown = quoted(name)
+    except UnicodeEncodeError:
+        yield f"# Left out: `{safe(name)}`, a name that is not UTF-8."
+        return
+    usual = summary.most_frequent()
+    if usual is None:
+        yield f"# {_share(summary.unset, examples)}, never with a value, so its type is not known:"
+        yield "# give it one, or make the source leave it out"
+        yield from _block("feature", f"name: {shown}", "lifecycle_stage: PLANNED")
+        return
+    values = summary.kinds[usual]
+    is_required = summary.examples == examples
+    yield from _comments(summary, usual, examples)
+    body = [f"name: {shown}", f"type: {KIND_NAMES[usual]}"]
+    if is_required:
+        body += _block("presence", "min_fraction: 1", "min_count: 1")
+    body += _length(values, is_required)
+    body += _domain(name, usual, values)
+    yield from _block("feature", *body)
+
+
+def _comments(summary: FeatureSummary, usual: Kind, examples: int) -> Iterator[str]:
+    values = summary.kinds[usual]
+    if len(summary.kinds) > 1:
+        types = ", ".join(
+            f"{KIND_NAMES[kind]} in {summary.kinds[kind].examples}"
+            for kind in sorted(summary.kinds)
+        )
+        yield f"# two types, of which a feature can have one: {types} examples"
+    if summary.examples < examples:
+        yield f"# {_share(summary.examples, examples)}"
+    if summary.unset:
+        yield f"# {_share(summary.unset, examples)} without a kind"
+    if values.fewest != values.most:
+        yield f"# {values.fewest} to {counted(values.most, 'value')} in an example"
+    total = counted(values.values, "value")
+    if not_finite := values.nan + values.infinite:
+        yield f"# {not_finite} of {total} NaN or infinite"
+    for image_format, count in sorted(values.images.items()):
+        yield f"# {image_format} in {count} of {total}"
+    for what, count in sorted(values.tensors.items(), key=repr):
+        shown = "others" if what is None else f"{what[0]}[{', '.join(map(str, what[1]))}]"
+        yield f"# serialised tensors, {shown}, in {count} of {total}"
+
+
+def _share(number: int, examples: int) -> str:
+    return f"in {number} of {counted(examples, 'example')}"
+
+
+def _length(values: KindSummary, is_required: bool) -> list[str]:
+    fewest, most = values.fewest or 0, values.most
+    if fewest != most or not most:
+        return _block("value_count", f"min: {min(fewest, 1)}")
+    if not is_required:
+        return _block("value_count", f"min: {fewest}", f"max: {most}")
+    return ["shape {}"] if most == 1 else _block("shape", *_block("dim", f"size: {most}"))
+
+
+def _domain(name: str, kind: Kind, values: KindSummary) -> list[str]:
+    if kind is Kind.FLOAT:
+        if not values.values or values.nan or values.infinite:
+            return []
+        return _block("float_domain", "disallow_nan: true", "disallow_inf: true")
+    if kind is Kind.INT64:
+        if values.low is None or not _is_label(name):
+            return []
+        bounds = (f"min: {values.low}", f"max: {values.high}", "is_categorical: true")
+        return _block("int_domain", *bounds)
+    if values.values and values.images.total() == values.values:
+        return ["image_domain {}"]
+    if values.words and values.values >= _REPEATS * len(values.words):
+        words = (f"value: {quoted(word)}" for word in sorted(values.words))
+        classes = ["is_categorical: CATEGORICAL_YES"] if _is_label(name) else []
+        return _block("string_domain", *words, *classes)
+    return []
+
+
+def _is_label(name: str) -> bool:
+    above, _, last = name.rpartition("/")
+    last = last.lower()
+    if last in ("name", "text"):  # image/class/text beside image/class/label
+        return above.rpartition("/")[2].lower() in _LABELS
+    return last in _LABELS or last.endswith(("label", "labels"))
+
+
+def _block(name: str, *body: str) -> list[str]:
+    """A message of the text form, one line per list item."""
+    return [f"{name} {{", *(f"  {line}" for line in body), "}"]

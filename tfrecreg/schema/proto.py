@@ -1,4 +1,4 @@
-"""The text form of a schema: the one place that knows protobuf, which is imported when it is used.
+"""Schemas in protobuf's text form: parsing and printing. protobuf is imported when it is used.
 
 The text is that of `tensorflow.metadata.v0.Schema`, as TFX, TFDV and TFDS keep it in files named
 ``schema.pbtxt``. The message classes come from the package `tensorflow-metadata`; TensorFlow is
@@ -9,36 +9,51 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib import metadata
 from typing import Any, NoReturn
 
 from tfrecreg.errors import SchemaError
-from tfrecreg.schema.build import (
-    build_examples,
-    build_features,
-    build_sparse,
-    build_weighted,
+from tfrecreg.schema.consistency import check_message, stage_of, type_of
+from tfrecreg.schema.definition import (
+    BoolDomain,
+    Domain,
+    Feature,
+    FloatDomain,
+    ImageDomain,
+    IntDomain,
+    OtherDomain,
+    Presence,
+    Schema,
+    SparseFeature,
+    StringDomain,
+    StructDomain,
+    TimeDomain,
+    ValueCount,
+    WeightedFeature,
 )
-from tfrecreg.schema.locate import Path, Places
-from tfrecreg.schema.model import Schema
-from tfrecreg.schema.rules import check_message
+from tfrecreg.schema.pbtxt import FieldPath, position
 from tfrecreg.text import safe
 
 __all__ = ["parse_schema", "render_schema", "schema_message"]
 
-_MOST_CHARACTERS = 4 << 20
-"""Of a schema's text: protobuf reads about one million a second, in a dozen steps a value."""
-_MOST_MESSAGES = 50_000
-"""Braces in it: a feature has one to five."""
+_MAX_CHARACTERS = 4 << 20
+"""Maximum length of a schema. protobuf reads about a million characters a second, in a dozen steps
+per value."""
+_MAX_MESSAGES = 50_000
+"""Maximum number of braces. A feature has one to five."""
+
+_CATEGORICAL_YES = 1
+"""Value of the proto's `StringDomain.Categorical`."""
 
 
 def parse_schema(text: str | bytes, where: str = "schema") -> Schema:
     """Parse a schema and make sure that it does not contradict itself.
 
     Args:
-        text: the file's text, or its bytes, which have to be UTF-8.
-        where: the file's name, for messages.
+        text: the file's text, or its bytes, which must be UTF-8.
+        where: name of the file, for messages.
 
     Raises:
         SchemaError: it does not parse, or contradicts itself: ``where:line:column: what``.
@@ -49,34 +64,54 @@ def parse_schema(text: str | bytes, where: str = "schema") -> Schema:
 @lru_cache(maxsize=4)  # every validator asks for the schema of its target
 def _parsed(text: str, where: str) -> Schema:
     message = _parse(text, where)
-    places = Places(text)
 
-    def fail(path: Path, what: str, hint: str) -> NoReturn:
-        line, column = places.of(path)
+    def fail(path: FieldPath, what: str, hint: str) -> NoReturn:
+        line, column = position(text, path)
         raise SchemaError(f"{safe(where)}:{line}:{column}: {what}", hint=hint)
 
-    remarks = tuple(
-        f"{safe(where)}:{places.of(path).line}: {what}"
-        for path, what in check_message(message, fail)
-    )
+    check_message(message, fail)
+    constraints = message.dataset_constraints
+    named = {
+        domain.name: _domain(group, domain)
+        for group in ("int_domain", "float_domain", "string_domain")
+        for domain in getattr(message, group)
+    }
     return Schema(
         text=text,
         where=where,
-        features=build_features(message),
-        sparse=build_sparse(message),
-        weighted=build_weighted(message),
-        examples=build_examples(message),
+        features=_features(message.feature, named),
+        sparse=tuple(
+            SparseFeature(
+                name=each.name,
+                indices=tuple(index.name for index in each.index_feature),
+                values=each.value_feature.name,
+                shape=_shape(each.dense_shape) if each.HasField("dense_shape") else None,
+                is_sorted=each.is_sorted,
+                presence=_presence(each),
+                stage=stage_of(each),
+            )
+            for each in _unique(message.sparse_feature)
+        ),
+        weighted=tuple(
+            WeightedFeature(
+                name=each.name,
+                # A path of several steps leads into a STRUCT, which is empty in every example.
+                feature="/".join(each.feature.step),
+                weight="/".join(each.weight_feature.step),
+                stage=stage_of(each),
+            )
+            for each in _unique(message.weighted_feature)
+        ),
+        examples=_bounds(constraints, "min_examples_count", "max_examples_count"),
         default_environments=tuple(message.default_environment),
-        # Older releases of tensorflow-metadata do not know this field.
-        ragged=bool(getattr(message, "represent_variable_length_as_ragged", False)),
-        remarks=remarks,
+        ragged=bool(_given(message, "represent_variable_length_as_ragged")),
     )
 
 
 def render_schema(schema: Schema) -> str:
-    """The schema's text as protobuf prints it: equal for texts that mean the same.
+    """Print a schema as protobuf does: equally for texts that mean the same.
 
-    Comments and layout are lost; what was not read into the values is kept.
+    Comments and layout are lost; fields that :class:`Schema` leaves out are kept.
     """
     text_format = importlib.import_module("google.protobuf.text_format")
     return str(text_format.MessageToString(_parse(schema.text, schema.where), as_utf8=True))
@@ -99,13 +134,29 @@ def _decode(data: bytes, where: str) -> str:
         ) from None
 
 
-def _expect_small(text: str, where: str) -> None:
-    size = len(text)
+def _parse(text: str, where: str) -> Any:
+    _require_bounded(text, where)
+    text_format = importlib.import_module("google.protobuf.text_format")
+    # Merlin keeps a `Struct` in the metadata of annotations; unpacking it needs its descriptor.
+    importlib.import_module("google.protobuf.struct_pb2")
+    schema_pb2 = importlib.import_module("tensorflow_metadata.proto.v0.schema_pb2")
+    try:
+        return text_format.Parse(text.removeprefix("\ufeff"), schema_pb2.Schema())
+    except text_format.ParseError as error:
+        raise _parse_error(error, where) from None
+    except RecursionError:
+        raise SchemaError(
+            f"{safe(where)}: messages are nested too deeply to be a schema",
+            hint="a `struct_domain` in a `struct_domain` is as deep as schemas go",
+        ) from None
+
+
+def _require_bounded(text: str, where: str) -> None:
     messages = text.count("{") + text.count("<")
-    if size > _MOST_CHARACTERS:
-        found = f"{size:,} characters, and no more than {_MOST_CHARACTERS:,} are read"
-    elif messages > _MOST_MESSAGES:
-        found = f"{messages:,} messages, and no more than {_MOST_MESSAGES:,} are read"
+    if len(text) > _MAX_CHARACTERS:
+        found = f"{len(text):,} characters, and no more than {_MAX_CHARACTERS:,} are read"
+    elif messages > _MAX_MESSAGES:
+        found = f"{messages:,} messages, and no more than {_MAX_MESSAGES:,} are read"
     else:
         return
     raise SchemaError(
@@ -115,26 +166,9 @@ def _expect_small(text: str, where: str) -> None:
     )
 
 
-def _parse(text: str, where: str) -> Any:
-    _expect_small(text, where)
-    text_format = importlib.import_module("google.protobuf.text_format")
-    # Merlin keeps a `Struct` in the metadata of annotations; unpacking it needs its descriptor.
-    importlib.import_module("google.protobuf.struct_pb2")
-    schema_pb2 = importlib.import_module("tensorflow_metadata.proto.v0.schema_pb2")
-    try:
-        return text_format.Parse(text.removeprefix("\ufeff"), schema_pb2.Schema())
-    except text_format.ParseError as error:
-        raise _unparsable(error, where) from None
-    except RecursionError:
-        raise SchemaError(
-            f"{safe(where)}: messages are nested too deeply to be a schema",
-            hint="a `struct_domain` in a `struct_domain` is as deep as schemas go",
-        ) from None
-
-
-def _unparsable(error: Any, where: str) -> SchemaError:
+def _parse_error(error: Any, where: str) -> SchemaError:
     line, column = error.GetLine(), error.GetColumn()
-    # protobuf repeats the place, and often the whole line, in front of what it has to say.
+    # protobuf puts the position, and often the whole line, in front of its message.
     what = re.sub(r"^\d+:\d+ : ('.*': )?", "", str(error), flags=re.DOTALL).rstrip(".")
     what = re.sub(r'"([\w.]+|[{}])"', r"`\1`", what.replace("tensorflow.metadata.v0.", ""))
     place = safe(where) if line is None else f"{safe(where)}:{line}:{column}"
@@ -145,3 +179,99 @@ def _unparsable(error: Any, where: str) -> SchemaError:
         if "generate_legacy_feature_spec" in what:
             hint = "tensorflow-metadata has dropped this field, and so may you: it meant a default"
     return SchemaError(f"{place}: {safe(what)}", hint=hint)
+
+
+# From the message to plain values. The message was checked before.
+
+
+def _given(message: Any, field: str) -> Any:
+    """Value of an optional field, None if it is not set."""
+    try:
+        return getattr(message, field) if message.HasField(field) else None
+    except ValueError:  # older releases of tensorflow-metadata do not know the field
+        return None
+
+
+def _bounds(message: Any, low: str = "min", high: str = "max") -> ValueCount:
+    return ValueCount(_given(message, low), _given(message, high))
+
+
+def _unique(messages: Iterable[Any]) -> Iterable[Any]:
+    # A second declaration of the same name has the same content: the checks saw to it.
+    return {message.name: message for message in messages}.values()
+
+
+def _features(messages: Iterable[Any], named: Mapping[str, Domain]) -> tuple[Feature, ...]:
+    return tuple(_feature(message, named) for message in _unique(messages))
+
+
+def _feature(message: Any, named: Mapping[str, Domain]) -> Feature:
+    which = message.WhichOneof("domain_info")
+    domain: Domain | None = None
+    if which == "domain":
+        domain = named.get(message.domain)
+    elif which == "struct_domain":
+        domain = StructDomain(_features(message.struct_domain.feature, named))
+    elif which is not None:
+        domain = _domain(which, getattr(message, which))
+    kind = type_of(message)
+    levels = message.value_counts.value_count
+    count = levels[0] if levels else message.value_count
+    has_count = len(levels) == 1 or message.HasField("value_count")
+    counts_distinct = kind in ("INT", "BYTES") and message.HasField("unique_constraints")
+    return Feature(
+        name=message.name,
+        type=kind,
+        presence=_presence(message),
+        shape=_shape(message.shape) if message.HasField("shape") else None,
+        value_count=_bounds(count) if has_count else None,
+        nested=len(levels) > 1,
+        domain=domain,
+        domain_name=message.domain,
+        min_domain_mass=_given(message.distribution_constraints, "min_domain_mass"),
+        distinct=_bounds(message.unique_constraints) if counts_distinct else None,
+        stage=stage_of(message),
+        in_environment=tuple(message.in_environment),
+        not_in_environment=tuple(message.not_in_environment),
+        tags=tuple(message.annotation.tag),
+        comments=tuple(message.annotation.comment),
+    )
+
+
+def _presence(message: Any) -> Presence | None:
+    if not message.HasField("presence"):
+        return None
+    return Presence(_given(message.presence, "min_fraction"), _given(message.presence, "min_count"))
+
+
+def _shape(message: Any) -> tuple[int | None, ...]:
+    return tuple(_given(dim, "size") for dim in message.dim)
+
+
+def _domain(kind: str, message: Any) -> Domain:
+    if kind == "int_domain":
+        return IntDomain(_given(message, "min"), _given(message, "max"), message.is_categorical)
+    if kind == "float_domain":
+        return FloatDomain(
+            _given(message, "min"),
+            _given(message, "max"),
+            _given(message, "disallow_nan"),
+            _given(message, "disallow_inf"),
+            bool(_given(message, "is_categorical")),
+        )
+    if kind == "string_domain":
+        return StringDomain(tuple(message.value), message.is_categorical == _CATEGORICAL_YES)
+    if kind == "bool_domain":
+        return BoolDomain(_given(message, "true_value"), _given(message, "false_value"))
+    if kind == "image_domain":
+        return ImageDomain(
+            _given(message, "minimum_supported_image_fraction"),
+            _given(message, "max_image_byte_size"),
+        )
+    if kind in ("time_domain", "time_of_day_domain"):
+        unit = ""
+        if message.HasField("integer_format"):
+            formats = message.DESCRIPTOR.fields_by_name["integer_format"].enum_type
+            unit = formats.values_by_number[message.integer_format].name
+        return TimeDomain(kind, message.string_format, unit)
+    return OtherDomain(kind)

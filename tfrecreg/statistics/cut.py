@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from tfrecreg.example import Example, bytes_feature, encode
 from tfrecreg.example.model import Kind
-from tfrecreg.example.varint import varint
+from tfrecreg.example.wire import varint
 
 __all__ = ["Cutter", "Sizes"]
 

@@ -1,7 +1,7 @@
 """Record batches straight from the bytes, where all records of a batch have the same layout.
 
 What comes out is what `tfx_bsl` decodes, for a part of its cost: that is most of all there is to
-do for small records. See :mod:`tfrecreg.example.layout`.
+do for small records. See :mod:`tfrecreg.example.columns`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfrecreg.example import Kind, decode_or_none
-from tfrecreg.example.layout import Column, Layout, Slot, layout_of, read_columns
+from tfrecreg.example.columns import Column, Layout, Slot, layout_of, read_columns
 from tfrecreg.records.batch import RecordBatch
 from tfrecreg.statistics.columns import Columns
 from tfrecreg.statistics.tfdv import Tfdv

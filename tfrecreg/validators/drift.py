@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from tfrecreg.codes.drf import DRF001, DRF002, DRF003, DRF004
+from tfrecreg.codes import DRF001, DRF002, DRF003, DRF004
 from tfrecreg.config import read_limits
 from tfrecreg.findings import Code, Finding, Location, Measure, fingerprint
-from tfrecreg.scan.interface import Baseline, Need, Shard, Target, Visitor
+from tfrecreg.scan.interface import Baseline, Shard, Target, Validator, Visitor
 from tfrecreg.schema import parse_schema
 from tfrecreg.schema.proto import schema_message
 from tfrecreg.statistics import (
@@ -46,13 +46,12 @@ class DriftOptions:
     """The split that the others of its version are compared with."""
 
 
-class DriftValidator:
+class DriftValidator(Validator):
     """Compares distributions: by the schema's comparators, or those of labels and sizes."""
 
     name = "drift"
     Options = DriftOptions
     codes: Sequence[Code] = (DRF001, DRF002, DRF003, DRF004)
-    needs = Need.FRAMES
 
     def __init__(self) -> None:
         self._options = DriftOptions()

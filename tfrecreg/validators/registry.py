@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tfrecreg.codes import reg
+from tfrecreg.codes import REG007, CodeList
 from tfrecreg.config import read_limits
 from tfrecreg.errors import ManifestError
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.records.batch import StreamEnd
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.audit import Issue, audit
 from tfrecreg.registry.yanks import read_yanks
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.text import safe
 
@@ -31,7 +31,7 @@ HISTORY = "registry.history"
 
 
 class Nothing(NamedTuple):
-    """What a visitor hands back."""
+    """The empty result for a shard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +39,22 @@ class NoOptions:
     """There is nothing to choose."""
 
 
-class RegistryValidator:
+class RegistryValidator(Validator):
     """Holds releases against their digests, each other, and git's history. It has no options."""
 
     name = "registry"
     Options = NoOptions
-    codes: Sequence[Code] = tuple(
-        getattr(reg, name)
-        for name in reg.__all__
-        if name != reg.REG009.code  # the gate's own
-    )
-    needs = Need(0)
+    codes: Sequence[Code] = CodeList("REG00[1-8]", "REG010")  # REG009 is the gate's
     part_codec = JsonCodec(Nothing)
 
     def applies(self, target: Target) -> str | None:
-        return "bare files are of no registry" if target.home is None else None
+        return "bare files do not belong to a registry" if target.home is None else None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Idle]:
         """A maker of visitors that look at nothing.
 
         Raises:
-            ConfigError: an option: there are none.
+            ConfigError: an option, of which there is none.
         """
         del target
         read_limits(NoOptions, options, self.name)
@@ -88,17 +83,11 @@ class RegistryValidator:
             yield Measure(HISTORY, found.unseen, found.unseen)
 
 
-class Idle:
-    """Looks at nothing: there is nothing in shards that concerns the registry."""
+class Idle(Visitor):
+    """Ignores the shard: it does not concern the registry."""
 
     def __init__(self, shard: Shard) -> None:
         del shard
-
-    def batch(self, batch: RecordBatch) -> None:
-        """Records are others' business."""
-
-    def fault(self, fault: Fault) -> None:
-        """So is damage."""
 
     def close(self, end: StreamEnd) -> Nothing:
         del end
@@ -128,4 +117,4 @@ def _tell_withdrawn(tally: Tally, registry: Registry, dataset: str, version: Ver
         last = yanks[-1]
         message = f"withdrawn on {safe(last.created)} by {safe(last.by)}: {safe(last.reason)}"
         path = layout.yanks_path(dataset, version)
-        tally.add(reg.REG007, message, Location(shard=path), subject=path)
+        tally.add(REG007, message, Location(shard=path), subject=path)

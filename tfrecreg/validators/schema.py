@@ -1,4 +1,4 @@
-"""The `schema` validator: every record against the schema's contract."""
+"""The `schema` validator: every record against the schema."""
 
 from __future__ import annotations
 
@@ -7,28 +7,21 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from tfrecreg.codes.sch import OF_RECORDS, SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010
+from tfrecreg.codes import SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010, CodeList
 from tfrecreg.example import Example, decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.records.batch import RecordBatch, StreamEnd
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
-from tfrecreg.schema import (
-    Checker,
-    Contract,
-    FeatureRule,
-    Problem,
-    Schema,
-    parse_schema,
-)
-from tfrecreg.schema.contract import SparseRule
-from tfrecreg.schema.distinct import MAX_DISTINCT, Distinct
-from tfrecreg.schema.environments import Contracts, EnvironmentOptions, compile_contracts
-from tfrecreg.schema.swift import Swift
-from tfrecreg.schema.wording import bounds_text, counted, presence_text, rule_text
+from tfrecreg.schema import Checker, CompiledSchema, Feature, Problem, Schema, parse_schema
+from tfrecreg.schema.check import MAX_DISTINCT, DistinctValues
+from tfrecreg.schema.compiled import EnvironmentOptions, SplitSchemas, compile_split_schemas
+from tfrecreg.schema.definition import SparseFeature
+from tfrecreg.schema.messages import bounds_text, counted, presence_text, rule_text
+from tfrecreg.schema.vectorized import VectorizedCheck
 from tfrecreg.suggest import listed
-from tfrecreg.validators.payloads import NOT_AN_EXAMPLE, no_schema_fits, stranger
+from tfrecreg.validators.payload_kinds import NOT_AN_EXAMPLE, no_schema_fits, stranger
 
 __all__ = ["SchemaPart", "SchemaValidator", "SchemaVisitor"]
 
@@ -51,7 +44,7 @@ class SchemaPart:
     """Values in all, and values outside the domain, by feature."""
     kinds: dict[str, set[str]] = field(default_factory=dict)
     """The wrong types that were found, by feature."""
-    distinct: dict[str, Distinct] = field(default_factory=dict)
+    distinct: dict[str, DistinctValues] = field(default_factory=dict)
     """The different values, by feature, of those whose number matters."""
 
     def merge(self, other: SchemaPart) -> None:
@@ -73,18 +66,17 @@ class SchemaPart:
                 self.distinct[name] = distinct
 
 
-class SchemaValidator:
+class SchemaValidator(Validator):
     """Checks the records of a target that has a schema; options: :class:`EnvironmentOptions`."""
 
     name = "schema"
     Options = EnvironmentOptions
-    codes: Sequence[Code] = OF_RECORDS
-    needs = Need.FRAMES | Need.EXAMPLES
-    part_codec = JsonCodec(SchemaPart, OF_RECORDS)
+    codes: Sequence[Code] = CodeList("SCH00*", "SCH010")
+    part_codec = JsonCodec(SchemaPart, codes)
     _visitor: type[SchemaVisitor]
 
     def __init__(self) -> None:
-        self._contracts = Contracts(Contract(features=()))
+        self._schemas = SplitSchemas(CompiledSchema(features=()))
         self.splits: dict[str, SchemaPart] = {}
         """What was found in each split, when it is finished."""
 
@@ -103,14 +95,14 @@ class SchemaValidator:
         return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SchemaVisitor]:
-        """Compile the contract.
+        """Compile the schema.
 
         Raises:
             SchemaError: the schema does not parse, or has no such environment.
             ConfigError: an option that there is not, or of the wrong type.
         """
-        self._contracts = compile_contracts(_schema(target), options)
-        return partial(_visitor, self._visitor, self._contracts)
+        self._schemas = compile_split_schemas(_schema(target), options)
+        return partial(_visitor, self._visitor, self._schemas)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
         return key_from(target.schema, options=options)
@@ -131,7 +123,7 @@ class SchemaValidator:
             first = finding.locations[0] if finding.locations else Location()
             split, feature = first.split or "", first.feature or ""
             if finding.code == SCH006.code:
-                rule = self._contracts.rule(split, feature)
+                rule = self._schemas.of(split).by_name[feature]
                 if _is_within_mass(rule, splits[split]):
                     continue
             if finding.code == SCH003.code:
@@ -149,14 +141,14 @@ class SchemaValidator:
             yield Measure("schema.uncounted", len(uncounted), text)
 
     def _judge_presence(self, split: str, part: SchemaPart) -> None:
-        """What the contract asks of all the examples of a split together."""
+        """What the schema asks of all the examples of a split together."""
         if not part.examples:
             return
-        contract = self._contracts.of(split)
-        rules: tuple[FeatureRule | SparseRule, ...] = (*contract.features, *contract.sparse)
+        schema = self._schemas.of(split)
+        rules: tuple[Feature | SparseFeature, ...] = (*schema.features, *schema.sparse)
         for rule in rules:
             absent = part.absent.get(rule.name, 0)
-            if rule.required and absent:
+            if rule.is_required and absent:
                 continue  # each record that lacks it has said so
             present = part.examples - absent
             if present >= rule.min_count and present / part.examples >= rule.min_fraction:
@@ -169,7 +161,7 @@ class SchemaValidator:
     def _judge_distinct(self, split: str, part: SchemaPart) -> None:
         """How many different values the features of a split have."""
         for name, distinct in part.distinct.items():
-            rule = self._contracts.rule(split, name)
+            rule = self._schemas.of(split).by_name[name]
             bounds = rule.distinct
             if bounds is None or distinct.verdict(bounds) is not False:
                 continue
@@ -184,37 +176,35 @@ class SchemaValidator:
             name
             for split, part in splits.items()
             for name, distinct in part.distinct.items()
-            if (bounds := self._contracts.rule(split, name).distinct) is not None
+            if (bounds := self._schemas.of(split).by_name[name].distinct) is not None
             and distinct.verdict(bounds) is None
         }
 
     def _judge_examples(self, total: SchemaPart) -> None:
         """How many examples there are in all."""
-        bounds = self._contracts.default.examples
-        if bounds is None:
-            return
+        bounds = self._schemas.default.examples
         low, high = bounds.min or 0, bounds.max
         if total.examples < low or (high is not None and total.examples > high):
             message = f"there should be {bounds_text(bounds, 'example')}, found {total.examples}"
             total.tally.add(SCH010, message, None)
 
 
-def _visitor(kind: type[SchemaVisitor], contracts: Contracts, shard: Shard) -> SchemaVisitor:
-    return kind(contracts.of(shard.split), shard)
+def _visitor(kind: type[SchemaVisitor], schemas: SplitSchemas, shard: Shard) -> SchemaVisitor:
+    return kind(schemas.of(shard.split), shard)
 
 
-class SchemaVisitor:
+class SchemaVisitor(Visitor):
     """Checks the records of one shard.
 
     Args:
-        contract: what records have to be.
+        schema: the rules for a record.
         shard: the shard.
     """
 
-    def __init__(self, contract: Contract, shard: Shard) -> None:
+    def __init__(self, schema: CompiledSchema, shard: Shard) -> None:
         self._shard = shard
-        self._checker = Checker(contract)
-        self._swift = Swift(contract, self._checker)
+        self._checker = Checker(schema)
+        self._vectorized = VectorizedCheck(schema, self._checker)
         self._part = SchemaPart()
         self._unexpected: set[str] = set()
 
@@ -225,7 +215,7 @@ class SchemaVisitor:
             return
         check = self._checker
         # Where others have decoded the records, or none is seen to be in order, use that.
-        rest = self._swift.rest(
+        rest = self._vectorized.remaining(
             batch.memory, batch.starts, batch.lengths, lambda position: _example(batch, position)
         )
         part.examples += len(batch) - len(rest)
@@ -242,9 +232,6 @@ class SchemaVisitor:
             if problems := check(example):
                 for problem in problems:
                     self.problem(batch, position, example, problem)
-
-    def fault(self, fault: Fault) -> None:
-        """What is damaged is no record to check."""
 
     def close(self, end: StreamEnd) -> SchemaPart:  # noqa: ARG002 - it was counted on the way
         self._part.absent = self._checker.absent
@@ -272,22 +259,9 @@ class SchemaVisitor:
         self._part.tally.add(
             problem.code,
             message,
-            self._location(batch, position, name, problem.detail),
+            self._shard.locate(batch, position, feature=name, detail=problem.detail),
             split=self._shard.split,
             feature=feature,
-        )
-
-    def _location(
-        self, batch: RecordBatch, position: int, feature: str | None, detail: str | None
-    ) -> Location:
-        return Location(
-            split=self._shard.split or None,
-            shard=self._shard.name,
-            record=batch.first + position,
-            offset=batch.offsets[position],
-            length=batch.lengths[position],
-            feature=feature,
-            detail=detail,
         )
 
 
@@ -302,9 +276,9 @@ def _example(batch: RecordBatch, position: int) -> Example | None:
     return decode_or_none(batch.payload(position))
 
 
-def _is_within_mass(rule: FeatureRule, part: SchemaPart) -> bool:
+def _is_within_mass(rule: Feature, part: SchemaPart) -> bool:
     """Whether few enough values are outside the domain for the rule to allow it."""
-    if rule.min_domain_mass >= 1:
+    if rule.domain_mass >= 1:
         return False
     total, outside = part.masses[rule.name]
-    return outside <= (1 - rule.min_domain_mass) * total
+    return outside <= (1 - rule.domain_mass) * total

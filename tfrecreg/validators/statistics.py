@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tfrecreg.codes.anomalies import ANOMALIES, UNKNOWN, anomaly_code
+from tfrecreg.codes import CORE_CODES, SCH199, CodeList
+from tfrecreg.codes.tfdv import anomaly_code
 from tfrecreg.errors import MissingExtraError
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, fingerprint
-from tfrecreg.scan.interface import Need, Shard, Target, Visitor
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.schema import parse_schema
-from tfrecreg.schema.environments import EnvironmentOptions, environment_options
+from tfrecreg.schema.compiled import EnvironmentOptions, environment_options
 from tfrecreg.schema.proto import schema_message
 from tfrecreg.statistics import (
     Anomaly,
@@ -22,14 +23,14 @@ from tfrecreg.statistics import (
     missing_tfdv,
 )
 from tfrecreg.text import safe
-from tfrecreg.validators.payloads import no_schema_fits
+from tfrecreg.validators.payload_kinds import no_schema_fits
 
 __all__ = ["StatisticsValidator", "by_split", "expect_tfdv"]
 
 _UNEXPECTED_TYPE = 70
 
 
-class StatisticsValidator:
+class StatisticsValidator(Validator):
     """Makes the statistics of each split and holds them against the schema, as TFDV does.
 
     Its options are :class:`EnvironmentOptions`.
@@ -37,8 +38,7 @@ class StatisticsValidator:
 
     name = "statistics"
     Options = EnvironmentOptions
-    codes: Sequence[Code] = tuple(ANOMALIES.values())
-    needs = Need.FRAMES
+    codes: Sequence[Code] = CodeList("SCH1*")
 
     def __init__(self) -> None:
         self._environment: str | None = None
@@ -117,7 +117,7 @@ def by_split(parts: Iterable[tuple[Shard, StatisticsPart]]) -> dict[str, Statist
 
 
 def _finding(target: Target, split: str, anomaly: Anomaly) -> Finding:
-    code = ANOMALIES.get(anomaly_code(anomaly.number), UNKNOWN)
+    code = CORE_CODES.get(anomaly_code(anomaly.number), SCH199)
     about = f"`{safe(anomaly.feature)}`: " if anomaly.feature else ""
     text = safe(" ".join(anomaly.text.split()), limit=1000).rstrip(". ")
     return Finding(

@@ -13,7 +13,7 @@ from tests_support import flip, tree
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example import bytes_feature, decode, int64_feature
-from tfrecreg.example.payload import fields
+from tfrecreg.example.wire import fields
 from tfrecreg.index import read_index
 from tfrecreg.operations.adopt import AdoptRequest, adopt, preview_adopt
 from tfrecreg.operations.release import ReleaseRequest, release

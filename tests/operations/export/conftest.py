@@ -68,20 +68,7 @@ def place_build(tmp_path: Path) -> PlaceBuild:
                         payload = encode(example)
                         digests[split] += record_digest(payload)
                         writer.write(payload, digest=record_digest(payload), key=str(key))
-                written = writer.written
-                shards.append(
-                    ShardEntry(
-                        path=path,
-                        bytes=written.bytes,
-                        blake3=written.blake3,
-                        sha256=written.sha256,
-                        split=split,
-                        records=written.records,
-                        payload_bytes=written.payload_bytes,
-                        stream_blake3=written.stream_blake3,
-                        index="",
-                    )
-                )
+                shards.append(ShardEntry.of(path, writer.written, split=split, index=""))
         encoded = schema.encode()
         manifest = Manifest(
             format_version=FORMAT_VERSION,

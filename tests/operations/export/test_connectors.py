@@ -24,7 +24,7 @@ ALWAYS = "presence { min_fraction: 1 }"
 def make(text: str, labels: Any = (), **pictures: PicturesSeen) -> Connectors:
     schema = parse_schema(text, "things.pbtxt")
     require_expressible(schema)
-    seen = {name: pictures.get(name, PicturesSeen()) for name in schema.pictures()}
+    seen = {name: pictures.get(name, PicturesSeen()) for name in schema.images()}
     return make_connectors(schema, dict(labels), seen)
 
 

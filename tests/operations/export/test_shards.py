@@ -28,18 +28,7 @@ def task(tmp_path: Path, compression="none", values=(b"a", b"b"), pictures=("x",
         for key, value in enumerate(values):
             payload = encode({"x": bytes_feature(value), "n": int64_feature(key)})
             writer.write(payload, digest=bytes(16), key=str(key))
-    written = writer.written
-    entry = ShardEntry(
-        path="s/shard",
-        bytes=written.bytes,
-        blake3=written.blake3,
-        sha256=written.sha256,
-        split="train",
-        records=written.records,
-        payload_bytes=written.payload_bytes,
-        stream_blake3=written.stream_blake3,
-        index="",
-    )
+    entry = ShardEntry.of("s/shard", writer.written, split="train", index="")
     return ShardTask(
         reference="things@1.0.0",
         bytes=source,

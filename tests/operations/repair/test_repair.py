@@ -72,7 +72,7 @@ def test_shard_comes_back_to_the_byte(
         name: content for name, content in before.items() if not name.startswith(".tfrecreg/")
     }
     (shard,) = result.shards
-    assert shard.path == FIRST
+    assert shard.entry.path == FIRST
     assert shard.taken + shard.made == 100
     assert taken is None or shard.taken == taken
     assert shard.made > 0

@@ -11,8 +11,8 @@ import pytest
 from memory_support import see
 from salvage_support import Made, filler, make, nested, payloads_in, put, rescue
 
-from tfrecreg.records.gzip import MEMBER_HEADER, TRAILER
-from tfrecreg.records.inflate import GzipStream
+from tfrecreg.records.gzip_reader import GzipStream
+from tfrecreg.records.gzip_writer import MEMBER_HEADER, TRAILER
 
 RECORDS = 40
 

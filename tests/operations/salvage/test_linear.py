@@ -24,10 +24,10 @@ from system_support import unsynced as unsynced  # a fixture
 from tfrecreg.errors import RefusedError
 from tfrecreg.operations.salvage import salvage
 from tfrecreg.records import frame, frame_header, scan
-from tfrecreg.records.file import HashedFile
-from tfrecreg.records.finder import PythonFinder
-from tfrecreg.records.inflate import GzipStream
-from tfrecreg.records.native import NativeFinder
+from tfrecreg.records.frame_scan import PythonFinder
+from tfrecreg.records.gzip_reader import GzipStream
+from tfrecreg.records.hashing import HashedFile
+from tfrecreg.records.scanner import NativeFinder
 
 SIZES = [20_000, 40_000, 80_000, 160_000, 320_000]
 AT_MOST = 3

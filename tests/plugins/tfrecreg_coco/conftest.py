@@ -15,7 +15,7 @@ import pytest
 from tfrecreg.errors import TfrecregError
 from tfrecreg.sources import Item, Remark, Skipped, Written
 from tfrecreg.storage import LocalStorage
-from tfrecreg_coco.options import CocoOptions
+from tfrecreg_coco.coco_options import CocoOptions
 from tfrecreg_coco.source import CocoSource
 
 BOX = [10.0, 20.0, 30.0, 40.0]

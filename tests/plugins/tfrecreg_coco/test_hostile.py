@@ -44,9 +44,12 @@ class TestFiles:
             (b'{"info": {}, "annotations": []}', "has no `images`: found `info`, `annotations`"),
             (b"{}", "has no `images`: found nothing"),
             (b'{"images": null}', "has no `images`"),
-            (b'{"images": 5}', "is no dataset: `images` is no list"),
+            (b'{"images": 5}', "is not a COCO dataset: `images` is not a list"),
             (b'{"images": {"1": {}}}', "`images` is an object, expected a list"),
-            (b'{"images": [], "annotations": "x"}', "is no dataset: `annotations` is no list"),
+            (
+                b'{"images": [], "annotations": "x"}',
+                "is not a COCO dataset: `annotations` is not a list",
+            ),
             (b'{"images": [[1]]}', "number 0 of its `images`, at byte 12: Expected `object`"),
             (b'{"images": [{"id": 1}]}', "missing required field `file_name`"),
             (b'{"images": [{"id": "1", "file_name": "a"}]}', "got `str` - at `$.id`"),
@@ -119,7 +122,7 @@ class TestIds:
             f"`{WHERE}`: 2 annotations refer to a {what} that is not listed: the annotation 2 to "
             f"the {what} 99"
         )
-        assert hint == "mend the file, or leave them out: --option dangling=drop"
+        assert hint == "fix the file, or leave them out: --option dangling=drop"
         assert raw.values(dangling="drop")["image/object/area"] == (900.5,)
         (remark,) = raw.remarks(dangling="drop")
         assert (remark.split, remark.code, remark.times) == ("train", "SRC025", 2)
@@ -154,15 +157,15 @@ class TestIds:
         raw.picture("train2017/1.png")
         raw.put(WHERE, data)
         message, _ = raw.refusal()
-        assert "which is more than 64 bits hold" in message
+        assert "which does not fit into 64 bits" in message
         assert len(message) < 200
 
     def test_ids_of_all_kinds_together_are_told_apart(self, raw: Any) -> None:
         raw.one(raw.annotation(1.0), raw.annotation(10**400))
         message, _ = raw.refusal()
         assert message == (
-            f"`{WHERE}` is no dataset: it has the `id` of 1329 bits, which is more than 64 bits "
-            "hold"
+            f"`{WHERE}` is not a COCO dataset: it has the `id` of 1329 bits, which does not fit "
+            "into 64 bits"
         )
 
     def test_whole_numbers_may_have_a_point(self, raw: Any) -> None:
@@ -195,7 +198,7 @@ class TestIds:
         raw.put("annotations/captions_train2017.json", said)
         message, _ = raw.refusal(tasks=("instances", "captions"))
         assert message == (
-            f"the picture 1 is `1.png` in `{WHERE}` and `other.png` in "
+            f"the image 1 is `1.png` in `{WHERE}` and `other.png` in "
             "`annotations/captions_train2017.json`"
         )
 

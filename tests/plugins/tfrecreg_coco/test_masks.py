@@ -9,10 +9,13 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tfrecreg.errors import MissingExtraError
-from tfrecreg_coco.masks import BadMask, Masks, require_pycocotools
-from tfrecreg_coco.rle import text_of
+from tfrecreg.pictures import read_header
+from tfrecreg_coco.annotations import SkipImage
+from tfrecreg_coco.masks import Masks, decode_rle, encode_mask, encode_rle, require_pycocotools
 
 pycoco = pytest.importorskip("pycocotools.mask")
 
@@ -42,7 +45,7 @@ SEGMENTATIONS = [
     [SQUARE],
     [SQUARE, TRIANGLE],
     {"size": [80, 100], "counts": COUNTS},
-    {"size": [80, 100], "counts": text_of(COUNTS).decode()},
+    {"size": [80, 100], "counts": encode_rle(COUNTS).decode()},
 ]
 
 
@@ -147,7 +150,7 @@ def test_run_lengths_may_have_the_size_of_the_header() -> None:
 
 
 def test_a_picture_too_large_to_draw_is_refused() -> None:
-    with pytest.raises(BadMask, match="too large to draw"):
+    with pytest.raises(SkipImage, match="too large to draw"):
         Masks("png", (1 << 20, 1 << 20))
     found, said = added("rle", [SQUARE], sizes=((1 << 20, 1 << 20),))
     assert "too large to draw" in said[0]
@@ -162,3 +165,48 @@ def test_without_pycocotools_the_extra_is_named(monkeypatch) -> None:
         "writing masks as RLE or PNG needs the extra `coco`, which is not installed"
     )
     assert caught.value.hint == "pip install 'tfrecreg[coco]'"
+
+
+@given(st.lists(st.integers(0, 1 << 26), max_size=20))
+def test_counts_come_back(counts: list[int]) -> None:
+    assert decode_rle(encode_rle(counts)) == counts
+
+
+@given(st.lists(st.integers(0, 99), min_size=1, max_size=30))
+def test_the_text_is_that_of_pycocotools(counts: list[int]) -> None:
+    mask = pytest.importorskip("pycocotools.mask")
+    size = [1, sum(counts)]
+    theirs = mask.frPyObjects({"size": size, "counts": counts}, *size)
+    assert encode_rle(counts) == theirs["counts"]
+    if size[1]:
+        bits = np.repeat(np.arange(len(counts)) % 2, counts)
+        assert (
+            mask.decode({"size": size, "counts": encode_rle(counts)}).ravel().tolist()
+            == bits.tolist()
+        )
+
+
+@pytest.mark.parametrize("text", [b" ", b"\x7f", b"a\xc3\xa9", b"``````````", b"p0q", b"0p"])
+def test_what_is_no_encode_rle_run_lengths_is_refused(text: bytes) -> None:
+    with pytest.raises(ValueError, match="counts"):
+        decode_rle(text)
+
+
+@given(st.binary(max_size=30))
+def test_any_bytes_are_read_or_refused(text: bytes) -> None:
+    try:
+        counts = decode_rle(text)
+    except ValueError:
+        return
+    assert all(abs(count) < 1 << 40 for count in counts)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (5, 8), (2, 9), (40, 33)])
+def test_a_mask_is_what_others_decode(shape) -> None:
+    image = pytest.importorskip("PIL.Image")
+    mask = (np.random.default_rng(1).random(shape) < 0.5).astype(np.uint8)
+    data = encode_mask(np.asfortranarray(mask))
+    assert data == encode_mask(mask)
+    assert np.array_equal(np.asarray(image.open(io.BytesIO(data))), mask.astype(bool))
+    header = read_header(data)
+    assert (header.height, header.width, header.channels, header.bits) == (*shape, 1, 1)

@@ -15,7 +15,7 @@ from tfrecreg.errors import TfrecregError
 from tfrecreg.sources import Item, Remark, Skipped, Written
 from tfrecreg.storage import LocalStorage
 from tfrecreg.typed_values import parse_options
-from tfrecreg_imagefolder.options import ImageFolderOptions
+from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
 from tfrecreg_imagefolder.source import ImageFolderSource
 
 

@@ -145,7 +145,7 @@ def test_anything_skipped_refuses_the_build_and_leaves_the_old_one(cli, build, r
             ["split=train=1"],
             "error: the option `split` has `train=1`: expected at least",
         ),
-        (["label_file=gone.csv"], "error: the label file `gone.csv` is not there"),
+        (["label_file=gone.csv"], "error: the label file `gone.csv` is not in"),
         (["label_file=../gone.csv"], "it has a part `..`"),
         (["label_file=/etc/passwd"], "it is absolute"),
         (["layout=split"], "error: no folder of"),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from picture_support import jpeg
 
 from tfrecreg.sources import Item, RawFile
-from tfrecreg_imagefolder.listing import Place
+from tfrecreg_imagefolder.listing import ItemClass
 
 
 def test_labels_are_positions_among_the_classes_in_the_order_of_their_bytes(raw) -> None:
@@ -223,14 +224,14 @@ def test_a_picture_without_a_group_is_refused(raw, pattern) -> None:
 def test_a_split_that_gets_nothing_is_refused(raw) -> None:
     raw.puts(*(f"cat/one_{number}.png" for number in range(20)))
     error = raw.error("split=train=0.5,test=0.5", "group=^(one)_")
-    assert "got no picture: there are too few of them, or of their groups" in error.message
+    assert "got no image: there are too few of them, or of their groups" in error.message
 
 
 def test_fractions_of_what_is_split_already_are_refused(raw) -> None:
     raw.puts("train/cat/1.png", "val/cat/1.png")
     error = raw.error("split=train=0.5,test=0.5")
     assert error.message == (
-        f"`split` deals pictures to splits, and `{raw.path}` has folders of splits: `train`, `val`"
+        f"`split` deals images to splits, and `{raw.path}` has folders of splits: `train`, `val`"
     )
 
 
@@ -260,10 +261,11 @@ def test_an_item_holds_little(raw) -> None:
 
 @given(st.integers(0, 2**31), st.text(max_size=300), st.text(max_size=100))
 @settings(max_examples=60)
-def test_a_place_is_read_as_it_was_packed(label: int, folder: str, text: str) -> None:
-    place = Place(label, folder.encode("utf-8", "replace").decode(), text)
+def test_the_state_of_an_item_is_read_as_it_was_packed(label: int, folder: str, text: str) -> None:
+    item_class = ItemClass(label, folder.encode("utf-8", "replace").decode(), text)
     try:
         text.encode()
     except UnicodeEncodeError:
         return
-    assert Place.unpack(place.pack()) == place
+    state = msgspec.msgpack.encode(item_class)
+    assert msgspec.msgpack.decode(state, type=ItemClass) == item_class

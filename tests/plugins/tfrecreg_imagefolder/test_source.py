@@ -129,7 +129,7 @@ def test_a_large_file_that_is_no_picture_is_not_read(raw, monkeypatch) -> None:
 
 
 def test_a_large_picture_is_read_in_one_go(raw, monkeypatch) -> None:
-    monkeypatch.setattr(source, "_LOOK_FIRST", 100)
+    monkeypatch.setattr(source, "_SNIFFED", 100)
     data = jpeg(scan=bytes(1000))
     raw.put("cat/one.jpg", data)
     assert raw.made().written["train", "cat/one.jpg"]["image/encoded"] == data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import tracemalloc
 import zlib
@@ -14,24 +15,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.errors import RawDataError
+from tfrecreg.errors import RawDataError, UsageError
 from tfrecreg.storage import LocalStorage
-from tfrecreg_mnist.idx import look, read
+from tfrecreg_mnist import idx
+from tfrecreg_mnist.idx import IdxEntries, read_data, read_header
 
 
 def content(path: Path, dimensions: int = 3) -> bytes:
     raw = LocalStorage(path.parent)
-    return b"".join(read(raw, path.name, look(raw, path.name, dimensions)))
+    return b"".join(read_data(raw, path.name, read_header(raw, path.name, dimensions)))
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_header_is_told_apart_from_data(raw: Any, suffix: str) -> None:
     path = raw.put("x" + suffix, raw.images(5))
-    form = look(LocalStorage(raw.path), path.name, 3)
-    assert form.gzip == bool(suffix)
-    assert form.shape == (5, 4, 3)
-    assert (form.start, form.entry, form.decoded) == (16, 12, 76)
-    assert form.stored == path.stat().st_size
+    header = read_header(LocalStorage(raw.path), path.name, 3)
+    assert header.gzip == bool(suffix)
+    assert header.shape == (5, 4, 3)
+    assert (header.start, header.entry_size, header.decoded) == (16, 12, 76)
+    assert header.stored == path.stat().st_size
     assert content(path) == raw.pixels(5)
 
 
@@ -76,7 +78,7 @@ def test_every_cut_is_found(raw: Any) -> None:
     for data in (raw.images(5), gzip.compress(raw.images(5))):
         for length in range(len(data)):
             path.write_bytes(data[:length])
-            with pytest.raises(RawDataError, match=r"^`x` is (truncated|empty)|^`x` is no IDX"):
+            with pytest.raises(RawDataError, match=r"^`x` is (truncated|empty)|^`x` is not an IDX"):
                 content(path)
 
 
@@ -94,3 +96,94 @@ def test_bomb_takes_neither_memory_nor_time(raw: Any) -> None:
         assert tracemalloc.get_traced_memory()[1] < 16 << 20
     finally:
         tracemalloc.stop()
+
+
+def open_files() -> set[tuple[str, str]]:
+    """Descriptors of this process, and what they are of. Others may close meanwhile."""
+    found = set()
+    for descriptor in list(Path("/proc/self/fd").iterdir()):
+        with suppress(FileNotFoundError):  # the one that listed them is closed by now
+            found.add((descriptor.name, str(descriptor.readlink())))
+    return found
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file is too large to be held in memory."""
+    monkeypatch.setattr(idx, "_HELD", 0)
+
+
+@pytest.fixture(params=["held", "large"])
+def either(request: pytest.FixtureRequest) -> None:
+    if request.param == "large":
+        request.getfixturevalue("large")
+
+
+@pytest.mark.usefixtures("either")
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_entries_are_found_at_random(raw: Any, suffix: str) -> None:
+    raw.put("x" + suffix, raw.images(5))
+    entries = IdxEntries(LocalStorage(raw.path), "x" + suffix, 3)
+    for index in (4, 0, 2, 2, 3, 1):
+        assert entries.entry(index) == raw.pixels(5)[index * 12 : index * 12 + 12]
+
+
+@pytest.mark.usefixtures("either")
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("index", [-1, 5])
+def test_entry_that_is_not_there_is_an_error(raw: Any, suffix: str, index: int) -> None:
+    raw.put("x" + suffix, raw.images(5))
+    entries = IdxEntries(LocalStorage(raw.path), "x" + suffix, 3)
+    with pytest.raises(RawDataError, match=f"`x{suffix}` has no entry {index}: it changed during"):
+        entries.entry(index)
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_a_large_file_is_closed_with_its_entries(raw: Any, suffix: str) -> None:
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("this system does not say which files are open")
+    raw.put("x" + suffix, raw.images(5))
+    before = open_files()
+    entries = IdxEntries(LocalStorage(raw.path), "x" + suffix, 3)
+    assert entries.entry(0)
+    assert open_files() - before
+    del entries
+    gc.collect()
+    assert not open_files() - before
+
+
+def test_a_small_file_is_not_left_open(raw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
+    raw.put("x.gz", raw.images(5))
+    before = open_files()
+    entries = IdxEntries(LocalStorage(raw.path), "x.gz", 3)
+    assert not open_files() - before
+    assert entries.entry(0) == raw.pixels(5)[:12]
+
+
+@pytest.mark.usefixtures("large")
+def test_damaged_gzip_leaves_no_temporary_file(
+    raw: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    path = raw.put("x.gz", raw.images(500))
+    path.write_bytes(path.read_bytes()[:-4])
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(RawDataError, match="is truncated"):
+        IdxEntries(LocalStorage(raw.path), "x.gz", 3)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.usefixtures("large")
+def test_no_room_for_the_temporary_file_says_where_to_find_it(
+    raw: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    raw.put("x.gz", raw.images(5))
+    with pytest.raises(UsageError) as caught:
+        IdxEntries(LocalStorage(raw.path), "x.gz", 3)
+    assert caught.value.message == (
+        "cannot decompress `x.gz` into a temporary file of 76 bytes: No such file or directory"
+    )
+    assert caught.value.hint.startswith("set TMPDIR")

@@ -10,8 +10,9 @@ import pytest
 
 from tfrecreg.errors import RawDataError, UsageError
 from tfrecreg.example import encode
-from tfrecreg.sources.interface import Item, RawFile
-from tfrecreg_mnist import png
+from tfrecreg.sources import Item, RawFile
+from tfrecreg.typed_values import parse_options
+from tfrecreg_mnist import grey_png
 from tfrecreg_mnist.source import MnistOptions
 
 
@@ -47,7 +48,7 @@ def test_png_examples_hold_picture_and_label(raw: Any, suffix: str) -> None:
         example = source.example(item)
         pixels = raw.pixels(5)[index * 12 : index * 12 + 12]
         assert {key: feature.values for key, feature in example.items()} == {
-            "image/encoded": (png.encode(pixels, 4, 3),),
+            "image/encoded": (grey_png.encode(pixels, 4, 3),),
             "image/format": (b"png",),
             "image/height": (4,),
             "image/width": (3,),
@@ -152,8 +153,10 @@ def test_schema_names_exactly_the_features_written(raw: Any, encoding: str) -> N
 
 def test_unknown_encoding_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
-        MnistOptions(encoding="jpeg\x1b")  # type: ignore[arg-type]
-    assert caught.value.message == "option `encoding` is `jpeg\\x1b`, expected `png` or `raw`"
+        parse_options(MnistOptions, ["encoding=jpeg\x1b"], of="mnist")
+    assert caught.value.message == (
+        "the option `encoding` of `mnist` should be `png` or `raw`, found `jpeg\\x1b`"
+    )
 
 
 def test_changed_file_is_verified_again(raw: Any) -> None:
@@ -190,25 +193,25 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:8d42\nsize 16
         ),
         (
             b"<!DOCTYPE html>",
-            "`{}` is no IDX file: expected 00 00 08 03 at its start, "
+            "`{}` is not an IDX file: expected 00 00 08 03 at its start, "
             "found 3c 21 44 4f (an HTML or XML page)",
             READS,
         ),
         (
             b"PK\x03\x04" + bytes(30),
-            "`{}` is no IDX file: expected 00 00 08 03 at its start, "
+            "`{}` is not an IDX file: expected 00 00 08 03 at its start, "
             "found 50 4b 03 04 (a zip archive)",
             READS,
         ),
         (
             gzip.compress(gzip.compress(b"x")),
-            "`{}` is no IDX file: expected 00 00 08 03 at its start, "
+            "`{}` is not an IDX file: expected 00 00 08 03 at its start, "
             "found 1f 8b 08 00 (gzip inside gzip)",
             READS,
         ),
         (
             b"\x03\x08\0\0" + bytes(30),
-            "`{}` is no IDX file: expected 00 00 08 03 at its start, found 03 08 00 00",
+            "`{}` is not an IDX file: expected 00 00 08 03 at its start, found 03 08 00 00",
             READS,
         ),
         (b"\0\0\x08", "`{}` is truncated: it ends inside its header", AGAIN),
@@ -235,7 +238,7 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:8d42\nsize 16
         (
             b"\0\0\x08\x01\0\0\0\x05" + bytes(5),
             "`{}` has 1 dimension, expected 3",
-            "labels have 1 dimension, images have 3: is it the file its name says",
+            "labels have 1 dimension, images have 3: check that this is the right file",
         ),
         (
             b"\0\0\x08\x03" + bytes(12),
@@ -249,8 +252,8 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:8d42\nsize 16
         ),
         (
             b"\0\0\x08\x03\0\0\0\x01\xff\xff\xff\xff\xff\xff\xff\xff",
-            "`{}` has pictures of 4294967295 × 4294967295 pixels, more than 67108864",
-            "its header is damaged, or such pictures want another source",
+            "`{}` has images of 4294967295 × 4294967295 pixels, more than 67108864",
+            "its header is damaged, or such images need another source",
         ),
         (
             b"\0\0\x08\x03\xff\xff\xff\xff\0\0\0\x04\0\0\0\x03" + bytes(60),
@@ -318,7 +321,7 @@ def test_damaged_gzip_says_what_gzip_says(raw: Any, position: int) -> None:
     path.write_bytes(bytes(data))
     message, _ = raw.refusal()
     if position == 0:
-        assert message.startswith("`train-images-idx3-ubyte.gz` is no IDX file")
+        assert message.startswith("`train-images-idx3-ubyte.gz` is not an IDX file")
     else:
         assert message.startswith("`train-images-idx3-ubyte.gz` is damaged: gzip fails after ")
         assert message.rpartition(": ")[2].startswith(("invalid ", "incorrect "))
@@ -356,8 +359,8 @@ def test_counts_that_differ_are_shown_side_by_side(raw: Any) -> None:
     raw.put("train-images-idx3-ubyte.gz", raw.images(5))
     raw.put("train-labels-idx1-ubyte", raw.labels(4))
     assert raw.refusal() == (
-        "`train-images-idx3-ubyte.gz` has 5 pictures, `train-labels-idx1-ubyte` has 4 labels",
-        "they are no pair: fetch both again, from one place",
+        "`train-images-idx3-ubyte.gz` has 5 images, `train-labels-idx1-ubyte` has 4 labels",
+        "they are not a pair: fetch both again, from one place",
     )
 
 

@@ -66,10 +66,10 @@ def _between(clash: Any) -> list[str]:
 
 
 def _print(face: Face, *groups: list[tuple[str, Any]]) -> None:
-    from tfrecreg.report.console import new_table
+    from tfrecreg.cli.render.console import PlainTable
     from tfrecreg.text import safe
 
-    table = new_table("kind", "name", "what it does", "from")
+    table = PlainTable("kind", "name", "what it does", "from")
     for group in groups:
         for kind, each in group:
             origin = f"{each.distribution} {each.version}"
@@ -78,7 +78,7 @@ def _print(face: Face, *groups: list[tuple[str, Any]]) -> None:
 
 
 def _print_problems(face: Face, found: Any) -> None:
-    from tfrecreg.report.console import line
+    from tfrecreg.cli.render.console import line
     from tfrecreg.text import safe
 
     for each in found.broken:

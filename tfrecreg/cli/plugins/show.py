@@ -61,7 +61,7 @@ def _document(found: Announced[Any], options: list[OptionInfo]) -> dict[str, Any
 
 
 def _print(face: Face, found: Announced[Any], options: list[OptionInfo]) -> None:
-    from tfrecreg.report.console import line, new_table
+    from tfrecreg.cli.render.console import PlainTable, line
     from tfrecreg.text import safe
 
     summary = safe(found.record.summary)
@@ -70,7 +70,7 @@ def _print(face: Face, found: Announced[Any], options: list[OptionInfo]) -> None
     if not options:
         face.out.print("no options")
         return
-    table = new_table("option", "type", "default", "what it does")
+    table = PlainTable("option", "type", "default", "what it does")
     for each in options:
         default = "required" if each.is_required else safe(each.default or "")
         table.add_row(safe(each.name), each.type, default, safe(each.help, limit=1000))

@@ -11,7 +11,7 @@ _LINES = {
     "show": "Show a schema as text, as a tf.io feature spec or as JSON",
     "diff": "Compare two schemas, feature by feature",
     "check": "Check that readers of one version parse records of another",
-    "accept": "Propose the change of a schema that takes in data which break it",
+    "accept": "Propose a change of a schema that accepts data which break it",
 }
 
 
@@ -21,5 +21,5 @@ _LINES = {
 def command() -> None:
     """Work with schemas.
 
-    A schema is the contract that every record keeps.
+    A schema declares the features of all records and the values they may have.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     "features",
     multiple=True,
     metavar="F",
-    help="Take in the findings of this feature alone. May be given several times.",
+    help="Answer the findings of this feature only. May be given several times.",
 )
 @click.option(
     "--schema",
@@ -40,12 +40,12 @@ def command(
     write: bool,
     engine: Engine,
 ) -> int:
-    """Propose the change of a schema that takes in data which break it.
+    """Propose a change of a schema that accepts data which break it.
 
-    TARGET is a dataset, whose build is held against its working schema; or, with --schema, anything
-    that `check` takes. The change is the smallest that will do, and is shown as a diff. Comments
-    and layout of the file stay as they are. The exit code is 1 where a finding is left that no
-    schema can answer.
+    TARGET is a dataset, whose build is checked against its working schema; or, with --schema,
+    anything that `check` takes. The change is as small as possible and is shown as a diff. Comments
+    and layout of the file stay as they are. The exit code is 1 if there are findings that no schema
+    can answer.
     """
     from tfrecreg.operations.schemas import AcceptOptions, propose, write_proposal
 
@@ -59,7 +59,7 @@ def command(
     if face.as_json:
         face.print_json(proposal.to_json(written=written))
     else:
-        from tfrecreg.report.schemas import print_proposal
+        from tfrecreg.cli.render.schemas import print_proposal
 
         print_proposal(face.out, face.err, proposal, written=written)
     return proposal.exit_code

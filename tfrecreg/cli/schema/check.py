@@ -25,7 +25,7 @@ _MODES = ("backward", "forward", "full")
     multiple=True,
     metavar="REF|FILE",
     shell_complete=complete.targets,
-    help="Hold it against this schema instead of releases. May be given several times.",
+    help="Compare with this schema instead of releases. May be given several times.",
 )
 @click.option("--environment", metavar="E", help="Compare in this environment of the schemas.")
 @click.option(
@@ -33,7 +33,7 @@ _MODES = ("backward", "forward", "full")
     type=click.Choice(["error", "warning", "never"]),
     default="error",
     show_default=True,
-    help="From which severity on the exit code is 1.",
+    help="Exit with 1 on findings of this severity or higher.",
 )
 @json_option
 @click.pass_obj
@@ -48,7 +48,7 @@ def command(
     """Check that readers of one version parse records of another.
 
     SCHEMA is a dataset (mnist), a release (mnist@1.0.0), or a file: today's schema. Yesterday's is
-    that of the latest release. A reader is what `schema show --format tf` gives.
+    the one of the latest release. A reader parses by what `schema show --format tf` prints.
     """
     from tfrecreg.gating import FailOn
     from tfrecreg.operations.schemas import CompatibilityOptions, check_compatibility
@@ -66,7 +66,7 @@ def command(
     if face.as_json:
         face.print_json(report.to_json())
     else:
-        from tfrecreg.report.schemas import print_compatibility
+        from tfrecreg.cli.render.schemas import print_compatibility
 
         print_compatibility(face.out, report)
     return report.exit_code

@@ -9,26 +9,25 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tfrecreg.codes import shd
+from tfrecreg.codes import SHD007
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RefusedError, TfrecregError, UsageError
 from tfrecreg.example import Example, Kind, canonical, decode_or_none, encode
+from tfrecreg.example.decode import decode_fast
 from tfrecreg.example.kinds import PayloadKind, kind_of
-from tfrecreg.example.quick import quick
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import IndexBuilder, load_index
-from tfrecreg.records import Fault, Hashed, RecordBatch, StreamEnd, hashed_write
+from tfrecreg.records import Fault, FileDigest, RecordBatch, StreamEnd, hashed_write
 from tfrecreg.records.framing import HEADER_BYTES
-from tfrecreg.records.members import DamagedGzipError, Inflater
+from tfrecreg.records.gzip_random_access import DamagedGzipError, Inflater
 from tfrecreg.records.stream import sniff
-from tfrecreg.scan import Need, Shard, Tally, Target
+from tfrecreg.scan import Need, Shard, Tally, Target, Validator, Visitor
 from tfrecreg.schema import SchemaSketch
 from tfrecreg.storage import Storage
 from tfrecreg.storage.interface import Reader
 from tfrecreg.text import safe, si_bytes
-from tfrecreg.validators.bare import check_payloads
-from tfrecreg.validators.names import check_counts, check_sets
-from tfrecreg.validators.payloads import Payloads, SeenPayloads
+from tfrecreg.validators.manifest.bare_files import check_counts, check_payloads, check_sets
+from tfrecreg.validators.payload_kinds import PayloadCounter, PayloadCounts
 
 __all__ = [
     "LARGE_LIMIT",
@@ -72,11 +71,11 @@ class Examined:
     end: StreamEnd
     sound: bool
     """Whether the scanner saw no fault."""
-    payloads: SeenPayloads
+    payloads: PayloadCounts
     features: dict[str, int]
     """Feature name to bytes of its values."""
     sketch: SchemaSketch | None
-    index: Hashed
+    index: FileDigest
     keyless: int | None = None
     """The first record that the feature gives no key."""
     problem: TfrecregError | None = None
@@ -84,7 +83,7 @@ class Examined:
 
 
 @dataclass(slots=True)
-class Examination:
+class Examination(Validator):
     """All shards of an adoption, looked at as validators look at them.
 
     What the names of the files promise, and what is no Example among Examples, it finds as the
@@ -96,12 +95,8 @@ class Examination:
     """Whether records are held against a schema: then that finds what is no Example."""
     name: str = "adopt"
     codes: Sequence[Code] = ()
-    needs: Need = Need.FRAMES | Need.EXAMPLES | Need.DIGESTS
+    needs: Need = Need.DIGESTS
     seen: list[tuple[Shard, Examined]] = field(default_factory=list)
-
-    def applies(self, target: Target) -> str | None:
-        del target
-        return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], _Examiner]:
         del target, options
@@ -119,13 +114,13 @@ class Examination:
             if not part.end.records:
                 where = Location(split=shard.split, shard=shard.name)
                 message = "the shard has no records"
-                tally.add(shd.SHD007, message, where, split=shard.split, subject=shard.name)
+                tally.add(SHD007, message, where, split=shard.split, subject=shard.name)
         if not self.judged:
             check_payloads(tally, [(shard, part.payloads) for shard, part in self.seen])
         yield from tally.findings(target.dataset)
 
 
-class _Examiner:
+class _Examiner(Visitor):
     """Looks at the records of one shard, and writes their index."""
 
     def __init__(self, settings: Settings, shard: Shard) -> None:
@@ -133,7 +128,7 @@ class _Examiner:
         self._shard = shard
         self._file = os.path.relpath(f"/{shard.path}", settings.base)
         self._index = IndexBuilder()
-        self._payloads = Payloads(shard)
+        self._payloads = PayloadCounter(shard)
         self._features: Counter[str] = Counter()
         self._sketch = SchemaSketch() if settings.sketch else None
         self._large = LargeRecords(shard)
@@ -202,7 +197,7 @@ class _Examiner:
 
 def _read(payload: bytes) -> tuple[Example | None, bytes]:
     """The payload as an Example, if it is one, and in canonical form."""
-    found = quick(payload)
+    found = decode_fast(payload)
     if found is None:
         return decode_or_none(payload), canonical(payload)
     features, ordered = found

@@ -20,7 +20,7 @@ from tfrecreg.operations.adopt.manifest import RESERVED
 from tfrecreg.operations.adopt.request import AdoptPlan, How, KnownSchema, PlannedFile
 from tfrecreg.operations.overwrite_guard import expect_no_strangers
 from tfrecreg.progress import Progress
-from tfrecreg.records import Hashed, hashed_write
+from tfrecreg.records import FileDigest, hashed_write
 from tfrecreg.records.hashing import FileHasher
 from tfrecreg.registry import Registry, layout
 from tfrecreg.scan import ScanResult, Shard, Target, Validator, run_scan
@@ -89,8 +89,7 @@ def bystanders(registry: Registry, plan: AdoptPlan, before: Manifest | None) -> 
             )
         if folder.stat(path) is None or entry.kind == "other":
             raise UsageError(f"`{shown}` is no file", hint="remove it")
-        hashed = hash_both(folder, path)
-        yield FileEntry(path=path, bytes=hashed.bytes, blake3=hashed.blake3, sha256=hashed.sha256)
+        yield FileEntry.of(path, hash_both(folder, path))
 
 
 def keep_indexes(
@@ -146,7 +145,7 @@ class PlaceTask:
     """Of the file as it was examined."""
 
 
-def place_shard(task: PlaceTask) -> Hashed:
+def place_shard(task: PlaceTask) -> FileDigest:
     """Bring the shard, and see that it is what was examined.
 
     Raises:
@@ -171,7 +170,7 @@ def place_shard(task: PlaceTask) -> Hashed:
     return found
 
 
-def hash_both(storage: Storage, path: str) -> Hashed:
+def hash_both(storage: Storage, path: str) -> FileDigest:
     """Bytes, blake3 and sha256 of a file, in bounded memory.
 
     Raises:
@@ -180,7 +179,7 @@ def hash_both(storage: Storage, path: str) -> Hashed:
     return _hash(storage, path, None)
 
 
-def _hash(storage: Storage, path: str, copy: Writer | None) -> Hashed:
+def _hash(storage: Storage, path: str, copy: Writer | None) -> FileDigest:
     """Hash a file, and write it again where that is wanted."""
     hasher = FileHasher()
     position = 0
@@ -193,7 +192,7 @@ def _hash(storage: Storage, path: str, copy: Writer | None) -> Hashed:
                 position += len(chunk)
     finally:
         hasher.close()
-    return Hashed(position, *hasher.hexdigests())
+    return hasher.digest()
 
 
 _PATH = 1000

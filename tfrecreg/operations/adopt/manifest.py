@@ -34,11 +34,11 @@ from tfrecreg.manifest.adopted import ADOPT, DISTRIBUTION, KEY, PAYLOADS
 from tfrecreg.manifest.canonical import canonical_json
 from tfrecreg.operations.adopt.examine import Examined, index_path
 from tfrecreg.operations.adopt.request import AdoptPlan, PlannedFile
-from tfrecreg.records import Compression, Hashed, hashed_write
+from tfrecreg.records import Compression, FileDigest, hashed_write
 from tfrecreg.scan import Shard
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
-from tfrecreg.validators.annotations.label_map import LabelMap, read_label_map
+from tfrecreg.validators.annotations.class_labels import LabelMap, read_label_map
 
 __all__ = [
     "RESERVED",
@@ -89,8 +89,8 @@ def own_files(folder: Storage, labels: Mapping[str, list[str]]) -> list[FileEntr
     """Write the labels, and the ledger, which has nothing to tell."""
     named = canonical_json(dict(labels)) + b"\n"
     return [
-        _entry(LABELS_NAME, hashed_write(folder, LABELS_NAME, named)),
-        _entry(LEDGER_NAME, hashed_write(folder, LEDGER_NAME, b"")),
+        FileEntry.of(LABELS_NAME, hashed_write(folder, LABELS_NAME, named)),
+        FileEntry.of(LEDGER_NAME, hashed_write(folder, LEDGER_NAME, b"")),
     ]
 
 
@@ -117,7 +117,7 @@ def salvage_mark(seen: Iterable[tuple[Shard, Examined]]) -> str | None:
 def make_manifest(
     plan: AdoptPlan,
     seen: Sequence[tuple[Shard, Examined]],
-    placed: Sequence[Hashed],
+    placed: Sequence[FileDigest],
     *,
     splits: list[SplitEntry],
     content: str,
@@ -162,7 +162,7 @@ def make_manifest(
                 index=index_of(file),
             )
         )
-        files.append(_entry(index_of(file), part.index))
+        files.append(FileEntry.of(index_of(file), part.index))
         features.update(part.features)
     encoded = schema.encode("utf-8")
     options = {PAYLOADS: kind.value, **({KEY: key} if key is not None else {})}
@@ -189,10 +189,6 @@ def make_manifest(
             salvaged=salvage_mark(seen),
         )
     )
-
-
-def _entry(path: str, hashed: Hashed) -> FileEntry:
-    return FileEntry(path=path, bytes=hashed.bytes, blake3=hashed.blake3, sha256=hashed.sha256)
 
 
 _MOST_BYTES = 1 << 24

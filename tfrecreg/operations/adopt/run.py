@@ -42,7 +42,7 @@ from tfrecreg.operations.overwrite_guard import expect_kept
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.targets import configured_raw, raw_totals
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.records import Compression, Hashed, hashed_write
+from tfrecreg.records import Compression, FileDigest, hashed_write
 from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.schemas import keep_schema
 from tfrecreg.registry.transaction import Transaction, transaction
@@ -50,7 +50,7 @@ from tfrecreg.scan import Shard
 from tfrecreg.schema import SchemaSketch
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
-from tfrecreg.validators.payloads import mostly_examples
+from tfrecreg.validators.payload_kinds import mostly_examples
 
 __all__ = ["AdoptResult", "adopt", "preview_adopt"]
 
@@ -321,7 +321,7 @@ def _place(
     build: Storage,
     engine: Engine,
     progress: Progress,
-) -> list[Hashed]:
+) -> list[FileDigest]:
     """Bring every file to where the build has it, and see that it is what was examined."""
     doing = {"copy": "copying", "link": "linking", "in-place": "hashing"}[plan.how]
     progress.start(f"{doing} {plan.dataset}", sum(part.end.records for _, part in seen))

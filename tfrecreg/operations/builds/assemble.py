@@ -93,8 +93,8 @@ def assemble(
     """Write the labels and the ledger into the build and return the sealed manifest."""
     files = [shard.index for shard in made]
     named = {name: list(names) for name, names in labels.items()}
-    files.append(_write(build, LABELS_NAME, canonical_json(named) + b"\n"))
-    files.append(_write(build, LEDGER_NAME, ledger_lines(plan, made)))
+    own = ((LABELS_NAME, canonical_json(named) + b"\n"), (LEDGER_NAME, ledger_lines(plan, made)))
+    files += [FileEntry.of(path, hashed_write(build, path, data)) for path, data in own]
     features: Counter[str] = Counter()
     for shard in made:
         features.update(shard.features)
@@ -139,11 +139,6 @@ def _as_released(manifest: Manifest, base: Base | None) -> Manifest:
         return manifest
     same = seal(replace(manifest, base=base.manifest.base))
     return same if same.digest == base.manifest.release.build else manifest
-
-
-def _write(build: Storage, path: str, data: bytes) -> FileEntry:
-    hashed = hashed_write(build, path, data)
-    return FileEntry(path=path, bytes=hashed.bytes, blake3=hashed.blake3, sha256=hashed.sha256)
 
 
 def ledger_lines(plan: Plan, made: Sequence[MadeShard]) -> bytes:

@@ -219,23 +219,9 @@ def join_segments(
 
 
 def _made(shard: PlannedShard, written: Written, notes: _Notes) -> MadeShard:
-    entry = ShardEntry(
-        path=shard.path,
-        bytes=written.bytes,
-        blake3=written.blake3,
-        sha256=written.sha256,
-        split=shard.split,
-        records=written.records,
-        payload_bytes=written.payload_bytes,
-        stream_blake3=written.stream_blake3,
-        index=shard.index,
-    )
-    index = FileEntry(
-        path=shard.index,
-        bytes=written.index_bytes,
-        blake3=written.index_blake3,
-        sha256=written.index_sha256,
-    )
+    entry = ShardEntry.of(shard.path, written, split=shard.split, index=shard.index)
+    assert written.index is not None
+    index = FileEntry.of(shard.index, written.index)
     return MadeShard(
         entry=entry,
         index=index,

@@ -11,10 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tfrecreg.codes import reg
-from tfrecreg.codes.ann import ANN002
-from tfrecreg.codes.anomalies import RECORD_CODES
-from tfrecreg.codes.sch import SCH006, SCH007
+from tfrecreg.codes import ANN002, REG009, SCH006, SCH007
+from tfrecreg.codes.tfdv import record_code
 from tfrecreg.config import GateConfig
 from tfrecreg.findings import Finding, Location, fingerprint
 from tfrecreg.gating import FailOn, Waiver, judge
@@ -23,7 +21,7 @@ from tfrecreg.records import LFS_POINTER
 from tfrecreg.scan import Shard, Target
 from tfrecreg.scan.indexes import keys_of
 from tfrecreg.text import safe
-from tfrecreg.validators.annotations.names import BOX
+from tfrecreg.validators.annotations.label_features import BOX
 
 __all__ = ["Judgement", "complete_findings", "judge_findings", "severity_order", "with_keys"]
 
@@ -90,7 +88,7 @@ def _with_causes(findings: Sequence[Finding]) -> list[Finding]:
     causes = {_cause_key(each.code, each): each for each in findings if each.locations}
     completed = []
     for each in findings:
-        cause = causes.get(_cause_key(RECORD_CODES.get(each.code, ""), each))
+        cause = causes.get(_cause_key(record_code(each.code), each))
         if cause is not None:
             each = replace(each, count=cause.count, locations=cause.locations)
         completed.append(each)
@@ -204,7 +202,7 @@ def _marked(finding: Finding, waiver: Waiver) -> Finding:
 
 
 def _expired(waiver: Waiver, count: int, dataset: str) -> Finding:
-    code = reg.REG009
+    code = REG009
     what = _subject(waiver)
     return Finding(
         code=code.code,

@@ -10,7 +10,7 @@ import datetime
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tfrecreg.codes import reg
+from tfrecreg.codes import REG002, REG006, REG010
 from tfrecreg.errors import FailureError, ManifestError, SchemaError, UsageError
 from tfrecreg.findings import Finding, Measure
 from tfrecreg.gating import FailOn, Waiver
@@ -139,7 +139,7 @@ def _schema_issues(registry: Registry, name: str) -> Iterator[Issue]:
             message = error.message
         else:
             return
-    yield Issue(code=reg.REG010, versions=frozenset(), path=path, message=message)
+    yield Issue(code=REG010, versions=frozenset(), path=path, message=message)
 
 
 def _findings(name: str, issues: Iterable[Issue]) -> Iterator[Finding]:
@@ -205,16 +205,14 @@ class _Base:
                         f"{there.digest[:16]}…, found {ours.digest[:16]}…"
                     )
                     yield Issue(
-                        code=reg.REG006,
+                        code=REG006,
                         versions=frozenset({version}),
                         path=path,
                         message=message,
                     )
             elif path in self.common:
                 message = f"it is gone here, and {shown} has it"
-                yield Issue(
-                    code=reg.REG002, versions=frozenset({version}), path=path, message=message
-                )
+                yield Issue(code=REG002, versions=frozenset({version}), path=path, message=message)
             elif (link := self._link(path)) is not None:
                 links[version] = link
         known = set(forks(here.links))

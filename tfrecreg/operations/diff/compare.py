@@ -239,7 +239,7 @@ def pictures_of(before: Side, after: Side) -> tuple[str, ...]:
     """The features that hold encoded pictures on both sides, by their schemas, sorted."""
     if before.schema is None or after.schema is None:
         return ()
-    return tuple(sorted({*before.schema.pictures()} & {*after.schema.pictures()}))
+    return tuple(sorted({*before.schema.images()} & {*after.schema.images()}))
 
 
 def picture_digest(read: Read, pictures: Sequence[str]) -> bytes | None:

@@ -23,11 +23,11 @@ from typing import Any
 from tfrecreg.errors import SchemaError
 from tfrecreg.operations.export.pictures import PicturesSeen
 from tfrecreg.schema import (
-    FeatureRule,
+    Feature,
     OtherDomain,
     Schema,
     StringDomain,
-    compile_contract,
+    compile_schema,
     render_schema,
 )
 from tfrecreg.suggest import listed
@@ -73,10 +73,9 @@ def require_expressible(schema: Schema) -> None:
             f"`{where}` describes SequenceExamples, and TFDS reads Examples",
             hint="read the shards with tf.io.parse_sequence_example",
         )
-    nested = {feature.name for feature in schema.features if feature.nested}
-    for rule in compile_contract(schema).features:
+    for rule in compile_schema(schema).features:
         name = safe(rule.name)
-        if rule.kind == "STRUCT" or rule.name in nested:
+        if rule.kind == "STRUCT" or rule.nested:
             what = "a STRUCT" if rule.kind == "STRUCT" else "nested (`value_counts`)"
             raise SchemaError(
                 f"`{where}`: TFDS cannot read the feature `{name}`: it is {what}, which no "
@@ -101,10 +100,9 @@ def make_connectors(
         pictures: what was seen of the features that hold encoded pictures.
     """
     made = Connectors()
-    contract = compile_contract(schema)
-    domains = {feature.name: feature.domain for feature in schema.features}
-    for rule in contract.features:
-        leaf = _leaf(rule, domains[rule.name], labels, pictures, made.notes)
+    compiled = compile_schema(schema)
+    for rule in compiled.features:
+        leaf = _leaf(rule, labels, pictures, made.notes)
         made.features[rule.name] = _shaped(rule, leaf, made.notes)
     _add_labels(made, labels)
     made.supervised = _supervised(made.features)
@@ -114,9 +112,9 @@ def make_connectors(
             f"TFDS has no sparse or weighted features: {listed(groups)} come as the features that "
             "they are made of"
         )
-    if contract.ignored:
+    if compiled.ignored:
         made.notes.append(
-            f"left out, as their life cycle stage says: {listed(sorted(contract.ignored))}"
+            f"left out, as their life cycle stage says: {listed(sorted(compiled.ignored))}"
         )
     return made
 
@@ -125,7 +123,7 @@ def _connector(kind: str, **content: Any) -> Json:
     return {"pythonClassName": f"{_CLASSES}.{kind}", **content}
 
 
-def _tensor(rule: FeatureRule, shape: Sequence[int | None] = ()) -> Json:
+def _tensor(rule: Feature, shape: Sequence[int | None] = ()) -> Json:
     dtype = _DTYPES[rule.kind or ""]
     content = {"dtype": dtype, "encoding": "none", "shape": _shape(shape)}
     return _connector("tensor_feature.Tensor", tensor=content)
@@ -142,8 +140,7 @@ def _sequence(feature: Json, length: int = -1) -> Json:
 
 
 def _leaf(
-    rule: FeatureRule,
-    domain: object,
+    rule: Feature,
     labels: Mapping[str, Sequence[str]],
     pictures: Mapping[str, PicturesSeen],
     notes: list[str],
@@ -152,15 +149,15 @@ def _leaf(
     if rule.kind == "INT" and labels.get(rule.name):
         classes = {"numClasses": str(len(labels[rule.name]))}
         return _connector("class_label_feature.ClassLabel", classLabel=classes)
-    if rule.is_picture and rule.name in pictures:
+    if rule.is_image and rule.name in pictures:
         return _image(rule, pictures[rule.name], notes)
-    texts = isinstance(domain, OtherDomain) and domain.name in _TEXTS
-    if rule.kind == "BYTES" and (texts or isinstance(domain, StringDomain)):
+    texts = isinstance(rule.domain, OtherDomain) and rule.domain.name in _TEXTS
+    if rule.kind == "BYTES" and (texts or isinstance(rule.domain, StringDomain)):
         return _connector("text_feature.Text", text={})
     return _tensor(rule)
 
 
-def _image(rule: FeatureRule, seen: PicturesSeen, notes: list[str]) -> Json:
+def _image(rule: Feature, seen: PicturesSeen, notes: list[str]) -> Json:
     name = f"`{safe(rule.name)}`"
     if seen.strange:
         notes.append(
@@ -192,12 +189,10 @@ def _image(rule: FeatureRule, seen: PicturesSeen, notes: list[str]) -> Json:
     return _connector("image_feature.Image", image=content)
 
 
-def _shaped(rule: FeatureRule, leaf: Json, notes: list[str]) -> Json:
+def _shaped(rule: Feature, leaf: Json, notes: list[str]) -> Json:
     """The connector of all values of a feature, from that of one."""
-    shape = rule.shape
-    if shape is None and rule.min_values == rule.max_values and rule.min_values:
-        shape = (rule.min_values,)
-    if shape is None or (len(shape) < 2 and (not rule.required or None in shape)):
+    shape = rule.tensor_shape
+    if shape is None or (len(shape) < 2 and (not rule.is_required or None in shape)):
         return _sequence(leaf)
     if shape == ():
         return leaf
@@ -205,7 +200,7 @@ def _shaped(rule: FeatureRule, leaf: Json, notes: list[str]) -> Json:
         notes.append(f"`{safe(rule.name)}` comes flat: more than one of its dimensions varies")
         return _sequence(leaf)
     if "tensor" in leaf:
-        if rule.required or None in shape:
+        if rule.is_required or None in shape:
             return _tensor(rule, shape)
         return _sequence(_tensor(rule, shape))
     if len(shape) == 1:

@@ -13,7 +13,7 @@ from tfrecreg.errors import UsageError
 from tfrecreg.manifest import Manifest
 from tfrecreg.operations.export.shards import BroughtShard, ShardTask, bring_shard
 from tfrecreg.records import Records
-from tfrecreg.records.sidecars import render_sidecar
+from tfrecreg.records.offsets import render_sidecar
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 

@@ -113,7 +113,7 @@ def export(
     require_shards_of_splits(resolved.manifest, resolved.name)
     resolved.storage()  # refuses here, before anything is made, where the bytes are elsewhere
     with new_folder(path) as stage:
-        brought = _bring_all(resolved, schema.pictures(), stage, engine, progress, bring_shard)
+        brought = _bring_all(resolved, schema.images(), stage, engine, progress, bring_shard)
         return _describe(resolved, schema, stage, brought, str(path), to)
 
 
@@ -237,7 +237,7 @@ def _result(
 
 
 def _pictures(schema: Schema, brought: list[BroughtShard]) -> Mapping[str, PicturesSeen]:
-    seen = {name: PicturesSeen() for name in schema.pictures()}
+    seen = {name: PicturesSeen() for name in schema.images()}
     for each in brought:
         for name, pictures in each.pictures.items():
             seen[name].merge(pictures)

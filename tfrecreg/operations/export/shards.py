@@ -11,7 +11,7 @@ from tfrecreg.example import Kind
 from tfrecreg.manifest import ShardEntry
 from tfrecreg.operations.export.pictures import PicturesSeen
 from tfrecreg.records import OVERHEAD, Fault, RecordBatch, scan
-from tfrecreg.records.opening import open_stream
+from tfrecreg.records.reader import open_stream
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 

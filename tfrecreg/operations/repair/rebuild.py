@@ -14,7 +14,7 @@ from tfrecreg.engines import Engine
 from tfrecreg.errors import PluginError, RefusedError, StorageError, TfrecregError, UsageError
 from tfrecreg.example import canonical
 from tfrecreg.index import Index
-from tfrecreg.manifest import Manifest, ShardEntry
+from tfrecreg.manifest import FileEntry, Manifest, ShardEntry
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.operations.builds.plan import PlannedShard, make_plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
@@ -27,7 +27,7 @@ from tfrecreg.operations.builds.shard import (
 )
 from tfrecreg.operations.builds.state import raw_files
 from tfrecreg.progress import Progress
-from tfrecreg.records import Compression, RecordBatch, ShardWriter, Written, scan
+from tfrecreg.records import Compression, RecordBatch, ShardWriter, scan
 from tfrecreg.registry import Registry
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import GuardedSource, Item, Skipped
@@ -64,8 +64,8 @@ def refusal(
     more = f", and so do {len(wrong) - 1} more" if len(wrong) > 1 else ""
     told = "; ".join(_differences(manifest, raw))
     return RefusedError(
-        f"`{name}` cannot be repaired, and nothing was changed: `{safe(first.path)}` comes out "
-        f"with other bytes{more}: {_why(first, manifest)}",
+        f"`{name}` cannot be repaired, and nothing was changed: `{safe(first.entry.path)}` comes "
+        f"out with other bytes{more}: {_why(first, manifest)}",
         hint=f"{told or 'the same plugin and the same raw size as then'}; bring back what it was "
         "made from, or restore the files from DVC or a backup",
     )
@@ -75,8 +75,8 @@ def _why(shard: RemadeShard, manifest: Manifest) -> str:
     if shard.differ:
         noun = "record differs, it is" if shard.differ == 1 else "records differ, the first is"
         return f"{shard.differ:,} {noun} `{safe(shard.first)}`: {shard.reason}"
-    entry = next(each for each in manifest.shards if each.path == shard.path)
-    if shard.stream_blake3 == entry.stream_blake3:
+    entry = next(each for each in manifest.shards if each.path == shard.entry.path)
+    if shard.entry.stream_blake3 == entry.stream_blake3:
         return "its records are the same, and only their compression differs"
     return "its records or their order differ"
 
@@ -164,9 +164,6 @@ def open_raw(registry: Registry, manifest: Manifest, raw: str | None) -> RawData
     return RawData(prepared, None)
 
 
-Wrong = Sequence[tuple[str, str]]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemakeTask:
     """All that a worker needs to make one shard again. Picklable."""
@@ -189,41 +186,23 @@ class RemakeTask:
 class RemadeShard:
     """A shard that was made again."""
 
-    path: str
+    entry: ShardEntry
+    """The shard as it came out."""
+    index: FileEntry
+    """Its index."""
     taken: int
     """Records that were still there."""
-    made: int
-    """Records that were made from the raw data."""
-    bytes: int
-    blake3: str
-    """Hex digest of what it became."""
-    stream_blake3: str
-    """Hex digest of its decompressed stream."""
-    index_blake3: str
-    """Hex digest of its index."""
     differ: int = 0
     """How many records came out otherwise, or not at all."""
     first: str = ""
-    """The key of the first of them,"""
+    """The key of the first of them."""
     reason: str = ""
-    """and what is the matter with it."""
+    """How it differs."""
 
-    @classmethod
-    def of(cls, written: Written, path: str, *, taken: int, wrong: Wrong = ()) -> RemadeShard:
-        """What was written, and what is wrong with it: keys and reasons."""
-        key, reason = next(iter(wrong), ("", ""))
-        return cls(
-            path=path,
-            taken=taken,
-            made=written.records - taken,
-            bytes=written.bytes,
-            blake3=written.blake3,
-            stream_blake3=written.stream_blake3,
-            index_blake3=written.index_blake3,
-            differ=len(wrong),
-            first=key,
-            reason=reason,
-        )
+    @property
+    def made(self) -> int:
+        """Records that were made from the raw data."""
+        return self.entry.records - self.taken
 
 
 def remake(task: RemakeTask) -> RemadeShard:
@@ -263,7 +242,17 @@ def remake(task: RemakeTask) -> RemadeShard:
             if new != digest:
                 wrong.append((key, "its record came out differently"))
             writer.write(made, digest=new, key=key)
-    return RemadeShard.of(writer.written, entry.path, taken=taken, wrong=wrong)
+    written = writer.written
+    assert written.index is not None
+    key, reason = wrong[0] if wrong else ("", "")
+    return RemadeShard(
+        entry=ShardEntry.of(entry.path, written, split=entry.split, index=entry.index),
+        index=FileEntry.of(entry.index, written.index),
+        taken=taken,
+        differ=len(wrong),
+        first=key,
+        reason=reason,
+    )
 
 
 def _made(task: RemakeTask, source: GuardedSource | None, key: str) -> bytes | str:
@@ -366,13 +355,13 @@ def make_again(
     try:
         with closing(engine.run(remake, tasks)) as remade:
             for shard in remade:
-                progress.advance(shard.taken + shard.made, shard.bytes)
+                progress.advance(shard.entry.records, shard.entry.bytes)
                 made.append(shard)
         for each in lost:
             if each.index is None and source is not None:
                 maker = Maker(stage, source, manifest.digest, manifest.compression)
                 shard = _by_plan(_planned(each.entry, manifest, items[each.entry.split]), maker)
-                progress.advance(shard.made, shard.bytes)
+                progress.advance(shard.entry.records, shard.entry.bytes)
                 made.append(shard)
     finally:
         progress.stop()
@@ -400,12 +389,4 @@ def _planned(entry: ShardEntry, manifest: Manifest, items: Mapping[str, Item]) -
 
 def _by_plan(planned: PlannedShard, maker: Maker) -> RemadeShard:
     made = make_shard(ShardTask(maker, planned))
-    return RemadeShard(
-        path=planned.path,
-        taken=0,
-        made=made.entry.records,
-        bytes=made.entry.bytes,
-        blake3=made.entry.blake3,
-        stream_blake3=made.entry.stream_blake3,
-        index_blake3=made.index.blake3,
-    )
+    return RemadeShard(entry=made.entry, index=made.index, taken=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from blake3 import blake3
@@ -140,14 +140,17 @@ class RepairResult:
             "folder": self.folder,
             "digest": self.digest,
             "shards": [
-                {name: value for name, value in asdict(shard).items() if name in _SHOWN}
+                {
+                    "path": shard.entry.path,
+                    "taken": shard.taken,
+                    "made": shard.made,
+                    "bytes": shard.entry.bytes,
+                    "blake3": shard.entry.blake3,
+                }
                 for shard in self.shards
             ],
             "files": list(self.files),
         }
-
-
-_SHOWN = ("path", "taken", "made", "bytes", "blake3")
 
 
 def repair(
@@ -255,8 +258,8 @@ def _require_same(
     indexes = {entry.path: entry.blake3 for entry in manifest.files}
     wrong = []
     for shard in made:
-        entry = shards[shard.path]
-        if (shard.blake3, shard.index_blake3) != (entry.blake3, indexes.get(entry.index)):
+        entry = shards[shard.entry.path]
+        if (shard.entry.blake3, shard.index.blake3) != (entry.blake3, indexes.get(entry.index)):
             wrong.append(shard)
     if not wrong:
         return

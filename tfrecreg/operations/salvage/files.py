@@ -10,7 +10,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import StorageError
 from tfrecreg.operations.salvage.model import Piece, StoredFile
-from tfrecreg.records.gzip import GzipEncoder
+from tfrecreg.records.gzip_writer import GzipEncoder
 from tfrecreg.storage import Storage, Writer
 
 __all__ = ["CleanShard", "HashedFile", "Quarantine"]

@@ -17,11 +17,10 @@ from tfrecreg.digests import DIGEST_BYTES, record_digest
 from tfrecreg.example import canonical
 from tfrecreg.index import Index
 from tfrecreg.records import HOLD_LIMIT
-from tfrecreg.records.damage import Damage
 from tfrecreg.records.framing import HEADER_BYTES
-from tfrecreg.records.gzip import Compression
-from tfrecreg.records.inflate import GzipStream
-from tfrecreg.records.opening import open_stream
+from tfrecreg.records.gzip_reader import Damage, GzipStream
+from tfrecreg.records.gzip_writer import Compression
+from tfrecreg.records.reader import open_stream
 from tfrecreg.records.resync import data_holds, sound_records
 from tfrecreg.storage import Reader
 

@@ -15,7 +15,7 @@ from tfrecreg.operations.salvage.original import Original, Roll
 from tfrecreg.operations.salvage.work import Work
 from tfrecreg.progress import Progress
 from tfrecreg.records import RecordBatch, StreamEnd, scan
-from tfrecreg.records.gzip import Compression
+from tfrecreg.records.gzip_writer import Compression
 from tfrecreg.records.reader import Event
 from tfrecreg.records.stream import SNIFF_BYTES, sniff
 from tfrecreg.scan import Shard

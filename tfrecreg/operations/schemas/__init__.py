@@ -1,22 +1,22 @@
-"""Schemas as operations.
+"""Operations on schemas.
 
-- `find`: from a name to the schema that it stands for
-- `infer`: a draft from records
-- `diff`: two schemas, feature by feature
-- `compatibility`: whether readers of one version parse records of another
-- `accept`: the change of a schema that takes data in
+- `compare`: find the schema of a name, diff two of them, check whether readers of one version parse
+  records of another
+- `infer`: draft a schema from records
+- `accept`: change a schema so that data which break it pass
 """
 
 from __future__ import annotations
 
 from tfrecreg.operations.schemas.accept import AcceptOptions, Proposal, propose, write_proposal
-from tfrecreg.operations.schemas.compatibility import (
+from tfrecreg.operations.schemas.compare import (
     CompatibilityOptions,
     CompatibilityReport,
+    SchemaDiff,
     check_compatibility,
+    diff_schemas,
+    find_schema,
 )
-from tfrecreg.operations.schemas.diff import SchemaDiff, diff_schemas
-from tfrecreg.operations.schemas.find import find_schema
 from tfrecreg.operations.schemas.infer import infer_schema
 
 __all__ = [

@@ -1,9 +1,9 @@
-"""Turning findings into a reviewed change of the schema: proposed, shown, and written if wanted."""
+"""Changes of a schema that let data pass which break it: proposed, and written on request."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
@@ -21,9 +21,8 @@ from tfrecreg.records import RecordBatch, StreamEnd
 from tfrecreg.registry import RegistryLike, Resolved, find_registry, open_registry
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.scan import Shard, Target
-from tfrecreg.schema import Contract, Problem, Schema, parse_schema
-from tfrecreg.schema.accept import Edit, Refusal, SplitFacts, edit_schema
-from tfrecreg.schema.needed import Needs
+from tfrecreg.schema import CompiledSchema, Problem, parse_schema
+from tfrecreg.schema.accept import Answer, SplitFacts, Violations, edit_schema
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
@@ -34,58 +33,57 @@ __all__ = ["AcceptOptions", "Proposal", "propose", "write_proposal"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptOptions:
-    """What to take in. The defaults are those of the command line."""
+    """What to accept. The defaults are those of the command line."""
 
     features: tuple[str, ...] = ()
-    """The findings of these features alone; empty for all."""
+    """Answer the findings of these features only; empty for all."""
     schema: str | None = None
-    """Path of the schema to change instead of the target's own."""
+    """Path of a schema to change instead of the target's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A change of a schema that takes in data which break it."""
+    """A change of a schema with which data that break it pass."""
 
     target: str
     schema: str
-    """Where the schema is."""
+    """Path of the schema, as the user knows it."""
     before: str
     after: str
-    """Equal to `before` where nothing is to be changed."""
-    edits: tuple[Edit, ...]
-    refused: tuple[Refusal, ...]
-    """What no change of the schema answers."""
+    """Equal to `before` if there is nothing to change."""
+    edits: tuple[Answer, ...]
+    refused: tuple[Answer, ...]
+    """The findings that no change of the schema answers."""
     storage: Storage
     """Holds the schema, under the path `path`."""
     path: str
 
     @property
     def diff(self) -> str:
-        """The change as a unified diff; empty where there is none."""
+        """The change as a unified diff; empty if there is none."""
         before, after = (text.splitlines(keepends=True) for text in (self.before, self.after))
-        pieces = unified_diff(before, after, f"a/{self.schema}", f"b/{self.schema}")
-        marked = (
-            each if each.endswith("\n") else f"{each}\n\\ No newline at end of file\n"
-            for each in pieces
+        lines = unified_diff(before, after, f"a/{self.schema}", f"b/{self.schema}")
+        return "".join(
+            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+            for line in lines
         )
-        return "".join(marked)
 
     @property
     def exit_code(self) -> int:
-        """0 where the schema is the answer to all that was found, else 1."""
+        """0 if the change answers every finding, else 1."""
         return 1 if self.refused else 0
 
     def to_json(self, *, written: bool) -> dict[str, Any]:
         """The document of ``schema accept --json``."""
 
-        def entry(each: Edit | Refusal, key: str, text: str) -> dict[str, str]:
-            return {"code": each.code, "feature": each.feature, key: text}
+        def entries(answers: tuple[Answer, ...], key: str) -> list[dict[str, str]]:
+            return [{"code": a.code, "feature": a.feature, key: a.text} for a in answers]
 
         return {
             "target": self.target,
             "schema": self.schema,
-            "changes": [entry(each, "change", each.text) for each in self.edits],
-            "refused": [entry(each, "reason", each.reason) for each in self.refused],
+            "changes": entries(self.edits, "change"),
+            "refused": entries(self.refused, "reason"),
             "diff": self.diff,
             "written": written,
         }
@@ -99,14 +97,14 @@ def propose(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> Proposal:
-    """Check a target against its schema, and change the schema's text so that it passes.
+    """Check a target against its schema, and change the schema's text so that the target passes.
 
     Nothing is written. Comments, order and layout of the text stay.
 
     Args:
         target: a dataset (its build), or with a schema named also a release, paths or globs.
         registry: an open registry or a path in one; None for that of the current folder.
-        options: what to take in, and into which schema.
+        options: the features and the schema.
         engine: where to scan; None for this process.
         progress: told how far it is.
 
@@ -119,7 +117,7 @@ def propose(
     options = options or AcceptOptions()
     found = find(target, registry)
     storage, path, where = _place(found, options.schema)
-    # Read as it is: what is not UTF-8 is refused, not written back with marks in its place.
+    # From the bytes: text that is not UTF-8 is refused, and not written back with replacements.
     schema = parse_schema(storage.read(path), where)
     if isinstance(found, Resolved):
         scanned = reference_target(found, schema=options.schema, raw=None)
@@ -132,7 +130,7 @@ def propose(
     if reason := collector.applies(scanned):
         raise UsageError(
             f"`{scanned.name}` cannot be held against `{safe(where)}`: {reason}",
-            hint="a schema of tf.train.Examples takes in records that are such",
+            hint="name a schema of tf.train.Examples",
         )
     limits = config.gate(scanned.dataset).options_of(collector.name)
     result = read_whole(
@@ -144,11 +142,35 @@ def propose(
         otherwise="a schema that takes in a part would refuse the rest",
         options={collector.name: limits},
     )
-    return _proposal(scanned, schema, result.findings, collector, options, storage, path)
+    after, edits, refused = edit_schema(
+        schema,
+        _selected(result.findings, options.features, scanned.name),
+        collector.violations,
+        [
+            SplitFacts(
+                part.examples,
+                part.absent,
+                {name: seen.count for name, seen in part.distinct.items() if not seen.is_full},
+            )
+            for part in collector.splits.values()
+        ],
+    )
+    if after != schema.text:
+        parse_schema(after, f"the proposed {schema.where}")  # never propose an invalid schema
+    return Proposal(
+        target=scanned.name,
+        schema=where,
+        before=schema.text,
+        after=after,
+        edits=tuple(edits),
+        refused=tuple(refused),
+        storage=storage,
+        path=path,
+    )
 
 
 def write_proposal(proposal: Proposal) -> None:
-    """Write the changed schema in the place of the one that was looked at.
+    """Write the changed schema over the one that was read.
 
     Raises:
         ConflictError: the schema was changed in the meantime.
@@ -164,7 +186,7 @@ def write_proposal(proposal: Proposal) -> None:
 
 
 def _place(found: Resolved | str, named: str | None) -> tuple[Storage, str, str]:
-    """The storage that holds the schema to change, its path there, and what to call it."""
+    """The storage of the schema to change, its path there, and its path for messages."""
     if named is not None:
         file = Path(os.path.abspath(named))  # noqa: PTH100 - links stay, as the user wrote them
         storage = LocalStorage(file.parent)
@@ -188,86 +210,57 @@ def _place(found: Resolved | str, named: str | None) -> tuple[Storage, str, str]
     return found.registry.storage, found.schema_path, found.schema_path
 
 
-def _proposal(
-    target: Target,
-    schema: Schema,
-    findings: Sequence[Finding],
-    collector: _Collector,
-    options: AcceptOptions,
-    storage: Storage,
-    path: str,
-) -> Proposal:
-    broken = {(each.code, _feature(each)) for each in findings}
+def _selected(
+    findings: Iterable[Finding], features: tuple[str, ...], target: str
+) -> set[tuple[str, str]]:
+    """Code and feature of each finding, or of those of the named features only."""
+    broken = {
+        (each.code, (each.locations[0].feature or "") if each.locations else "")
+        for each in findings
+    }
     names = sorted({name for _, name in broken if name})
-    for name in options.features:
+    for name in features:
         if name not in names:
-            there = f"there is {listed(names[:5])}" if names else "it keeps its schema"
             raise UsageError(
-                f"`{safe(name)}` of `{target.name}` has no finding{did_you_mean(name, names)}",
-                hint=there,
+                f"`{safe(name)}` of `{target}` has no finding{did_you_mean(name, names)}",
+                hint=f"there is {listed(names[:5])}" if names else "it keeps its schema",
             )
-    if options.features:
-        broken = {(code, name) for code, name in broken if name in options.features}
-    facts = [
-        SplitFacts(
-            part.examples,
-            part.absent,
-            {name: seen.count for name, seen in part.distinct.items() if not seen.is_full},
-        )
-        for part in collector.splits.values()
-    ]
-    after, edits, refused = edit_schema(schema, broken, collector.needed, facts)
-    if after != schema.text:
-        parse_schema(after, f"the proposed {schema.where}")  # what was written has to be a schema
-    return Proposal(
-        target=target.name,
-        schema=schema.where,
-        before=schema.text,
-        after=after,
-        edits=tuple(edits),
-        refused=tuple(refused),
-        storage=storage,
-        path=path,
-    )
-
-
-def _feature(finding: Finding) -> str:
-    return (finding.locations[0].feature or "") if finding.locations else ""
+    return {(code, name) for code, name in broken if not features or name in features}
 
 
 class _Visitor(SchemaVisitor):
-    """Checks the records of one shard, and keeps what a schema would have to allow."""
+    """Checks the records of one shard, and summarizes those that break the schema."""
 
-    def __init__(self, contract: Contract, shard: Shard) -> None:
-        super().__init__(contract, shard)
-        self._rules = {rule.name: rule for rule in contract.features}
-        self._needed = Needs()
+    def __init__(self, schema: CompiledSchema, shard: Shard) -> None:
+        super().__init__(schema, shard)
+        self._declared = schema.by_name
+        self._violations = Violations()
 
     def problem(
         self, batch: RecordBatch, position: int, example: Example, problem: Problem
     ) -> None:
         super().problem(batch, position, example, problem)
         name = problem.feature
-        self._needed.see(example.get(name), problem, self._rules.get(name))
+        self._violations.add(example.get(name), problem, self._declared.get(name))
 
-    def close(self, end: StreamEnd) -> tuple[SchemaPart, Needs]:  # type: ignore[override]
-        return super().close(end), self._needed
+    def close(self, end: StreamEnd) -> tuple[SchemaPart, Violations]:  # type: ignore[override]
+        return super().close(end), self._violations
 
 
 class _Collector(SchemaValidator):
-    """The validator, and what it takes to change the schema."""
+    """The schema validator, which also collects the violations."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.needed = Needs()
+        self.violations = Violations()
         self._visitor = _Visitor
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, Any]]
     ) -> Iterator[Finding | Measure]:
-        return super().finish(target, self._taken(parts))
+        return super().finish(target, self._collect(parts))
 
-    def _taken(self, parts: Iterable[tuple[Shard, Any]]) -> Iterator[tuple[Shard, SchemaPart]]:
-        for shard, (part, needed) in parts:
-            self.needed.merge(needed)
+    def _collect(self, parts: Iterable[tuple[Shard, Any]]) -> Iterator[tuple[Shard, SchemaPart]]:
+        for shard, (part, violations) in parts:
+            self.violations.merge(violations)
             yield shard, part

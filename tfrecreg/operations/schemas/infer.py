@@ -1,4 +1,4 @@
-"""Drafting a schema from records."""
+"""Drafts of a schema from records."""
 
 from __future__ import annotations
 
@@ -11,78 +11,11 @@ from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.operations.full_scan import PassedOver, read_whole
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan import Need, Shard, Target
+from tfrecreg.scan import Shard, Target, Validator, Visitor
 from tfrecreg.schema import SchemaSketch
 from tfrecreg.text import safe
 
 __all__ = ["infer_schema"]
-
-
-class _Sketcher:
-    """Looks at every record the way validators do, and sums up instead of judging."""
-
-    name = "sketch"
-    codes: Sequence[Code] = ()
-    needs = Need.FRAMES | Need.EXAMPLES
-
-    def __init__(self) -> None:
-        self.sketch = SchemaSketch()
-        self.damage: list[PassedOver] = []
-
-    def applies(self, target: Target) -> str | None:
-        del target
-        return None
-
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], _Eye]:
-        del target, options
-        return _Eye
-
-    def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, _Seen]]
-    ) -> Iterator[Finding | Measure]:
-        for shard, part in parts:
-            self.sketch.merge(part.sketch)
-            if part.fault is not None:
-                self.damage.append(
-                    PassedOver(
-                        shard=safe(shard.name),
-                        record=part.fault.record,
-                        offset=part.fault.offset,
-                        reason=f"{part.fault.code}: {part.fault.detail}",
-                        count=part.faults,
-                    )
-                )
-        yield Measure("sketch.target", target.name, target.name)
-
-
-class _Seen(NamedTuple):
-    """What one shard says of the schema."""
-
-    sketch: SchemaSketch
-    fault: Fault | None
-    """The first damage in it."""
-    faults: int
-
-
-class _Eye:
-    def __init__(self, shard: Shard) -> None:
-        del shard  # one sketch is like another, wherever it was made
-        self._sketch = SchemaSketch()
-        self._fault: Fault | None = None
-        self._faults = 0
-
-    def batch(self, batch: RecordBatch) -> None:
-        for example in batch.examples:
-            self._sketch.add(example)
-
-    def fault(self, fault: Fault) -> None:
-        """Damaged records say nothing of the schema."""
-        self._fault = self._fault or fault
-        self._faults += 1
-
-    def close(self, end: StreamEnd) -> _Seen:
-        del end
-        return _Seen(self._sketch, self._fault, self._faults)
 
 
 def infer_schema(
@@ -92,13 +25,13 @@ def infer_schema(
     *,
     damage: list[PassedOver] | None = None,
 ) -> str:
-    """A draft of a schema for people to review, from every sound record of `target`.
+    """Draft a schema for people to review, from every undamaged record of a target.
 
     Args:
-        target: whose records.
-        engine: where to read them.
+        target: the target.
+        engine: where to read the records.
         progress: told how far it is.
-        damage: is given the first damage of each shard that has any.
+        damage: receives the first damage of each damaged shard.
 
     Raises:
         UsageError: there is no record to infer from.
@@ -121,3 +54,65 @@ def infer_schema(
     if damage is not None:
         damage += sketcher.damage
     return sketcher.sketch.render(target.dataset or "inferred")
+
+
+class _ShardSketch(NamedTuple):
+    sketch: SchemaSketch
+    fault: Fault | None
+    """The first damage of the shard."""
+    faults: int
+
+
+class _Sketcher(Validator):
+    """A validator that summarizes the records and finds nothing."""
+
+    name = "sketch"
+    codes: Sequence[Code] = ()
+
+    def __init__(self) -> None:
+        self.sketch = SchemaSketch()
+        self.damage: list[PassedOver] = []
+
+    def begin(
+        self, target: Target, options: Mapping[str, Any]
+    ) -> Callable[[Shard], _SketchVisitor]:
+        del target, options
+        return _SketchVisitor
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, _ShardSketch]]
+    ) -> Iterator[Finding | Measure]:
+        for shard, part in parts:
+            self.sketch.merge(part.sketch)
+            if part.fault is not None:
+                self.damage.append(
+                    PassedOver(
+                        shard=safe(shard.name),
+                        record=part.fault.record,
+                        offset=part.fault.offset,
+                        reason=f"{part.fault.code}: {part.fault.detail}",
+                        count=part.faults,
+                    )
+                )
+        yield Measure("sketch.target", target.name, target.name)
+
+
+class _SketchVisitor(Visitor):
+    def __init__(self, shard: Shard) -> None:
+        del shard  # the sketch does not depend on it
+        self._sketch = SchemaSketch()
+        self._fault: Fault | None = None
+        self._faults = 0
+
+    def batch(self, batch: RecordBatch) -> None:
+        for example in batch.examples:
+            self._sketch.add(example)
+
+    def fault(self, fault: Fault) -> None:
+        """Damaged records are left out of the sketch."""
+        self._fault = self._fault or fault
+        self._faults += 1
+
+    def close(self, end: StreamEnd) -> _ShardSketch:
+        del end
+        return _ShardSketch(self._sketch, self._fault, self._faults)

@@ -1,0 +1,216 @@
+"""Where the images of a split lie, and which of those that are named are there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from typing import Literal
+
+from tfrecreg.api import RawDataError, Remark, Storage, UsageError, safe
+from tfrecreg_coco.annotation_files import Chosen, entry_kind, format_names
+from tfrecreg_coco.annotations import SkipImage
+from tfrecreg_coco.coco_options import split_and_path
+
+__all__ = ["MAX_BYTES", "FolderFinder", "ImageFolder", "plain_path", "usual_folders"]
+
+MAX_BYTES = 1 << 30
+"""Most bytes of a file that goes into a record."""
+_MAX_NAME = 255
+"""Most bytes of a name that file systems take (`NAME_MAX`)."""
+_MAX_PATH = 2048
+"""Most bytes of a path below the folder of the images: half of what Linux takes (`PATH_MAX`)."""
+_PROBED = 20
+"""How many of a split's images are looked for in a folder before another folder is tried."""
+_SPELLINGS = {
+    "train": ("train", "training"),
+    "validation": ("val", "valid", "validation"),
+    "test": ("test", "testing"),
+}
+_SUFFIXES = (".jpg", ".jpeg", ".jpe", ".png", ".gif", ".bmp", ".webp")
+
+
+def plain_path(text: str) -> str:
+    """A relative path as an annotation file has it, without `.` and doubled slashes.
+
+    Raises:
+        SkipImage: it is empty, absolute, goes up, or cannot be the name of a file.
+    """
+    if text.startswith("/") or text[1:3] in (":\\", ":/"):
+        raise SkipImage("SRC021", f"the path `{safe(text)}` is absolute")
+    parts = [part for part in text.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise SkipImage("SRC021", f"the path `{safe(text)}` has a part `..`")
+    try:
+        sizes = [len(part.encode("utf-8")) for part in parts]
+    except UnicodeEncodeError:
+        raise SkipImage("SRC012", f"the name `{safe(text)}` is not UTF-8") from None
+    if not parts or "\0" in text or max(sizes) > _MAX_NAME or sum(sizes) > _MAX_PATH:
+        raise SkipImage("SRC021", f"`{safe(text)}` is no name of a file")
+    return "/".join(parts)
+
+
+class ImageFolder:
+    """A folder of images: what is in it, or also below it (`deep`), and which of that was named."""
+
+    def __init__(self, raw: Storage, path: str, *, deep: bool) -> None:
+        self.path = path
+        self._raw = raw
+        self._named: set[str] = set()
+        self._sizes: dict[str, int] = {}
+        for entry in raw.list(path, recursive=deep):
+            target = raw.stat(entry.path, follow="all") if entry.kind == "link" else entry
+            if target is not None and target.kind == "file":
+                self._sizes[entry.path] = target.size
+
+    def path_of(self, name: str) -> str:
+        """Path below the raw folder of the file that annotations call `name`.
+
+        Raises:
+            SkipImage: as :func:`plain_path` does.
+        """
+        return _below(self.path, plain_path(name))
+
+    def size_of(self, path: str) -> int:
+        """Size in bytes of the file at `path`, which is below the raw folder.
+
+        Raises:
+            SkipImage: there is none, or none that may be read.
+        """
+        self._named.add(path)
+        size = self._sizes.get(path)
+        if size is None:
+            size = self._unlisted_size(path)
+        if size > MAX_BYTES:
+            raise SkipImage("SRC007", f"the file has {size} bytes, more than {MAX_BYTES}")
+        return size
+
+    def _unlisted_size(self, path: str) -> int:
+        """Size of a file that is not in the folder's listing: it may lie behind a link."""
+        entry = self._raw.stat(path, follow="all")
+        if entry is None:
+            raise SkipImage("SRC020", f"there is no file `{safe(path)}`")
+        if entry.kind == "link":
+            raise SkipImage("SRC011", "a symbolic link that leads nowhere or in a circle")
+        if entry.kind != "file":
+            kind = "a folder" if entry.kind == "dir" else "a FIFO, a socket or a device"
+            raise SkipImage("SRC010", f"expected a file, found {kind}")
+        return entry.size
+
+    def orphans(self, split: str) -> Iterator[Remark]:
+        """One remark on the images that no annotation file named, where there are any."""
+        paths = [
+            path
+            for path in self._sizes
+            if path not in self._named and path.lower().endswith(_SUFFIXES)
+        ]
+        if paths:
+            detail = f"no annotation file that was read names {format_names(paths)}"
+            yield Remark(split, self.path or ".", "SRC030", detail, len(paths))
+
+
+class FolderFinder:
+    """Finds the folder of each split: the one that an option names, or a usual one.
+
+    Args:
+        raw: the raw folder.
+        option: the option that names folders.
+        values: its value.
+        splits: names of all splits.
+
+    Raises:
+        UsageError: the option names an unknown split, two folders for one split, or no path.
+    """
+
+    def __init__(
+        self,
+        raw: Storage,
+        option: Literal["images", "segments"],
+        values: Sequence[str],
+        splits: Collection[str],
+    ) -> None:
+        self._raw = raw
+        self._option = option
+        self._named: dict[str, str] = {}  # by split; under "" the folder of all other splits
+        for split, path in map(split_and_path, values):
+            if split and split not in splits:
+                raise UsageError(
+                    f"the option `{option}` names the split `{safe(split)}`, and there are "
+                    + ", ".join(f"`{each}`" for each in sorted(splits)),
+                    hint="leave `SPLIT:` away for a folder of all splits",
+                )
+            if split in self._named:
+                raise UsageError(
+                    f"the option `{option}` has two folders for {f'`{split}`' if split else 'all'}",
+                    hint=f"--option {option}=train:FOLDER,validation:FOLDER",
+                )
+            try:
+                self._named[split] = "" if path in (".", "./") else plain_path(path)
+            except SkipImage as error:
+                raise UsageError(
+                    f"the option `{option}`: {error.detail}",
+                    hint="paths are relative to the raw folder, and stay in it",
+                ) from None
+
+    def find(self, split: str, candidates: Sequence[str], names: Sequence[str]) -> str:
+        """The folder of a split's files.
+
+        Args:
+            split: the split.
+            candidates: folders to look into where no option names one, the likeliest first.
+            names: files that should be in the folder, as annotations name them.
+
+        Raises:
+            UsageError: the option names a path that is not a folder.
+            RawDataError: no candidate has one of the first files, or one is a broken link.
+        """
+        raw = self._raw
+        named = self._named.get(split, self._named.get(""))
+        if named is not None:
+            if entry_kind(raw, named) != "dir":
+                raise UsageError(
+                    f"the option `{self._option}` names `{safe(named)}`, which is not a folder in "
+                    "the raw folder",
+                    hint="paths are relative to the raw folder: `--dry-run` shows what is found",
+                )
+            return named
+        wanted = []
+        for name in names[:_PROBED]:
+            with suppress(SkipImage):
+                wanted.append(plain_path(name))
+        searched = []
+        for folder in dict.fromkeys(candidates):
+            kind = entry_kind(raw, folder)
+            if kind == "link":
+                raise RawDataError(
+                    f"the folder `{safe(folder)}` is a symbolic link that leads nowhere",
+                    hint="correct the link, or put the folder itself there",
+                )
+            if kind == "dir":
+                searched.append(folder or ".")
+                if any(entry_kind(raw, _below(folder, name)) for name in wanted):
+                    return folder
+        if not wanted:
+            return candidates[0]
+        kind = "images" if self._option == "images" else "PNGs"
+        raise RawDataError(
+            f"none of the first {len(wanted)} {kind} of the split `{split}` was found: looked "
+            f"for `{safe(wanted[0])}` and so on in {format_names(searched, 6)}",
+            hint=f"--option {self._option}=FOLDER names the folder; --option splits= leaves a "
+            "split out",
+        )
+
+
+def usual_folders(json_path: str, chosen: Chosen) -> list[str]:
+    """The folders that a split's images usually lie in, the likeliest first."""
+    own = json_path.rpartition("/")[0]
+    above, _, last = own.rpartition("/")
+    base = above if last == "annotations" else own
+    words = dict.fromkeys([*chosen.words, chosen.split, *_SPELLINGS.get(chosen.split, ())])
+    of_split = [
+        _below(base, folder) for word in words if word for folder in (word, f"images/{word}")
+    ]
+    return [*of_split, own, _below(base, "images"), _below(base, "data"), base, ""]
+
+
+def _below(folder: str, path: str) -> str:
+    return f"{folder}/{path}" if folder else path

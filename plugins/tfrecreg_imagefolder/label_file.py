@@ -1,0 +1,303 @@
+"""The items of a flat folder, whose label file says what its images are.
+
+Three forms of label files are read, told apart by the first line that is not empty:
+
+- a table with commas, tabs or semicolons: a file and its label, and a header where its first line
+  names the columns (``file,label``; also ``split`` for splits)
+- lines of a file, white space and a label
+- lines of one word: the label of the first file, of the second, and so on in the order of the
+  files' names. ImageNet's list of validation synsets is one (``n01751748``)
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tfrecreg.api import (
+    Item,
+    RawDataError,
+    RawFile,
+    Skipped,
+    Storage,
+    UsageError,
+    normal_splits,
+    safe,
+)
+from tfrecreg_imagefolder.folder_walker import (
+    Node,
+    Walker,
+    format_names,
+    reject_name_collisions,
+    require_folder,
+)
+from tfrecreg_imagefolder.imagefolder_options import (
+    ImageFolderOptions,
+    Splitter,
+    Symlinks,
+    is_split_name,
+)
+from tfrecreg_imagefolder.listing import ItemClass, Listing
+
+__all__ = ["list_flat_folder"]
+
+_MAX_BYTES = 1 << 30
+# Names of columns in lower case, as published datasets have them.
+_FILES = frozenset(
+    {
+        *("file", "filename", "file_name", "filepath", "file_path", "path", "name"),
+        *("image", "image_id", "image_name", "image_path", "image_uri", "imageid", "img", "id"),
+    }
+)
+_LABELS = frozenset(
+    {
+        *("label", "labels", "label_name", "category", "category_name"),
+        *("class", "class_name", "classname", "synset", "target"),
+    }
+)
+_SPLITS = frozenset({"set", "split", "subset"})
+
+
+class LabelRow(NamedTuple):
+    """One line of a label file."""
+
+    line: int
+    """Its number, from 1."""
+    file: str
+    """As the line has it; empty where it is missing, or where lines have labels only."""
+    label: str
+    """Empty where it is missing."""
+    split: str = ""
+    """Empty where there is no such column."""
+
+
+def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
+    """Items of a folder whose label file names its images, or labels them in their order.
+
+    Files that the label file does not name are left out as stray.
+
+    Raises:
+        RawDataError: the label file cannot be read, or does not fit the folder.
+        UsageError: fractions were asked for, and the label file names splits.
+    """
+    path = options.label_file or ""
+    root_id = require_folder(raw)
+    named, lines = read_label_file(raw, path, options.symlinks)
+    splitter = Splitter(options.split, options.group)
+    walker = Walker(raw, options.extensions, options.symlinks, splitter.names[0], path)
+    nodes = {node.path: node for node in walker.files("", above=(root_id,))}
+    rows = list(_match_names(nodes, lines) if named else _match_order(path, nodes, lines))
+    used = {node.path for node, _ in rows}
+    for each in nodes:
+        if each not in used:
+            walker.leave_out("stray", each)
+    splits = _normal_splits(options, path, [row.split for _, row in rows])
+    classes = sorted({row.label for node, row in rows if node.kind == "file"}, key=str.encode)
+    if not classes:
+        raise RawDataError(
+            f"the label file `{safe(path)}` labels no image of `{safe(raw.root, limit=4096)}`",
+            hint="its first column has paths below the raw folder",
+        )
+    if options.twins == "refuse":
+        reject_name_collisions(classes, "labels", "fix the label file, or --option twins=apart")
+    by_name = {
+        name: ItemClass(label, "", name)
+        for label, name in enumerate(classes, start=options.labels_from)
+    }
+    states = {name: msgspec.msgpack.encode(item_class) for name, item_class in by_name.items()}
+    entries: list[Item | Skipped] = []
+    for node, row in rows:
+        key = node.path
+        split = splits.get(row.split)
+        if node.kind == "file":
+            size = node.size + by_name[row.label].overhead(key)
+            entries.append(Item(split or splitter.split(key, key), key, size, states[row.label]))
+        else:
+            split = split or splitter.split_of_group(key)
+            entries.append(Skipped(split, key, node.code, node.detail))
+    splitter.require_all(entries)
+    entry = raw.stat(path, follow="all")
+    other_files = [RawFile(path, entry.size, entry.size)] if entry is not None else []
+    return Listing("flat", classes, entries, walker.left_out, other_files)
+
+
+def read_label_file(
+    raw: Storage, path: str, symlinks: Symlinks = "all"
+) -> tuple[bool, Iterator[LabelRow]]:
+    """Whether a label file names files, and its lines.
+
+    Raises:
+        RawDataError: there is no such file, or it cannot be read in any of the forms.
+    """
+    lines = _read_lines(raw, path, symlinks)
+    if not lines:
+        raise RawDataError(f"the label file `{safe(path)}` is empty", hint="expected `file,label`")
+    first = lines[0][1]
+    delimiter = next((each for each in ",\t;" if each in first), "")
+    if delimiter:
+        return True, _read_table(path, lines, delimiter)
+    if len(first.split()) > 1:
+        return True, _read_pairs(lines)
+    return False, _read_labels(path, lines)
+
+
+def _read_lines(raw: Storage, path: str, symlinks: Symlinks) -> list[tuple[int, str]]:
+    """The lines that are not empty, with their numbers."""
+    entry = raw.stat(path, follow="all" if symlinks == "all" else "inside")
+    if entry is None or entry.kind != "file":
+        problem = "is not" if entry is None else "is not a regular file"
+        raise RawDataError(
+            f"the label file `{safe(path)}` {problem} in `{safe(raw.root, limit=4096)}`",
+            hint="`label_file` takes a path in the raw folder",
+        )
+    data = raw.read(path, limit=_MAX_BYTES)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RawDataError(
+            f"the label file `{safe(path)}` is not UTF-8: {error.reason} at byte {error.start}",
+            hint="convert it: `iconv -f latin1 -t utf-8`",
+        ) from error
+    lines = text.replace("\r\n", "\n").split("\n")
+    return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+
+
+def _read_table(path: str, lines: Sequence[tuple[int, str]], delimiter: str) -> Iterator[LabelRow]:
+    columns: tuple[int, int, int | None] | None = None
+    for number, line in lines:
+        try:
+            cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
+        except csv.Error as error:
+            raise RawDataError(
+                f"line {number} of the label file `{safe(path)}` does not parse: {error}",
+                hint="each line needs a file and a label, quoted where they hold the delimiter",
+            ) from error
+        if columns is None:
+            columns = _header_columns(cells)
+            if columns is not None:
+                continue
+            columns = (0, 1, None)
+        yield LabelRow(
+            number,
+            *(cells[at] if at is not None and at < len(cells) else "" for at in columns),
+        )
+
+
+def _header_columns(cells: Sequence[str]) -> tuple[int, int, int | None] | None:
+    """Columns of file, label and split, where the first line of a table names them."""
+    names = [cell.lower() for cell in cells]
+    file, label, split = (
+        next((at for at, name in enumerate(names) if name in known), None)
+        for known in (_FILES, _LABELS, _SPLITS)
+    )
+    if file is None:
+        return None
+    if label is None:
+        label = next((at for at in range(len(names)) if at not in (file, split)), None)
+    return None if label is None else (file, label, split)
+
+
+def _read_pairs(lines: Sequence[tuple[int, str]]) -> Iterator[LabelRow]:
+    for number, line in lines:
+        file, *label = line.strip().rsplit(None, 1)
+        yield LabelRow(number, file, label[0] if label else "")
+
+
+def _read_labels(path: str, lines: Sequence[tuple[int, str]]) -> Iterator[LabelRow]:
+    for number, line in lines:
+        words = line.split()
+        if len(words) > 1:
+            raise RawDataError(
+                f"line {number} of the label file `{safe(path)}` has {len(words)} words, the first "
+                "line has one",
+                hint="either every line has a label alone, or every line a file and a label",
+            )
+        yield LabelRow(number, "", words[0])
+
+
+def _match_names(
+    nodes: Mapping[str, Node], rows: Iterable[LabelRow]
+) -> Iterator[tuple[Node, LabelRow]]:
+    """Each line with its file: by its path, or by its path without the extension."""
+    by_stem: dict[str, list[str]] = {}
+    for path in nodes:
+        folder, slash, name = path.rpartition("/")
+        by_stem.setdefault(folder + slash + name.rpartition(".")[0], []).append(path)
+    lines: dict[str, int] = {}
+    for row in rows:
+        node = _match_name(nodes, by_stem, row)
+        if node.kind == "file":
+            first = lines.setdefault(node.path, row.line)
+            if first != row.line:
+                raise RawDataError(
+                    f"lines {first} and {row.line} of the label file both name `{safe(node.path)}`",
+                    hint="an image has one label: remove one of the lines",
+                )
+        yield node, row
+
+
+def _match_name(
+    nodes: Mapping[str, Node], by_stem: Mapping[str, Sequence[str]], row: LabelRow
+) -> Node:
+    """The file of a line; a bad one, named as the line has it, where there is none or no label."""
+    wanted = row.file.removeprefix("./")
+    line = f"line {row.line}"
+    if not wanted or not row.label:
+        detail = f"{line} of the label file has no {'label' if wanted else 'file'}"
+        return Node(wanted or line, "bad", code="SRC013", detail=detail)
+    if wanted in nodes:
+        return nodes[wanted]
+    candidates = by_stem.get(wanted, [])
+    if len(candidates) == 1:
+        return nodes[candidates[0]]
+    detail = f"{line} of the label file names it, and it is not there"
+    if candidates:
+        detail = f"{line} of the label file may mean any of {format_names(candidates)}"
+    return Node(wanted, "bad", code="SRC013", detail=detail)
+
+
+def _match_order(
+    label_file: str, nodes: Mapping[str, Node], rows: Iterable[LabelRow]
+) -> Iterator[tuple[Node, LabelRow]]:
+    """The first file by name with the first label, and so on."""
+    labels = list(rows)
+    if len(labels) != len(nodes):
+        raise RawDataError(
+            f"the label file `{safe(label_file)}` has {len(labels)} labels, and there are "
+            f"{len(nodes)} files to label",
+            hint="a line each is expected, in the order of the files' names; `extensions` says "
+            "which files are taken",
+        )
+    return zip(nodes.values(), labels, strict=True)
+
+
+def _normal_splits(
+    options: ImageFolderOptions, label_file: str, names: Sequence[str]
+) -> Mapping[str, str]:
+    """The normal spelling of each split that the label file has."""
+    distinct = sorted({name for name in names if name})
+    if not distinct:
+        return {}
+    if options.split:
+        raise UsageError(
+            f"`split` deals images to splits, and the label file `{safe(label_file)}` names "
+            f"theirs: {format_names(distinct)}",
+            hint="leave the option away, or the column",
+        )
+    if not all(names):
+        raise RawDataError(
+            f"the label file `{safe(label_file)}` names the split of some images and not of all",
+            hint="fill the column, or remove it",
+        )
+    reject_name_collisions(distinct, "splits")
+    for name in distinct:
+        if not is_split_name(name):
+            raise RawDataError(
+                f"the label file `{safe(label_file)}` has `{safe(name)}` for a split: expected "
+                "letters, digits and `_`",
+                hint="rename it: the name becomes part of file names",
+            )
+    return normal_splits(distinct)

@@ -1,0 +1,170 @@
+"""Which file of a folder is what: splits, images and labels, in pairs. Told by the names alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tfrecreg.api import RawDataError, Storage, safe
+
+__all__ = ["IdxFile", "find_files", "pair_files"]
+
+_SPLITS = {
+    "train": "train",
+    "validation": "validation",
+    "valid": "validation",
+    "val": "validation",
+    "t10k": "test",
+    "test": "test",
+}
+_ORDER = ("train", "validation", "test")
+_PARTNERS = {"images": "labels", "labels": "images"}
+_DIMENSIONS = {"images": 3, "labels": 1}
+_KINDS = {
+    "dir": "a link to a folder",
+    "link": "a link that leads nowhere",
+    "other": "a FIFO, a socket or a device",
+}
+_NAME = re.compile(
+    rf"(?P<prefix>(?:.*[-_.])?)(?P<word>{'|'.join(_SPLITS)})(?P<dash>[-_.])"
+    rf"(?P<role>images|labels)(?P<dot>[-_.])idx[0-9]-[a-z0-9]+(?P<gz>\.gz)?",
+    re.DOTALL,
+)
+_TAKES = "`--raw` takes the folder of the IDX files"
+
+
+class IdxFile(NamedTuple):
+    """A file with the usual name of an IDX file. While it stays equal, so does its content."""
+
+    path: str
+    """Its name in the raw folder."""
+    size: int
+    mtime_ns: int
+    inode: int
+    prefix: str
+    """The start of the names of its set, as ``emnist-letters-``; mostly empty."""
+    split: str
+    """``train``, ``validation`` or ``test``."""
+    role: str
+    """``images`` or ``labels``."""
+    partner: str
+    """The name expected of the other file of its pair."""
+
+    @property
+    def dimensions(self) -> int:
+        """3 for images, 1 for labels."""
+        return _DIMENSIONS[self.role]
+
+
+def find_files(raw: Storage, prefix: str) -> list[IdxFile]:
+    """The IDX files right in a folder, all of one set.
+
+    Args:
+        raw: the folder.
+        prefix: the start of the names of the wanted set; empty where the folder holds one set.
+
+    Raises:
+        RawDataError: no such folder, no IDX file in it, several sets, or a name that is not a
+            regular file's.
+    """
+    folder = safe(raw.root, limit=4096)
+    here = raw.stat("")
+    if here is None or here.kind != "dir":
+        raise RawDataError(f"no such folder: `{folder}`", hint=_TAKES)
+    others: list[str] = []
+    files: list[IdxFile] = []
+    for entry in raw.list(recursive=False):
+        match = _NAME.fullmatch(entry.path)
+        # Some publishers unpack each file into a folder of the same name.
+        if match is None or entry.kind == "dir":
+            others.append(entry.path + "/" * (entry.kind == "dir"))
+        elif prefix and match["prefix"].rstrip("-_.") != prefix.rstrip("-_."):
+            others.append(entry.path)
+        else:
+            files.append(_file(raw, entry.path, match))
+    sets = {file.prefix: file.path for file in files}
+    if len(sets) > 1:
+        raise RawDataError(
+            f"`{folder}` holds several sets: {_format_names(sets.values())}",
+            hint=f"choose one with `--option prefix={safe(max(sets))}`, or keep one in the folder",
+        )
+    if not files and not others:
+        raise RawDataError(
+            f"`{folder}` is empty: expected IDX files such as `train-images-idx3-ubyte.gz`",
+            hint=_TAKES,
+        )
+    if not files:
+        raise RawDataError(
+            f"`{folder}` holds no IDX file: expected names such as "
+            f"`{safe(prefix)}train-images-idx3-ubyte.gz`, found {_format_names(others)}",
+            hint=f"{_TAKES}, under their usual names",
+        )
+    return files
+
+
+def pair_files(files: Iterable[IdxFile]) -> dict[str, tuple[IdxFile, IdxFile]]:
+    """Images and labels by split, train first.
+
+    Raises:
+        RawDataError: two files for one place, or a file without its partner.
+    """
+    places: dict[tuple[str, str], IdxFile] = {}
+    for file in files:
+        other = places.setdefault((file.split, file.role), file)
+        if other is not file:
+            raise _duplicate(file, *sorted((other.path, file.path), key=len))
+    splits = [split for split in _ORDER if {(split, "images"), (split, "labels")} & places.keys()]
+    lone = [
+        f"`{safe(places[split, role].path)}` lacks its {missing}, "
+        f"expected `{safe(places[split, role].partner)}`"
+        for split in splits
+        for role, missing in _PARTNERS.items()
+        if (split, missing) not in places
+    ]
+    if lone:
+        raise RawDataError(
+            "; ".join(lone), hint="add what is missing, or take the lone file out of the folder"
+        )
+    return {split: (places[split, "images"], places[split, "labels"]) for split in splits}
+
+
+def _file(raw: Storage, path: str, match: re.Match[str]) -> IdxFile:
+    entry = raw.stat(path, follow="all")
+    if entry is None or entry.kind != "file":
+        raise RawDataError(
+            f"`{safe(path)}` is not a regular file but {_KINDS[entry.kind if entry else 'link']}",
+            hint="put the file itself there; `dvc checkout` or `dvc pull` restores the target of "
+            "a link into DVC's cache",
+        )
+    partner = _PARTNERS[match["role"]]
+    return IdxFile(
+        path,
+        entry.size,
+        entry.mtime_ns,
+        entry.inode,
+        prefix=match["prefix"],
+        split=_SPLITS[match["word"]],
+        role=match["role"],
+        partner=f"{match['prefix']}{match['word']}{match['dash']}{partner}{match['dot']}"
+        f"idx{_DIMENSIONS[partner]}-ubyte{match['gz'] or ''}",
+    )
+
+
+def _duplicate(file: IdxFile, first: str, second: str) -> RawDataError:
+    if second == first + ".gz":
+        return RawDataError(
+            f"`{safe(first)}` lies in the folder twice, plain and as `{safe(second)}`",
+            hint=f"remove `{safe(first)}` if both hold the same, else the one that is wrong",
+        )
+    return RawDataError(
+        f"two files for the {file.role} of `{file.split}`: `{safe(first)}` and `{safe(second)}`",
+        hint="remove one of them",
+    )
+
+
+def _format_names(names: Iterable[str]) -> str:
+    """The first three names, escaped, and how many more there are."""
+    every = [f"`{safe(name, limit=60)}`" for name in names]
+    more = f" and {len(every) - 3} more" if len(every) > 3 else ""
+    return ", ".join(every[:3]) + more

@@ -1,0 +1,94 @@
+"""GitHub Actions: read as its runner reads a log, line by line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hostile_support import NAMES, hostile_report
+
+from tfrecreg.cli.render.formats import workflow_commands, write_summary
+from tfrecreg.errors import UsageError
+
+COMMAND = re.compile(r"::(?P<name>[a-z-]+)(?: (?P<properties>.*?))?::(?P<message>.*)")
+
+
+def read(line: str) -> tuple[str, dict[str, str], str] | None:
+    """A workflow command as the runner understands it: after the spaces, up to the next `::`."""
+    found = COMMAND.fullmatch(line.lstrip())
+    if found is None:
+        return None
+    properties = dict(each.split("=", 1) for each in (found["properties"] or "").split(","))
+    return found["name"], {key: plain(value) for key, value in properties.items()}, plain(found[3])
+
+
+def plain(text: str) -> str:
+    for escape, character in (("%2C", ","), ("%3A", ":"), ("%0A", "\n"), ("%0D", "\r")):
+        text = text.replace(escape, character)
+    return text.replace("%25", "%")
+
+
+@pytest.mark.parametrize("number", range(len(NAMES)))
+def test_no_name_becomes_a_command(number: int) -> None:
+    text = workflow_commands([hostile_report(NAMES[number])])
+    assert text.endswith("\n")
+    assert all(line.isprintable() for line in text[:-1].split("\n"))
+    assert text.splitlines() == text[:-1].split("\n")
+    commands = [read(line) for line in text.splitlines()]
+    assert [command and command[0] for command in commands] == ["error", "warning", "error", None]
+    for command in commands[:-1]:
+        assert command is not None
+        assert set(command[1]) <= {"file", "title"}
+        assert command[1]["title"].endswith(("digits", "is incomplete"))
+    assert text.splitlines()[-1] == "tfrecreg: digits: error"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_target_becomes_a_command(name: str) -> None:
+    from tfrecreg.text import safe
+
+    last = workflow_commands([hostile_report("a", target=safe(name))]).splitlines()[-1]
+    assert read(last) is None
+    assert "##[" not in last
+
+
+def test_an_annotation_has_the_file_the_places_and_the_hint() -> None:
+    text = workflow_commands([hostile_report("a,b: 100%")], "sub")
+    command = read(text.splitlines()[0])
+    assert command is not None
+    name, properties, message = command
+    assert name == "error"
+    assert properties == {
+        "file": "sub/data/digits/a,b: 100%",
+        "title": "CRC002 data-checksum: digits",
+    }
+    assert message.split("\n") == [
+        "the class `a,b: 100%` is a,b: 100%",
+        *["a,b: 100%, record 3, offset 99, key a,b: 100%: expected `a,b: 100%`, found a,b: 100% "
+          "(TensorFlow stops here)"] * 2,
+        "… and 28 more",
+        "hint: mend a,b: 100%",
+    ]  # fmt: skip
+
+
+def test_the_summary_is_appended_where_the_runner_wants_it(tmp_path: Path) -> None:
+    file = tmp_path / "summary.md"
+    file.write_text("before\n")
+    write_summary([hostile_report("a")], "", {"GITHUB_STEP_SUMMARY": str(file)})
+    assert file.read_text().startswith("before\n### `digits`: incomplete\n")
+    write_summary([hostile_report("a")], "", {})
+    write_summary([hostile_report("a")], "", {"GITHUB_STEP_SUMMARY": ""})
+
+
+def test_a_summary_that_is_full_is_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "summary.md"
+    file.write_bytes(b"x" * (1 << 20))
+    write_summary([hostile_report("a")], "", {"GITHUB_STEP_SUMMARY": str(file)})
+    assert file.stat().st_size == 1 << 20
+
+
+def test_a_summary_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="which cannot be written: Is a directory") as caught:
+        write_summary([hostile_report("a")], "", {"GITHUB_STEP_SUMMARY": str(tmp_path)})
+    assert caught.value.hint

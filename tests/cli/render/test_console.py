@@ -1,0 +1,115 @@
+"""Lines, tables and facts: whole in a pipe, folded on a terminal."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from tfrecreg.cli.render.console import PlainTable, _breaks, count, line, print_facts
+
+LONG = "one two three four five six seven eight nine ten eleven twelve thirteen " * 4
+
+
+def test_a_line_is_one_line_in_a_pipe(pipe) -> None:
+    assert pipe(lambda console: console.print(line("  ", (LONG, "bold")))) == f"  {LONG}\n"
+
+
+def test_a_line_wraps_on_a_terminal_and_hangs(terminal) -> None:
+    shown = terminal(lambda console: console.print(line("  label: a b c d e f g h")), 15)
+    assert shown == "  label: a b c\n    d e f g h\n"
+
+
+def test_a_number_keeps_its_unit(terminal) -> None:
+    shown = terminal(lambda console: console.print(line("pixels 709.8 kB (93 %), label")), 20)
+    assert shown == "pixels 709.8 kB\n  (93 %), label\n"
+
+
+def test_a_path_is_never_cut(terminal) -> None:
+    path = "a/" * 40 + "shard"
+    shown = terminal(lambda console: console.print(line(f"see {path} now")), 20)
+    assert shown == f"see\n  {path}\n  now\n"
+
+
+def test_styles_survive_wrapping(terminal) -> None:
+    shown = terminal(lambda c: c.print(line(("red and\tlong", "red"), " rest")), 8, colour=True)
+    assert shown.count("\x1b[31m") == 2
+
+
+@given(st.text(alphabet="ab \t漢%kB1", max_size=60), st.integers(1, 20), st.integers(0, 6))
+def test_wrapping_loses_no_word(text: str, width: int, hang: int) -> None:
+    breaks = _breaks(text, width, hang)
+    assert breaks == sorted(set(breaks))
+    pieces = [text[a:b] for a, b in zip([0, *breaks], [*breaks, len(text)], strict=True)]
+    assert "".join(pieces) == text
+    assert [word for piece in pieces for word in piece.split()] == text.split()
+
+
+@pytest.fixture
+def table():
+    made = PlainTable("name", "records", "about", right=("records",), indent=2)
+    made.add_row("mnist", "70,000", "handwritten digits, ten classes, and no more than that")
+    made.add_row("[bold]", "7", "")
+    return made
+
+
+def test_a_table_is_whole_in_a_pipe(pipe, table) -> None:
+    assert pipe(lambda console: console.print(table)) == (
+        "  name    records  about\n"
+        "  mnist    70,000  handwritten digits, ten classes, and no more than that\n"
+        "  [bold]        7\n"
+    )
+
+
+def test_a_table_folds_on_a_terminal(terminal, table) -> None:
+    assert terminal(lambda console: console.print(table), 44) == (
+        "  name    records  about\n"
+        "  mnist    70,000  handwritten digits, ten\n"
+        "                   classes, and no more than\n"
+        "                   that\n"
+        "  [bold]        7\n"
+    )
+
+
+def test_a_table_keeps_to_columns_in_a_pipe(pipe, table, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "44")
+    lines = pipe(lambda console: console.print(table)).splitlines()
+    assert len(lines) == 5
+    assert max(map(len, lines)) <= 44
+
+
+def test_facts_are_aligned_and_hang_in_their_column(terminal, pipe) -> None:
+    facts = [("a", "short"), ("longer", "one two three four five")]
+    assert terminal(lambda console: print_facts(console, facts), 24) == (
+        "  a       short\n  longer  one two three\n          four five\n"
+    )
+    assert pipe(lambda console: print_facts(console, [])) == ""
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 shards"), (1, "1 shard"), (2400, "2,400 shards")]
+)
+def test_counts_have_their_noun(number: int, text: str) -> None:
+    assert count(number, "shard") == text
+
+
+def test_a_table_that_fits_is_laid_out_as_one_that_does_not(monkeypatch) -> None:
+    """The quick way and rich's own, of the same rows: names of two columns a letter among them."""
+    monkeypatch.setenv("COLUMNS", "80")
+    rng = random.Random(3)
+    for _ in range(40):
+        titles = [f"title{number}" for number in range(rng.randint(1, 4))]
+        right = tuple(rng.sample(titles, rng.randint(0, len(titles))))
+        made = PlainTable(*titles, right=right, indent=rng.randint(0, 3))
+        for _ in range(rng.randint(0, 4)):
+            made.add_row(*("".join(rng.choices("ab 漢é", k=rng.randint(0, 9))) for _ in titles))
+        quick, slow = Console(width=80), Console(width=80)
+        with quick.capture() as first:
+            quick.print(made)
+        with slow.capture() as second:
+            for text in made._folded(slow, slow.options, 80):
+                slow.print(text, soft_wrap=True)
+        assert first.get() == second.get()

@@ -1,0 +1,40 @@
+"""What a build would do, whole, and the consoles."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tfrecreg.cli.render.console import print_json
+from tfrecreg.cli.render.outcomes import print_preview
+from tfrecreg.operations.builds import BuildRequest, preview
+from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.init import init
+from tfrecreg.registry import open_registry
+from tfrecreg.shards import ShardPolicy
+from tfrecreg.storage import LocalStorage
+
+
+def test_a_dry_run(pipe, tmp_path: Path) -> None:
+    init(tmp_path, with_dvc=False)
+    write_digits(LocalStorage(tmp_path / "raw"), train=40, test=10, seed=1)
+    policy = ShardPolicy(shards=2)
+    request = BuildRequest(name="m", source="mnist", raw=str(tmp_path / "raw"), policy=policy)
+    found = preview(open_registry(tmp_path), request)
+    lines = pipe(lambda console: print_preview(console, found)).splitlines()
+    assert lines[0].startswith("would build m from 4 raw files, ")
+    assert lines[0].endswith(" kB; nothing was written")
+    assert lines[1] == ""
+    assert lines[2] == "  split  items  shards  at most about"
+    assert [line.split()[:3] for line in lines[3:5]] == [["train", "40", "2"], ["test", "10", "2"]]
+    assert {line.split()[-1] for line in lines[3:5]} == {"kB"}
+    assert lines[5] == ""
+    assert lines[6].startswith("a push of its release would send about ")
+    assert len(lines) == 7
+
+
+def test_json_is_ascii_and_one_document(capsys) -> None:
+    print_json({"name": "\u202e\x1bé"})
+    shown = capsys.readouterr().out
+    assert shown.isascii()
+    assert json.loads(shown) == {"name": "\u202e\x1bé"}

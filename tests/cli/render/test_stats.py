@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tfrecreg.cli.render.stats import print_stats, sparkline
+from tfrecreg.operations.stats import SplitStats, Stats
+from tfrecreg.statistics import FeatureSummary, LeftOut, Numbers, Picture, SplitStatistics, Texts
+
+
+def feature(name: str, kind, detail, histogram=(), present: int = 4, **more) -> FeatureSummary:
+    values = {"values": present, "min_values": 1, "mean_values": 1.0, "max_values": 1, **more}
+    return FeatureSummary(
+        name=name,
+        type=kind,
+        present=present,
+        missing=4 - present,
+        detail=detail,
+        histogram=histogram,
+        **values,
+    )
+
+
+FEATURES = (
+    feature("label", "int64", Numbers(2.5, 1.2, 1, 2, 4, 0, 0), (1, 0, 3)),
+    feature("share", "float", Numbers(0.123456, math.nan, -math.inf, 0, 1e12, 0, 1), (4,)),
+    feature("image", "picture", Picture(94_230, 0, 140_000), present=3),
+    feature(
+        "name\x1b[31m",
+        "bytes",
+        Texts(3, 5.5, 1, (("a\u202e", 2), ("x" * 40, 1), ("__BYTES_VALUE__", 1))),
+        (2, 1, 1),
+    ),
+    feature("digit", "int64", Texts(1, 1, 0, (("7", 4),)), (4,)),
+    feature("free", "bytes", Texts(0, 3, 0, ())),
+    feature("gone", "bytes", None, present=0, min_values=0, max_values=0),
+    feature("ragged", "int64", Numbers(1, 0, 1, 1, 1, 0, 0), (9,), min_values=0, max_values=2000),
+)
+
+
+def stats(*splits: SplitStats) -> Stats:
+    return Stats("digits", splits)
+
+
+def split(name: str = "train", features=FEATURES, *, cached: bool = False, **more) -> SplitStats:
+    values = {"examples": 4, "left_out": LeftOut(), "sketched": (), "proto": None, **more}
+    return SplitStats(SplitStatistics(split=name, **values), tuple(features), cached)
+
+
+def test_a_table_a_split(pipe) -> None:
+    text = pipe(lambda console: print_stats(console, stats(split())))
+    assert text.splitlines() == [
+        "train: 4 examples",
+        "  feature       type     present      values     mean  std   min  median       max"
+        "  histogram",
+        "  label         int64      100 %           1      2.5  1.2     1       2         4  ▃ █",
+        "  share         float      100 %           1   0.1235  nan  -inf       0     1e+12"
+        "  █  25 % NaN",
+        "  image         picture     75 %           1  94.2 kB        0 B          140.0 kB",
+        "  name\\x1b[31m  bytes      100 %           1      6 B                             "
+        '  █▅▅  3 different: "a\\u202e" 50 %, "xxxxxxxxxxxxxxxxxxxxxxx…" 25 %, bytes 25 %',
+        "  digit         int64      100 %           1                                       "
+        ' █  1 different: "7" 100 %',
+        "  free          bytes      100 %           1      3 B",
+        "  gone          bytes        0 %",
+        "  ragged        int64      100 %  0 to 2,000        1    0     1       1         1  █",
+    ]
+
+
+def test_what_is_not_in_them_is_said(pipe) -> None:
+    one = split("test", (), cached=True, left_out=LeftOut(damaged=2), sketched=("na\x1bme",))
+    text = pipe(lambda console: print_stats(console, stats(one, split("", (), examples=1))))
+    assert text.splitlines() == [
+        "test: 4 examples, as remembered",
+        "  left out: 2 damaged",
+        "  too many values to count, so estimated: na\\x1bme",
+        "",
+        "digits: 1 example",
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_terminal_is_wide_enough(terminal, width: int) -> None:
+    text = terminal(lambda console: print_stats(console, stats(split())), width)
+    assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize(
+    ("counts", "shown"),
+    [
+        ((), ""),
+        ((0, 0), ""),
+        ((1,), "█"),
+        ((0, 1, 8), " ▂█"),
+        ((1000, 1), "█▁"),
+        (tuple(range(1, 13)), "▂▂▃▄▅▅▆▇▇█"),
+    ],
+)
+def test_a_sparkline_keeps_proportions(counts, shown: str) -> None:
+    assert sparkline(counts) == shown

@@ -1,0 +1,270 @@
+"""Files are told by their names: splits, sets, pairs; and every doubt about them is an error."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tfrecreg.storage import LocalStorage
+from tfrecreg_mnist.idx_files import find_files, pair_files
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "split"),
+    [
+        ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "train"),
+        ("train-images.idx3-ubyte", "train-labels.idx1-ubyte", "train"),
+        ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte", "train"),
+        ("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz", "test"),
+        ("t10k-images.idx3-ubyte", "t10k-labels-idx1-ubyte.gz", "test"),
+        ("test-images-idx3-ubyte", "test-labels-idx1-ubyte", "test"),
+        ("validation-images-idx3-ubyte", "validation-labels-idx1-ubyte", "validation"),
+        ("val-images-idx3-ubyte", "val-labels-idx1-ubyte", "validation"),
+        (
+            "emnist-letters-train-images-idx3-ubyte.gz",
+            "emnist-letters-train-labels-idx1-ubyte.gz",
+            "train",
+        ),
+        ("emnist-mnist-test-images-idx3-ubyte", "emnist-mnist-test-labels-idx1-ubyte", "test"),
+    ],
+)
+def test_usual_names_are_known(raw: Any, images: str, labels: str, split: str) -> None:
+    raw.put(images, raw.images())
+    raw.put(labels, raw.labels())
+    found = pair_files(find_files(LocalStorage(raw.path), ""))
+    assert [(name, a.path, b.path) for name, (a, b) in found.items()] == [(split, images, labels)]
+
+
+def test_splits_come_in_their_usual_order(raw: Any) -> None:
+    for word in ("t10k", "val", "train"):
+        raw.put_pair(word)
+    found = pair_files(find_files(LocalStorage(raw.path), ""))
+    assert list(found) == ["train", "validation", "test"]
+
+
+def test_folders_of_the_same_names_are_no_files(raw: Any) -> None:
+    raw.put("train-images.idx3-ubyte", raw.images())
+    raw.put("train-labels.idx1-ubyte", raw.labels())
+    raw.put("train-images-idx3-ubyte/train-images-idx3-ubyte", raw.images())
+    found = pair_files(find_files(LocalStorage(raw.path), ""))
+    assert [images.path for images, _ in found.values()] == ["train-images.idx3-ubyte"]
+
+
+def test_link_inside_the_folder_is_followed(raw: Any) -> None:
+    raw.put("store/a", raw.images())
+    raw.put("train-labels-idx1-ubyte", raw.labels())
+    (raw.path / "train-images-idx3-ubyte").symlink_to("store/a")
+    assert len(list(raw.source().items())) == 5
+
+
+def test_link_to_nothing_is_refused(raw: Any) -> None:
+    raw.put_pair("t10k")
+    (raw.path / "train-images-idx3-ubyte").symlink_to("gone")
+    message, hint = raw.refusal()
+    assert message == (
+        "`train-images-idx3-ubyte` is not a regular file but a link that leads nowhere"
+    )
+    assert "put the file itself there" in hint
+
+
+def test_link_out_of_the_folder_is_followed(raw: Any, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_bytes(raw.images())
+    raw.put("train-labels-idx1-ubyte", raw.labels())
+    (raw.path / "train-images-idx3-ubyte").symlink_to(tmp_path / "elsewhere")
+    assert len(list(raw.source().items())) == 5
+    (raw.path / "train-images-idx3-ubyte").unlink()
+    (raw.path / "train-images-idx3-ubyte").symlink_to("/dev/zero")
+    message, _ = raw.refusal()
+    assert message == (
+        "`train-images-idx3-ubyte` is not a regular file but a FIFO, a socket or a device"
+    )
+
+
+def test_fifo_is_refused_without_waiting(raw: Any) -> None:
+    os.mkfifo(raw.path / "train-images-idx3-ubyte")
+    message, _ = raw.refusal()
+    assert message.startswith("`train-images-idx3-ubyte` is not a regular file but a FIFO")
+
+
+def test_missing_folder_is_named(raw: Any) -> None:
+    raw.path = raw.path / "gone"
+    message, hint = raw.refusal()
+    assert message == f"no such folder: `{raw.path}`"
+    assert "--raw" in hint
+
+
+def test_file_in_place_of_the_folder_is_named(raw: Any) -> None:
+    raw.path = raw.put("train-images-idx3-ubyte.gz", raw.images())
+    message, hint = raw.refusal()
+    assert message == f"no such folder: `{raw.path}`"
+    assert hint == "`--raw` takes the folder of the IDX files"
+
+
+def test_empty_folder_says_what_is_expected(raw: Any) -> None:
+    message, _ = raw.refusal()
+    assert message == (
+        f"`{raw.path}` is empty: expected IDX files such as `train-images-idx3-ubyte.gz`"
+    )
+
+
+def test_folder_without_idx_lists_what_is_there(raw: Any) -> None:
+    for name in ("LICENSE", "cat.png", "dog.png", "raw/train-images-idx3-ubyte", "z"):
+        raw.put(name, b"x")
+    message, hint = raw.refusal()
+    assert message == (
+        f"`{raw.path}` holds no IDX file: expected names such as `train-images-idx3-ubyte.gz`, "
+        "found `LICENSE`, `cat.png`, `dog.png` and 2 more"
+    )
+    assert "under their usual names" in hint
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_labels_without_images_name_the_file_expected(raw: Any, suffix: str) -> None:
+    raw.put_pair("train", suffix=suffix)
+    raw.put("t10k-labels-idx1-ubyte" + suffix, raw.labels())
+    message, hint = raw.refusal()
+    assert message == (
+        f"`t10k-labels-idx1-ubyte{suffix}` lacks its images, "
+        f"expected `t10k-images-idx3-ubyte{suffix}`"
+    )
+    assert hint == "add what is missing, or take the lone file out of the folder"
+
+
+def test_images_without_labels_name_the_file_expected(raw: Any) -> None:
+    raw.put("emnist-letters-train-images.idx3-ubyte", raw.images())
+    message, _ = raw.refusal()
+    assert message == (
+        "`emnist-letters-train-images.idx3-ubyte` lacks its labels, "
+        "expected `emnist-letters-train-labels.idx1-ubyte`"
+    )
+
+
+def test_every_file_that_is_missing_is_named(raw: Any) -> None:
+    raw.put("train-labels-idx1-ubyte", raw.labels())
+    raw.put("t10k-images-idx3-ubyte", raw.images())
+    message, _ = raw.refusal()
+    assert message == (
+        "`train-labels-idx1-ubyte` lacks its images, expected `train-images-idx3-ubyte`; "
+        "`t10k-images-idx3-ubyte` lacks its labels, expected `t10k-labels-idx1-ubyte`"
+    )
+
+
+def test_same_file_plain_and_in_gzip_is_ambiguous(raw: Any) -> None:
+    raw.put_pair("train")
+    raw.put("train-images-idx3-ubyte.gz", raw.images())
+    message, hint = raw.refusal()
+    assert message == (
+        "`train-images-idx3-ubyte` lies in the folder twice, "
+        "plain and as `train-images-idx3-ubyte.gz`"
+    )
+    assert hint == (
+        "remove `train-images-idx3-ubyte` if both hold the same, else the one that is wrong"
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (
+            "train-images.idx3-ubyte",
+            "two files for the images of `train`: "
+            "`train-images-idx3-ubyte` and `train-images.idx3-ubyte`",
+        ),
+        (
+            "train-images.idx3-ubyte.gz",
+            "two files for the images of `train`: "
+            "`train-images-idx3-ubyte` and `train-images.idx3-ubyte.gz`",
+        ),
+    ],
+)
+def test_two_spellings_of_one_file_are_ambiguous(raw: Any, other: str, message: str) -> None:
+    raw.put_pair("train")
+    raw.put(other, raw.images())
+    assert raw.refusal() == (message, "remove one of them")
+
+
+def test_t10k_and_test_are_the_same_split(raw: Any) -> None:
+    raw.put_pair("t10k")
+    raw.put_pair("test")
+    message, _ = raw.refusal()
+    assert message == (
+        "two files for the images of `test`: `t10k-images-idx3-ubyte` and `test-images-idx3-ubyte`"
+    )
+
+
+def test_several_sets_want_a_choice(raw: Any) -> None:
+    raw.put_pair("emnist-digits-train", count=4)
+    raw.put_pair("emnist-letters-train", count=6)
+    message, hint = raw.refusal()
+    assert message == (
+        f"`{raw.path}` holds several sets: "
+        "`emnist-digits-train-labels-idx1-ubyte`, `emnist-letters-train-labels-idx1-ubyte`"
+    )
+    assert hint == ("choose one with `--option prefix=emnist-letters-`, or keep one in the folder")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "count"), [("emnist-digits-", 4), ("emnist-letters-", 6), ("emnist-letters", 6)]
+)
+def test_prefix_chooses_the_set(raw: Any, prefix: str, count: int) -> None:
+    raw.put_pair("emnist-digits-train", count=4)
+    raw.put_pair("emnist-letters-train", count=6)
+    source = raw.source(prefix=prefix)
+    assert len(list(source.items())) == count
+    assert all(file.path.startswith(prefix) for file in source.raw_files())
+
+
+def test_prefix_that_nothing_has_is_named(raw: Any) -> None:
+    raw.put_pair("train")
+    message, _ = raw.refusal(prefix="kmnist-")
+    assert message == (
+        f"`{raw.path}` holds no IDX file: "
+        "expected names such as `kmnist-train-images-idx3-ubyte.gz`, "
+        "found `train-images-idx3-ubyte`, `train-labels-idx1-ubyte`"
+    )
+
+
+HOSTILE = (
+    "[red]",
+    "[",
+    "\x1b[31mred",
+    "new\nline",
+    "\u202egnp.exe",
+    os.fsdecode(b"\xff\xfe"),
+    ":skull:",
+)
+
+
+def test_hostile_names_beside_the_files_do_no_harm(raw: Any) -> None:
+    raw.put_pair("train")
+    for name in HOSTILE:
+        raw.put(name, b"x")
+    source = raw.source()
+    assert len(list(source.items())) == 5
+    assert {file.path for file in source.raw_files()} == {
+        "train-images-idx3-ubyte",
+        "train-labels-idx1-ubyte",
+    }
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_escaped_in_messages(raw: Any, name: str) -> None:
+    raw.put(name, b"x")
+    raw.refusal()
+    raw.put(f"{name}-train-images-idx3-ubyte", b"x")
+    raw.refusal()
+    raw.put(f"{name}-train-images-idx3-ubyte", raw.images())
+    raw.refusal()
+    raw.put(f"{name}.train-images-idx3-ubyte.gz", raw.images())
+    message, hint = raw.refusal()
+    assert "several sets" in message
+    assert "prefix=" in hint
+
+
+def test_hostile_folder_name_is_escaped_in_messages(raw: Any, tmp_path: Path) -> None:
+    raw.path = tmp_path / "a\x1b[31m\nb"
+    message, _ = raw.refusal()
+    assert message == f"no such folder: `{tmp_path}/a\\x1b[31m\\nb`".replace("\\n", "\\x0a")

@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import struct
+import tracemalloc
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tfrecreg.records.gzip_reader import GzipStream
+from tfrecreg.records.hashing import HashedFile
+from tfrecreg.storage import LocalStorage
+
+TEXT = random.Random(3).randbytes(400) * 60
+
+
+@pytest.fixture
+def inflate(memory_reader: Any) -> Any:
+    def opened(data: bytes, **options: Any) -> GzipStream:
+        return GzipStream(HashedFile(memory_reader(data), digest=False), digest=False, **options)
+
+    return opened
+
+
+def read_all(stream: GzipStream, step: int = 1000) -> bytes:
+    parts = []
+    while piece := stream.window(stream.position, step):
+        parts.append(piece)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("step", [1, 7, 1000, 1 << 20])
+def test_many_members_are_one_stream(step: int, inflate: Any) -> None:
+    text = TEXT[: 300 * step]
+    data = b"".join(gzip.compress(text[at : at + 997]) for at in range(0, len(text), 997))
+    stream = inflate(data)
+    assert read_all(stream, step) == text
+    assert stream.interruption is None
+    assert stream.ends_at(len(text))
+
+
+def deflated(data: bytes, level: int = 6) -> bytes:
+    deflate = zlib.compressobj(level, zlib.DEFLATED, -15)
+    return deflate.compress(data) + deflate.flush()
+
+
+def test_optional_header_fields_are_passed_over(inflate: Any) -> None:
+    buffer = io.BytesIO()
+    with gzip.GzipFile("a name", "wb", fileobj=buffer, mtime=1) as file:
+        file.write(TEXT)
+    body = deflated(TEXT)
+    trailer = struct.pack("<II", zlib.crc32(TEXT), len(TEXT))
+    extra = b"\x1f\x8b\x08\x14" + bytes(6) + struct.pack("<H", 5) + b"extra" + b"comment\0"
+    stream = inflate(buffer.getvalue() + extra + body + trailer)
+    assert read_all(stream) == TEXT * 2
+    assert stream.interruption is None
+
+
+@pytest.mark.parametrize(("zeros", "tail"), [(1, 0), (2, None), (3000, None)])
+def test_zeros_behind_the_last_member_are_damage_that_costs_nothing(
+    zeros: int, tail: int | None, inflate: Any
+) -> None:
+    """`gzip` takes them for padding, TensorFlow for an error: from two on, zlib sees them."""
+    data = gzip.compress(TEXT)
+    stream = inflate(data + bytes(zeros))
+    assert read_all(stream) == TEXT
+    damage = stream.interruption
+    assert damage is not None
+    assert (damage.member, damage.stream) == (len(data), len(TEXT))
+    assert (damage.padding, damage.lossless, damage.inside) == (True, True, False)
+    assert damage.tail == tail
+    assert stream.resume()
+    assert stream.ends_at(len(TEXT))
+
+
+@pytest.mark.parametrize("junk", [b"x", b"trailing garbage", bytes(100) + b"x", b"\x1f\x8b"])
+def test_anything_else_behind_the_last_member_is_damage(junk: bytes, inflate: Any) -> None:
+    data = gzip.compress(TEXT)
+    stream = inflate(data + junk)
+    assert read_all(stream) == TEXT
+    assert stream.interruption is not None
+    assert stream.interruption.member == len(data)
+    assert stream.interruption.stream == len(TEXT)
+    assert not stream.resume()
+    assert read_all(stream) == b""
+
+
+def test_zeros_between_members_are_damage_that_loses_nothing_behind_it(inflate: Any) -> None:
+    data = gzip.compress(TEXT) + bytes(50)
+    first = b"\x01\0\0\0\0\0\0\0"
+    stream = inflate(data + gzip.compress(first * 9))
+    assert read_all(stream) == TEXT
+    assert stream.interruption is not None
+    assert stream.resume()
+    assert read_all(stream) == first * 9
+
+
+def test_windows_overlap_and_forks_do_not_move_the_stream(inflate: Any) -> None:
+    stream = inflate(gzip.compress(TEXT))
+    assert stream.window(100, 50) == TEXT[100:150]
+    fork = stream.fork()
+    assert fork.window(20_000, 100) == TEXT[20_000:20_100]
+    assert fork.ends_at(len(TEXT))
+    assert stream.window(120, 500) == TEXT[120:620]
+    assert stream.window(130, 10) == TEXT[130:140]
+    assert stream.window(len(TEXT) - 5, 100) == TEXT[-5:]
+    assert stream.window(len(TEXT) + 5, 100) == b""
+
+
+def test_what_was_passed_cannot_be_asked_for_again(inflate: Any) -> None:
+    stream = inflate(gzip.compress(TEXT))
+    stream.window(5000, 10)
+    with pytest.raises(ValueError, match="byte 4999 of the stream was passed already"):
+        stream.window(4999, 10)
+
+
+def test_everything_before_damage_is_decoded(inflate: Any) -> None:
+    source = random.Random(11)
+    text = source.randbytes(200_000)
+    data = bytearray(deflated(text, 0))  # stored blocks of known size
+    blocks = [0]
+    while blocks[-1] + 5 < len(data):
+        size = int.from_bytes(data[blocks[-1] + 1 : blocks[-1] + 3], "little")
+        blocks.append(blocks[-1] + 5 + size)
+    data[blocks[2] + 3] ^= 0xFF  # the complement of the third block's size
+    trailer = struct.pack("<II", zlib.crc32(text), len(text))
+    stream = inflate(b"\x1f\x8b\x08" + bytes(7) + bytes(data) + trailer)
+    whole = blocks[2] - 10
+    assert read_all(stream) == text[:whole]
+    assert stream.interruption is not None
+    assert "its data do not decode" in stream.interruption.detail
+    assert stream.interruption.stream == whole
+
+
+@pytest.mark.parametrize("with_table", [False, True])
+def test_reading_goes_on_at_the_next_member(
+    with_table: bool, inflate: Any, small_shard: Any, compress: Any
+) -> None:
+    data, members = compress(small_shard, 2000)
+    damaged = bytearray(data)
+    middle = (members[2][0] + members[3][0]) // 2
+    damaged[middle : middle + 40] = bytes(40)
+    stream = inflate(bytes(damaged), members=members if with_table else ())
+    before = read_all(stream)
+    assert len(before) >= members[2][1]
+    assert stream.interruption is not None
+    assert stream.interruption.member == members[2][0]
+    assert stream.resume()
+    assert stream.position == members[3][1]
+    assert read_all(stream) == small_shard.stream[members[3][1] :]
+    assert stream.interruption is None
+
+
+def test_table_of_another_file_is_not_believed(
+    inflate: Any, small_shard: Any, compress: Any
+) -> None:
+    data, members = compress(small_shard, 2000)
+    damaged = bytearray(data)
+    damaged[members[2][0] + 300 : members[2][0] + 340] = bytes(40)
+    stream = inflate(bytes(damaged), members=[(file + 1, stream) for file, stream in members])
+    read_all(stream)
+    assert stream.resume()
+    assert stream.position == members[3][1]
+
+
+def test_trailer_that_disagrees_is_damage_that_loses_nothing(inflate: Any) -> None:
+    for byte, word in ((-8, "its CRC-32 should be"), (-4, "it should have")):
+        data = bytearray(gzip.compress(TEXT))
+        data[byte] ^= 1
+        stream = inflate(bytes(data) + gzip.compress(b"more"))
+        assert read_all(stream) == TEXT
+        assert stream.interruption is not None
+        assert stream.interruption.lossless
+        assert word in stream.interruption.detail
+        assert stream.resume()
+        assert read_all(stream) == b"more"
+
+
+def test_file_that_shrinks_ends_inside_a_member(memory_reader: Any) -> None:
+    text = random.Random(5).randbytes(3_000_000)
+    data = gzip.compress(text, 1)
+    reader = memory_reader(data)
+    stream = GzipStream(HashedFile(reader, digest=False), digest=False)
+    assert stream.window(0, 1000) == text[:1000]
+    reader.data = data[:2_000_000]
+    rest = read_all(stream, 1 << 20)
+    assert text[1000:].startswith(rest)
+    assert stream.interruption is not None
+    assert stream.interruption.cut
+
+
+def test_bomb_is_decoded_in_bounded_memory(inflate: Any) -> None:
+    bomb = gzip.compress(bytes(200 << 20), 9)
+    stream = inflate(bomb)
+    tracemalloc.start()
+    try:
+        at = 0
+        while piece := stream.window(at, 1 << 20):
+            at += len(piece)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert at == 200 << 20
+    assert peak < 8 << 20
+
+
+def test_bound_is_never_passed(inflate: Any) -> None:
+    stream = inflate(gzip.compress(bytes(5_000_000), 9))
+    bounds = [stream.bound()]
+    while stream.window(stream.position, 100_000):
+        bounds.append(stream.bound())
+    assert stream.position == 5_000_000
+    assert min(bounds) >= 5_000_000
+
+
+def test_many_tiny_members_take_no_quadratic_time(inflate: Any) -> None:
+    data = gzip.compress(b"tiny") * 20_000
+    assert len(read_all(inflate(data), 1 << 20)) == 80_000
+
+
+def test_nothing_is_read_in_front_of_the_file(tmp_path: Path) -> None:
+    """The size in a trailer is looked for before the next member, where there may be none."""
+    (tmp_path / "x").write_bytes(b"\1" + gzip.compress(TEXT, mtime=0))
+    with LocalStorage(str(tmp_path)).open("x") as reader:
+        stream = GzipStream(HashedFile(reader, digest=True), digest=True)
+        assert read_all(stream) == b""
+        assert stream.interruption is not None
+        assert stream.resume()
+        assert read_all(stream) == TEXT

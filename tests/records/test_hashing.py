@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import random
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blake3 import blake3
+
+from tfrecreg.records import scan
+from tfrecreg.records.hashing import HashedFile, HashThread
+from tfrecreg.storage import LocalStorage
+
+DATA = bytes(range(256)) * 20
+DIGEST = blake3(DATA).hexdigest()
+
+
+def test_digest_is_that_of_the_file_however_it_was_read(memory_reader: Any) -> None:
+    plans = (
+        [],
+        [(0, 5120)],
+        [(0, 100), (50, 100), (150, 4000)],
+        [(1000, 10), (0, 500), (500, 5000)],
+        [(0, 100), (3000, 100), (100, 10)],
+    )
+    for plan in plans:
+        file = HashedFile(memory_reader(DATA), digest=True)
+        for start, length in plan:
+            assert file.read(start, length) == DATA[start : start + length]
+        assert file.hexdigest() == DIGEST
+
+
+def test_digest_is_made_only_if_asked_for(memory_reader: Any) -> None:
+    assert HashedFile(memory_reader(DATA), digest=False).hexdigest() is None
+
+
+def test_reading_ends_where_the_file_ends(memory_reader: Any) -> None:
+    file = HashedFile(memory_reader(DATA), digest=False)
+    assert file.read(5100, 100) == DATA[5100:]
+    assert file.read(5120, 1) == b""
+    assert file.read(9999, 1) == b""
+    assert file.end == 5120
+
+
+def test_file_that_shrinks_ends_earlier(memory_reader: Any) -> None:
+    reader = memory_reader(DATA)
+    file = HashedFile(reader, digest=True)
+    assert file.read(0, 1000) == DATA[:1000]
+    reader.data = DATA[:1500]
+    assert file.read(1000, 1000) == DATA[1000:1500]
+    assert file.end == 1500
+    assert file.hexdigest() == blake3(DATA[:1500]).hexdigest()
+
+
+def test_file_that_grows_is_read_to_where_it_ended(memory_reader: Any) -> None:
+    reader = memory_reader(DATA)
+    file = HashedFile(reader, digest=True)
+    reader.data = DATA + b"more"
+    assert file.read(5000, 500) == DATA[5000:]
+    assert file.hexdigest() == DIGEST
+
+
+# A large file is hashed in a thread.
+
+LARGE = random.Random(1).randbytes(12 << 20)
+LARGE_DIGEST = blake3(LARGE).hexdigest()
+STEP = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def _always_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HashThread, "pays", staticmethod(lambda: True))
+
+
+def hashing() -> int:
+    """How many threads hash; those that were told to end are waited for."""
+    gc.collect()
+    threads = [each for each in threading.enumerate() if each.name == "tfrecreg-hash"]
+    for thread in threads:
+        thread.join(1)
+    return sum(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.parametrize("step", [100_000, STEP, STEP + 1, 3 << 20, 12 << 20])
+def test_digest_of_a_large_file_is_the_same_whatever_the_pieces(
+    memory_reader: Any, step: int
+) -> None:
+    file = HashedFile(memory_reader(LARGE), digest=True)
+    for at in range(0, len(LARGE), step):
+        assert file.read(at, step) == LARGE[at : at + step]
+        file.read(at, 10)  # looked at again
+    assert file.hexdigest() == LARGE_DIGEST
+    assert hashing() == 0
+    assert file.hexdigest() == LARGE_DIGEST
+
+
+def test_parts_of_a_large_file_that_were_jumped_over_are_hashed_at_the_end(
+    memory_reader: Any,
+) -> None:
+    file = HashedFile(memory_reader(LARGE), digest=True)
+    for at in (0, STEP, 5 * STEP, 2 * STEP, 11 * STEP):
+        file.read(at, STEP)
+    assert hashing() == 1
+    assert file.hexdigest() == LARGE_DIGEST
+
+
+def test_a_file_that_is_dropped_half_read_leaves_no_thread(memory_reader: Any) -> None:
+    file = HashedFile(memory_reader(LARGE), digest=True)
+    for at in range(5):
+        file.read(at * STEP, STEP)
+    assert hashing() == 1
+    del file
+    assert hashing() == 0
+
+
+def test_a_reader_that_fails_leaves_no_thread(memory_reader: Any) -> None:
+    def read() -> None:
+        reader = memory_reader(LARGE)
+        file = HashedFile(reader, digest=True)
+        file.read(0, STEP)
+        file.read(STEP, STEP)
+        reader.data = None
+        file.hexdigest()
+
+    with pytest.raises(TypeError):
+        read()
+    assert hashing() == 0
+
+
+def test_a_scan_that_is_closed_early_leaves_no_thread(tmp_path: Path) -> None:
+    from tfrecreg.records.framing import frame
+
+    head, foot = frame(LARGE[:900_000])
+    (tmp_path / "s").write_bytes((head + LARGE[:900_000] + foot) * 14)
+    events = scan(LocalStorage(tmp_path), "s", digest=True)
+    for _ in range(4):
+        next(events)
+    assert hashing() == 1
+    events.close()
+    del events
+    assert hashing() == 0
+
+
+def test_a_fork_has_the_digest_though_it_has_not_the_thread(memory_reader: Any) -> None:
+    file = HashedFile(memory_reader(LARGE), digest=True)
+    for at in range(5):
+        file.read(at * STEP, STEP)
+    context = multiprocessing.get_context("fork")
+    answer = context.Queue()
+
+    def child() -> None:
+        for at in range(5, 12):
+            file.read(at * STEP, STEP)
+        answer.put(file.hexdigest())
+
+    process = context.Process(target=child)
+    process.start()
+    assert answer.get(timeout=30) == LARGE_DIGEST
+    process.join(30)
+    assert process.exitcode == 0
+    assert file.hexdigest() == LARGE_DIGEST

@@ -1,0 +1,189 @@
+"""What TensorFlow does at a fault: the rules. `tests/acceptance` holds them against TensorFlow."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from typing import Any
+
+import pytest
+
+from tfrecreg.findings import TensorflowOutcome
+from tfrecreg.records import frame_header
+from tfrecreg.records.gzip_writer import INPUT_BUFFER
+from tfrecreg.records.tensorflow_reader import (
+    InputBuffer,
+    of_length,
+    of_misread,
+    of_rest,
+    zlib_makes,
+)
+
+READS, STOPS = TensorflowOutcome.READS, TensorflowOutcome.STOPS
+CRASHES = TensorflowOutcome.CRASHES
+
+
+def zipped(data: bytes) -> bytes:
+    """gzip without the time, which would be another name for the test in every process."""
+    return gzip.compress(data, mtime=0)
+
+
+def reading(data: bytes) -> Any:
+    return lambda start, length: data[start : start + length]
+
+
+@pytest.mark.parametrize(("left", "outcome"), [(0, READS), (1, READS), (11, READS), (12, STOPS)])
+def test_less_than_a_header_is_taken_for_the_end(left: int, outcome: TensorflowOutcome) -> None:
+    assert of_rest(left) is outcome
+
+
+@pytest.mark.parametrize(
+    ("length", "left", "outcome"),
+    [
+        (2**31 + 1, 4, STOPS),
+        (2**35 - 1, 4, STOPS),
+        (2**35, 4, CRASHES),
+        (2**40, 1, CRASHES),
+        (2**40, 0, STOPS),
+        (2**63 - 5, 4, CRASHES),
+        (2**63 - 4, 4, STOPS),
+        (2**64 - 1, 4, STOPS),
+    ],
+)
+def test_what_is_allocated_and_used_crashes(
+    length: int, left: int, outcome: TensorflowOutcome
+) -> None:
+    assert of_length(length, left) is outcome
+
+
+@pytest.mark.parametrize(
+    ("data", "made"),
+    [
+        (b"", 0),
+        (b"\x1f", 0),
+        (b"x", 0),
+        (b"\x1f\x8b\x09", 0),
+        (b"\x1f\x8b\x09\x00", None),
+        (b"xy", None),
+        (bytes(2), None),
+        (zipped(b"abc"), 3),
+        (zipped(b"abc")[:-8], 3),
+        (zipped(b"abc") + zipped(b"defg")[:-1], 7),
+        (zipped(bytes(1000)), 12),
+        (zipped(b"abc")[:-8] + b"xxxx", None),
+        (b"\x1f\x8b\x08\x04" + bytes(6) + b"\xff\xff" + zipped(b"abc"), 0),
+    ],
+)
+def test_zlib_is_asked_what_it_makes_of_a_rest(data: bytes, made: int | None) -> None:
+    assert zlib_makes(reading(b"in front" + data), 8, 1 << 20) == made
+
+
+def test_zlib_is_asked_no_further_than_the_limit() -> None:
+    endless = b"\x1f\x8b\x08\x08" + bytes(6) + b"n" * 500_000
+    assert zlib_makes(reading(endless), 0, 1 << 20) == 0
+    assert zlib_makes(reading(endless), 0, 1 << 18) is None
+
+
+@pytest.mark.parametrize(
+    ("declared", "data", "outcome"),
+    [
+        ("none", zipped(b"abc"), STOPS),
+        ("none", b"\x1f\x8b\x08", READS),
+        ("gzip", frame_header(5), STOPS),
+        ("gzip", b"\x05", READS),
+    ],
+)
+def test_the_wrong_compression_is_an_error_unless_there_is_next_to_nothing(
+    declared: Any, data: bytes, outcome: TensorflowOutcome
+) -> None:
+    assert of_misread(declared, reading(data), len(data)) is outcome
+
+
+class TestInputBuffer:
+    def test_a_member_that_made_something_in_the_last_call_is_followed(self) -> None:
+        buffer = InputBuffer()
+        buffer.reach(100, 200)
+        buffer.make(50)
+        assert not buffer.close(100, 200)
+
+    def test_an_empty_member_is_taken_for_the_end_if_the_file_is_in_the_buffer(self) -> None:
+        buffer = InputBuffer()
+        buffer.reach(20, 200)
+        assert buffer.close(20, 200)
+
+    def test_an_empty_member_is_passed_while_the_file_has_more(self) -> None:
+        size = 2 * INPUT_BUFFER
+        buffer = InputBuffer()
+        buffer.reach(20, size)
+        assert not buffer.close(20, size)
+        assert buffer.end == 20 + INPUT_BUFFER
+
+    def test_the_last_member_ends_where_the_file_does(self) -> None:
+        buffer = InputBuffer()
+        buffer.reach(20, 20)
+        assert not buffer.close(20, 20)
+
+    def test_a_trailer_behind_the_end_of_the_buffer_made_nothing(self) -> None:
+        size = INPUT_BUFFER + 500
+        buffer = InputBuffer()
+        buffer.reach(INPUT_BUFFER, size)
+        buffer.make(1000)
+        buffer.reach(INPUT_BUFFER + 4, size)
+        assert buffer.close(INPUT_BUFFER + 4, size)
+
+
+def faults(seen: Any) -> list[tuple[str, TensorflowOutcome]]:
+    return [(fault.code, fault.tensorflow) for fault in seen.faults]
+
+
+def test_each_fault_has_its_outcome(small_shard: Any, compress: Any, see: Any) -> None:
+    stream, starts = small_shard.stream, small_shard.offsets
+    data = bytearray(stream)
+    data[starts[3]] ^= 1
+    data[starts[50] + 13] ^= 1
+    data[starts[90] : starts[90] + 12] = frame_header(2**40)
+    data += b"more"
+    assert faults(see(data)) == [
+        ("CRC001", STOPS),
+        ("CRC002", STOPS),
+        ("CRC005", CRASHES),
+        ("CRC004", READS),
+    ]
+    assert faults(see(stream[:-1])) == [("CRC003", STOPS)]
+    assert faults(see(stream + bytes(12))) == [("CRC004", STOPS)]
+    assert faults(see(b"text" * 2)) == [("CRC008", READS)]
+    assert faults(see(b"text" * 2, declared="gzip")) == [("CRC008", STOPS)]
+    assert faults(see(b"text" * 9)) == [("CRC008", STOPS)]
+    assert faults(see(stream, declared="gzip")) == [("CRC006", STOPS)]
+    packed, _ = compress(small_shard)
+    assert faults(see(packed[:-3])) == [("CRC007", READS)]
+    assert faults(see(packed[:-100])) == [("CRC007", STOPS)]
+    assert faults(see(packed + b"x")) == [("CRC007", READS)]
+    assert faults(see(packed + b"xy")) == [("CRC007", STOPS)]
+    assert faults(see(zipped(b"") + packed)) == [("CRC009", READS)]
+
+
+def test_a_bit_that_hides_a_whole_member_is_said_to_be_read(small_shard: Any, see: Any) -> None:
+    """FEXTRA: zlib takes what follows for a field that is longer than the file."""
+    packed = bytearray(zipped(small_shard.stream[: small_shard.offsets[3]]))
+    packed[3] ^= 4
+    length = int.from_bytes(packed[10:12], "little")
+    assert length > len(packed)
+    assert zlib_makes(reading(bytes(packed)), 0, 1 << 20) == 0
+    assert faults(see(packed)) == [("CRC007", READS)]
+
+
+def test_a_record_above_the_limit_that_is_really_there_is_read(
+    monkeypatch: pytest.MonkeyPatch, shard: Any, see: Any
+) -> None:
+    monkeypatch.setenv("TFRECREG_SCANNER", "python")
+    for module in ("frame_scan", "resync", "fault_messages"):
+        monkeypatch.setattr(f"tfrecreg.records.{module}.MAX_LENGTH", 1000)
+    made = shard([b"first", random.Random(1).randbytes(1001), b"last"])
+    seen = see(made.stream)
+    assert faults(seen) == [("CRC005", READS)]
+    assert "the data are there, and intact" in seen.faults[0].detail
+    assert seen.records == made.without(1)
+    damaged = bytearray(made.stream)
+    damaged[made.offsets[1] + 500] ^= 1
+    assert faults(see(damaged)) == [("CRC005", STOPS)]

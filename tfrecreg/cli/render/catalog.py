@@ -1,0 +1,242 @@
+"""Lists, manifests and histories, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from tfrecreg.cli.render.console import PlainTable, count, line, print_facts
+from tfrecreg.text import safe, si_bytes
+
+if TYPE_CHECKING:
+    from tfrecreg.manifest import ChangeCounts, Manifest
+    from tfrecreg.operations.catalog import Listed, LogEntry
+    from tfrecreg.operations.reshuffle_advice import LongTail
+    from tfrecreg.registry.yanks import Yank
+
+__all__ = ["feature_sizes", "in_reading_order", "print_list", "print_log", "print_manifest"]
+
+_FEATURES = 6
+"""The number of features named in one line, the largest first."""
+_LABELS = 12
+_READING_ORDER = {"train": 0, "validation": 1, "test": 2}
+
+
+def in_reading_order(split: str) -> tuple[int, str]:
+    """The sort key of splits for people: train, validation, test, then by name."""
+    return _READING_ORDER.get(split, len(_READING_ORDER)), split
+
+
+def feature_sizes(features: Mapping[str, int], around: int = 0, other: int = 0) -> str:
+    """The largest features with their bytes and their share of all bytes, then the other bytes.
+
+    Args:
+        features: size of the values in bytes by feature.
+        around: size of names, lengths and framing in bytes.
+        other: size of damaged records and of payloads that are not Examples, in bytes.
+    """
+    total = sum(features.values()) + around + other
+    if not total:
+        return "none"
+    ordered = sorted(features.items(), key=lambda pair: (-pair[1], pair[0]))
+
+    def told(name: str, size: int) -> str:
+        return f"{name} {si_bytes(size)} ({100 * size / total:.0f} %)"
+
+    more = len(ordered) - _FEATURES
+    text = ", ".join(told(safe(name), size) for name, size in ordered[:_FEATURES])
+    text += f" and {count(more, 'smaller one')}" if more > 0 else ""
+    beside = (("names and framing", around), ("other bytes", other))
+    return ", ".join((*([text] if text else []), *(told(*each) for each in beside if each[1])))
+
+
+def print_list(console: Console, listed: Sequence[Listed]) -> None:
+    """One line per dataset."""
+    if not listed:
+        console.print(line("no datasets yet: tfrecreg build NAME --source SOURCE --raw PATH"))
+        return
+    table = PlainTable(
+        "dataset", "latest", "releases", "records", "size", right=("releases", "records", "size")
+    )
+    for each in listed:
+        table.add_row(
+            safe(each.name),
+            each.latest or f"({each.state})",
+            str(each.releases),
+            "" if each.records is None else f"{each.records:,}",
+            "" if each.bytes is None else si_bytes(each.bytes),
+        )
+    console.print(table)
+    for each in listed:
+        if each.problem:
+            console.print(line(("broken: ", "bold red"), each.problem))
+
+
+def print_log(console: Console, name: str, entries: Sequence[LogEntry]) -> None:
+    """One entry per release with its changes, the newest first."""
+    if not entries:
+        hint = f"tfrecreg release {name} --version 1.0.0"
+        console.print(line(f"{name} has no release yet: {hint}"))
+    for each in entries:
+        size = f"{count(each.records, 'record')}, {si_bytes(each.bytes)}"
+        about = f"  {each.level}: {size}; {each.created} by {safe(each.by)}"
+        console.print(line((f"{name}@{each.version}", "bold"), about))
+        for yank in each.yanks:
+            console.print(line(("  withdrawn: ", "bold red"), _withdrawal(yank)))
+        for reason in each.reasons:
+            console.print(line(f"  {safe(reason)}"))
+        if each.counts is not None:
+            console.print(line(f"  {_change_counts(each.counts)}"))
+        if each.note:
+            console.print(line(f"  “{safe(each.note, limit=1000)}”"))
+
+
+def _withdrawal(yank: Yank) -> str:
+    return f"{safe(yank.reason, limit=1000)} ({safe(yank.created)} by {safe(yank.by)})"
+
+
+def _change_counts(counts: ChangeCounts) -> str:
+    """``examples: 50 added; shards: 4 kept, 1 new``."""
+    parts = [
+        f"{number:,} {kind}"
+        for kind in ("added", "removed", "changed", "moved", "renamed")
+        if (number := getattr(counts, kind))
+    ]
+    examples = ", ".join(parts) or "the same"
+    return f"examples: {examples}; shards: {counts.shards_kept:,} kept, {counts.shards_new:,} new"
+
+
+def print_manifest(
+    console: Console,
+    title: str,
+    folder: str | None,
+    manifest: Manifest,
+    *,
+    brief: bool = False,
+    yanks: Sequence[Yank] = (),
+    tails: Sequence[LongTail] = (),
+) -> None:
+    """A build or release: its contents, origin and size.
+
+    Args:
+        console: the output.
+        title: the first line.
+        folder: the folder with the bytes; None if they are not on this machine.
+        manifest: of the build or release.
+        brief: leave out the details that `show` prints.
+        yanks: the withdrawals of the release.
+        tails: splits with many records added since their last shuffle.
+    """
+    console.print(line((title, "bold")))
+    facts = [("withdrawn", _withdrawal(yank)) for yank in yanks]
+    facts += _brief(manifest) if brief else _all(manifest, folder)
+    facts += [("advice", _advice(manifest.dataset, tail)) for tail in tails]
+    print_facts(console, facts)
+    right = ("records", "shards", "payload")
+    splits = PlainTable("split", "records", "shards", "payload", right=right, indent=2)
+    for split in sorted(manifest.splits, key=lambda each: in_reading_order(each.name)):
+        shards = sum(shard.split == split.name for shard in manifest.shards)
+        payload = si_bytes(split.payload_bytes)
+        splits.add_row(safe(split.name), f"{split.records:,}", f"{shards:,}", payload)
+    console.print("")
+    console.print(splits)
+    if not brief and manifest.features:
+        console.print("")
+        console.print(_features(manifest.features))
+
+
+def _advice(dataset: str, tail: LongTail) -> str:
+    """The advice to shuffle a split again, with the reason and the command."""
+    small = count(tail.small_shards, "small shard")
+    return (
+        f"since the shuffle of {tail.since} the split `{safe(tail.split)}` got "
+        f"{100 * tail.added / max(1, tail.records):.0f} % of its records; {small} "
+        f"{'is' if tail.small_shards == 1 else 'are'} at its end: "
+        f"`tfrecreg build {dataset} --base none` makes a fresh shuffle"
+    )
+
+
+def _brief(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    yield "size", _size(manifest)
+    yield "ledger", _ledger(manifest)
+
+
+def _all(manifest: Manifest, folder: str | None) -> Iterator[tuple[str, str]]:
+    release, provenance = manifest.release, manifest.provenance
+    if release is not None:
+        parent = f" after {release.parent.version}" if release.parent is not None else ""
+        reasons = "; ".join(safe(reason) for reason in release.change.reasons)
+        yield "change", f"{release.change.level}{parent}: {reasons}"
+    if provenance is not None:
+        yield "released", f"{provenance.created} by {safe(provenance.by)}"
+        if provenance.note:
+            yield "note", safe(provenance.note, limit=1000)
+    yield "bytes", f"in {safe(folder)}" if folder is not None else "not on this machine"
+    yield "size", _size(manifest)
+    source = manifest.source
+    if source.name:
+        given = {key: value for key, value in source.options.items() if value}
+        options = "".join(f", {safe(key)}={safe(value)}" for key, value in given.items())
+        made = f"{safe(source.name)} ({safe(source.distribution)} {safe(source.version)})"
+        yield "source", made + options
+    yield "raw", _raw(manifest)
+    yield "ledger", _ledger(manifest)
+    for feature, names in manifest.labels.items():
+        more = " …" if len(names) > _LABELS else ""
+        shown = ", ".join(safe(each) for each in names[:_LABELS]) + more
+        yield "labels", f"{safe(feature)}, {len(names):,} of them: {shown}"
+    yield "content", manifest.content
+    yield "manifest", manifest.digest
+
+
+def _size(manifest: Manifest) -> str:
+    size = sum(shard.bytes for shard in manifest.shards)
+    records = sum(split.records for split in manifest.splits)
+    shards = len(manifest.shards)
+    text = f"{si_bytes(size)}, {count(records, 'record')} in {count(shards, 'shard')}"
+    if manifest.compression != "none":
+        text += f", {manifest.compression}"
+    return text
+
+
+def _raw(manifest: Manifest) -> str:
+    size = sum(shard.bytes for shard in manifest.shards)
+    raw = manifest.raw
+    if not raw.stored or not raw.decoded:
+        return "unknown"
+    return (
+        f"{count(raw.files, 'file')}, {si_bytes(raw.stored)} stored, {si_bytes(raw.decoded)} "
+        f"decoded; the shards are {size / raw.stored:.3f} and {size / raw.decoded:.3f} of that"
+    )
+
+
+def _ledger(manifest: Manifest) -> str:
+    items = sum(each.items for each in manifest.ledger.values())
+    written = sum(each.written for each in manifest.ledger.values())
+    text = f"{count(items, 'item')}, {written:,} written"
+    skipped = [
+        f"{number:,} skipped{_in(split)} ({code})"
+        for split, each in manifest.ledger.items()
+        for code, number in each.skipped.items()
+    ]
+    remarks = [
+        f"{number:,} remarked{_in(split)} ({code})"
+        for split, each in manifest.ledger.items()
+        for code, number in each.remarks.items()
+    ]
+    return ", ".join([text, *(skipped or ["0 skipped"]), *remarks])
+
+
+def _in(split: str) -> str:
+    """The split, unless the entry concerns the raw data as a whole."""
+    return f" in {safe(split)}" if split else ""
+
+
+def _features(features: Mapping[str, int]) -> PlainTable:
+    total = sum(features.values()) or 1
+    table = PlainTable("feature", "bytes", "share", right=("bytes", "share"), indent=2)
+    for name, size in sorted(features.items(), key=lambda pair: (-pair[1], pair[0])):
+        table.add_row(safe(name), si_bytes(size), f"{100 * size / total:.1f} %")
+    return table

@@ -1,0 +1,258 @@
+"""The two consoles, the progress bar, and the layout of lines, tables and facts.
+
+Results go to stdout, everything else to stderr. On a terminal, long lines wrap between words with
+an indent, and wide tables fold. In a pipe, every line is one line and every row one row, so that
+nothing is cut and grep finds it; only tables respect `COLUMNS` there, if it is set.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+from tfrecreg.text import safe, si_bytes
+
+__all__ = [
+    "ConsoleProgress",
+    "Line",
+    "PlainTable",
+    "count",
+    "line",
+    "print_facts",
+    "print_json",
+    "print_json_list",
+    "stderr",
+    "stdout",
+]
+
+
+_GAP = 2
+"""Width of the gap between two columns of a table."""
+_ENDLESS = 100_000
+"""Width of a pipe without `COLUMNS`."""
+_WORD = re.compile(r"\s*\S+(?: (?:[kMGT]?B|%)(?![^\s,;:.)]))*\S*\s*")
+"""A word with its spaces. A number and its unit count as one word."""
+
+
+class Line:
+    """One line of text, which wraps on terminals only.
+
+    Args:
+        text: the whole line.
+        hang: indent of continuation lines.
+    """
+
+    def __init__(self, text: Text, hang: int) -> None:
+        self.text = text
+        self.hang = hang
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        del options
+        if not console.is_terminal:
+            yield self.text
+            return
+        breaks = _breaks(self.text.plain, console.width, self.hang)
+        for number, piece in enumerate(self.text.divide(breaks)):
+            piece.rstrip()
+            yield Text(" " * self.hang) + piece if number else piece
+
+
+def line(*parts: str | tuple[str, str], hang: int | None = None) -> Line:
+    """A line of text.
+
+    Args:
+        parts: the text from left to right; a pair is a text and its style.
+        hang: indent of continuation lines; None for the indent of the line plus two.
+    """
+    text = Text()
+    for part in parts:
+        if isinstance(part, str):
+            text.append(part)
+        else:
+            text.append(part[0], style=part[1])
+    indent = len(text.plain) - len(text.plain.lstrip(" "))
+    return Line(text, indent + 2 if hang is None else hang)
+
+
+def _breaks(text: str, width: int, hang: int) -> list[int]:
+    """The offsets of line breaks: before words that would pass the width. Words are never split."""
+    breaks: list[int] = []
+    column = 0
+    for word in _WORD.finditer(text):
+        if column > hang and column + cell_len(word[0].rstrip()) > width:
+            breaks.append(word.start())
+            column = hang
+        column += cell_len(word[0])
+    return breaks
+
+
+class PlainTable:
+    """A table without borders and without trailing spaces.
+
+    Args:
+        columns: the titles.
+        right: the titles of right-aligned columns.
+        indent: number of spaces to the left.
+    """
+
+    def __init__(self, *columns: str, right: Sequence[str] = (), indent: int = 0) -> None:
+        self._rows = [columns]
+        self._right = [column in right for column in columns]
+        self._indent = indent
+
+    def add_row(self, *cells: str) -> None:
+        """Add a row. Cells are plain text, never markup."""
+        self._rows.append(cells)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        wide = not console.is_terminal and not os.environ.get("COLUMNS")
+        width = _ENDLESS if wide else max(console.width - self._indent, 1)
+        widths = [max(map(cell_len, cells)) for cells in zip(*self._rows, strict=True)]
+        plain = not any("\n" in cell for row in self._rows for cell in row)
+        if plain and sum(widths) + _GAP * (len(widths) - 1) <= width:
+            bold = console.get_style("bold")
+            for number, row in enumerate(self._rows):
+                yield Segment(self._laid_out(row, widths), None if number else bold)
+                yield Segment.line()
+        else:
+            yield from self._folded(console, options, width)
+
+    def _laid_out(self, row: Sequence[str], widths: Sequence[int]) -> str:
+        """A row that fits on a line, as rich lays it out but fifty times as fast."""
+        cells = []
+        for cell, width, right in zip(row, widths, self._right, strict=True):
+            shown = cell.rstrip() if right else cell
+            space = " " * (width - cell_len(shown))
+            cells.append(space + shown if right else shown + space)
+        return (" " * self._indent + (" " * _GAP).join(cells)).rstrip()
+
+    def _folded(self, console: Console, options: ConsoleOptions, width: int) -> RenderResult:
+        padding = (0, _GAP, 0, 0)
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=padding)
+        for column, right in zip(self._rows[0], self._right, strict=True):
+            justify: Any = "right" if right else "left"
+            table.add_column(column, justify=justify, overflow="fold")
+        for cells in self._rows[1:]:
+            table.add_row(*(Text(cell) for cell in cells))
+        # Lines of the caller never wrap, but cells fold.
+        inside = options.update(width=width, max_width=width, no_wrap=False, overflow="fold")
+        for segments in console.render_lines(table, inside, pad=False):
+            row = Text(" " * self._indent)
+            for segment in Segment.simplify(segments):
+                row.append(segment.text, segment.style)
+            row.rstrip()
+            yield row
+
+
+def print_facts(console: Console, facts: Iterable[tuple[str, str]], *, indent: int = 2) -> None:
+    """Labels and values in two columns; continuation lines stay in their column."""
+    rows = list(facts)
+    width = max((len(label) for label, _ in rows), default=0)
+    for label, value in rows:
+        head = f"{' ' * indent}{label:<{width}}  "
+        console.print(line((head, "cyan"), value, hang=len(head)))
+
+
+def count(number: int, noun: str) -> str:
+    """``1 shard``, ``2,400 records``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def stdout() -> Console:
+    """The console for results. It interprets no markup or emoji, and highlights nothing."""
+    return Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def stderr() -> Console:
+    """The console for messages and progress."""
+    return Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def print_json(document: object) -> None:
+    """Print one JSON document in ASCII, so that no name in it can mislead a terminal."""
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=True) + "\n")
+
+
+def print_json_list(document: dict[str, Any], name: str, items: Iterable[object]) -> None:
+    """Print one JSON document with a last field that is a list, generated while it is printed.
+
+    Args:
+        document: the other fields.
+        name: the name of the list.
+        items: its items, one line each.
+    """
+    head = json.dumps(document, indent=2, ensure_ascii=True).removesuffix("\n}")
+    sys.stdout.write(f"{head},\n  {json.dumps(name)}: [")
+    separator = "\n    "
+    for item in items:
+        sys.stdout.write(f"{separator}{json.dumps(item, ensure_ascii=True)}")
+        separator = ",\n    "
+    sys.stdout.write("\n  ]\n}\n")
+
+
+class ConsoleProgress:
+    """A progress bar on stderr if that is a terminal. Notes are always shown."""
+
+    def __init__(self) -> None:
+        self._console = stderr()
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+
+    def start(self, what: str, total: int, unit: str = "records") -> None:
+        if not self._console.is_terminal:
+            return
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=16),
+            MofNCompleteColumn(),
+            TextColumn(unit, markup=False),
+            _Bytes(),
+            TimeRemainingColumn(),
+            console=self._console,
+            transient=True,
+        )
+        self._progress.start()
+        self._task = self._progress.add_task(safe(what), total=total or None, size=0)
+
+    def advance(self, records: int, size: int) -> None:
+        if self._progress is not None and self._task is not None:
+            before = self._progress.tasks[0].fields["size"]
+            self._progress.update(self._task, advance=records, size=before + size)
+
+    def stop(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+
+    def note(self, message: str) -> None:
+        self._console.print(Text(message, style="dim"))
+
+
+class _Bytes(TextColumn):
+    """The number of bytes, and the rate."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+    def render(self, task: Any) -> Text:
+        size = task.fields.get("size", 0)
+        rate = f", {si_bytes(size / task.elapsed)}/s" if task.elapsed else ""
+        return Text(f"{si_bytes(size)}{rate}", style="cyan")

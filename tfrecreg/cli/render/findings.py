@@ -1,0 +1,186 @@
+"""The report of a check, and the pages of codes, for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from tfrecreg.cli.render.catalog import feature_sizes
+from tfrecreg.cli.render.console import Line, PlainTable, count, line
+from tfrecreg.cli.render.locations import location_text, safe_message, subject_text
+from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
+from tfrecreg.text import safe, si_bytes
+
+if TYPE_CHECKING:
+    from tfrecreg.operations.check import Report
+
+__all__ = [
+    "OUTCOME_STYLE",
+    "SEVERITY_STYLE",
+    "print_accepted",
+    "print_code",
+    "print_codes",
+    "print_findings",
+    "print_report",
+]
+
+SEVERITY_STYLE = {
+    Severity.ERROR: "bold red",
+    Severity.WARNING: "bold yellow",
+    Severity.INFO: "bold cyan",
+}
+# The worst outcome is a fault that is read without an error.
+OUTCOME_STYLE = {
+    TensorflowOutcome.READS: "yellow",
+    TensorflowOutcome.STOPS: "dim",
+    TensorflowOutcome.CRASHES: "red",
+}
+
+_LOCATIONS = 5
+"""The number of locations shown per finding; the JSON has up to 20."""
+
+_MEASURES = {
+    "drift.drift": "against the other version",
+    "drift.skew": "against the other split",
+    "manifest.kinds": "payloads",
+    "manifest.unnamed": "beside them, not named",
+    "registry.history": "git's history",
+    "source.compared": "raw files",
+}
+"""Labels of the measures that get a line, by the first two parts of their name."""
+_BUNDLED = frozenset(
+    {
+        *(
+            "crc",
+            "manifest",
+            "schema",
+            "inflation",
+            "source",
+            "duplicates",
+            "images",
+            "annotations",
+        ),
+        *("statistics", "drift", "registry"),
+    }
+)
+"""Validators whose other measures are in the JSON only. All measures of a plugin get a line."""
+
+
+def print_report(console: Console, report: Report) -> None:
+    """The whole report: the data read, their size, the findings and the verdict."""
+    shards, records = count(report.shards, "shard"), count(report.records, "record")
+    size = f"{shards}, {records}, {si_bytes(report.bytes)}"
+    if report.releases is not None:
+        size = count(report.releases, "release")
+    console.print(line((report.target, "bold"), f": {size}"))
+    if report.cached is not None:
+        verb = "was" if report.cached == 1 else "were"
+        unread = f"{report.cached:,} of {shards} {verb} not read again"
+        console.print(line(("cached: ", "bold"), unread))
+    for text in _size_lines(report.measures):
+        console.print(text)
+    for measure in report.measures:
+        family = ".".join(measure.name.split(".")[:2])
+        if family in _MEASURES:
+            console.print(line((f"{_MEASURES[family]}: ", "bold"), measure.text))
+        elif measure.name.split(".")[0] not in _BUNDLED:
+            label = safe(measure.name, limit=60)
+            console.print(line((f"{label}: ", "bold"), safe(measure.text, limit=300)))
+    for skipped in report.skipped:
+        console.print(
+            line(("not run: ", "dim"), f"{skipped.name} ({safe_message(skipped.reason)})")
+        )
+    print_accepted(console, report)
+    for error in report.errors:
+        console.print(line(("incomplete: ", "bold red"), safe_message(error)))
+    console.print(_verdict(report))
+
+
+def print_accepted(console: Console, report: Report) -> None:
+    """The findings and the waived findings; after a pass, everything that was accepted."""
+    print_findings(console, report.findings)
+    for finding in report.waived:
+        console.print(line(("waived: ", "dim"), f"{finding.code} {safe(finding.fingerprint)}"))
+
+
+def print_findings(console: Console, findings: Sequence[Finding]) -> None:
+    """Each finding with its first locations and its hint."""
+    for finding in findings:
+        head = (f"{finding.severity.value} {finding.code} ", SEVERITY_STYLE[finding.severity])
+        about = subject_text(finding)
+        about = f" ({about})" if about else ""
+        console.print(line(head, f"{finding.rule}: {safe_message(finding.message)}{about}"))
+        for location in finding.locations[:_LOCATIONS]:
+            console.print(line("    ", *_place(location)))
+        more = finding.count - min(len(finding.locations), _LOCATIONS)
+        if finding.locations and more > 0:
+            console.print(line(f"    … and {more:,} more"))
+        console.print(line(("    hint: ", "cyan"), safe_message(finding.hint)))
+
+
+def _place(location: Location) -> Iterator[str | tuple[str, str]]:
+    yield location_text(location), "bold"
+    if location.detail:
+        yield f": {safe(location.detail, limit=300)}"
+    if location.tensorflow is not None:
+        yield f" (TensorFlow {location.tensorflow.value})", OUTCOME_STYLE[location.tensorflow]
+
+
+def _size_lines(measures: Sequence[Measure]) -> Iterator[Line]:
+    values = {measure.name: measure.value for measure in measures}
+    size = values.get("inflation.bytes")
+    if isinstance(size, int):
+        text = f"{si_bytes(size)} in shards"
+        for base in ("stored", "decoded"):
+            raw = values.get(f"inflation.raw_{base}")
+            if isinstance(raw, int) and raw:
+                text += f", {size / raw:.3f} of the raw data {base} ({si_bytes(raw)})"
+        if "inflation.raw_stored" not in values:
+            text += "; the size of the raw data is not known: name the folder with `--raw`"
+        yield line(("size: ", "bold"), text)
+    features = values.get("inflation.features")
+    if isinstance(features, Mapping) and features:
+        beside = (values.get(f"inflation.{name}") for name in ("around", "other"))
+        around, other = (each if isinstance(each, int) else 0 for each in beside)
+        yield line(("bytes per feature: ", "bold"), feature_sizes(features, around, other))
+
+
+def _verdict(report: Report) -> Line:
+    counts = Counter(finding.severity for finding in report.findings)
+    shown = ", ".join(
+        count(counts[severity], severity.value) for severity in (Severity.ERROR, Severity.WARNING)
+    )
+    ran = ", ".join(report.validators) or "nothing"
+    style = {"pass": "bold green", "fail": "bold red", "error": "bold red"}[report.status]
+    word = {"pass": "pass", "fail": "fail", "error": "incomplete"}[report.status]
+    return line((word, style), f": {shown} ({ran})")
+
+
+def print_code(console: Console, code: Code) -> None:
+    """A code with its page and its hint."""
+    severity = (code.severity.value, SEVERITY_STYLE[code.severity])
+    console.print(line((f"{code.code} {code.rule}", "bold"), " (", severity, ")"))
+    console.print(line(f"{code.summary}."))
+    console.print("")
+    for paragraph in code.page.strip().split("\n\n"):
+        # Pages are wrapped at 100 columns; terminals wrap them at their own width.
+        if console.is_terminal:
+            console.print(line(" ".join(paragraph.split()), hang=0))
+        else:
+            console.print(paragraph)
+        console.print("")
+    if code.tensorflow:
+        outcomes = " or ".join(outcome.value for outcome in code.tensorflow)
+        console.print(line(("TensorFlow: ", "cyan"), outcomes))
+    console.print(line(("hint: ", "cyan"), code.hint))
+
+
+def print_codes(console: Console, codes: Iterable[Code]) -> None:
+    """One line per code."""
+    table = PlainTable("code", "severity", "summary")
+    for code in codes:
+        table.add_row(code.code, code.severity.value, code.summary)
+    console.print(table)

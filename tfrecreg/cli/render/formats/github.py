@@ -1,0 +1,90 @@
+"""GitHub Actions: workflow commands that become annotations, and the summary of a job.
+
+A workflow command is a line ``::error file=…,title=…::message``. In the message ``%``, CR and LF
+are escaped as ``%25``, ``%0D`` and ``%0A``, in properties also ``:`` and ``,``:
+https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tfrecreg.cli.render.formats.markdown import markdown
+from tfrecreg.cli.render.locations import finding_path, location_lines, safe_message, subject_text
+from tfrecreg.errors import UsageError
+from tfrecreg.findings import Finding, Severity
+from tfrecreg.operations.check import Report
+from tfrecreg.text import safe
+
+__all__ = ["SUMMARY", "workflow_commands", "write_summary"]
+
+SUMMARY = "GITHUB_STEP_SUMMARY"
+"""The variable with the file to which a step appends its Markdown."""
+
+_LARGEST = 1 << 20
+"""Maximum size of a step's summary in bytes; GitHub drops larger ones."""
+_PLACES = 5
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+
+def workflow_commands(reports: Sequence[Report], prefix: str = "") -> str:
+    """One command per finding, the worst first, because GitHub shows ten per level and step."""
+    lines: list[str] = []
+    for report in reports:
+        for finding in report.findings:
+            about = subject_text(finding)
+            told = [
+                f"{finding.message}{f' ({about})' if about else ''}",
+                *location_lines(finding, _PLACES),
+                f"hint: {finding.hint}",
+            ]
+            properties = dict(_properties(report, finding, prefix))
+            lines.append(_command(_LEVELS[finding.severity], properties, told))
+        for error in report.errors:
+            title = {"title": f"{safe(report.target)} is incomplete"}
+            lines.append(_command("error", title, [error]))
+        # Never the start of a line, where it could be a command of its own.
+        lines.append(f"tfrecreg: {safe_message(report.target)}: {report.status}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def write_summary(reports: Sequence[Report], prefix: str, environment: Mapping[str, str]) -> None:
+    """Append the Markdown of the reports to the summary of the step, if there is one.
+
+    Raises:
+        UsageError: the file that the variable names cannot be written.
+    """
+    path = environment.get(SUMMARY)
+    if not path:
+        return
+    data = markdown(reports, prefix).encode("utf-8")
+    try:
+        with Path(path).open("ab") as file:
+            if file.tell() + len(data) < _LARGEST:
+                file.write(data)
+    except OSError as error:
+        raise UsageError(
+            f"`{SUMMARY}` names `{safe(path)}`, which cannot be written: {error.strerror}",
+            hint=f"unset {SUMMARY}, or leave out `--format github`",
+        ) from None
+
+
+def _properties(report: Report, finding: Finding, prefix: str) -> Iterator[tuple[str, str]]:
+    path = finding_path(report, finding, prefix)
+    if path is not None:
+        yield "file", safe(path, limit=1000)
+    yield "title", f"{finding.code} {finding.rule}: {safe(report.target)}"
+
+
+def _command(level: str, properties: Mapping[str, str], lines: Sequence[str]) -> str:
+    given = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    return f"::{level} {given}::{_message(chr(10).join(safe_message(line) for line in lines))}"
+
+
+def _message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")

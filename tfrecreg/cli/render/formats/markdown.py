@@ -1,0 +1,131 @@
+"""Markdown as GitHub and GitLab read it, for the comment of a pull request or a job's summary.
+
+Whatever comes from data stands in code spans, in which neither HTML nor links nor mentions mean
+anything. GitHub's dialect splits a table's row at each ``|`` that has no backslash before it, in
+code spans, too: https://github.github.com/gfm/#tables-extension-
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from tfrecreg.cli.render.locations import location_lines, safe_message, subject_text
+from tfrecreg.findings import Finding, Severity
+from tfrecreg.operations.check import Report
+from tfrecreg.text import si_bytes
+
+__all__ = ["code", "markdown", "prose"]
+
+_ROOM = 24_000
+"""Maximum length of all tables of one kind; a comment on GitHub may have 65,536 characters."""
+_LINES = 10
+"""Maximum number of lines of a list."""
+_PLACES = 3
+_LONGEST = 1000
+"""Maximum length of a name or a message, in characters."""
+_HARMLESS = re.compile(r"(?:[A-Za-z0-9 ,;()'%+=/-]|[.:](?= |$)|(?<=\d)\.(?=\d))*")
+"""Text without meaning in Markdown: no link, mention, reference, HTML or emphasis."""
+_CROSS_REFERENCE = re.compile(r"\b(?:[0-9a-f]{7,40}|GH-\d+)\b", re.IGNORECASE)
+"""Text that GitHub turns into a link to a commit or an issue."""
+
+
+def markdown(reports: Sequence[Report], prefix: str = "") -> str:
+    """The reports as one document of sections. Paths are as in the text of a report."""
+    del prefix
+    room = _ROOM // max(len(reports), 1)
+    return "".join(f"{line}\n" for report in reports for line in _section(report, room))
+
+
+def _section(report: Report, room: int) -> Iterator[str]:
+    yield f"### {code(report.target)}: {_verdict(report)}"
+    yield ""
+    yield _summary(report)
+    yield ""
+    if report.findings:
+        yield "| | code | what | where |"
+        yield "|---|---|---|---|"
+        yield from _fitting((_row(finding) for finding in report.findings), room, "findings")
+    if report.waived:
+        yield "| waived | by | until | because |"
+        yield "|---|---|---|---|"
+        rows = (_waived(report, number) for number in range(len(report.waived)))
+        yield from _fitting(rows, room, "waived findings")
+    lines = [f"- incomplete: {prose(error)}" for error in report.errors[:_LINES]]
+    if len(report.errors) > _LINES:
+        lines.append(f"- incomplete: {len(report.errors) - _LINES:,} more")
+    for each in report.skipped[:_LINES]:
+        lines.append(f"- not run: {code(each.name)}, {prose(each.reason)}")
+    if lines:
+        yield from (*lines, "")
+
+
+def _fitting(rows: Iterator[str], room: int, what: str) -> Iterator[str]:
+    """The rows that fit, at least one, and the number of the others."""
+    for number, row in enumerate(rows):
+        if number and len(row) > room:
+            yield f"\n… and {1 + sum(1 for _ in rows):,} more {what}."
+            break
+        yield row
+        room -= len(row)
+    yield ""
+
+
+def _verdict(report: Report) -> str:
+    if report.status == "error":
+        return "incomplete"
+    return report.status if report.judged else "not judged"
+
+
+def _summary(report: Report) -> str:
+    counts = Counter(finding.severity for finding in report.findings)
+    found = [_count(counts[each], each.value) for each in (Severity.ERROR, Severity.WARNING)]
+    if report.waived:
+        found.append(f"{len(report.waived):,} waived")
+    if report.releases is not None:
+        read = [_count(report.releases, "release")]
+    else:
+        read = [_count(report.shards, "shard"), _count(report.records, "record")]
+        read.append(si_bytes(report.bytes))
+    ran = ", ".join(code(name) for name in report.validators) or "nothing"
+    return f"{', '.join(found)}. {', '.join(read)}. Looked at by {ran}."
+
+
+def _row(finding: Finding) -> str:
+    about = subject_text(finding)
+    what = prose(finding.message)
+    what += f" {code(about)}" if about else ""
+    where = "<br>".join(prose(each) for each in location_lines(finding, _PLACES))
+    cells = (finding.severity.value, code(finding.code), f"{what}<br>{prose(finding.hint)}", where)
+    return f"| {' | '.join(cells)} |"
+
+
+def _waived(report: Report, number: int) -> str:
+    told = ["", "", ""]
+    if number < len(report.waivers):
+        waiver = report.waivers[number]
+        told = [code(waiver.owner), waiver.expires.isoformat(), prose(waiver.reason)]
+    return f"| {' | '.join((code(report.waived[number].fingerprint), *told))} |"
+
+
+def code(text: str) -> str:
+    """`text` as a code span, for a cell of a table or anywhere else."""
+    shown = safe_message(text, limit=_LONGEST)
+    if not shown.strip(" "):
+        return f"<code>{'&nbsp;' * max(len(shown), 1)}</code>"
+    runs = [len(run) for run in re.findall("`+", shown)]
+    fence = "`" * next(size for size in range(1, len(runs) + 2) if size not in runs)
+    # One space inside of each fence is not part of the text, where there are two of them.
+    padded = f" {shown} " if "`" in (shown[0], shown[-1]) or shown[0] == shown[-1] == " " else shown
+    return f"{fence}{padded}{fence}".replace("|", "\\|")
+
+
+def prose(text: str) -> str:
+    """A message; as a code span if Markdown would interpret it."""
+    harmless = _HARMLESS.fullmatch(text) and not _CROSS_REFERENCE.search(text)
+    return text if harmless and len(text) <= _LONGEST else code(text)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,144 @@
+"""SARIF 2.1.0, the format of code scanning: a run for each target.
+
+https://docs.oasis-open.org/sarif/sarif/v2.1.0/ is the standard. GitHub wants a line for each place
+and takes what `partialFingerprints` says for the identity of a result. A place in a shard has none:
+line 1 stands for the file, and record and offset (which in gzip is one of the decompressed stream,
+and so no `byteOffset`) are in the text and in `properties`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from blake3 import blake3
+
+from tfrecreg._version import __version__
+from tfrecreg.cli.render.locations import (
+    location_lines,
+    location_text,
+    safe_message,
+    shard_path,
+    subject_text,
+    uri,
+)
+from tfrecreg.codes import CORE_CODES
+from tfrecreg.findings import Finding, Location, Severity
+from tfrecreg.operations.check import Report
+from tfrecreg.text import safe
+
+__all__ = ["sarif"]
+
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+_PLACES = 5
+_FINGERPRINT = "tfrecreg/v1"
+
+Json = dict[str, Any]
+
+
+def sarif(reports: Sequence[Report], prefix: str = "") -> str:
+    """The reports as one log, pure ASCII."""
+    document = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [_run(report, prefix) for report in reports],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def _run(report: Report, prefix: str) -> Json:
+    codes: dict[str, Finding] = {}
+    for finding in (*report.findings, *report.waived):
+        codes.setdefault(finding.code, finding)
+    numbers = {code: number for number, code in enumerate(codes)}
+    results = [_result(report, finding, numbers, prefix) for finding in report.findings]
+    for number, finding in enumerate(report.waived):
+        result = _result(report, finding, numbers, prefix)
+        result["suppressions"] = [_suppression(report, number)]
+        results.append(result)
+    invocation: Json = {"executionSuccessful": report.status != "error"}
+    if report.errors:
+        invocation["toolExecutionNotifications"] = [
+            {"level": "error", "message": {"text": safe_message(error)}} for error in report.errors
+        ]
+    return {
+        "tool": {
+            "driver": {
+                "name": "tfrecreg",
+                "version": __version__,
+                "rules": [_rule(finding) for finding in codes.values()],
+            }
+        },
+        # What comes before the last `/` is the category: one of each is kept for a commit.
+        "automationDetails": {"id": f"tfrecreg/{uri(safe(report.target))}/"},
+        "invocations": [invocation],
+        "results": results,
+    }
+
+
+def _rule(finding: Finding) -> Json:
+    rule: Json = {"id": safe_message(finding.code), "name": safe_message(finding.rule)}
+    code = CORE_CODES.get(finding.code)
+    if code is not None:  # that of a plugin is not described here
+        rule["shortDescription"] = {"text": f"{code.summary}."}
+        rule["fullDescription"] = {"text": code.page.strip()}
+        rule["help"] = {"text": f"{code.page.strip()}\n\nWhat to do: {code.hint}."}
+        rule["defaultConfiguration"] = {"level": _LEVELS[code.severity]}
+    return rule
+
+
+def _result(report: Report, finding: Finding, numbers: dict[str, int], prefix: str) -> Json:
+    about = subject_text(finding)
+    lines = [
+        f"{finding.message}{f' ({about})' if about else ''}",
+        *location_lines(finding, _PLACES),
+        f"hint: {finding.hint}",
+    ]
+    found = [_location(report, each, prefix) for each in finding.locations]
+    if not found and (path := shard_path(report, None, prefix)) is not None:
+        found = [{"physicalLocation": _physical(path)}]
+    return {
+        "ruleId": safe_message(finding.code),
+        "ruleIndex": numbers[finding.code],
+        "level": _LEVELS[finding.severity],
+        "message": {"text": "\n".join(safe_message(line, limit=1000) for line in lines)},
+        "locations": [each for each in found if each],
+        "occurrenceCount": max(finding.count, 1),
+        "partialFingerprints": {_FINGERPRINT: _identity(finding)},
+    }
+
+
+def _location(report: Report, location: Location, prefix: str) -> Json:
+    found: Json = {"message": {"text": safe_message(location_text(location))}}
+    path = shard_path(report, location.shard, prefix)
+    if path is not None:
+        found["physicalLocation"] = _physical(path)
+    known = location.to_json()
+    found["properties"] = {
+        name: safe_message(value, limit=500) if isinstance(value, str) else value
+        for name, value in known.items()
+    }
+    return found
+
+
+def _physical(path: str) -> Json:
+    return {"artifactLocation": {"uri": uri(path)}, "region": {"startLine": 1}}
+
+
+def _suppression(report: Report, number: int) -> Json:
+    found = {"kind": "external", "status": "accepted"}
+    if number < len(report.waivers):
+        waiver = report.waivers[number]
+        day = waiver.expires.isoformat()
+        found["justification"] = safe_message(f"{waiver.reason} ({waiver.owner}, until {day})")
+    return found
+
+
+def _identity(finding: Finding) -> str:
+    """The fingerprint, or its digest if it has to be escaped."""
+    shown = safe_message(finding.fingerprint, limit=500)
+    if shown == finding.fingerprint:
+        return shown
+    data = finding.fingerprint.encode("utf-8", "surrogatepass")
+    return f"{finding.code}:{blake3(data).hexdigest()}"

@@ -1,0 +1,294 @@
+"""The results of operations that change something, and what they would change.
+
+Build previews, adoption, repair, salvage, pipelines, push, pull and gc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from tfrecreg.cli.render.catalog import in_reading_order, print_manifest
+from tfrecreg.cli.render.console import Line, PlainTable, count, line
+from tfrecreg.cli.render.findings import print_findings
+from tfrecreg.manifest.salvaged import SALVAGE_NAME
+from tfrecreg.text import safe, si_bytes
+
+if TYPE_CHECKING:
+    from tfrecreg.operations.adopt import AdoptPlan, AdoptResult
+    from tfrecreg.operations.builds.run import Growth, Preview
+    from tfrecreg.operations.pipeline import Changes, PipelineResult
+    from tfrecreg.operations.remote import Doomed, PullResult, PushResult
+    from tfrecreg.operations.repair import RepairResult
+    from tfrecreg.operations.salvage import Cut, SalvageResult, ShardResult
+
+__all__ = [
+    "print_adopted",
+    "print_gc",
+    "print_growth",
+    "print_pipeline",
+    "print_plan",
+    "print_preview",
+    "print_pull",
+    "print_push",
+    "print_push_cost",
+    "print_repair",
+    "print_salvage",
+]
+
+_FILES = 10
+"""The number of files shown per split."""
+_SHOWN = 5
+"""The number of cuts and keys shown per shard; the report has all of them."""
+
+_STATUS = {
+    "sound": ("sound", "green"),
+    "salvaged": ("salvaged", "yellow"),
+    "refused": ("no TFRecord", "bold red"),
+    "missing": ("missing", "bold red"),
+    "unreadable": ("not read", "bold red"),
+}
+
+
+def print_preview(console: Console, found: Preview) -> None:
+    """The plan of a build that was not run."""
+    plan, raw = found.plan, found.raw
+    made_of = f"{count(raw.files, 'raw file')}, {si_bytes(raw.stored)}"
+    console.print(line(f"would build {plan.dataset} from {made_of}; nothing was written"))
+    for name, text in found.found.items():
+        console.print(line(f"  {safe(name)}: {safe(text, limit=1000)}"))
+    console.print("")
+    right = ("items", "shards", "at most about")
+    table = PlainTable("split", "items", "shards", "at most about", right=right, indent=2)
+    splits = plan.splits()
+    for name in sorted(splits, key=in_reading_order):
+        shards = [shard for shard in plan.shards if shard.split == name]
+        size = si_bytes(sum(found.sizes[shard.path] for shard in shards))
+        table.add_row(safe(name), f"{splits[name]:,}", f"{len(shards):,}", size)
+    console.print(table)
+    console.print("")
+    if found.growth is not None:
+        print_growth(console, found.growth, would=True)
+    print_push_cost(console, found)
+    if plan.skipped:
+        skipped = count(len(plan.skipped), "item")
+        console.print("")
+        console.print(line(f"the source skips {skipped} while it lists them"))
+
+
+def print_growth(console: Console, growth: Growth, *, would: bool = False) -> None:
+    """The shards that a build keeps, rewrites and adds, on one line."""
+    parts = [
+        f"{count(number, 'shard')} {what} ({si_bytes(size)})"
+        for number, what, size in (
+            (growth.kept, "kept", growth.kept_bytes),
+            (growth.rewritten, "rewritten", growth.rewritten_bytes),
+            (growth.new, "new", growth.new_bytes),
+        )
+        if number
+    ]
+    cost = "" if would else f"; a push sends {si_bytes(growth.written_bytes)} and the indexes"
+    console.print(line(f"grown from {growth.base}: {', '.join(parts)}{cost}"))
+
+
+def print_push_cost(console: Console, found: Preview) -> None:
+    """The size of a push of the release, on one line."""
+    push = found.push
+    if not push.total:
+        console.print(line("a push would send nothing: it is the release again"))
+        return
+    parts = f"shards {si_bytes(push.shards)}, indexes {si_bytes(push.indexes)}"
+    where = f" to a remote with {found.growth.base}" if found.growth is not None else ""
+    console.print(
+        line(
+            f"a push of its release would send about {si_bytes(push.total)}{where}: {parts}, "
+            f"manifest and lists {si_bytes(push.manifests)}"
+        )
+    )
+
+
+def print_plan(console: Console, plan: AdoptPlan) -> None:
+    """Each file of an adoption with its split and its new name."""
+    doing = {"copy": "copied", "link": "linked", "in-place": "left where they are"}[plan.how]
+    files = f"{count(len(plan.files), 'file')} below {safe(plan.base, limit=1000)}"
+    console.print(line((f"{plan.dataset}: ", "bold"), f"{files} would be {doing}"))
+    table = PlainTable("split", "file", "size", "in the build", right=("size",), indent=2)
+    splits = sorted(plan.splits().items(), key=lambda pair: in_reading_order(pair[0]))
+    for split, members in splits:
+        for file in members[:_FILES]:
+            name = f"/{file.shard.path}".removeprefix(plan.base).lstrip("/")
+            size = si_bytes(file.bytes)
+            table.add_row(safe(split), safe(name, limit=1000), size, safe(file.path, limit=1000))
+        if len(members) > _FILES:
+            table.add_row(safe(split), f"… {len(members) - _FILES} more", "", "")
+    console.print(table)
+
+
+def print_adopted(console: Console, messages: Console, result: AdoptResult) -> None:
+    """The adopted build, and what to do next."""
+    from tfrecreg.validators.payload_kinds import described
+
+    manifest = result.manifest
+    print_findings(messages, result.findings)
+    again = " again, the same as before" if result.unchanged else ""
+    title = f"adopted {manifest.dataset}{again}, in {result.folder}"
+    print_manifest(console, title, result.folder, manifest, brief=True)
+    console.print("")
+    console.print(line(("payloads: ", "bold"), described(result.kinds)))
+    if manifest.labels:
+        named = (f"{safe(name)} ({len(names):,})" for name, names in manifest.labels.items())
+        console.print(line(("names of classes: ", "bold"), ", ".join(named)))
+    if result.drafted:
+        path = safe(result.schema_path, limit=1000)
+        text = f"drafted {path} from the records: review it, tighten it, keep it in git"
+        messages.print(line(text))
+
+
+def print_pipeline(console: Console, result: PipelineResult, *, look: bool) -> None:
+    """The changes of `dvc.yaml`.
+
+    Args:
+        console: the output.
+        result: the result of the operation.
+        look: whether the changes were only determined, not written.
+    """
+    datasets = count(len(result.datasets), "dataset")
+    if result.current:
+        console.print(line(("dvc.yaml", "bold"), f" is up to date, with {datasets}"))
+        return
+    state = "is out of date" if look else "was written"
+    console.print(line(("dvc.yaml", "bold"), f" {state}, with {datasets}"))
+    would = "to be " if look else ""
+    for title, names in (
+        *_titled(would, result.stages),
+        *_titled(f"artifacts {would}", result.artifacts),
+        ("missing" if look else "made", result.made),
+    ):
+        if names:
+            console.print(line((f"  {title}: ", "cyan"), ", ".join(safe(each) for each in names)))
+
+
+def _titled(before: str, changes: Changes) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return (
+        (f"{before}added", changes.added),
+        (f"{before}updated", changes.updated),
+        (f"{before}removed", changes.removed),
+    )
+
+
+def print_push(console: Console, result: PushResult) -> None:
+    """The releases that the remote has now."""
+    sent = count(result.objects, "object") if result.objects else "nothing new"
+    console.print(line(f"the remote has {', '.join(result.releases)}: {sent} sent"))
+
+
+def print_pull(console: Console, result: PullResult) -> None:
+    """The folder with the bytes of a release."""
+    if result.files:
+        what = f"{count(result.files, 'file')}, {si_bytes(result.bytes)}, all as released"
+    else:
+        what = "here already"
+    console.print(line(f"{result.name} is in {result.folder}: {what}"))
+
+
+def print_gc(console: Console, doomed: Sequence[Doomed], *, applied: bool) -> None:
+    """The objects that were removed or may be removed."""
+    if not doomed:
+        console.print(line("nothing to remove"))
+        return
+    table = PlainTable("what", "size", "why", "path", right=("size",))
+    for each in doomed:
+        table.add_row(each.kind, si_bytes(each.bytes), each.why, safe(each.path, limit=1000))
+    console.print(table)
+    size = si_bytes(sum(each.bytes for each in doomed))
+    things = count(len(doomed), "thing")
+    told = "removed" if applied else "nothing was removed; `tfrecreg gc --apply` removes"
+    console.print(line(f"{told} {things}, {size}"))
+
+
+def print_repair(console: Console, result: RepairResult) -> None:
+    """The rebuilt shards and files, and the proof."""
+    if not result.shards and not result.files:
+        nothing = ("nothing to repair", "bold green")
+        console.print(line(nothing, f": every file of {result.reference} is what it was"))
+        return
+    console.print(line((f"repaired {result.reference}", "bold"), f", in {result.folder}"))
+    for shard in result.shards:
+        made = f"{count(shard.made, 'record')} made again, {shard.taken:,} were still there"
+        console.print(line(f"  {safe(shard.entry.path)}: {made}"))
+    for path in result.files:
+        console.print(line(f"  {safe(path)}"))
+    proof = f"every file agrees with the manifest, digest {result.digest[:16]}…"
+    console.print(line(("proven", "bold green"), f": {proof}"))
+
+
+def print_salvage(console: Console, result: SalvageResult) -> None:
+    """Each shard with its cuts and lost keys, and what follows from them."""
+    if result.passed:
+        passed = count(result.passed, "shard")
+        console.print(line(f"{passed}: what the manifest names, passed over"))
+    if not result.shards:
+        console.print(line(("nothing to salvage", "bold green"), "; nothing was written"))
+        return
+    for shard in result.shards:
+        console.print(
+            line((f"{safe(shard.name)}: ", "bold"), _STATUS[shard.status], _counts(shard))
+        )
+        for text in _details(shard):
+            console.print(text)
+    written = safe(result.output, limit=1000)
+    console.print(line(("written: ", "bold"), written))
+    if result.damaged:
+        where = f"{written}/{SALVAGE_NAME}"
+        console.print(line(("marked: ", "bold"), f"`tfrecreg check` finds SHD009, see {where}"))
+    else:
+        console.print(line(("nothing was wrong", "bold green"), ": the copies have the same bytes"))
+
+
+def _counts(shard: ShardResult) -> str:
+    if shard.status in ("refused", "unreadable"):
+        return f": {safe(shard.reason, limit=500)}"
+    parts = [f"{count(shard.kept, 'record')} kept"]
+    if shard.repaired:
+        parts.append(f"{shard.repaired:,} repaired")
+    least = "" if shard.exact else "at least "
+    if shard.status != "sound":
+        parts.append(f"{least}{shard.lost:,} lost")
+    return ", " + ", ".join(parts)
+
+
+def _details(shard: ShardResult) -> Iterator[Line]:
+    for cut in shard.cuts[:_SHOWN]:
+        yield line("    ", *_place(cut), f": {safe(cut.detail, limit=500)}")
+    if shard.cuts_total > _SHOWN:
+        yield line(f"    … and {shard.cuts_total - _SHOWN:,} more")
+    if shard.lost_keys:
+        yield line(("    lost keys: ", "bold"), _keys(shard.lost_keys))
+    elif shard.lost and shard.lost_keys is None:
+        yield line(("    lost keys: ", "bold"), "no index tells")
+    if shard.unproven:
+        kept = f"of {count(shard.unproven, 'record')} nothing but their checksums tells that "
+        yield line(("    note: ", "bold"), f"{kept}damaged gzip did not make them up")
+    if shard.doubts is not None:
+        where = (
+            f"{count(shard.doubtful, 'record')} set apart in {safe(shard.doubts.path)}: nothing "
+        )
+        yield line(("    doubtful: ", "bold"), f"{where}tells whether they are the shard's")
+    if shard.reason and shard.status not in ("refused", "unreadable"):
+        yield line(("    note: ", "bold"), safe(shard.reason, limit=500))
+
+
+def _place(cut: Cut) -> Iterator[tuple[str, str]]:
+    what: str = cut.what
+    if cut.record is not None:
+        number = f"record {cut.record:,}"
+        what = {"header": f"header of {number}", "record": number}.get(what, f"{what}, {number}")
+    yield f"{cut.code} {what}, offset {cut.offset:,}, {si_bytes(cut.length)}", "bold"
+
+
+def _keys(keys: Sequence[str]) -> str:
+    shown = ", ".join(safe(key) for key in keys[:_SHOWN])
+    more = len(keys) - _SHOWN
+    return f"{shown} and {more:,} more" if more > 0 else shown

@@ -1,0 +1,201 @@
+"""Many payloads of one layout, read at once with NumPy.
+
+The records of one source mostly hold the same features in the same order, each with the same
+number of values. Once one of them was read, the others need not be: that they have its layout,
+byte by byte but for lengths and values, is told of hundreds of them with a few array operations,
+for a fiftieth of what reading each costs. What is not of the layout may still be a good example,
+and is read the slow way.
+
+Layouts hold features of a single BYTES or INT64 value, and of any number of FLOATs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tfrecreg.example.model import Example, Kind
+from tfrecreg.example.wire import varint
+
+__all__ = ["Column", "Layout", "Slot", "layout_of", "read_columns"]
+
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+MAX_SLOTS = 200
+"""Features of a layout; trying one costs the more the more it has."""
+
+
+class Slot(NamedTuple):
+    """One feature of a layout."""
+
+    name: str
+    kind: Kind
+    values: int
+    """How many: 1, but for FLOAT."""
+
+
+Layout = tuple[Slot, ...]
+"""Features in the order of the bytes."""
+
+
+class Column(NamedTuple):
+    """The values of one slot in the records that have the layout, a row a record."""
+
+    start: Ints
+    """Where the value is in the memory; of FLOAT, the first of them."""
+    stop: Ints
+    """Where it ends."""
+    integers: Ints
+    """Of INT64 the values; else empty."""
+
+
+def layout_of(example: Example) -> Layout | None:
+    """The layout of an example that was decoded from a payload, None if it has no simple one."""
+    slots: list[Slot] = []
+    for name, feature in example.items():
+        kind, count = feature.kind, feature.count
+        if kind is Kind.UNSET or not count or (count > 1 and kind is not Kind.FLOAT):
+            return None
+        slots.append(Slot(name, kind, count))
+    return tuple(slots) if 0 < len(slots) <= MAX_SLOTS else None
+
+
+def read_columns(
+    layout: Layout, memory: bytes, starts: Sequence[int] | Ints, lengths: Sequence[int] | Ints
+) -> tuple[Ints, list[Column]]:
+    """The payloads that have `layout`, and their values.
+
+    Args:
+        layout: what to look for.
+        memory: holds the payloads.
+        starts: where each starts in `memory`.
+        lengths: bytes of each.
+
+    Returns:
+        positions in `starts` of those that have it, shape (r,), rising; and a column a slot, of r
+        rows. Those are all of them serialized examples with exactly these features.
+    """
+    reader = _Reader(memory)
+    position = np.asarray(starts, dtype=np.int64)
+    last = position + np.asarray(lengths, dtype=np.int64)
+    good = reader.byte(position) == 0x0A
+    size, position = reader.sizes(position + 1)
+    good &= position + size == last
+    columns = []
+    for slot in layout:
+        position, column = _entry(reader, slot, position, good)
+        columns.append(column)
+        if not good.any():
+            break
+    good &= position == last
+    rows = np.flatnonzero(good)
+    return rows, [
+        Column(column.start[rows], column.stop[rows], column.integers[rows])
+        for column in columns
+        if rows.size
+    ]
+
+
+def _entry(reader: _Reader, slot: Slot, position: Ints, good: Bools) -> tuple[Ints, Column]:
+    """Read a map entry of every payload; `good` loses those that have another one there."""
+    key = slot.name.encode("utf-8", "surrogateescape")
+    good &= reader.byte(position) == 0x0A
+    size, position = reader.sizes(position + 1)
+    end = position + size
+    head = b"\n" + varint(len(key)) + key + b"\x12"
+    good &= reader.equal(position, head)
+    size, position = reader.sizes(position + len(head))
+    good &= position + size == end
+    good &= reader.byte(position) == (slot.kind << 3 | 2)
+    size, position = reader.sizes(position + 1)
+    good &= position + size == end
+    # The list: one value of BYTES, or packed numbers.
+    good &= reader.byte(position) == 0x0A
+    size, position = reader.sizes(position + 1)
+    good &= position + size == end
+    integers = position
+    if slot.kind is Kind.FLOAT:
+        good &= size == 4 * slot.values
+    elif slot.kind is Kind.INT64:
+        integers, stop, whole = reader.integers(position)
+        good &= whole
+        good &= stop == end
+    return end, Column(position, end, integers)
+
+
+class _Reader:
+    """Reads at many places of one stretch of bytes; places behind its end read as its last."""
+
+    def __init__(self, memory: bytes) -> None:
+        self._bytes = np.frombuffer(memory, np.uint8) if memory else np.zeros(1, np.uint8)
+        self._last_word = len(memory) - 8
+        # Every eight bytes in a row, wherever they start.
+        self._words: NDArray[np.uint64] = np.ndarray(
+            (max(self._last_word + 1, 0),), "<u8", memory, strides=(1,)
+        )
+
+    def byte(self, position: Ints) -> NDArray[np.uint8]:
+        """The byte at each place."""
+        return self._bytes.take(position, mode="clip")
+
+    def equal(self, position: Ints, expected: bytes) -> Bools:
+        """Whether `expected` stands at each place."""
+        if len(expected) < 8 or not self._words.size:
+            same = np.ones(len(position), np.bool_)
+            for at, byte in enumerate(expected):
+                same &= self.byte(position + at) == byte
+            return same
+        # What reaches past the end of the memory reaches past the end of its payload as well,
+        # so that what stands in its place cannot do harm.
+        same = np.ones(len(position), np.bool_)
+        for at in (*range(0, len(expected) - 8, 8), len(expected) - 8):
+            word = int.from_bytes(expected[at : at + 8], "little")
+            place = np.clip(position + at, 0, self._last_word)
+            same &= self._words[place] == np.uint64(word)
+        return same
+
+    def sizes(self, position: Ints) -> tuple[Ints, Ints]:
+        """The length at each place, and where it ends; a negative one where it is none."""
+        byte = self.byte(position)
+        size = byte.astype(np.int64)
+        more = byte > 127
+        position = position + 1
+        if not more.any():
+            return size, position
+        size &= 127
+        for shift in (7, 14, 21, 28):
+            byte = self.byte(position)
+            size += np.where(more, (byte & 127).astype(np.int64) << shift, 0)
+            position += more
+            more &= byte > 127
+            if not more.any():
+                return size, position
+        size[more] = -(1 << 40)
+        return size, position
+
+    def integers(self, position: Ints) -> tuple[Ints, Ints, Bools]:
+        """The int64 at each place, where it ends, and whether there is one."""
+        byte = self.byte(position)
+        value = byte.astype(np.uint64)
+        more = byte > 127
+        position = position + 1
+        if not more.any():
+            return value.view(np.int64), position, ~more
+        value &= np.uint64(127)
+        for shift in range(7, 70, 7):
+            byte = self.byte(position)
+            part = (byte & 127).astype(np.uint64) << np.uint64(shift)
+            value += np.where(more, part, np.uint64(0))
+            position += more
+            if shift == 63:
+                more &= byte > 1  # only one of 64 bits is left for the tenth byte
+            else:
+                more &= byte > 127
+            if not more.any():
+                break
+        return value.view(np.int64), position, ~more

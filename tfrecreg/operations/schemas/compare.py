@@ -1,0 +1,220 @@
+"""Schemas of datasets, releases and files, and their comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tfrecreg.errors import UsageError
+from tfrecreg.findings import Finding, Location, Severity, fingerprint
+from tfrecreg.gating import FailOn
+from tfrecreg.operations.targets import expect_no_misspelt_reference, read_schema_file
+from tfrecreg.reference import looks_like_reference, parse_reference
+from tfrecreg.registry import RegistryLike, expect_dataset, open_registry, resolve
+from tfrecreg.registry.absence import absent_schema
+from tfrecreg.registry.yanks import held
+from tfrecreg.schema import Schema, parse_schema
+from tfrecreg.schema.compat import Mode, clashes
+from tfrecreg.schema.differ import Change, compare_schemas
+from tfrecreg.text import safe
+
+__all__ = [
+    "CompatibilityOptions",
+    "CompatibilityReport",
+    "SchemaDiff",
+    "check_compatibility",
+    "diff_schemas",
+    "find_schema",
+]
+
+
+def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str, str]:
+    """The text and the path of a schema.
+
+    Args:
+        name: ``mnist`` (the working schema), ``mnist@1.0.0`` (as it was released), or the path of
+            a file; a file with the name of a dataset is ``./mnist``.
+        registry: an open registry or a path in one; None for that of the current folder.
+
+    Raises:
+        UsageError: there is no such dataset, release or file.
+        NotHereError: the dataset has no schema.
+        ManifestError: a release's manifest or schema is not the one that was released.
+    """
+    if not looks_like_reference(name):
+        expect_no_misspelt_reference(name, registry)
+        return read_schema_file(name), name
+    opened = open_registry(registry)
+    if parse_reference(name).selector is None:
+        text = opened.schema_text(name)
+        if text is not None:
+            return text, opened.schema_path(name)
+        expect_dataset(opened, name)
+        raise absent_schema(opened, name)
+    resolved = resolve(opened, name)
+    text = resolved.schema
+    assert text is not None  # resolving a release without a schema fails
+    return text, resolved.schema_path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaDiff:
+    """The difference between two schemas."""
+
+    expected: str
+    """Path of the first one."""
+    found: str
+    """Path of the second one."""
+    changes: tuple[Change, ...]
+    """The schema's own fields first, then by the names of features."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``schema diff --json``."""
+        return {
+            "expected": self.expected,
+            "found": self.found,
+            "changes": [change.to_json() for change in self.changes],
+        }
+
+
+def diff_schemas(expected: str, found: str, *, registry: RegistryLike | None = None) -> SchemaDiff:
+    """Compare two schemas.
+
+    Args:
+        expected: a dataset, a release or a file.
+        found: another one.
+        registry: an open registry or a path in one; None for that of the current folder.
+
+    Raises:
+        UsageError: there is no such schema.
+        SchemaError: one of them does not parse.
+    """
+    first, second = (find_schema(name, registry=registry) for name in (expected, found))
+    changes = compare_schemas(parse_schema(*first), parse_schema(*second))
+    return SchemaDiff(expected=first[1], found=second[1], changes=changes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompatibilityOptions:
+    """How to check. The defaults are those of the command line."""
+
+    mode: Mode = "full"
+    transitive: bool = False
+    """Compare with every release instead of the latest."""
+    against: tuple[str, ...] = ()
+    """Datasets, releases or files to compare with instead of releases."""
+    environment: str | None = None
+    fail_on: FailOn = FailOn.ERROR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompatibilityReport:
+    """The result of comparing one schema with others."""
+
+    schema: str
+    """Path of the schema."""
+    mode: Mode
+    against: tuple[str, ...]
+    """The others, oldest first; empty if there is no release yet."""
+    status: Literal["pass", "fail"]
+    findings: tuple[Finding, ...]
+    """The worst first, then by the schema compared with and the feature."""
+
+    @property
+    def exit_code(self) -> int:
+        """0 pass, 1 fail."""
+        return 0 if self.status == "pass" else 1
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``schema check --json``."""
+        return {
+            "schema": self.schema,
+            "mode": self.mode,
+            "against": list(self.against),
+            "status": self.status,
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+def check_compatibility(
+    name: str,
+    *,
+    registry: RegistryLike | None = None,
+    options: CompatibilityOptions | None = None,
+) -> CompatibilityReport:
+    """Check whether readers of a schema parse the records of releases, and the other way round.
+
+    Args:
+        name: a dataset, a release or a file: today's schema.
+        registry: an open registry or a path in one; None for that of the current folder.
+        options: the mode, and the schemas to compare with.
+
+    Raises:
+        UsageError: there is no such schema, or nothing to compare a file with.
+        SchemaError: one does not parse, or has no such environment.
+    """
+    options = options or CompatibilityOptions()
+    text, where = find_schema(name, registry=registry)
+    today = parse_schema(text, where)
+    others = options.against or tuple(_releases(name, registry, transitive=options.transitive))
+    dataset = parse_reference(name).name if looks_like_reference(name) else ""
+    findings: list[Finding] = []
+    for other in others:
+        before = parse_schema(*find_schema(other, registry=registry))
+        if options.mode != "forward":
+            who = f"today's reader, records of {other}"
+            findings += _findings(dataset, today, before, "backward", who, options.environment)
+        if options.mode != "backward":
+            who = f"reader of {other}, today's records"
+            findings += _findings(dataset, before, today, "forward", who, options.environment)
+    findings.sort(key=lambda finding: -finding.severity.rank)
+    failed = any(options.fail_on.fails(finding.severity) for finding in findings)
+    return CompatibilityReport(
+        schema=where,
+        mode=options.mode,
+        against=tuple(others),
+        status="fail" if failed else "pass",
+        findings=tuple(findings),
+    )
+
+
+def _releases(name: str, registry: RegistryLike | None, *, transitive: bool) -> Sequence[str]:
+    """The releases to compare with, oldest first; for a release, those before it.
+
+    Withdrawn releases are left out.
+    """
+    if not looks_like_reference(name):
+        raise UsageError(
+            f"`{safe(name)}` is a file: there is nothing to hold it against",
+            hint="name another schema with --against",
+        )
+    opened = open_registry(registry)
+    reference = parse_reference(name)
+    versions = held(opened, reference.name)
+    if reference.selector is not None:
+        own = resolve(opened, name).version
+        versions = [version for version in versions if own is None or version < own]
+    if not transitive:
+        versions = versions[-1:]
+    return [f"{reference.name}@{version}" for version in versions]
+
+
+def _findings(
+    dataset: str, reader: Schema, records: Schema, way: str, who: str, environment: str | None
+) -> Iterator[Finding]:
+    for clash in clashes(reader, records, environment):
+        code = clash.code
+        subject = f"{way}/{clash.rule}"
+        yield Finding(
+            code=code.code,
+            rule=code.rule,
+            severity=Severity(code.severity),
+            message=clash.message,
+            hint=code.hint,
+            fingerprint=fingerprint(
+                code.code, dataset=dataset, feature=clash.feature, subject=subject
+            ),
+            count=1,
+            locations=(Location(feature=clash.feature, detail=who),),
+        )

@@ -1,0 +1,456 @@
+"""The scan of frames in memory, in Python; :mod:`tfrecreg.records.scanner` has the compiled twin.
+
+**In order**: :class:`PythonFrameScanner` goes from record to record and checks both checksums. Per
+record it computes two checksums in C and looks up a dictionary.
+
+**Behind damage**: :class:`PythonFinder` finds sound records in bytes that no header leads to, in
+one pass. To try every header separately would read the same bytes again for each. But CRC32C is
+linear: the checksum of a stretch is that of everything up to its end, less the contribution of
+everything before its start, which is a product of polynomials. So one register runs over the
+stretch, and every record and every gap is judged by the register's values at both of its ends. The
+time is that of reading, whatever the bytes are; at most a million records wait for the end of
+their data.
+
+Linearity helps with single headers too: the checksum of a length is the sum (exclusive or) of the
+contributions of its bytes. So all places of a block are tried at once, and a single wrong byte of
+a length is known by the difference that it makes: all 8 × 255 differences are distinct.
+"""
+
+from __future__ import annotations
+
+import heapq
+import struct
+from array import array
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import lru_cache
+from typing import Protocol
+
+import google_crc32c
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.records.framing import (
+    FOOTER_BYTES,
+    HEADER_BYTES,
+    MASK_DELTA,
+    MAX_LENGTH,
+    OVERHEAD,
+    header_length,
+    mask,
+    unmask,
+)
+
+__all__ = [
+    "KEPT_BYTES",
+    "Finder",
+    "FrameScan",
+    "FrameScanner",
+    "PythonFinder",
+    "PythonFrameScanner",
+    "Stop",
+    "header_candidates",
+    "repaired_length",
+    "stored_length",
+]
+
+
+_VIEW_BYTES = 1 << 14
+"""From this payload on, a view that is made for the checksum is cheaper than a copy."""
+
+_HEADERS = 1 << 16
+"""So many headers are remembered; records of equal length have equal headers."""
+
+
+class Stop(Enum):
+    """Why a walk ends."""
+
+    SHORT = auto()
+    """The memory ends in the record, or right before it."""
+    LENGTH = auto()
+    """The checksum over the record's length does not hold."""
+    HUGE = auto()
+    """It holds, and the length is above the limit."""
+    DATA = auto()
+    """The checksum over its data does not hold."""
+
+
+@dataclass(slots=True)
+class FrameScan:
+    """Where a walk led, and what is there. The columns are arrays of signed 64-bit numbers."""
+
+    offsets: array[int]
+    """Where each record starts in the stream whose checksums hold."""
+    starts: array[int]
+    """Where its payload starts in the memory."""
+    lengths: array[int]
+    """Bytes of the payload."""
+    payload_bytes: int
+    """The sum of the lengths."""
+    end: int
+    """Where the first record starts in the memory that was not walked over."""
+    stop: Stop
+    length: int | None
+    """What that record's header states, if it is there and holds."""
+    crc: int = 0
+    """With `DATA`: the masked checksum of the data, as they are,"""
+    stored: int = 0
+    """and the one that stands behind them."""
+
+    @classmethod
+    def nowhere(cls, length: int, crc: int, stored: int) -> FrameScan:
+        """A walk that ends at once, at a record whose data checksum does not hold."""
+        none = (array("q"), array("q"), array("q"))
+        return cls(*none, 0, 0, Stop.DATA, length, crc, stored)
+
+    @property
+    def needs(self) -> int:
+        """With `SHORT`: bytes from `end` on that it takes to go on."""
+        return HEADER_BYTES if self.length is None else OVERHEAD + self.length
+
+
+class FrameScanner(Protocol):
+    """Walks through one stream, stretch by stretch. Not to be shared by threads."""
+
+    def __call__(self, memory: bytes, base: int) -> FrameScan:
+        """Scan the records in `memory`, which starts with one; check both their checksums.
+
+        Args:
+            memory: a stretch of the stream.
+            base: the byte of the stream where it starts.
+        """
+
+
+class PythonFrameScanner:
+    """The walker that is always there."""
+
+    def __init__(self) -> None:
+        self._headers: dict[bytes, int] = {}
+
+    def __call__(self, memory: bytes, base: int) -> FrameScan:
+        # Local names: attribute look-ups would be a quarter of the time.
+        value = google_crc32c.value
+        footer = struct.Struct("<I").unpack_from
+        headers = self._headers
+        view = np.frombuffer(memory, np.uint8)
+        size = len(memory)
+        starts: array[int] = array("q")
+        lengths: array[int] = array("q")
+        length: int | None
+        crc = stored = 0
+        at = 0
+        while True:
+            start = at + 12
+            if start > size:
+                stop, length = Stop.SHORT, None
+                break
+            header = memory[at:start]
+            length = headers.get(header)
+            if length is None:
+                length = header_length(header)
+                if length is None:
+                    stop = Stop.LENGTH
+                    break
+                if length > MAX_LENGTH:
+                    stop = Stop.HUGE
+                    break
+                if len(headers) < _HEADERS:
+                    headers[header] = length
+            end = start + length
+            if end + 4 > size:
+                stop = Stop.SHORT
+                break
+            crc = value(memory[start:end] if length < _VIEW_BYTES else view[start:end])
+            crc = (((crc >> 15) | (crc << 17)) + MASK_DELTA) & 0xFFFFFFFF
+            (stored,) = footer(memory, end)
+            if crc != stored:
+                stop = Stop.DATA
+                break
+            starts.append(start)
+            lengths.append(length)
+            at = end + 4
+        if stop is not Stop.DATA:
+            crc = stored = 0
+        offsets = array("q", (np.frombuffer(starts, np.int64) + (base - HEADER_BYTES)).tobytes())
+        total = int(np.frombuffer(lengths, np.int64).sum())
+        return FrameScan(offsets, starts, lengths, total, at, stop, length, crc, stored)
+
+
+_HEADER = struct.Struct("<QI")
+
+
+def header_candidates(block: bytes) -> list[tuple[int, int]]:
+    """The places in `block` where 12 bytes are a header whose checksum holds, with its length.
+
+    A header alone proves little: among 64-bit numbers it occurs by accident about once in 30 GiB.
+    """
+    count = len(block) - HEADER_BYTES + 1
+    if count <= 0 or block.count(0) == len(block):
+        return []
+    # Every four bytes at every place. The upper half of a length is zero up to MAX_LENGTH.
+    words: npt.NDArray[np.uint32] = np.ndarray((len(block) - 3,), "<u4", block, strides=(1,))
+    places = np.flatnonzero(words[4 : 4 + count] == 0)
+    if not len(places):
+        return []
+    lengths = words[places]
+    low, high = _tables()
+    crcs = low[lengths & np.uint32(0xFFFF)] ^ high[lengths >> np.uint32(16)]
+    masked = ((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(MASK_DELTA)
+    good = (masked == words[places + 8]) & (lengths <= MAX_LENGTH)
+    return list(zip(places[good].tolist(), lengths[good].tolist(), strict=True))
+
+
+def stored_length(header: bytes) -> int:
+    """The length in a header, whatever its checksum says."""
+    return int(_HEADER.unpack_from(header)[0])
+
+
+def repaired_length(header: bytes) -> int | None:
+    """The length before one byte of it was damaged, if that explains the checksum; else None."""
+    stored, masked = _HEADER.unpack_from(header)
+    hit = _syndromes().get(google_crc32c.value(header[:8]) ^ unmask(masked))
+    return None if hit is None else int(stored) ^ hit
+
+
+@lru_cache(maxsize=1)
+def _tables() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """What the lower and the upper 16 bits of a length contribute; the first with the constant."""
+    zero = google_crc32c.value(bytes(8))
+    tables = []
+    for position in range(4):
+        changed = (value << 8 * position for value in range(256))
+        crcs = [google_crc32c.value(each.to_bytes(8, "little")) ^ zero for each in changed]
+        tables.append(np.array(crcs, np.uint32))
+    low = np.bitwise_xor.outer(tables[1], tables[0]).ravel() ^ np.uint32(zero)
+    high = np.bitwise_xor.outer(tables[3], tables[2]).ravel()
+    return low, high
+
+
+@lru_cache(maxsize=1)
+def _syndromes() -> dict[int, int]:
+    zero = google_crc32c.value(bytes(8))
+    changes = (value << 8 * position for position in range(8) for value in range(1, 256))
+    return {google_crc32c.value(each.to_bytes(8, "little")) ^ zero: each for each in changes}
+
+
+KEPT_BYTES = 31
+"""Bytes of a block that the next one starts with: a header, and what may be a record with a payload
+of a header before it."""
+
+_STARTS = 29
+"""Where the payload of a damaged record may start, from the record's own start on."""
+_PENDING = 1 << 20
+_ONES = 0xFFFFFFFF
+_ONE = 1 << 31
+_POLYNOMIAL = 0x82F63B78
+
+
+class Finder(Protocol):
+    """Finds sound records, and the end of the damaged record before them."""
+
+    found: int
+    """Where the gap test passed last: everything before it is one record with a damaged header."""
+    payload: int
+    """Where the payload of that record starts."""
+
+    def feed(self, block: bytes, base: int, *, last: bool) -> bool:
+        """Look through the next block.
+
+        Args:
+            block: bytes of the stream. Each starts :data:`KEPT_BYTES` before the end of the one
+                before; the first where the search does.
+            base: the byte of the stream where it starts.
+            last: whether the stream ends with it, undamaged.
+
+        Returns:
+            whether the gap test passed, at `found`. Then the same block may be fed again, and the
+            search goes on behind that place.
+        """
+
+    def first(self) -> tuple[int, int] | None:
+        """The first sound record so far, from where to where. One around it may be on its way."""
+
+    def spans(self) -> list[tuple[int, int]]:
+        """The sound records so far, from where to where: the outermost, in order."""
+
+    def waiting(self) -> bool:
+        """Whether data of records are still on their way whose headers were passed."""
+
+
+class PythonFinder:
+    """The finder that is always there.
+
+    Args:
+        at: byte of the stream where a damaged record starts, or the search does.
+        before: byte of the stream from which on no record starts that is looked for.
+        stop: byte of the stream behind which no record ends.
+        gap: whether to test for the end of the damaged record.
+        first: whether a sound record may start right there.
+    """
+
+    def __init__(self, at: int, *, before: int, stop: int, gap: bool, first: bool = False) -> None:
+        self.found = self.payload = -1
+        self._before = before
+        self._stop = stop
+        self._tests = gap
+        self._at = self._origin = self._gap = at
+        self._place = at + (not first)
+        self._state = self._gapped = 0
+        self._starts: list[int] = []  # what each contributes to the register behind the last one
+        self._pending: list[tuple[int, int, int]] = []
+        self._spans: list[tuple[int, int]] = []
+
+    def feed(self, block: bytes, base: int, *, last: bool) -> bool:
+        """See :meth:`Finder.feed`."""
+        most = base + len(block) - (HEADER_BYTES if last else OVERHEAD)
+        begin = self._place
+        for place, length in header_candidates(block[begin - base :]):
+            header = begin + place
+            if header > most or header >= self._before:
+                break
+            self._settle(block, base, header - FOOTER_BYTES)
+            if self._tests and self.found != header and self._test_gap(block, base, header):
+                self._place = header
+                return True
+            start = header + HEADER_BYTES
+            if start + length + FOOTER_BYTES <= self._stop:
+                self._settle(block, base, start)
+                self._move(block, base, start)
+                mine = _times(self._state ^ _ONES, _power(length))
+                self._push(start + length, header, mine)
+        return self._finish(block, base, last=last)
+
+    def first(self) -> tuple[int, int] | None:
+        """See :meth:`Finder.first`."""
+        return self._spans[0] if self._spans else None
+
+    def spans(self) -> list[tuple[int, int]]:
+        """See :meth:`Finder.spans`."""
+        return list(self._spans)
+
+    def waiting(self) -> bool:
+        """See :meth:`Finder.waiting`."""
+        return bool(self._pending)
+
+    def _finish(self, block: bytes, base: int, *, last: bool) -> bool:
+        limit = base + len(block)
+        self._settle(block, base, limit - FOOTER_BYTES)
+        if self._tests and last and self.found != limit and self._test_gap(block, base, limit):
+            self._place = limit
+            return True
+        if not last:
+            place = limit - OVERHEAD + 1
+            self._place = max(self._place, place)
+            self._move(block, base, place)
+            if self._tests:
+                self._move_gap(block, base, place - FOOTER_BYTES)
+        return False
+
+    def _push(self, end: int, header: int, mine: int) -> None:
+        if len(self._pending) == _PENDING:
+            # Too many: those that end last are given up. A sorted list is a heap.
+            self._pending.sort()
+            del self._pending[_PENDING // 2 :]
+        heapq.heappush(self._pending, (end, header, mine))
+
+    def _settle(self, block: bytes, base: int, to: int) -> None:
+        """Look at the data of all records that end up to here."""
+        while self._pending and self._pending[0][0] <= to:
+            end, header, mine = heapq.heappop(self._pending)
+            self._move(block, base, end)
+            if _masked(self._state ^ mine) == _word(block, end - base):
+                self._add(header, end + FOOTER_BYTES)
+
+    def _add(self, start: int, end: int) -> None:
+        """Those inside a sound record are none, nor is it where one before reaches into it."""
+        while self._spans and self._spans[-1][0] >= start:
+            self._spans.pop()
+        if not self._spans or self._spans[-1][1] <= start:
+            self._spans.append((start, end))
+
+    def _move(self, block: bytes, base: int, to: int) -> None:
+        if to > self._at:
+            self._state = _pass(self._state, block[self._at - base : to - base])
+            self._at = to
+
+    def _move_gap(self, block: bytes, base: int, to: int) -> None:
+        """Whatever the payload may start at is passed on the way."""
+        while self._gap < to:
+            step = to
+            if len(self._starts) < _STARTS:
+                self._starts.append(self._contribution(self._gap))
+                step = self._gap + 1
+            self._gapped = _pass(self._gapped, block[self._gap - base : step - base])
+            self._gap = step
+
+    def _contribution(self, at: int) -> int:
+        return _times(self._gapped ^ _ONES, _power(self._origin + _STARTS - at))
+
+    def _test_gap(self, block: bytes, base: int, place: int) -> bool:
+        """Whether everything from the origin to this place is one record, whatever its header."""
+        end = place - FOOTER_BYTES
+        size = end - self._origin
+        if size < 0:
+            return False
+        self._move_gap(block, base, end)
+        starts = self._starts if size >= _STARTS else [*self._starts, self._contribution(end)]
+        wanted = self._gapped ^ unmask(_word(block, end - base)) ^ _ONES
+        key = _times(wanted, _power(_STARTS - size))
+        if key not in starts:
+            return False
+        for number, behind in enumerate((HEADER_BYTES, *range(len(starts)))):
+            if behind > size or starts[behind] != key:
+                continue
+            if number > 0 and behind == size:
+                continue
+            start = self._origin + behind
+            if start == end - 8:
+                # A length and its checksum are as good as a payload of 8 bytes and its own.
+                length = int.from_bytes(block[start - base : end - base], "little")
+                if number > 0 or length <= self._stop - place:
+                    continue
+            self.found, self.payload = place, start
+            return True
+        return False
+
+
+def _pass(register: int, data: bytes) -> int:
+    """The register after some bytes; a checksum is inverted before and behind them."""
+    crc: int = google_crc32c.extend(register ^ _ONES, data)
+    return crc ^ _ONES
+
+
+def _masked(register: int) -> int:
+    return mask(register ^ _ONES)
+
+
+def _word(block: bytes, at: int) -> int:
+    return int.from_bytes(block[at : at + FOOTER_BYTES], "little")
+
+
+def _times(a: int, b: int) -> int:
+    """The product of two polynomials modulo that of CRC32C, bits reversed."""
+    product, bit = 0, _ONE
+    while bit:
+        if a & bit:
+            product ^= b
+        b = (b >> 1) ^ _POLYNOMIAL if b & 1 else b >> 1
+        bit >>= 1
+    return product
+
+
+@lru_cache(maxsize=1 << 12)
+def _power(count: int) -> int:
+    """What multiplies a register that so many bytes of zeros go through, or went if negative."""
+    product, square = _ONE, _ONE >> 8
+    if count < 0:
+        square = _ONE
+        for _ in range(8):
+            square = ((square ^ _POLYNOMIAL) << 1 | 1) & _ONES if square & _ONE else square << 1
+    count = abs(count)
+    while count:
+        if count & 1:
+            product = _times(product, square)
+        square = _times(square, square)
+        count >>= 1
+    return product

@@ -1,0 +1,553 @@
+"""Reading gzip: member by member, in bounded memory, past damage to the next sound member.
+
+A :class:`GzipStream` is pulled. It stops where the stream ends or where it is damaged; then
+`interruption` says why, and :meth:`GzipStream.resume` goes on behind the damage.
+
+What counts as damage (CRC007): deflate data that do not decode, a trailer that disagrees with
+what was decoded, a file that ends inside a member, bytes behind a member that begin no other; also
+zeros up to the end of the file, which `gzip` takes for padding and TensorFlow for an error.
+"""
+
+from __future__ import annotations
+
+import bisect
+import copy
+import itertools
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from blake3 import blake3
+
+from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, header_length
+from tfrecreg.records.gzip_writer import (
+    MAGIC,
+    MEMBER_HEADER,
+    TRAILER,
+    WINDOW_BITS,
+    Compression,
+    parse_member_header,
+)
+from tfrecreg.records.hashing import READ_BYTES, HashedFile, only_zeros, places_of
+from tfrecreg.records.tensorflow_reader import InputBuffer, zlib_makes
+
+__all__ = ["EXPANSION", "Damage", "GzipStream", "decoded_before", "trailer_problems"]
+
+
+EXPANSION = 1032
+"""Deflate makes at most so many bytes of one."""
+
+_HEADER_BYTES = 512
+_HEADER_LIMIT = 1 << 20
+"""A header of more bytes is damage: 64 KiB of extra field, a name and a comment fit."""
+_FEED = 1 << 16
+_FIRST_READ = 1 << 12
+_MOST_BEGINNINGS = 100
+"""So many members behind damage are looked at for a whole one."""
+_TRIES = 1 << 20
+_TRIES_EACH = 8
+_TAIL_LIMIT = 1 << 24
+"""Where zlib has taken so many bytes for a header, nobody waits for what it makes of the rest."""
+_PENDING = 1 << 17
+"""What zlib may hold decoded already when it has taken the last byte; generously."""
+
+
+class GzipStream:
+    """The decompressed stream of a gzip file, read forward through a window.
+
+    Args:
+        file: the compressed file.
+        digest: whether to hash the stream.
+        members: where members begin (byte of the file, byte of the stream), if an index knows.
+        misread: whether to stop, as at damage, where TensorFlow loses sound records.
+    """
+
+    compression: Compression = "gzip"
+
+    def __init__(
+        self,
+        file: HashedFile,
+        *,
+        digest: bool,
+        members: Sequence[tuple[int, int]] = (),
+        misread: bool = False,
+    ) -> None:
+        self.interruption: Damage | None = None
+        self.position = 0
+        """Byte of the stream up to which it was decoded."""
+        self.guessed = False
+        """Whether what follows the last damage may be gzip that lies in a payload."""
+        self._file = file
+        self._members = members
+        self._hasher = blake3() if digest else None
+        self._finished = False
+        self._next = 0  # byte of the file behind what was read,
+        self._ahead = _FIRST_READ  # and how much of it is read next
+        # What is known of places where members may begin, by all forks together,
+        self._places = places_of(MAGIC, file, 1)
+        self._begun: list[tuple[int, int]] = []
+        self._whole: dict[int, tuple[bool, bool]] = {}
+        # and bytes that may be decoded to see where a member is whole.
+        self._tries = [_TRIES + _TRIES_EACH * file.end]
+        self._input = b""  # read,
+        self._used = 0  # and decoded up to here
+        self._buffer = b""  # decoded, from the last window's start on
+        self._base = 0
+        self._inflater: zlib._Decompress | None = None
+        self._member = 0  # where the member begins in the file,
+        self._begin = 0  # and in the stream
+        self._crc = 0
+        self._sound_to = 0  # byte of the stream up to which members were seen to be sound
+        self._ended: list[tuple[int, Damage | None]] = []  # members that reach into the buffer
+        self._tensorflow = InputBuffer() if misread else None
+
+    @property
+    def file_position(self) -> int:
+        """The byte of the file up to which it was decoded."""
+        return self._next - len(self._input) + self._used
+
+    @property
+    def base(self) -> int:
+        """The byte of the stream before which nothing can be asked for again."""
+        return self._base
+
+    @property
+    def end(self) -> int | None:
+        """Not known before it is reached."""
+        return None
+
+    def bound(self) -> int:
+        """A byte of the stream that it cannot reach: what is left of the file, times 1032."""
+        left = self._file.end - self.file_position
+        return self.position + left * EXPANSION + _PENDING
+
+    def ends_at(self, at: int) -> bool:
+        """Whether the stream ends, undamaged, exactly at `at`."""
+        return not self.window(at, 1) and self._finished and self.position == at
+
+    def window(self, start: int, length: int) -> bytes:
+        """The stream from `start` on: `length` bytes, fewer only where it ends or is interrupted.
+
+        Args:
+            start: not before the greatest `start` that was asked for when more had to be decoded.
+            length: what is allocated, at most.
+
+        Raises:
+            StorageError: the file system failed to deliver.
+        """
+        place = start - self._base
+        if place < 0:
+            raise ValueError(f"byte {start} of the stream was passed already")
+        if place + length <= len(self._buffer):
+            return self._buffer[place : place + length]
+        while self.position < start:
+            if not self._decode(min(READ_BYTES, start - self.position)):
+                self._buffer = b""
+                self._base = self.position
+                return b""
+        parts = [self._buffer[place:]]
+        have = len(parts[0])
+        self._ended = [pair for pair in self._ended if pair[0] > start]
+        while have < length:
+            piece = self._decode(min(READ_BYTES, length - have))
+            if not piece:
+                break
+            parts.append(piece)
+            have += len(piece)
+        self._buffer = b"".join(parts)
+        self._base = start
+        return self._buffer
+
+    def fork(self) -> GzipStream:
+        """A second view that reads ahead from the same place without moving this one."""
+        twin = copy.copy(self)
+        twin._hasher = None
+        twin._tensorflow = None
+        twin._ended = list(self._ended)
+        if self._inflater is not None:
+            twin._inflater = self._inflater.copy()
+        return twin
+
+    def inspect(self, start: int, stop: int) -> Damage | None:
+        """The damage of the first unsound member that reaches into these bytes of the stream.
+
+        Reads each such member to its end, where its checksum is; moves nothing.
+
+        Args:
+            start: the first byte; not before the last window's start.
+            stop: behind the last byte.
+        """
+        if stop <= self._sound_to:
+            return None
+        ahead = self.fork()
+        while not ahead._stopped():
+            reached = ahead.position if ahead._inflater is None else ahead._begin
+            if reached >= stop:
+                break
+            ahead._step(READ_BYTES)
+        for end, damage in ahead._ended:
+            if damage is not None and damage.begin < stop and end > start:
+                return damage
+        damage = ahead.interruption
+        if damage is not None and damage.begin < stop:
+            return damage
+        self._sound_to = stop if ahead._inflater is not None else ahead.position
+        return None
+
+    def resume(self, least: int = 0) -> bool:
+        """Go on behind the damage; False where nothing is left. `position` may jump.
+
+        Args:
+            least: byte of the stream up to which its records were sound, damage or not.
+        """
+        damage = self.interruption
+        self.interruption = None
+        if damage is None or damage.lossless:
+            return True
+        self._hasher = None
+        self.guessed = False
+        self._sound_to = 0
+        self._ended.clear()
+        self._buffer = b""
+        found = self._next_member(damage, least)
+        if found is None:
+            self._finished = True
+            return False
+        self._jump(found[0])
+        self.position = self._base = found[1]
+        return True
+
+    def leads_on(self, at: int) -> bool:
+        """Whether a whole member of records is at this byte of the file, with another behind it, or
+        the end.
+        """
+        return self._begins(at) and self._ends(at) == (True, True)
+
+    def hexdigest(self) -> str | None:
+        """blake3 of the stream; None if not asked for, or if some of it is missing."""
+        return None if self._hasher is None else self._hasher.hexdigest()
+
+    def _jump(self, at: int) -> None:
+        self._next = at
+        self._input = b""
+        self._used = 0
+        self._ahead = _FIRST_READ
+        self._inflater = None
+
+    def _peek(self, length: int) -> bytes:
+        """The next bytes of the file, fewer only where it ends."""
+        while len(self._input) - self._used < length:
+            more = self._file.read(self._next, self._ahead)
+            if not more:
+                break
+            self._next += len(more)
+            self._ahead = min(2 * self._ahead, READ_BYTES)
+            self._input = self._input[self._used :] + more
+            self._used = 0
+        return self._input[self._used : self._used + length]
+
+    def _stopped(self) -> bool:
+        return self._finished or self.interruption is not None
+
+    def _decode(self, limit: int) -> bytes:
+        """The next bytes of the stream, at most `limit`; none where it stops."""
+        while not self._stopped():
+            piece = self._step(limit)
+            if piece:
+                return piece
+        return b""
+
+    def _step(self, limit: int) -> bytes:
+        """Open a member, or decode a little and maybe end one."""
+        if self._inflater is None:
+            self._open()
+            return b""
+        if self._used == len(self._input):
+            self._peek(1)
+        data = self._input[self._used : self._used + _FEED]
+        if self._tensorflow is not None and data:
+            self._tensorflow.reach(self.file_position + 1, self._file.end)
+            data = data[: self._tensorflow.end - self.file_position]
+        before = self._inflater.copy()
+        try:
+            piece = self._inflater.decompress(data, limit)
+        except zlib.error as error:
+            piece = decoded_before(before, data, limit)
+            self._take(piece)
+            self._break(f"its data do not decode ({str(error).split(': ', 1)[-1]})")
+            return piece
+        self._take(piece)
+        if self._inflater.eof:
+            self._used += len(data) - len(self._inflater.unused_data)
+            self._close()
+        else:
+            self._used += len(data) - len(self._inflater.unconsumed_tail)
+            if not data and not piece:
+                self._break(f"the file ends inside it, at byte {self._file.end}", cut=True, tail=0)
+        return piece
+
+    def _take(self, piece: bytes) -> None:
+        if self._tensorflow is not None:
+            self._tensorflow.make(len(piece))
+        if not self._is_known():
+            self._crc = zlib.crc32(piece, self._crc)
+        self.position += len(piece)
+        if self._hasher is not None:
+            self._hasher.update(piece)
+
+    def _is_known(self) -> bool:
+        """Whether the member was read to its end before, and is sound: its checksum costs as much
+        as decoding it.
+        """
+        return self._begin < self._sound_to
+
+    def _break(
+        self,
+        detail: str,
+        *,
+        lossless: bool = False,
+        inside: bool = True,
+        cut: bool = False,
+        padding: bool = False,
+        misread: bool = False,
+        tail: int | None = None,
+    ) -> Damage:
+        self._tensorflow = None  # It does not get past this.
+        self.interruption = Damage(
+            member=self._member,
+            begin=self._begin,
+            stream=self.position,
+            detail=f"gzip member at byte {self._member} of the file: {detail}",
+            lossless=lossless,
+            inside=inside,
+            cut=cut,
+            padding=padding,
+            misread=misread,
+            tail=tail,
+        )
+        return self.interruption
+
+    def _open(self) -> None:
+        """Begin the next member, or notice that there is none."""
+        self._member = self.file_position
+        self._begin = self.position
+        self._crc = 0
+        head = self._peek(_HEADER_BYTES)
+        if not head:
+            self._finished = True
+            return
+        if self._member and head[:1] == b"\x00" and only_zeros(self._file, self._member):
+            self._finished = True
+            words = f"there is none, only zeros up to the end, at byte {self._file.end}"
+            self._break(words, lossless=True, inside=False, padding=True, tail=self._tail())
+            return
+        header = parse_member_header(head)
+        if header.unfinished:
+            head = self._peek(_HEADER_LIMIT)
+            header = parse_member_header(head)
+        size, problem = header.size, header.problem
+        if (problem or header.optional) and self._sound(len(MEMBER_HEADER)):
+            # Only its ten bytes are damaged: what they are followed by is a whole member.
+            size = len(MEMBER_HEADER)
+            problem = problem or f"its flags should be 0x00, found 0x{head[3]:02x}"
+        elif problem and (not size or not self._sound(size)):
+            cut = header.unfinished and len(head) < _HEADER_LIMIT
+            self._break(problem, inside=cut, cut=cut, tail=self._tail())
+            return
+        self._used += size
+        if self._tensorflow is not None:
+            self._tensorflow.reach(self.file_position, self._file.end)
+        self._inflater = zlib.decompressobj(WINDOW_BITS)
+        if problem:
+            self._break(problem, lossless=True, inside=False, tail=self._tail())
+
+    def _tail(self) -> int | None:
+        return zlib_makes(self._file.read, self._member, _TAIL_LIMIT)
+
+    def _sound(self, header: int) -> bool:
+        """Whether a whole member follows a header of so many bytes at this place."""
+        probe = self.fork()
+        probe._jump(self._member + header)
+        probe._inflater = zlib.decompressobj(WINDOW_BITS)
+        probe._ended = []
+        return probe._member_ends_well()
+
+    def _close(self) -> None:
+        """Compare the member's trailer with what was decoded."""
+        trailer = self._peek(TRAILER.size)
+        kept = self._trailer_bytes()
+        self._used += min(len(trailer), kept)
+        self._inflater = None
+        damage: Damage | None = None
+        if len(trailer) < TRAILER.size:
+            # zlib looks at the checksum as soon as that is there.
+            wrong = len(trailer) >= 4 and trailer[:4] != self._crc.to_bytes(4, "little")
+            words = "the file ends inside its trailer"
+            tail = None if wrong else 0
+            damage = self._break(words, lossless=True, inside=False, cut=True, tail=tail)
+        elif kept < TRAILER.size:
+            crc = self._crc.to_bytes(4, "little")[:kept]
+            words = f"its trailer should have {TRAILER.size} bytes, found {kept}"
+            right = len(crc) > 0 and trailer.startswith(crc)
+            damage = self._break(words, lossless=right, inside=not right)
+        elif not self._is_known():
+            problems = trailer_problems(trailer, self._crc, self.position - self._begin)
+            if problems:
+                both = len(problems) == 2
+                damage = self._break("; ".join(problems), lossless=not both, inside=both)
+        self._ended.append((self.position, damage))
+        if damage is None and self._tensorflow is not None:
+            self._compare(self._tensorflow)
+
+    def _trailer_bytes(self) -> int:
+        """How many bytes of a trailer come before the next member: fewer where some were lost."""
+        ahead = self._peek(TRAILER.size + len(MAGIC) - 1)
+        at = ahead.find(MAGIC)
+        cut = 0 <= at < TRAILER.size and self._begins(self.file_position + at)
+        return at if cut else TRAILER.size
+
+    def _compare(self, tensorflow: InputBuffer) -> None:
+        """Stop where the member that ended here is the last that TensorFlow reads."""
+        at, size = self.file_position, self._file.end
+        tensorflow.reach(at, size)
+        if tensorflow.close(at, size):
+            words = f"it ends at byte {at}, and TensorFlow reads none of the {size - at} behind it"
+            self._break(words, lossless=True, inside=False, misread=True, tail=0)
+
+    def _next_member(self, damage: Damage, least: int) -> tuple[int, int] | None:
+        """Where reading can go on: byte of the file, byte of the stream."""
+        place = bisect.bisect_left(self._members, (damage.member, 0))
+        known = [file for file, _ in self._members[place : place + 2]]
+        if damage.member in known[:1] and known[1:] and self._begins(known[1]):
+            return self._members[place + 1]
+        likely = None
+        for at, size in itertools.islice(self._beginnings(damage.member + 1), _MOST_BEGINNINGS):
+            span = at - damage.member
+            if span // 2 <= size <= span * EXPANSION and damage.begin + size >= least:
+                return at, damage.begin + size
+            whole, followed = self._ends(at)
+            if whole:
+                # A payload may hold gzip itself, of which no member follows another to the end.
+                self.guessed = not followed
+                return at, damage.stream
+            likely = at if likely is None and not damage.cut else likely
+        self.guessed = True
+        return None if likely is None else (likely, damage.stream)
+
+    def _beginnings(self, start: int) -> Iterator[tuple[int, int]]:
+        """Where members begin from byte `start` of the file on; each place is tried once.
+
+        With what stands before each: it ends the trailer of the member before, if that is whole.
+        """
+        known = self._begun
+        place = bisect.bisect_left(known, (start, 0))
+        while True:
+            if place == len(known):
+                following = next((at for at in self._places if at >= start), None)
+                if following is None:
+                    return
+                if not self._begins(following):
+                    continue
+                before = self._file.read(max(following - 4, 0), min(following, 4))
+                known.append((following, int.from_bytes(before, "little")))
+            yield known[place]
+            place += 1
+
+    def _probe(self, at: int) -> GzipStream:
+        """A view that begins with a member at this byte of the file."""
+        probe = self.fork()
+        probe._jump(at)
+        probe.interruption = None
+        probe._finished = False
+        probe._ended = []
+        probe._buffer = b""
+        probe.position = probe._base = 0
+        return probe
+
+    def _begins(self, at: int) -> bool:
+        """Whether a member at this byte of the file begins with a record, or is whole at least."""
+        probe = self._probe(at)
+        header = parse_member_header(probe._peek(_HEADER_BYTES))
+        if header.unfinished:
+            header = parse_member_header(probe._peek(_HEADER_LIMIT))
+        if header.problem:
+            return False
+        length = header_length(probe.window(0, HEADER_BYTES))
+        if length is not None and length <= MAX_LENGTH:
+            return True
+        return probe._member_ends_well() and probe._ended[0][0] > 0
+
+    def _ends(self, at: int) -> tuple[bool, bool]:
+        """Whether the member at this byte of the file is whole, and another follows, or the end."""
+        if at not in self._whole:
+            probe = self._probe(at)
+            whole = probe._member_ends_well()
+            following = probe._peek(len(MEMBER_HEADER))
+            followed = not following.strip(b"\0") or following.startswith(MAGIC)
+            self._whole[at] = whole, whole and followed
+        return self._whole[at]
+
+    def _member_ends_well(self) -> bool:
+        """Decode to the end of the member and compare its trailer, as long as that may be tried."""
+        while not self._stopped() and not self._ended and self._tries[0] > 0:
+            self._tries[0] -= len(self._step(READ_BYTES)) + _FIRST_READ
+        return bool(self._ended) and self._ended[0][1] is None
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Why a gzip stream stops before its end."""
+
+    member: int
+    """Byte of the file where the damaged member begins."""
+    begin: int
+    """Byte of the stream where it begins."""
+    stream: int
+    """Byte of the stream up to which it could be decoded."""
+    detail: str
+    lossless: bool
+    """Nothing of the stream is missing: only a header or a trailer is damaged."""
+    inside: bool
+    """It lies in a member, so that something of the stream is missing for certain."""
+    cut: bool
+    """The file ends too early: nothing follows."""
+    padding: bool
+    """It is nothing but zeros behind the last member."""
+    misread: bool
+    """It is sound: TensorFlow alone takes the member's end for that of the file."""
+    tail: int | None
+    """Bytes of the stream that zlib, which mends nothing, would make of the rest before the file
+    ends; None where it would report an error."""
+
+
+def decoded_before(inflater: zlib._Decompress, data: bytes, limit: int) -> bytes:
+    """What `data` decode to before they stop making sense: zlib itself drops it with the error."""
+    parts = []
+    for step in (4096, 64, 1):
+        while data:
+            attempt = inflater.copy()
+            try:
+                parts.append(attempt.decompress(data[:step], limit))
+            except zlib.error:
+                break
+            inflater, data = attempt, data[step:]
+    return b"".join(parts)
+
+
+def trailer_problems(trailer: bytes, crc: int, length: int) -> list[str]:
+    """In what the trailer of a member disagrees with what was decoded: at most two things.
+
+    Args:
+        trailer: its eight bytes.
+        crc: the CRC-32 of what was decoded.
+        length: how many bytes that is.
+    """
+    stored_crc, stored_length = TRAILER.unpack(trailer)
+    problems = []
+    if stored_crc != crc:
+        problems.append(f"its CRC-32 should be 0x{stored_crc:08x}, found 0x{crc:08x}")
+    if stored_length != length & 0xFFFFFFFF:
+        problems.append(
+            f"it should have {stored_length} bytes, found {length & 0xFFFFFFFF} (modulo 2^32)"
+        )
+    return problems

@@ -1,0 +1,236 @@
+"""gzip as a shard is compressed with: deterministic, and in members of about one MiB of stream.
+
+The header of a member is always the same ten bytes, without time and system, and the deflate
+parameters never change; so equal records give equal files, as far as the zlib library at hand
+agrees with itself (the manifest names its version). A member ends behind a record, never inside
+one: each member can be read alone, and damage to one costs no other.
+
+Nor does a member end right behind a multiple of 256 KiB: see :func:`ends_badly`.
+
+Formats: RFC 1951 (deflate) and RFC 1952 (gzip).
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "GZIP_BITS",
+    "INPUT_BUFFER",
+    "LEVEL",
+    "MAGIC",
+    "MEMBER_BYTES",
+    "MEMBER_HEADER",
+    "MEM_LEVEL",
+    "STRATEGY",
+    "TRAILER",
+    "WINDOW_BITS",
+    "Compression",
+    "GzipEncoder",
+    "MemberHeader",
+    "ends_badly",
+    "parse_member_header",
+    "zlib_version",
+]
+
+
+Compression = Literal["none", "gzip"]
+
+MEMBER_BYTES = 1 << 20
+"""A member ends behind the record with which so many bytes of stream went into it, or more."""
+
+LEVEL = 6
+WINDOW_BITS = -15
+"""Raw deflate, a window of 32 KiB."""
+GZIP_BITS = 31
+"""Deflate with gzip's header and trailer around it: zlib checks the trailer."""
+
+MEM_LEVEL = 8
+STRATEGY = zlib.Z_DEFAULT_STRATEGY
+
+MAGIC = b"\x1f\x8b\x08"
+"""How every member begins: the two bytes of gzip, and the method deflate."""
+
+MEMBER_HEADER = MAGIC + b"\x00" + b"\x00\x00\x00\x00" + b"\x00" + b"\xff"
+"""No optional fields, no time, no word on the effort, system unknown."""
+
+TRAILER = struct.Struct("<II")
+"""CRC-32 of what the member decompresses to, and its size modulo 2^32."""
+
+INPUT_BUFFER = 1 << 18
+"""Bytes of a compressed file that TensorFlow reads at once, unless it is told otherwise."""
+
+_TAIL = 16
+"""What of a member makes nothing, from its last byte back: the end of its last block and the
+trailer are 10 bytes at most."""
+_NOTHING = b"\x00\x00\x00\xff\xff"
+"""An empty stored block, where bytes begin with a block."""
+
+_FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 2, 4, 8, 16, 0xE0
+
+
+def zlib_version() -> str:
+    """The version of the zlib at hand: it has a say in the bytes of a compressed shard."""
+    return zlib.ZLIB_RUNTIME_VERSION
+
+
+class GzipEncoder:
+    """Compresses a stream of records; what it returns belongs into the file, in that order.
+
+    Args:
+        member_bytes: a member ends behind the record with which it holds so many.
+        apart: what is made is for a place in a file that is not known yet: it may end badly there.
+    """
+
+    def __init__(self, member_bytes: int = MEMBER_BYTES, *, apart: bool = False) -> None:
+        self._member_bytes = member_bytes
+        self._apart = apart
+        self.members: list[tuple[int, int]] = []
+        """Where each member begins: byte of the file, byte of the stream."""
+        self._written = 0
+        self._taken = 0
+        self._crc = 0
+        self._size = 0
+        self._deflater: zlib._Compress | None = None
+        self._held = b""  # what the deflater is given next, when it is known what follows
+
+    def write(self, record: bytes) -> bytes:
+        """Compress one record, frame and all."""
+        return self.feed(record) + self.end_record()
+
+    def feed(self, piece: bytes) -> bytes:
+        """Compress a piece of a record; :meth:`end_record` follows the last one."""
+        out = b""
+        if self._deflater is None:
+            out, self._deflater = self._begin()
+        if piece:
+            out += self._deflater.compress(self._held)
+            self._held = piece
+        self._crc = zlib.crc32(piece, self._crc)
+        self._size += len(piece)
+        self._taken += len(piece)
+        self._written += len(out)
+        return out
+
+    def end_record(self) -> bytes:
+        """A record ends here, and with it the member if it is full."""
+        return self.end_member() if self._size >= self._member_bytes else b""
+
+    def fits(self, members: Iterable[tuple[int, int]], size: int) -> bool:
+        """Whether no member of what was compressed elsewhere ends badly if it comes next.
+
+        Args:
+            members: where each begins in the file and in the stream of its own.
+            size: bytes of that file.
+        """
+        ends = [*(file for file, _ in members), size] if size else []
+        return not any(ends_badly(self._written + end) for end in ends[1:])
+
+    def skip(self, size: int, taken: int, members: Iterable[tuple[int, int]]) -> None:
+        """Whole members that were compressed elsewhere come next in the file.
+
+        Args:
+            size: bytes of the file that they take.
+            taken: bytes of the stream that they hold.
+            members: where each begins among them.
+        """
+        self.members += [(self._written + file, self._taken + at) for file, at in members]
+        self._written += size
+        self._taken += taken
+
+    def end_member(self) -> bytes:
+        """End the member that is begun, if there is one."""
+        if self._deflater is None:
+            return b""
+        out = self._end(self._deflater)
+        self._written += len(out)
+        return out
+
+    def close(self) -> bytes:
+        """What is left. An empty stream is one empty member, so that it still is gzip."""
+        out = b""
+        if not self.members:
+            out, self._deflater = self._begin()
+            self._written += len(out)
+        return out + self.end_member()
+
+    def _begin(self) -> tuple[bytes, zlib._Compress]:
+        self.members.append((self._written, self._taken))
+        self._crc = self._size = 0
+        deflater = zlib.compressobj(LEVEL, zlib.DEFLATED, WINDOW_BITS, MEM_LEVEL, STRATEGY)
+        return MEMBER_HEADER, deflater
+
+    def _end(self, deflater: zlib._Compress) -> bytes:
+        self._deflater = None
+        held, self._held = self._held, b""
+        again = deflater.copy()
+        trailer = TRAILER.pack(self._crc, self._size & 0xFFFFFFFF)
+        out = deflater.compress(held) + deflater.flush() + trailer
+        if self._apart or not ends_badly(self._written + len(out)):
+            return out
+        # The same a few bytes further on: blocks of nothing come before the last piece.
+        before = again.flush(zlib.Z_SYNC_FLUSH)
+        out = again.compress(held) + again.flush() + trailer
+        while ends_badly(self._written + len(before) + len(out)):
+            before += _NOTHING
+        return before + out
+
+
+def ends_badly(end: int) -> bool:
+    """Whether TensorFlow may lose what follows a member that ends at byte `end` of its file.
+
+    Where its buffer ends between the last byte that makes something and the last of the trailer,
+    and holds all that follows, it stops reading; see :mod:`tfrecreg.records.tensorflow_reader`.
+    Buffers of other sizes that people use are multiples of its own.
+    """
+    return 1 <= end % INPUT_BUFFER <= _TAIL
+
+
+@dataclass(frozen=True, slots=True)
+class MemberHeader:
+    """What the first bytes of a member say."""
+
+    size: int
+    """Bytes of the header; 0 where that cannot be told."""
+    optional: bool
+    """Whether it announces optional fields."""
+    problem: str
+    """Why it is no header; empty where it is one."""
+    unfinished: bool = False
+    """The problem is only that `data` ends inside it."""
+
+
+def parse_member_header(data: bytes) -> MemberHeader:
+    """Read a member's header: the ten fixed bytes, FEXTRA, FNAME, FCOMMENT and FHCRC.
+
+    Args:
+        data: the file from the header's first byte on, as much as there is or may matter.
+    """
+    if data[:3] != MAGIC[: len(data[:3])]:
+        return MemberHeader(0, False, f"it begins with 0x{data[:3].hex()}, not 0x{MAGIC.hex()}")
+    if len(data) < len(MEMBER_HEADER):
+        return MemberHeader(0, False, "the file ends inside its header", True)
+    flags = data[3]
+    if flags & _RESERVED:
+        return MemberHeader(0, False, f"reserved bits are set in its flags 0x{flags:02x}")
+    size = len(MEMBER_HEADER)
+    optional = bool(flags & (_FHCRC | _FEXTRA | _FNAME | _FCOMMENT))
+    if flags & _FEXTRA:
+        size += 2 + int.from_bytes(data[size : size + 2], "little")
+    for flag in (_FNAME, _FCOMMENT):
+        if flags & flag:
+            size = data.find(b"\x00", size) + 1 or len(data) + 1
+    if flags & _FHCRC:
+        found = int.from_bytes(data[size : size + 2], "little")
+        expected = zlib.crc32(data[:size]) & 0xFFFF
+        size += 2
+        if size <= len(data) and found != expected:
+            problem = f"its header checksum should be 0x{expected:04x}, found 0x{found:04x}"
+            return MemberHeader(size, optional, problem)
+    if size > len(data):
+        return MemberHeader(0, optional, "its header does not end", True)
+    return MemberHeader(size, optional, "")

@@ -1,0 +1,152 @@
+"""A schema compiled for records: the declarations that apply in one environment.
+
+A compiled schema is picklable and independent of protobuf, so it goes to workers as it is. It has
+the rules for a single record, and the few figures of a whole split that follow from counting. What
+needs statistics (drift, skew, comparators, the vocabulary of a language) is left to TFDV.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from tfrecreg.config import read_limits
+from tfrecreg.errors import SchemaError
+from tfrecreg.schema.definition import Feature, Schema, SparseFeature, ValueCount, WeightedFeature
+from tfrecreg.suggest import did_you_mean, listed
+from tfrecreg.text import safe
+
+__all__ = [
+    "CompiledSchema",
+    "SplitSchemas",
+    "compile_schema",
+    "compile_split_schemas",
+    "environment_options",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledSchema:
+    """The rules for a record."""
+
+    features: tuple[Feature, ...]
+    """Features to check, in order of their names."""
+    ignored: frozenset[str] = frozenset()
+    """Features that may be there, in any form."""
+    elsewhere: frozenset[str] = frozenset()
+    """Features that the schema has in other environments only."""
+    environment: str | None = None
+    sparse: tuple[SparseFeature, ...] = ()
+    weighted: tuple[WeightedFeature, ...] = ()
+    examples: ValueCount = field(default_factory=ValueCount)
+    """Number of examples in all splits together."""
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Feature]:
+        """The features to check by name."""
+        return {feature.name: feature for feature in self.features}
+
+
+def compile_schema(schema: Schema, environment: str | None = None) -> CompiledSchema:
+    """Select the declarations of one environment, or of all.
+
+    Raises:
+        SchemaError: the schema does not name that environment.
+    """
+    if environment is not None and environment not in schema.environments():
+        known = schema.environments()
+        raise SchemaError(
+            f"the schema `{safe(schema.where)}` has no environment `{safe(environment)}`"
+            + did_you_mean(environment, known),
+            hint=f"its environments: {listed(known)}",
+        )
+    checked: dict[str, Feature] = {}
+    ignored: set[str] = set()
+    elsewhere: set[str] = set()
+    for feature in schema.features:
+        if feature.is_ignored:
+            ignored.add(feature.name)
+        elif _belongs(feature, schema, environment):
+            checked[feature.name] = feature
+        else:
+            elsewhere.add(feature.name)
+    return CompiledSchema(
+        features=tuple(checked[name] for name in sorted(checked)),
+        ignored=frozenset(ignored),
+        elsewhere=frozenset(elsewhere),
+        environment=environment,
+        sparse=tuple(
+            each
+            for each in schema.sparse
+            if not each.is_ignored and checked.keys() >= {*each.indices, each.values}
+        ),
+        weighted=tuple(
+            each
+            for each in schema.weighted
+            if not each.is_ignored and checked.keys() >= {each.feature, each.weight}
+        ),
+        examples=schema.examples,
+    )
+
+
+def _belongs(feature: Feature, schema: Schema, environment: str | None) -> bool:
+    if environment is None or environment in feature.in_environment:
+        return True
+    if environment in feature.not_in_environment:
+        return False
+    return environment in schema.default_environments
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSchemas:
+    """The compiled schema of each split."""
+
+    default: CompiledSchema
+    by_split: Mapping[str, CompiledSchema] = field(default_factory=dict)
+    """Schemas of the splits that have an environment of their own."""
+
+    def of(self, split: str) -> CompiledSchema:
+        """The schema of one split."""
+        return self.by_split.get(split, self.default)
+
+
+def compile_split_schemas(schema: Schema, options: Mapping[str, Any]) -> SplitSchemas:
+    """Compile a schema for each environment in the options of the validator `schema`.
+
+    Args:
+        schema: the schema.
+        options: `environment`, the name of an environment, and `environments`, names by split.
+
+    Raises:
+        SchemaError: the schema does not name an environment.
+        ConfigError: an option does not exist, or has the wrong type.
+    """
+    environment, by_split = environment_options("schema", options)
+    return SplitSchemas(
+        compile_schema(schema, environment),
+        {split: compile_schema(schema, each) for split, each in by_split.items()},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentOptions:
+    """The options of a validator that choose an environment of the schema."""
+
+    environment: str | None = None
+    """The environment of the data."""
+    environments: dict[str, str] = field(default_factory=dict)
+    """Environment by split, for splits that differ."""
+
+
+def environment_options(
+    validator: str, options: Mapping[str, Any]
+) -> tuple[str | None, Mapping[str, str]]:
+    """The validator options `environment`, for most splits, and `environments`, by split.
+
+    Raises:
+        ConfigError: an option does not exist, or has the wrong type.
+    """
+    found = read_limits(EnvironmentOptions, options, validator)
+    return found.environment, found.environments

@@ -1,0 +1,380 @@
+"""The parts of a schema as plain frozen values: no protobuf, picklable, comparable.
+
+They follow the messages of ``tensorflow_metadata/proto/v0/schema.proto``. Fields that nothing here
+uses (annotation metadata, comparators, tensor representations) are left out; the text keeps them.
+
+Where the schema leaves a choice, this one was made:
+
+- A feature is **required** if ``presence.min_fraction`` is 1. A smaller fraction and `min_count`
+  apply to the examples of a split, and are checked when the split has been read.
+- A **shape** fixes the number of values of a feature that is present; it does not make the feature
+  required. (TFDV requires a feature with a shape in every example.)
+- A feature whose **kind is not set** is missing; an **empty list** is present, with no value. TFDV
+  and `tf.io.parse_example` agree.
+- In an **environment**, the features that it excludes are unexpected, as in TFDV. Without one,
+  every feature belongs.
+- The **stages** PLANNED, ALPHA, DEPRECATED, DISABLED, DEBUG_ONLY and VALIDATION_DERIVED exclude a
+  feature from validation: its presence and its values do not matter.
+- **NaN and infinity**: if the float domain sets `disallow_nan` or `disallow_inf`, exactly those
+  values are errors. If it sets neither, both are warnings: training on them fails silently.
+  ``disallow_nan: false`` and ``disallow_inf: false`` allow them.
+- A **sparse feature** that is in an example has all its parts there, with one index per value, each
+  within `dense_shape`. A **weighted feature** has one weight per value. Both belong to an
+  environment if all their parts do.
+- **Distinct values** (`unique_constraints`) are counted per split, **examples**
+  (`dataset_constraints`) over all splits.
+- No example can hold a feature of type **STRUCT**: a required one is always missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import Literal, NamedTuple
+
+__all__ = [
+    "IGNORED_STAGES",
+    "SEQUENCE",
+    "BoolDomain",
+    "Domain",
+    "Feature",
+    "FeatureType",
+    "FloatDomain",
+    "ImageDomain",
+    "IntDomain",
+    "OtherDomain",
+    "Presence",
+    "Schema",
+    "SparseFeature",
+    "StringDomain",
+    "StructDomain",
+    "TimeDomain",
+    "ValueCount",
+    "ValueDomain",
+    "WeightedFeature",
+]
+
+FeatureType = Literal["BYTES", "INT", "FLOAT", "STRUCT"]
+
+IGNORED_STAGES = frozenset(
+    {"PLANNED", "ALPHA", "DEPRECATED", "DISABLED", "DEBUG_ONLY", "VALIDATION_DERIVED"}
+)
+"""Life cycle stages whose features are not checked. TFDV treats the first five as deprecated; a
+derived feature occurs in statistics and never in records."""
+
+SEQUENCE = "##SEQUENCE##"
+"""The STRUCT feature under which TFX puts the feature lists of a SequenceExample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """How many examples must have a feature. None: no bound."""
+
+    min_fraction: float | None = None
+    """Fraction of the examples, from 0 to 1."""
+    min_count: int | None = None
+    """Number of examples."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCount:
+    """Inclusive bounds of a count. None: no bound."""
+
+    min: int | None = None
+    max: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IntDomain:
+    """Whole numbers, stored as INT, or as BYTES in decimal. Bounds are inclusive."""
+
+    min: int | None = None
+    max: int | None = None
+    is_categorical: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FloatDomain:
+    """Numbers, stored as FLOAT, or as BYTES in decimal. Bounds are inclusive, float32."""
+
+    min: float | None = None
+    max: float | None = None
+    disallow_nan: bool | None = None
+    """None if the schema does not say."""
+    disallow_inf: bool | None = None
+    """None if the schema does not say."""
+    is_categorical: bool = False
+
+
+@dataclass(frozen=True)
+class StringDomain:
+    """The allowed strings."""
+
+    values: tuple[str, ...] = ()
+    is_categorical: bool = False
+
+    @cached_property
+    def allowed(self) -> frozenset[bytes]:
+        """The strings as UTF-8."""
+        return frozenset(value.encode() for value in self.values)
+
+
+@dataclass(frozen=True)
+class BoolDomain:
+    """0 and 1 for INT and FLOAT; for BYTES the two strings that stand for them."""
+
+    true_value: str | None = None
+    false_value: str | None = None
+
+    @cached_property
+    def allowed(self) -> frozenset[bytes]:
+        """The strings for BYTES, as UTF-8."""
+        given = (self.true_value, self.false_value)
+        return frozenset(value.encode() for value in given if value is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageDomain:
+    """Encoded images."""
+
+    min_fraction: float | None = None
+    """Minimum fraction of values that TensorFlow can decode."""
+    max_bytes: int | None = None
+    """Maximum size of an encoded image."""
+
+
+@dataclass(frozen=True, slots=True)
+class StructDomain:
+    """Features inside a feature. A `tf.train.Example` cannot hold them."""
+
+    features: tuple[Feature, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TimeDomain:
+    """Points in time, or times of day: text in a format, or numbers in a unit."""
+
+    name: str
+    """Field of the proto: ``time_domain`` or ``time_of_day_domain``."""
+    string_format: str = ""
+    """Format of BYTES values, as for `strptime`: ``%Y-%m-%d``; empty for numbers."""
+    integer_format: str = ""
+    """Unit of INT values, as in the proto: ``UNIX_SECONDS``; empty for text."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherDomain:
+    """A meaning that no single record can break: text in a language, URLs, MIDs."""
+
+    name: str
+    """Field of the proto: ``url_domain``."""
+
+
+ValueDomain = IntDomain | FloatDomain | StringDomain | BoolDomain | ImageDomain | TimeDomain
+"""Domains that values are checked against, one by one."""
+
+Domain = ValueDomain | StructDomain | OtherDomain
+
+
+class _Length(NamedTuple):
+    low: int
+    high: int | None
+    multiple_of: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Declaration:
+    name: str
+    stage: str = ""
+    """Life cycle stage: ``PRODUCTION``; empty if the schema does not say. ``DEPRECATED`` also for
+    the old ``deprecated: true``."""
+
+    @property
+    def is_ignored(self) -> bool:
+        """Whether its stage excludes it from validation: see :data:`IGNORED_STAGES`."""
+        return self.stage in IGNORED_STAGES
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Countable(_Declaration):
+    presence: Presence | None = None
+
+    @property
+    def is_required(self) -> bool:
+        """Whether every example must have it."""
+        return self.min_fraction == 1
+
+    @property
+    def min_fraction(self) -> float:
+        """Minimum fraction of the examples of a split."""
+        return 0.0 if self.presence is None else self.presence.min_fraction or 0.0
+
+    @property
+    def min_count(self) -> int:
+        """Minimum number of examples in a split."""
+        return 0 if self.presence is None else self.presence.min_count or 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feature(_Countable):
+    """The declaration of one feature: the fields as given, the properties as they are applied."""
+
+    type: FeatureType | None
+    """None if the schema does not say. See :attr:`kind`."""
+    shape: tuple[int | None, ...] | None = None
+    """Sizes of the dimensions, ``()`` for a scalar; None if no shape is given, and for a dimension
+    without a size."""
+    value_count: ValueCount | None = None
+    """Also given for `value_counts` with a single level."""
+    nested: bool = False
+    """`value_counts` of more than one level, which a `tf.train.Example` cannot hold."""
+    domain: Domain | None = None
+    """With references resolved. See :attr:`checked_domain`."""
+    domain_name: str = ""
+    """Name of the schema-level domain that `domain` came from; empty for an inline one."""
+    min_domain_mass: float | None = None
+    """Minimum fraction of values in the domain; None for all. See :attr:`domain_mass`."""
+    distinct: ValueCount | None = None
+    """Number of distinct values in a split, for INT and BYTES: `unique_constraints`."""
+    in_environment: tuple[str, ...] = ()
+    not_in_environment: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    """Tags of its annotation."""
+    comments: tuple[str, ...] = ()
+    """Comments of its annotation."""
+
+    @property
+    def kind(self) -> FeatureType | None:
+        """The type of its values; None for any. Domains of strings and images imply BYTES."""
+        implied = isinstance(self.domain, (StringDomain, ImageDomain))
+        return self.type or ("BYTES" if implied else None)
+
+    @property
+    def min_values(self) -> int:
+        """Minimum number of values in an example that has the feature."""
+        return self._length.low
+
+    @property
+    def max_values(self) -> int | None:
+        """Maximum number of values; None for no limit."""
+        return self._length.high
+
+    @property
+    def multiple_of(self) -> int:
+        """A divisor of the number of values, as a shape with a varying dimension asks."""
+        return self._length.multiple_of
+
+    @cached_property
+    def _length(self) -> _Length:
+        if self.shape is not None:
+            known = prod(size for size in self.shape if size is not None)
+            if None not in self.shape or known == 0:
+                return _Length(known, known, 1)
+            return _Length(0, None, known)
+        count = self.value_count or ValueCount()
+        return _Length(count.min or 0, count.max, 1)
+
+    @property
+    def tensor_shape(self) -> tuple[int | None, ...] | None:
+        """The shape; a fixed, positive number of values is a shape of one dimension."""
+        if self.shape is None and self.min_values and self.min_values == self.max_values:
+            return (self.min_values,)
+        return self.shape
+
+    @cached_property
+    def checked_domain(self) -> ValueDomain | None:
+        """What each value is checked against; None if any value passes.
+
+        A FLOAT feature without a domain has an empty one: values that are not finite are worth a
+        warning. Without a type, only strings and images are checked.
+        """
+        domain = self.domain
+        if isinstance(domain, (StringDomain, ImageDomain)):
+            return domain
+        if isinstance(domain, (IntDomain, FloatDomain, BoolDomain, TimeDomain)):
+            return domain if self.type is not None else None
+        return FloatDomain() if self.type == "FLOAT" else None
+
+    @property
+    def domain_mass(self) -> float:
+        """Minimum fraction of the values in the domain. Only strings may be below 1, as in TFDV."""
+        if self.min_domain_mass is None or not isinstance(self.domain, StringDomain):
+            return 1.0
+        return self.min_domain_mass
+
+    @property
+    def is_image(self) -> bool:
+        """Whether its values are encoded images."""
+        return isinstance(self.domain, ImageDomain)
+
+    @property
+    def is_label(self) -> bool:
+        """Whether a model learns to predict it.
+
+        It has the tag ``label``, or the last part of its name is ``label`` or ``labels``, as in the
+        field's standard keys: ``image/class/label``.
+        """
+        last = self.name.rpartition("/")[2].lower()
+        return "label" in self.tags or last in ("label", "labels")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseFeature(_Countable):
+    """A sparse tensor made of several features: indices and values. No example holds its name."""
+
+    indices: tuple[str, ...]
+    """INT features: one per dimension, each with one index per value."""
+    values: str
+    """The feature with the values."""
+    shape: tuple[int | None, ...] | None = None
+    """Shape of the dense tensor; None if not given, and for a dimension without a size."""
+    is_sorted: bool = False
+    """Whether the indices rise, the first dimension first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightedFeature(_Declaration):
+    """A feature and the feature with a weight for each of its values. No example holds its name."""
+
+    feature: str
+    weight: str
+    """The feature with the weights: as many as there are values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A schema that parsed and does not contradict itself."""
+
+    text: str = field(repr=False)
+    """The file's text, with its comments."""
+    where: str
+    """Source of the text, for messages."""
+    features: tuple[Feature, ...]
+    """In the file's order."""
+    sparse: tuple[SparseFeature, ...] = ()
+    weighted: tuple[WeightedFeature, ...] = ()
+    examples: ValueCount = ValueCount()
+    """Number of examples of the dataset: `dataset_constraints`."""
+    default_environments: tuple[str, ...] = ()
+    ragged: bool = False
+    """Whether features of variable length should be read as ragged tensors."""
+
+    def environments(self) -> tuple[str, ...]:
+        """Every environment that the schema names, sorted."""
+        names = set(self.default_environments)
+        for feature in self.features:
+            names.update(feature.in_environment, feature.not_in_environment)
+        return tuple(sorted(names))
+
+    def describes_sequences(self) -> bool:
+        """Whether it describes SequenceExamples instead of Examples."""
+        return any(feature.name == SEQUENCE for feature in self.features)
+
+    def images(self) -> tuple[str, ...]:
+        """Names of the features that hold encoded images, in the schema's order."""
+        return tuple(feature.name for feature in self.features if feature.is_image)
+
+    def labels(self) -> tuple[str, ...]:
+        """Names of the features that hold labels, in the schema's order."""
+        return tuple(feature.name for feature in self.features if feature.is_label)

@@ -1,0 +1,349 @@
+"""The text of a schema: where each field is written, and edits that leave the rest as it is.
+
+protobuf's parser gives positions only for text that does not parse, and its printer loses the
+comments, the order and the layout that a person chose. So the fields are located by a small
+scanner. It gets text that parsed, and does not validate it.
+
+The text format: https://protobuf.dev/reference/protobuf/textformat-spec/
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, MutableSequence
+from typing import Any, NamedTuple
+
+__all__ = [
+    "FieldPath",
+    "Span",
+    "append_lines",
+    "position",
+    "quoted",
+    "rewrite",
+    "spans",
+]
+
+FieldPath = tuple[str | int, ...]
+"""Field names, each followed by its number among the fields of that name: a schema's second
+feature's value count is ``("feature", 1, "value_count", 0)``."""
+
+
+class Span(NamedTuple):
+    """The characters of a field, as offsets into the text."""
+
+    start: int
+    """Start of its name; of a list element, start of its value."""
+    value: int
+    """Start of its value; of a message, its opening brace."""
+    end: int
+    """End of its value; of a message, behind its closing brace."""
+
+
+_TOKEN = re.compile(
+    r"""
+      [\s\ufeff]+ | \#[^\n]*
+    | (?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+    | (?P<mark>[{}<>\[\]:;,])
+    | (?P<word>[^\s{}<>\[\]:;,"'\#]+)
+    """,
+    re.VERBOSE,
+)
+
+
+def position(text: str, path: FieldPath) -> tuple[int, int]:
+    """Line and column of a field, or of the nearest message around it, both counted from 1."""
+    found = spans(text)
+    while path and path not in found:
+        path = path[:-2]
+    start = found[path].start if path else 0
+    return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+
+
+def spans(text: str) -> dict[FieldPath, Span]:
+    """The characters of every field of a message in text form, in no order.
+
+    Args:
+        text: a message that protobuf parses.
+    """
+    scanner = _Scanner(text)
+    scanner.message(())
+    return scanner.found
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+_END = _Token("end", "", -1, -1)
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self.found: dict[FieldPath, Span] = {}
+        self._tokens = _tokens(text)
+        self._next = next(self._tokens, _END)
+
+    def message(self, path: FieldPath) -> int:
+        """Read fields up to the end of their message; returns the offset behind its brace."""
+        counts: Counter[str] = Counter()
+        while (token := self._take()).kind != "end":
+            if token.text in ("}", ">"):
+                return token.end
+            if token.text in (",", ";"):
+                continue
+            start, name = token.start, token.text
+            if name == "[":  # an extension, or the type of an Any
+                name = "".join(each.text for each in self._until("]"))
+            if self._next.text == ":":
+                self._take()
+            if self._next.text != "[":
+                self._value((*path, name, counts[name]), start)
+                counts[name] += 1
+                continue
+            self._take()
+            while self._next.text not in ("]", ""):
+                self._value((*path, name, counts[name]), None)
+                counts[name] += 1
+                if self._next.text == ",":
+                    self._take()
+            self._take()
+        return -1
+
+    def _value(self, path: FieldPath, start: int | None) -> None:
+        first = self._take()
+        if first.text in ("{", "<"):
+            end = self.message(path)
+        else:
+            end = self._take().end if first.text == "-" else first.end
+            while first.kind == self._next.kind == "string":  # strings in a row are one value
+                end = self._take().end
+        self.found[path] = Span(first.start if start is None else start, first.start, end)
+
+    def _take(self) -> _Token:
+        token, self._next = self._next, next(self._tokens, _END)
+        return token
+
+    def _until(self, mark: str) -> Iterator[_Token]:
+        while (token := self._take()).text not in (mark, ""):
+            yield token
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup is not None:
+            yield _Token(match.lastgroup, match.group(), match.start(), match.end())
+
+
+def quoted(text: str) -> str:
+    r"""`text` as a string of the text form; characters that do not print are octal escapes."""
+    shown = []
+    for character in text:
+        if character in '"\\':
+            shown.append(f"\\{character}")
+        elif character.isprintable():
+            shown.append(character)
+        else:
+            shown += [f"\\{byte:03o}" for byte in character.encode()]
+    return f'"{"".join(shown)}"'
+
+
+def append_lines(text: str, lines: list[str]) -> str:
+    """Write a field of the schema itself at the end of a text, in its line ends and spacing."""
+    new = "".join(f"{line}\n" for line in lines)
+    if "\r\n" in text:
+        return append_lines(text.replace("\r\n", "\n"), lines).replace("\n", "\r\n")
+    if not text:
+        return new
+    gap = "\n" if "}\n\nfeature" in text else ""
+    return text + ("" if text.endswith("\n") else "\n") + gap + new
+
+
+def rewrite(text: str, before: Any, after: Any) -> str:
+    """Change a text so that it parses to another message, and keep its comments and layout.
+
+    Values are replaced, fields removed and inserted where they are written. A field that takes the
+    place of another member of its oneof is written there. Repeated scalars may only have new values
+    at their end, repeated messages must be as many as before, and maps must be equal.
+
+    Args:
+        text: the text form of `before`.
+        before: a protobuf message.
+        after: the message that the result parses to.
+    """
+    rewriter = _Rewriter(text)
+    rewriter.message((), before, after)
+    return rewriter.result()
+
+
+class _Rewriter:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._spans = spans(text)
+        self._children: dict[FieldPath, list[Span]] = {}
+        for path, span in self._spans.items():
+            self._children.setdefault(path[:-2], []).append(span)
+        self._edits: list[tuple[int, int, str]] = []
+
+    def result(self) -> str:
+        pieces, last = list[str](), 0
+        for start, end, new in sorted(self._edits, key=lambda edit: edit[:2]):
+            pieces += (self._text[last:start], new)
+            last = end
+        pieces.append(self._text[last:])
+        text = "".join(pieces)
+        if self._edits and "\r\n" in self._text:
+            text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+        return text
+
+    def message(self, path: FieldPath, before: Any, after: Any) -> None:
+        """Edit the fields of one message that differ."""
+        old = {field.name: (field, value) for field, value in before.ListFields()}
+        new = {field.name: (field, value) for field, value in after.ListFields()}
+        gone = [field for name, (field, _) in old.items() if name not in new]
+        successors = {
+            field.containing_oneof.name: name
+            for name, (field, _) in new.items()
+            if name not in old and field.containing_oneof is not None
+        }
+        removed: list[Span] = []
+        for field in gone:
+            place: FieldPath = (*path, field.name, 0)
+            span = self._spans[place]
+            oneof = field.containing_oneof
+            name = successors.get(oneof.name) if oneof is not None else None
+            if name is not None:
+                self._edits.append((span.start, span.end, _printed(*new.pop(name))))
+            else:
+                removed.append(span)
+                self._remove(span)
+        added: list[str] = []
+        for name, (field, value) in new.items():
+            if name in old:
+                self._field((*path, name), field, old[name][1], value)
+            else:
+                added.append(_printed(field, value))
+        if added:
+            kept = [span for span in self._children.get(path, ()) if span not in removed]
+            self._insert(self._spans[path], kept, added)
+
+    def _field(self, path: FieldPath, field: Any, before: Any, after: Any) -> None:
+        if field.message_type is None:
+            old, new = _scalars(field, before), _scalars(field, after)
+            if old == new:  # as text, where NaN equals itself
+                return
+            if isinstance(after, MutableSequence):
+                self._extend(path, field.name, len(old), new[len(old) :])
+            else:
+                place = (*path, 0)
+                span = self._spans[place]
+                self._edits.append((span.value, span.end, new[0]))
+        elif field.message_type.GetOptions().map_entry:
+            return
+        elif isinstance(after, MutableSequence):
+            for number, (old, new) in enumerate(zip(before, after, strict=True)):
+                if old != new:
+                    self.message((*path, number), old, new)
+        elif before != after:
+            self.message((*path, 0), before, after)
+
+    def _extend(self, path: FieldPath, name: str, count: int, values: list[str]) -> None:
+        """Add values behind the last one of a repeated scalar field."""
+        place = (*path, count - 1)
+        last = self._spans[place]
+        at = last.end
+        if last.start == last.value:  # in a list
+            new = "".join(f", {value}" for value in values)
+        elif self._line(last.start).strip():
+            new = "".join(f" {name}: {value}" for value in values)
+        else:
+            gap = "\n" + self._indent(last.start)
+            new = "".join(f"{gap}{name}: {value}" for value in values)
+            line_end = self._line_end(at)
+            if self._text[at:line_end].lstrip(" \t;,").startswith("#"):
+                at = line_end  # behind the comment of the last value
+        self._edits.append((at, at, new))
+
+    def _remove(self, span: Span) -> None:
+        """Remove a field, and its line if it has one to itself."""
+        start, end = span.start, span.end
+        if self._text[end : end + 1] in (",", ";"):
+            end += 1
+        line_end = self._line_end(end)
+        left, right = self._line(start), self._text[end:line_end]
+        if left.strip():
+            start -= len(left) - len(left.rstrip(" \t"))
+        elif right.strip():  # a comment, which stays
+            end += len(right) - len(right.lstrip(" \t"))
+        else:
+            start -= len(left)
+            end = min(line_end + 1, len(self._text))
+        self._edits.append((start, end, ""))
+
+    def _insert(self, message: Span, fields: list[Span], new: list[str]) -> None:
+        """Write new fields behind the others of a message."""
+        close = message.end - 1
+        inside = self._text[message.value + 1 : close]
+        joined = " ".join(new)
+        if not inside.strip():
+            self._edits.append((message.value + 1, close, f" {joined} "))
+            return
+        if not fields:
+            self._edits.append((message.value + 1, message.value + 1, f" {joined}"))
+            return
+        last = max(fields, key=lambda span: span.end)
+        if "\n" not in self._text[last.end : close]:
+            at = message.value + 1 + len(inside.rstrip())
+            self._edits.append((at, at, f" {joined}"))
+            return
+        own_line = not self._line(last.start).strip()
+        indent = self._indent(last.start) if own_line else self._indent(message.start) + "  "
+        at = self._line_end(last.end)
+        self._edits.append((at, at, "".join(f"\n{indent}{each}" for each in new)))
+
+    def _line(self, at: int) -> str:
+        """The text of the line in front of an offset."""
+        return self._text[self._text.rfind("\n", 0, at) + 1 : at]
+
+    def _indent(self, at: int) -> str:
+        line = self._line(at)
+        return line[: len(line) - len(line.lstrip())]
+
+    def _line_end(self, at: int) -> int:
+        end = self._text.find("\n", at)
+        if end < 0:
+            return len(self._text)
+        return end - 1 if self._text[end - 1] == "\r" and end > at else end
+
+
+def _printed(field: Any, value: Any) -> str:
+    """A field with its name: ``min: 1``, ``shape { dim { size: 2 } }``."""
+    if field.message_type is None:
+        return " ".join(f"{field.name}: {each}" for each in _scalars(field, value))
+    messages = value if isinstance(value, MutableSequence) else [value]
+    shown = []
+    for message in messages:
+        inside = " ".join(_printed(*each) for each in message.ListFields())
+        shown.append(f"{field.name} {{ {inside} }}" if inside else f"{field.name} {{}}")
+    return " ".join(shown)
+
+
+def _scalars(field: Any, value: Any) -> list[str]:
+    """The values of a scalar field as they are written."""
+    values = value if isinstance(value, MutableSequence) else [value]
+    if field.enum_type is not None:
+        return [field.enum_type.values_by_number[each].name for each in values]
+    return [_scalar(field, each) for each in values]
+
+
+def _scalar(field: Any, value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quoted(value)
+    if field.type == field.TYPE_FLOAT:
+        return f"{value:.9g}"  # enough digits for every float32
+    return str(value)
