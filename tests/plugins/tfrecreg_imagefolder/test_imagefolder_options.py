@@ -100,7 +100,7 @@ def test_how_pictures_are_made_anew(options: list[str], conversion: Conversion) 
         (["labels_from=2"], "the option `labels_from` of `imagefolder` should be `0` or `1`"),
         (["symlinks=yes"], "the option `symlinks` of `imagefolder` should be"),
         (["twins=merge"], "the option `twins` of `imagefolder` should be `refuse` or `apart`"),
-        (["color=red"], "no option named `color`"),
+        (["color=red"], "the option `color` of `imagefolder` is not known"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(options: list[str], message: str) -> None:
