@@ -47,6 +47,8 @@ def clone(tmp_path: Path) -> Path:
     for file in (*files, *(f"registry/{name}/.gitkeep" for name in DATASETS)):
         (here / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / file, here / file)
+    for name in DATASETS:  # the reports that are made anew keep their folders in a clone
+        (here / f"reports/{name}").mkdir(parents=True)
     shutil.copytree(
         ROOT / "tfrecreg/operations/demo",
         here / "tfrecreg/operations/demo",
