@@ -1,24 +1,32 @@
-"""All that a plugin imports. What is here keeps its meaning until the next major version.
+"""The names that a plugin imports. They keep their meaning until the next major version.
 
 - announcing: `hookimpl`, `SourceRecord`, `ValidatorRecord`
 - a source: `Source`, `Item`, `Skipped`, `Written`, `Remark`, `RawFile`, `RawDataError`,
   `bundled_schema`
 - examples: `Example`, `Feature`, `Kind`, `bytes_feature`, `float_feature`, `int64_feature`,
   `unset_feature`
-- a validator: `Validator`, `Visitor`, `Need`, `Target`, `Shard`, `RecordBatch`, `Fault`,
-  `StreamEnd`, `Part`, `Tally`; for `check --cached`: `Cacheable`, `JsonCodec`, `key_from`
-- what it says: `Code`, `Severity`, `Finding`, `Location`, `Measure`, `TensorflowOutcome`
+- a validator of single records: `RecordValidator`, `RecordProblem`
+- any validator: `Validator`, `Visitor`, `Need`, `Target`, `Manifest`, `Shard`, `RecordBatch`,
+  `Fault`, `StreamEnd`, `Part`, `Tally`; for `check --cached`: `Cacheable`, `JsonCodec`, `key_from`
+- its reports: `Code`, `Severity`, `Finding`, `Location`, `Measure`, `TensorflowOutcome`
 - pictures as bytes: `sniff`, `read_header`, `is_truncated`, `PictureHeader`, `PictureError`
 - pictures decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
-- both: `Storage`, `UsageError`, `MissingExtraError`, `normal_splits`, `safe`
+- files: `Storage`, `Entry`, `Reader`, `StorageError`, `MissingFileError`
+- both: `UsageError`, `MissingExtraError`, `normal_splits`, `safe`
 
 ``docs/plugins.md`` has a complete source and a complete validator.
 """
 
 from __future__ import annotations
 
-from tfrecreg.errors import MissingExtraError, RawDataError, UsageError
+from tfrecreg.errors import (
+    MissingExtraError,
+    MissingFileError,
+    RawDataError,
+    StorageError,
+    UsageError,
+)
 from tfrecreg.example import (
     Example,
     Feature,
@@ -29,6 +37,7 @@ from tfrecreg.example import (
     unset_feature,
 )
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
+from tfrecreg.manifest import Manifest
 from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header, sniff
 from tfrecreg.pictures.decoder import (
     Conversion,
@@ -49,6 +58,7 @@ from tfrecreg.scan.interface import (
     ValidatorRecord,
     Visitor,
 )
+from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.shards import normal_splits
 from tfrecreg.sources.bundled import bundled_schema
@@ -61,7 +71,7 @@ from tfrecreg.sources.interface import (
     SourceRecord,
     Written,
 )
-from tfrecreg.storage import Storage
+from tfrecreg.storage import Entry, Reader, Storage
 from tfrecreg.text import safe
 
 __all__ = [
@@ -69,6 +79,7 @@ __all__ = [
     "Code",
     "Conversion",
     "Decoder",
+    "Entry",
     "Example",
     "Fault",
     "Feature",
@@ -77,15 +88,20 @@ __all__ = [
     "JsonCodec",
     "Kind",
     "Location",
+    "Manifest",
     "Measure",
     "MissingExtraError",
+    "MissingFileError",
     "Need",
     "Part",
     "PictureError",
     "PictureHeader",
     "RawDataError",
     "RawFile",
+    "Reader",
     "RecordBatch",
+    "RecordProblem",
+    "RecordValidator",
     "Remark",
     "Severity",
     "Shard",
@@ -93,6 +109,7 @@ __all__ = [
     "Source",
     "SourceRecord",
     "Storage",
+    "StorageError",
     "StreamEnd",
     "Tally",
     "Target",

@@ -1,13 +1,21 @@
-"""What was probably meant: close matches for names that do not exist."""
+"""What was probably meant: close matches for names that do not exist.
+
+A base class of plugins inherits from :class:`ExtensionPoint`, so that a misspelt method is an error
+and not a method that nobody calls.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 from tfrecreg.text import safe
 
-__all__ = ["did_you_mean", "listed"]
+__all__ = ["ExtensionPoint", "did_you_mean", "listed", "overrides"]
+
+_CLOSE = 0.8
+"""From this similarity on, a method of a plugin is taken for a misspelt one of its base class."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -25,3 +33,41 @@ def listed(names: Iterable[str], *, word: str = "and") -> str:
     if len(shown) < 2:
         return shown[0] if shown else "none"
     return f"{', '.join(shown[:-1])} {word} {shown[-1]}"
+
+
+class ExtensionPoint:
+    """Base of the classes that plugins inherit from.
+
+    A subclass may have any public methods of its own, but none whose name is close to one that the
+    base class defines: that is a TypeError when the class is made.
+    """
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        inherited = {name for base in cls.__mro__[1:] for name in vars(base)}
+        points = [base for base in cls.__mro__[1:] if base.__module__.startswith("tfrecreg.")]
+        known = sorted(
+            {
+                name
+                for base in points
+                for name in (*vars(base), *vars(base).get("__annotations__", {}))
+                if not name.startswith("_")
+            }
+        )
+        for name, value in vars(cls).items():
+            is_method = callable(value) or isinstance(value, property | classmethod | staticmethod)
+            if name.startswith("_") or name in known or name in inherited or not is_method:
+                continue
+            for meant in get_close_matches(name, known, n=1, cutoff=_CLOSE):
+                raise TypeError(
+                    f"`{cls.__name__}.{name}` is not a method of {points[0].__name__}; did you "
+                    f"mean `{meant}`? If not, begin its name with an underscore"
+                )
+
+
+def overrides(thing: object, base: type, name: str) -> bool:
+    """Whether an object has the optional method `name`, and not just the default of `base`.
+
+    It need not inherit from `base`.
+    """
+    return hasattr(thing, name) and getattr(type(thing), name, None) is not getattr(base, name)

@@ -17,6 +17,7 @@ from tfrecreg.api import (
     RawFile,
     Remark,
     Skipped,
+    Source,
     Storage,
     Written,
     bundled_schema,
@@ -38,7 +39,7 @@ __all__ = ["CocoSource"]
 _STATE = msgspec.msgpack.Decoder(ItemState)
 
 
-class CocoSource:
+class CocoSource(Source):
     """Images with annotations in COCO's format. An item's key is the image's path.
 
     The files of annotations are read once, in the parent. An item carries the offsets of its

@@ -18,6 +18,7 @@ from tfrecreg.api import (
     RawFile,
     Remark,
     Skipped,
+    Source,
     Storage,
     Undecodable,
     Written,
@@ -50,7 +51,7 @@ _LAYOUTS = {
 }
 
 
-class ImageFolderSource:
+class ImageFolderSource(Source):
     """Images of class folders. An item's key is its path below the folder of its split.
 
     The folder is listed once, in the parent. A worker opens only the files of its items.

@@ -11,6 +11,7 @@ from tfrecreg.api import (
     Item,
     RawDataError,
     RawFile,
+    Source,
     Storage,
     bundled_schema,
     bytes_feature,
@@ -48,7 +49,7 @@ class _Split(NamedTuple):
     """The largest label."""
 
 
-class MnistSource:
+class MnistSource(Source):
     """Images of a folder of IDX files. An item's key is the image's number in its file.
 
     The key has five digits or more (`00042`), counts from 0, and is all that an item carries.

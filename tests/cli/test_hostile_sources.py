@@ -58,7 +58,7 @@ WRONG = {
         "def items(self): yield ('train', '0', 1, b'')",
         "failed in `items`: expected an Item, a Skipped or a Remark, found an object of type",
     ),
-    "items that are none": ("def items(self): return None", "`items`: None is no iterator"),
+    "items that are none": ("def items(self): return None", "`items`: None is not an iterator"),
     "a state": (
         "def items(self): yield Item('train', '0', 1, {})",
         "`state` of the item `0` should be bytes, found an object of type `dict`",
@@ -77,7 +77,7 @@ WRONG = {
     ),
     "a code from nowhere": (
         "def items(self): yield Skipped('train', '0', 'OWN001', 'x')",
-        "`OWN001` is no code of a source",
+        "`OWN001` is not a code of a source",
     ),
     "a detail": ("def items(self): yield Skipped('train', '0', 'SRC001', 1)", "the detail of a"),
     "a remark that is never": (
@@ -109,7 +109,7 @@ WRONG = {
     ),
     "a code of an example": (
         "def example(self, item): return Skipped('train', item.key, 'NOT', 'x')",
-        "`NOT` is no code of a source",
+        "`NOT` is not a code of a source",
     ),
 }
 

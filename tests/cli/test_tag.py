@@ -120,8 +120,8 @@ class TestRegistry:
             "error REG005 forked-releases: 1.2.0 was made after 1.0.0, and 1.1.0 comes between "
             "them; 1.1.0 is on main\n"
             "    registry/m/1.2.0/manifest.json\n"
-            "    hint: make one of them again after the other, under the next number, and withdraw "
-            "the wrong one\n"
+            "    hint: make one of them again after the other, under the next version, and "
+            "withdraw the wrong one\n"
             "fail: 1 error, 0 warnings (registry)\n"
         )
         found = cli("check", "--registry", "--base", "main", "--json").json

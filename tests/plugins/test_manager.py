@@ -63,7 +63,7 @@ BROKEN = {
         @hookimpl
         def tfrecreg_sorces(): return []
         """,
-        "`tfrecreg_sorces` is no hook; did you mean `tfrecreg_sources`?",
+        "`tfrecreg_sorces` is not a hook; did you mean `tfrecreg_sources`?",
     ),
     "hook-raises": (
         """
@@ -192,7 +192,7 @@ def test_every_entry_point_of_a_distribution_is_loaded(site: Site) -> None:
     found = load(site)
     assert names(found) == [("lines", "several")]
     assert [(one.entry_point, one.reason) for one in found.broken] == [
-        ("fourth", "`not a module` is not of the form `module` or `module:object`"),
+        ("fourth", "`not a module` should have the form `module` or `module:object`"),
         ("second", "ZeroDivisionError: division by zero"),
         ("third", "AttributeError: module 'fake_third' has no attribute 'Missing'"),
     ]
@@ -283,7 +283,7 @@ def test_a_distribution_that_clashes_with_itself_cannot_be_chosen(site: Site) ->
     assert len(found.clashes) == 1
     with pytest.raises(PluginError, match=r"entry point `again`.*entry point `main`") as caught:
         found.source("twice:lines")
-    assert caught.value.hint == "uninstall or mend one of them"
+    assert caught.value.hint == "uninstall or fix one of them"
 
 
 def test_a_qualified_name_takes_any_spelling_of_the_distribution(site: Site) -> None:
@@ -364,7 +364,7 @@ def test_a_missing_extra_stays_what_it_is(site: Site) -> None:
 
 
 UNFIT = {
-    "Lines = len": "`load` returned an object of type `builtin_function_or_method`, no class",
+    "Lines = len": "`load` returned an object of type `builtin_function_or_method`, not a class",
     "class Lines: raw_files = labels = items = lambda self: ()": (
         "its class has no `example` or `schema`"
     ),
@@ -378,7 +378,7 @@ UNFIT = {
     """
     class Lines:
         raw_files = labels = items = example = schema = lambda self: ()
-    """: "its `Options` is no frozen dataclass",
+    """: "its `Options` is not a frozen dataclass",
     """
     from dataclasses import dataclass
     @dataclass
@@ -386,7 +386,7 @@ UNFIT = {
     class Lines:
         raw_files = labels = items = example = schema = lambda self: ()
         Options = Thawed
-    """: "its `Options` is no frozen dataclass",
+    """: "its `Options` is not a frozen dataclass",
 }
 
 
@@ -397,7 +397,7 @@ def test_a_class_that_is_no_source_is_refused(site: Site, text: str) -> None:
     with pytest.raises(PluginError) as caught:
         load(site).load_source("lines")
     assert caught.value.message == (
-        f"the source `lines` of `lines-plugin` 1.0 is none: {UNFIT[text]}"
+        f"the source `lines` of `lines-plugin` 1.0 cannot be used: {UNFIT[text]}"
     )
 
 

@@ -409,8 +409,8 @@ def test_two_jobs_do_the_same(place: Place) -> None:
 
 def test_the_bundled_validators_can_keep_their_parts() -> None:
     from tfrecreg.validators.crc import CrcValidator
-    from tfrecreg.validators.inflation import InflationValidator
-    from tfrecreg.validators.manifest import ManifestValidator
+    from tfrecreg.validators.inflation.validator import InflationValidator
+    from tfrecreg.validators.manifest.validator import ManifestValidator
     from tfrecreg.validators.schema import SchemaValidator
     from tfrecreg.validators.source import SourceValidator
 

@@ -113,7 +113,7 @@ def test_a_shallow_clone_says_what_it_does_not_know(digits_registry: Path, tmp_p
 def test_bare_files_are_of_no_registry(digits_registry: Path) -> None:
     found = document([digits_registry / "data/digits"], None)
     reasons = {each["validator"]: each["reason"] for each in found["skipped"]}
-    assert reasons["registry"] == "bare files are of no registry"
+    assert reasons["registry"] == "bare files do not belong to a registry"
 
 
 def test_it_has_no_options(digits_registry: Path) -> None:

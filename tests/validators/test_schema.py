@@ -18,7 +18,7 @@ from tfrecreg.example import (
 )
 from tfrecreg.findings import Finding, Location, Measure, Severity
 from tfrecreg.records.batch import RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.storage import LocalStorage
 from tfrecreg.validators.schema import SchemaValidator
 
@@ -107,7 +107,6 @@ GOOD = example()
 
 def test_the_validator_announces_itself() -> None:
     assert SchemaValidator.name == "schema"
-    assert SchemaValidator.needs == Need.FRAMES | Need.EXAMPLES
     assert [code.code for code in SchemaValidator.codes] == [f"SCH{n:03}" for n in range(1, 11)]
 
 

@@ -15,9 +15,9 @@ from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.operations.full_scan import read_whole
 from tfrecreg.operations.targets import files_target, find, reference_target
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.records import Fault, RecordBatch, StreamEnd
+from tfrecreg.records import StreamEnd
 from tfrecreg.registry import RegistryLike, Resolved
-from tfrecreg.scan import Need, Shard, Target
+from tfrecreg.scan import Need, Shard, Target, Validator, Visitor
 from tfrecreg.statistics import (
     FeatureSummary,
     SplitStatistics,
@@ -235,7 +235,7 @@ def _size(shard: Shard) -> int:
     return entry.size if entry is not None else 0
 
 
-class _Soundness:
+class _Soundness(Validator):
     """Sees whether shards are the files that the manifest names, in the same pass."""
 
     name = "soundness"
@@ -244,10 +244,6 @@ class _Soundness:
 
     def __init__(self) -> None:
         self.splits: dict[str, bool] = {}
-
-    def applies(self, target: Target) -> str | None:
-        del target
-        return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], _Digest]:
         del target, options
@@ -262,15 +258,9 @@ class _Soundness:
         yield Measure("soundness.target", target.name, target.name)
 
 
-class _Digest:
+class _Digest(Visitor):
     def __init__(self, shard: Shard) -> None:
         del shard
-
-    def batch(self, batch: RecordBatch) -> None:
-        """The scanner hashes; there is nothing to look at."""
-
-    def fault(self, fault: Fault) -> None:
-        """A file with damage has another digest."""
 
     def close(self, end: StreamEnd) -> str | None:
         return end.blake3

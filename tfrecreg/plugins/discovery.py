@@ -169,7 +169,7 @@ def _entries(distribution: metadata.Distribution) -> list[metadata.EntryPoint]:
 
 def _load(entry: metadata.EntryPoint) -> object:
     if not _VALUE.fullmatch(entry.value):
-        raise _Broken(f"`{safe(entry.value)}` is not of the form `module` or `module:object`")
+        raise _Broken(f"`{safe(entry.value)}` should have the form `module` or `module:object`")
     return entry.load()
 
 
@@ -185,7 +185,7 @@ def _records(plugin: object, *, ours: bool) -> Iterator[SourceRecord | Validator
     callers = {caller.name: caller for caller in manager.get_hookcallers(plugin) or ()}
     for name in sorted(callers):
         if name not in known:
-            raise _Broken(f"`{safe(name)}` is no hook{did_you_mean(name, known)}")
+            raise _Broken(f"`{safe(name)}` is not a hook{did_you_mean(name, known)}")
     if not callers:
         raise _Broken(f"implements no hook: expected {listed(known, word='or')}, marked `hookimpl`")
     for name, caller in sorted(callers.items()):

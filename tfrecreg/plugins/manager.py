@@ -111,7 +111,7 @@ class Plugins:
         """Import the class of the source of that name.
 
         Raises:
-            PluginError: there is no such source, importing it failed, or what came is no source
+            PluginError: there is no such source, importing it failed, or the class is not a source
                 that worker processes could use. The message names distribution and version.
             MissingExtraError: it needs an extra that is not installed.
         """
@@ -120,7 +120,7 @@ class Plugins:
         options = getattr(loaded, "Options", None)
         frozen = getattr(getattr(options, "__dataclass_params__", None), "frozen", False)
         if not isinstance(options, type) or not is_dataclass(options) or not frozen:
-            raise _unfit("source", found, "its `Options` is no frozen dataclass")
+            raise _unfit("source", found, "its `Options` is not a frozen dataclass")
         return loaded
 
     def source_options(
@@ -200,7 +200,7 @@ def _clashes(kind: Kind, announced: Sequence[Announced[R]]) -> Iterator[Clash]:
 def _clashing(clash: Clash) -> PluginError:
     origins = [f"{one.origin} (entry point `{safe(one.entry_point)}`)" for one in clash.announced]
     choices = sorted({one.qualified for one in clash.announced})
-    hint = "uninstall or mend one of them"
+    hint = "uninstall or fix one of them"
     if len(choices) == len(clash.announced):
         flag = _FLAGS[clash.kind]
         hint = f"choose one: {' or '.join(f'`{flag} {safe(choice)}`' for choice in choices)}"
@@ -231,8 +231,13 @@ def _loaded(kind: Kind, announced: Announced[R]) -> Any:
 def _wrong(kind: Kind, loaded: Any) -> str:
     """Why it cannot serve, or nothing."""
     if not isinstance(loaded, type):
-        return f"`load` returned an object of type `{safe(type(loaded).__name__)}`, no class"
-    missing = [name for name in _METHODS[kind] if not callable(getattr(loaded, name, None))]
+        return f"`load` returned an object of type `{safe(type(loaded).__name__)}`, not a class"
+    methods = {name: getattr(loaded, name, None) for name in _METHODS[kind]}
+    missing = [
+        name
+        for name, method in methods.items()
+        if not callable(method) or getattr(method, "__isabstractmethod__", False)
+    ]
     if missing:
         return f"its class has no {listed(missing, word='or')}"
     try:
@@ -244,6 +249,6 @@ def _wrong(kind: Kind, loaded: Any) -> str:
 
 def _unfit(kind: Kind, announced: Announced[R], reason: str) -> PluginError:
     return PluginError(
-        f"the {kind} `{announced.name}` of {announced.origin} is none: {reason}",
+        f"the {kind} `{announced.name}` of {announced.origin} cannot be used: {reason}",
         hint=f"tell the authors of `{safe(announced.distribution)}`",
     )

@@ -45,8 +45,8 @@ def tfrecreg_sources() -> Iterable[SourceRecord]:
 
     Yield (or return a list of) one :class:`~tfrecreg.api.SourceRecord` a source: its name
     (``[a-z][a-z0-9_]*``, what ``--source`` takes), one line that describes it, and a function
-    without arguments that imports and returns the class. The class follows
-    :class:`~tfrecreg.api.Source`; it is defined at the top level of a module, since worker
+    without arguments that imports and returns the class. The class inherits
+    from :class:`~tfrecreg.api.Source`; it is defined at the top level of a module, since worker
     processes find it by the module's name. Called once a process, and never for its side effects.
     """
     return ()
@@ -60,6 +60,7 @@ def tfrecreg_validators() -> Iterable[ValidatorRecord]:
     (``[a-z][a-z0-9_]*``, what ``--only`` and ``--skip`` take), one line that describes it, the
     :class:`~tfrecreg.api.Code` of every finding it may yield, so that ``explain`` and SARIF know
     them without loading it, and a function without arguments that imports and returns the class.
-    The class follows :class:`~tfrecreg.api.Validator`; its visitors run in worker processes.
+    The class inherits from :class:`~tfrecreg.api.Validator` or
+    :class:`~tfrecreg.api.RecordValidator`; its visitors run in worker processes.
     """
     return ()

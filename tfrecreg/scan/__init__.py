@@ -1,6 +1,7 @@
 """One pass over the bytes for all validators.
 
-- `interface`: what a validator and its visitors are
+- `interface`: the base classes of validators and visitors
+- `record_validator`: the base class of validators that look at one record at a time
 - `tally`: exact counts and bounded locations of findings, and parts as JSON
 - `worker`: read one shard, in a worker process
 - `indexes`: what the indexes beside the shards know
@@ -14,7 +15,6 @@ from tfrecreg.scan.cache import ScanCache
 from tfrecreg.scan.interface import (
     Baseline,
     Cacheable,
-    Merging,
     Need,
     Part,
     PartCodec,
@@ -33,7 +33,6 @@ __all__ = [
     "Baseline",
     "Cacheable",
     "Crash",
-    "Merging",
     "Need",
     "Part",
     "PartCodec",

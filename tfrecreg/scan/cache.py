@@ -212,17 +212,21 @@ class Known(NamedTuple):
     """In the order of the validators."""
 
 
-def key_of(validator: Validator, target: Target, options: Mapping[str, Any]) -> str | None:
+def key_of(
+    validator: Validator, target: Target, options: Mapping[str, Any], brought: Brought
+) -> str | None:
     """What the parts of a validator depend on besides the shards; None if they cannot be kept."""
-    if not isinstance(validator, Cacheable):
+    if not isinstance(validator, Cacheable):  # a plugin's class need not inherit from Validator
         return None
     key = validator.part_key(target, options)
     if key is None:
         return None
     if not isinstance(key, str):
         raise TypeError(f"its `part_key` is {key!r}, expected a string or None")
+    if validator.part_codec is None:
+        return None
     kind = type(validator)
-    return f"{kind.__module__}.{kind.__qualname__}:{key}"
+    return f"{brought.version}:{kind.__module__}.{kind.__qualname__}:{key}"
 
 
 class Reuse:
@@ -259,7 +263,7 @@ class Reuse:
         if kept is None:
             return None
         try:
-            parts = []
+            parts: list[Part] = []
             for brought, validator, _ in self._validators:
                 with calling(brought, "part_codec"):
                     if isinstance(validator, Cacheable):

@@ -1,4 +1,4 @@
-"""The interface of a validator: how one pass over the bytes feeds all of them.
+"""The base classes of validators: how one pass over the bytes feeds all of them.
 
 For each shard, in a worker process, the scanner reads the bytes once and hands every validator's
 :class:`Visitor` the same batches and faults. What a visitor found in its shard is its **part**:
@@ -9,20 +9,21 @@ it likes.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-from tfrecreg.findings import Code, Finding, Measure
+from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.manifest import Manifest, ShardEntry
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.storage import Storage
+from tfrecreg.suggest import ExtensionPoint
 
 __all__ = [
     "Baseline",
     "Cacheable",
-    "Merging",
     "Need",
     "Part",
     "PartCodec",
@@ -39,16 +40,20 @@ Part = Any
 
 
 class Need(Flag):
-    """What a validator wants of the scan. The scanner does only what somebody needs."""
+    """What a validator needs of the scan beyond its records.
+
+    Only :attr:`DIGESTS` has an effect. Batches decode their records when a visitor asks for them,
+    so a validator that looks at Examples needs to declare nothing.
+    """
 
     FRAMES = auto()
-    """Offsets, lengths and faults."""
+    """No effect; kept for plugins that name it."""
     EXAMPLES = auto()
-    """Payloads decoded as Examples."""
+    """No effect; kept for plugins that name it."""
     COLUMNS = auto()
-    """Arrow columns."""
+    """No effect; kept for plugins that name it."""
     DIGESTS = auto()
-    """blake3 of the file and of the decompressed stream."""
+    """`StreamEnd` has the blake3 digests of the file and of the decompressed stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,32 @@ class Shard:
     """The manifest's entry; None for bare files."""
     index: str | None
     """Path of the index in `storage`, where there is one."""
+
+    def locate(
+        self,
+        batch: RecordBatch,
+        position: int,
+        *,
+        feature: str | None = None,
+        detail: str | None = None,
+    ) -> Location:
+        """The location of a record, for a finding.
+
+        Args:
+            batch: of this shard.
+            position: of the record in the batch, from 0.
+            feature: the feature that the finding is about.
+            detail: expected against found; escaped.
+        """
+        return Location(
+            split=self.split or None,
+            shard=self.name,
+            record=batch.first + position,
+            offset=batch.offsets[position],
+            length=batch.lengths[position],
+            feature=feature,
+            detail=detail,
+        )
 
 
 class RawSize(NamedTuple):
@@ -120,74 +151,102 @@ class Target:
     """What to compare it with, where the user names it."""
 
 
-class Visitor(Protocol):
-    """One validator's eyes on one shard, in a worker."""
+class Visitor(ExtensionPoint, ABC):
+    """One validator's view of one shard, in a worker process."""
 
     def batch(self, batch: RecordBatch) -> None:
-        """Look at records whose checksums hold. The batch is gone when this returns."""
+        """Look at records whose checksums hold. The batch is gone when this returns.
+
+        By default records are ignored.
+        """
 
     def fault(self, fault: Fault) -> None:
-        """Hear of damage, between batches, in stream order."""
+        """Take note of damage; called between batches, in stream order.
 
+        By default damage is ignored: the validator `crc` reports it.
+        """
+
+    @abstractmethod
     def close(self, end: StreamEnd) -> Part:
-        """The shard is read to its end: hand back what was found."""
-
-
-class Validator(Protocol):
-    """A check. One object lives for one run in the parent; its visitors live in workers."""
-
-    name: str
-    codes: Sequence[Code]
-    needs: Need
-
-    def applies(self, target: Target) -> str | None:
-        """None if it can look at `target`, else why not, as a short phrase for the report."""
-
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
-        """A picklable function that makes a visitor for a shard."""
-
-    def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, Part]]
-    ) -> Iterator[Finding | Measure]:
-        """Findings and measures from all parts, which come in shard order."""
-
-
-@runtime_checkable
-class Merging(Protocol):
-    """What a validator offers on top whose parts are too large to be kept for every shard.
-
-    `finish` then gets one part for each split, with the first of its shards.
-    """
-
-    def merge(self, part: Part, more: Part) -> Part:
-        """The part of one or more shards and that of the next one of the same split, as one."""
+        """Return what was found. The shard has been read to its end."""
 
 
 class PartCodec(Protocol):
     """How parts become bytes and parts again, without pickle: the bytes may be anybody's."""
 
     def pack(self, part: Part) -> bytes | None:
-        """A part as bytes; None for one that is too large to be kept: its shard is read again."""
+        """A part as bytes; None if it is too large to be kept: its shard is read again."""
 
     def unpack(self, data: bytes) -> Part:
-        """The part again. Whatever it raises means that `data` are none: the shard is read."""
+        """The part again. Any exception means that `data` are not a part: the shard is read."""
+
+
+class Validator(ExtensionPoint, ABC):
+    """A check. One object lives for one run in the parent; its visitors live in workers.
+
+    A subclass defines `name`, `codes`, :meth:`begin` and :meth:`finish`. All else is optional.
+    """
+
+    name: str
+    """The name that its :class:`ValidatorRecord` announces."""
+    codes: Sequence[Code]
+    """The codes of its findings."""
+    needs: Need = Need(0)
+    """What it needs of the scan beyond the records."""
+    part_codec: PartCodec | None = None
+    """How `check --cached` keeps its parts; mostly a :class:`tfrecreg.scan.tally.JsonCodec`.
+
+    Without one, `check --cached` reads every shard. See :meth:`part_key`.
+    """
+
+    def applies(self, target: Target) -> str | None:  # noqa: ARG002 - a default
+        """None if it can look at `target`, else why not, as a short phrase for the report.
+
+        By default it applies to every target.
+        """
+        return None
+
+    @abstractmethod
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
+        """A picklable function that makes the visitor of a shard.
+
+        Args:
+            target: what is checked.
+            options: the table `limits.<name>` of the gate.
+        """
+
+    @abstractmethod
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, Part]]
+    ) -> Iterator[Finding | Measure]:
+        """Findings and measures from all parts, which come in shard order."""
+
+    def merge(self, part: Part, more: Part) -> Part:
+        """The part of one or more shards and that of the next one of the same split, as one.
+
+        For validators whose parts are too large to be kept for every shard: if a subclass defines
+        it, `finish` gets one part for each split, with the first of its shards.
+        """
+        raise NotImplementedError
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - a default
+        """All that parts depend on besides the shard: a digest of a schema, an option, a version.
+
+        A part is reused while this, the shard's bytes and the :class:`Shard` are the same. None
+        (the default) if parts depend on something that no key covers, such as other files: then
+        every shard is read.
+        """
+        return None
 
 
 @runtime_checkable
 class Cacheable(Protocol):
-    """What a validator may offer on top, so that `check --cached` can reuse its parts.
-
-    A part may be reused while the shard's bytes, the :class:`Shard` and `part_key` are the same.
-    """
+    """A validator whose parts `check --cached` can reuse; :class:`Validator` explains both."""
 
     part_codec: PartCodec
-    """Mostly a :class:`tfrecreg.scan.tally.JsonCodec`."""
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:
-        """All else that the visitors' parts depend on: a digest of a schema, an option, a version.
-
-        None where they depend on what no key tells, such as other files.
-        """
+        """All that parts depend on besides the shard."""
 
 
 @dataclass(frozen=True, slots=True)

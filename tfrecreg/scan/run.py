@@ -22,8 +22,9 @@ from tfrecreg.findings import (
 from tfrecreg.guard import Brought, calling, is_told, reason_of
 from tfrecreg.records import StreamEnd, scanner_kind
 from tfrecreg.scan.cache import Reuse, ScanCache, key_of
-from tfrecreg.scan.interface import Merging, Need, Part, Shard, Target, Validator
+from tfrecreg.scan.interface import Need, Part, Shard, Target, Validator
 from tfrecreg.scan.worker import Crashed, ScanTask, ShardScan, scan_shard
+from tfrecreg.suggest import overrides
 
 __all__ = ["Crash", "ScanResult", "Unreadable", "run_scan"]
 
@@ -123,7 +124,7 @@ class _Running:
                     raise TypeError(f"its `needs` should be a Need, found {needs!r}")
                 self.digest = Need.DIGESTS in needs
                 self.maker = pickle.dumps(validator.begin(target, options))
-                self.key = key_of(validator, target, options)
+                self.key = key_of(validator, target, options, brought)
         except Exception as error:
             if isinstance(error, UsageError) and is_told(error):
                 raise
@@ -147,7 +148,7 @@ class _Running:
 
     def keep(self, shard: Shard, part: Part) -> None:
         """Keep a part, as one with that of the shard before where the validator merges them."""
-        if self.parts and isinstance(self.validator, Merging):
+        if self.parts and overrides(self.validator, Validator, "merge"):
             first, before = self.parts[-1]
             if first.split == shard.split:
                 try:

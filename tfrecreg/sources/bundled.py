@@ -26,7 +26,7 @@ def bundled_schema(package: str, name: str) -> str:
     except (ImportError, TypeError) as error:
         raise PluginError(
             f"the schema `{safe(file)}` is to come from `{safe(package)}`, "
-            f"which is no package that can be imported",
+            f"which is not a package that can be imported",
             hint="install the plugin again: its package data are incomplete",
         ) from error
     places = [root.joinpath(file)]

@@ -1,8 +1,8 @@
 """A source as the rest of the package knows it: every call guarded, every answer looked at.
 
-What a source of another distribution gives is taken for nothing but what it is: a tuple is no item,
-a text is no list of names. Answers of the bundled sources are trusted, for there are millions of
-them, and tests of this project look at them.
+The answers of a source from another distribution are checked: a tuple is not an item, a text is not
+a list of names. Those of the bundled sources are trusted, for there are millions of them, and the
+tests of this project look at them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tfrecreg.example import Example, encode
 from tfrecreg.guard import Brought, calling, failure
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.storage import Storage
+from tfrecreg.suggest import overrides
 from tfrecreg.text import safe
 
 __all__ = ["GuardedSource", "Record"]
@@ -31,14 +32,14 @@ _TRAVELS = "a source is picklable: docs/plugins.md says how"
 
 
 class Record(NamedTuple):
-    """What an item became."""
+    """The record of an item."""
 
     payload: bytes
     remarks: Sequence[Remark]
 
 
 class _Wrong(Exception):
-    """An answer that is none, in words that follow the method's name."""
+    """An answer that cannot be used; its message follows the name of the method."""
 
 
 class GuardedSource:
@@ -49,7 +50,7 @@ class GuardedSource:
 
     Args:
         source: the source.
-        brought: who brought it.
+        brought: the plugin that brought it.
     """
 
     def __init__(self, source: Source, brought: Brought) -> None:
@@ -98,7 +99,7 @@ class GuardedSource:
     @property
     def locates(self) -> bool:
         """Whether it knows raw files of records: see :meth:`raw_path`."""
-        return hasattr(self._unpacked(), "raw_path")
+        return overrides(self._unpacked(), Source, "raw_path")
 
     def raw_files(self) -> Iterator[RawFile]:
         """Every file that the examples are made from."""
@@ -117,19 +118,19 @@ class GuardedSource:
         return self._asked("schema", _text if self._is_trusted else _schema)
 
     def describe(self) -> Mapping[str, str]:
-        """What it found; empty where it says nothing."""
+        """The contents of the raw folder in words; empty by default."""
         return self._asked("describe", _texts, default={})
 
     def codecs(self) -> Mapping[str, str]:
-        """Libraries that have a say in what is written; empty where there are none."""
+        """Libraries that affect the bytes written, with their versions; empty by default."""
         return self._asked("codecs", _texts, default={})
 
     def raw_path(self, split: str, key: str) -> str | None:
-        """The raw file that a record's picture is; None where it is none as it lies."""
+        """The raw file with the bytes of a record's image; None if there is none."""
         return self._asked("raw_path", _path, split, key)
 
     def record(self, item: Item, sizes: dict[str, int]) -> Skipped | Record:
-        """The item's example as it is written, or why there is none.
+        """The item's record as it is written, or why there is none.
 
         Args:
             item: the item.
@@ -146,7 +147,7 @@ class GuardedSource:
                 return _record(_made(source.example(item), item), sizes)
         except Exception as error:
             what = f"failed on `{safe(item.key)}` of the split `{safe(item.split)}`"
-            hint = "mend the plugin, or leave the item out of the raw data"
+            hint = "fix the plugin, or leave the item out of the raw data"
             raise self._failure(what, error, hint=hint) from error
 
     def _asked(
@@ -167,7 +168,7 @@ class GuardedSource:
             with calling(self.brought, method):
                 entries = getattr(source, method)()
                 if isinstance(entries, str) or not isinstance(entries, Iterable):
-                    raise _Wrong(f"{_a(entries)} is no iterator")
+                    raise _Wrong(f"{_a(entries)} is not an iterator")
                 entries = iter(entries)
             if self._is_trusted:
                 yield from entries
@@ -217,7 +218,7 @@ def _plain(value: object, what: str) -> str:
     """A text that a manifest can hold."""
     text = _string(value, what)
     if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):
-        raise _Wrong(f"{what} is `{safe(text, limit=60)}`, which is no text")
+        raise _Wrong(f"{what} is `{safe(text, limit=60)}`, which is not valid text")
     return text
 
 
@@ -240,7 +241,8 @@ def _split(value: object, of: str) -> str:
 def _code(value: object) -> str:
     code = _string(value, "a code")
     if not code.startswith("SRC") or code not in CORE_CODES:
-        raise _Wrong(f"`{safe(code, limit=60)}` is no code of a source: `tfrecreg explain` lists")
+        shown = safe(code, limit=60)
+        raise _Wrong(f"`{shown}` is not a code of a source: `tfrecreg explain` lists them")
     return code
 
 

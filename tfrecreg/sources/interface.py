@@ -1,4 +1,4 @@
-"""The interface of a source: what turns one kind of raw dataset into examples.
+"""The base class of sources: a source turns one kind of raw dataset into examples.
 
 A source lists **items** and makes one example of each. The listing runs once, in the parent; the
 making runs in worker processes, so a source is picklable and :meth:`Source.example` is pure::
@@ -7,25 +7,19 @@ making runs in worker processes, so a source is picklable and :meth:`Source.exam
     class LinesOptions:
         encoding: str = "utf-8"
 
-    class Lines:
+    class Lines(Source):
         Options = LinesOptions
-
-        def __init__(self, raw: Storage, options: LinesOptions) -> None:
-            self.raw, self.options = raw, options
 
         def raw_files(self) -> Iterator[RawFile]:
             for entry in self.raw.list():
                 yield RawFile(entry.path, entry.size, entry.size)
-
-        def labels(self) -> Mapping[str, Sequence[str]]:
-            return {}
 
         def items(self) -> Iterator[Item | Skipped]:
             for entry in self.raw.list():
                 yield Item("train", entry.path, entry.size)
 
         def example(self, item: Item) -> Example | Skipped:
-            text = self.raw.read(item.key)
+            text = self.raw.read(item.key).decode(self.options.encoding)
             return {"text": bytes_feature(text)}
 
         def schema(self) -> str:
@@ -36,14 +30,16 @@ It comes in through a :class:`SourceRecord`, which the hook ``tfrecreg_sources``
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 from tfrecreg.example import Example
 from tfrecreg.storage import Storage
+from tfrecreg.suggest import ExtensionPoint
 
-__all__ = ["Item", "RawFile", "Remark", "Skipped", "Source", "SourceRecord", "Written"]
+__all__ = ["Item", "NoOptions", "RawFile", "Remark", "Skipped", "Source", "SourceRecord", "Written"]
 
 
 class Item(NamedTuple):
@@ -103,25 +99,27 @@ class RawFile(NamedTuple):
     """Bytes with whole-file compression taken off: the IDX inside the gzip. Else as `stored`."""
 
 
-class Source(Protocol):
+@dataclass(frozen=True)
+class NoOptions:
+    """The options of a source that has none."""
+
+
+class Source(ExtensionPoint, ABC):
     """Raw data of one kind, opened at one place with one set of options. Picklable.
 
-    It may have some of these methods as well:
-
-    - ``describe() -> Mapping[str, str]``: what it found, for ``--dry-run``: ``{"layout": "flat"}``.
-      Every name from the data escaped.
-    - ``raw_path(split, key) -> str | None``: the raw file whose bytes are `image/encoded` of that
-      record, so that ``check --raw`` can compare them; None where they are no file's as it is.
-    - ``codecs() -> Mapping[str, str]``: encoders and decoders beside zlib that have a say in what
-      is written, with their versions, for the manifest: ``{"pillow": "12.0.0"}``.
+    A subclass defines :meth:`raw_files`, :meth:`items`, :meth:`example` and :meth:`schema`. All
+    else is optional.
     """
 
-    Options: ClassVar[type[Any]]
+    Options: ClassVar[type[Any]] = NoOptions
     """A frozen dataclass whose fields type ``--option K=V`` and ``options`` in the config."""
 
     def __init__(self, raw: Storage, options: Any) -> None:
         """Open `raw`; cheap: look at nothing yet."""
+        self.raw = raw
+        self.options = options
 
+    @abstractmethod
     def raw_files(self) -> Iterator[RawFile]:
         """Every file that the examples are made from.
 
@@ -129,9 +127,7 @@ class Source(Protocol):
             RawDataError: the folder does not hold what this source reads.
         """
 
-    def labels(self) -> Mapping[str, Sequence[str]]:
-        """Label maps: feature name to the class names in order of their numbers. May be empty."""
-
+    @abstractmethod
     def items(self) -> Iterator[Item | Skipped | Remark]:
         """Every item, streamed, in any order (the plan has its own), and remarks among them.
 
@@ -139,14 +135,45 @@ class Source(Protocol):
             RawDataError: the raw data are not what this source reads.
         """
 
+    @abstractmethod
     def example(self, item: Item) -> Example | Written | Skipped:
         """The item's example, or why there is none. Pure; called in a worker process.
 
-        A source that has remarks on what it wrote gives back both as :class:`Written`.
+        A source that has remarks on what it wrote returns both as :class:`Written`.
         """
 
+    @abstractmethod
     def schema(self) -> str:
         """The schema (`.pbtxt` text) that examples made with these options conform to."""
+
+    def labels(self) -> Mapping[str, Sequence[str]]:
+        """Label maps: feature name to the class names in order of their numbers.
+
+        By default there are none.
+        """
+        return {}
+
+    def describe(self) -> Mapping[str, str]:
+        """What the raw folder holds, for ``--dry-run``: ``{"layout": "flat"}``.
+
+        Names from the data are escaped by :func:`tfrecreg.api.safe`. By default nothing is said.
+        """
+        return {}
+
+    def codecs(self) -> Mapping[str, str]:
+        """Encoders and decoders beside zlib that affect the bytes written, with their versions.
+
+        They go into the manifest: ``{"pillow": "12.0.0"}``. By default there are none.
+        """
+        return {}
+
+    def raw_path(self, split: str, key: str) -> str | None:  # noqa: ARG002 - a default
+        """The raw file whose bytes are `image/encoded` of that record, for ``check --raw``.
+
+        None if they are not the bytes of a file as it lies. If a subclass does not define it,
+        ``check --raw`` says that records cannot be compared.
+        """
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from tfrecreg.findings import Code, Finding, Measure
-from tfrecreg.scan.interface import Need, Shard, Target, Visitor
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import LeftOut, StatisticsPart
 from tfrecreg.statistics.tfdv import missing_tfdv
@@ -34,7 +34,7 @@ class SplitStatistics:
     """TFDV's `DatasetFeatureStatisticsList`, with one dataset, which has no name."""
 
 
-class StatisticsCollector:
+class StatisticsCollector(Validator):
     """Looks at every record the way validators do, and sums up instead of judging.
 
     Hand it to :func:`tfrecreg.scan.run_scan`, then ask for :meth:`statistics`.
@@ -45,7 +45,6 @@ class StatisticsCollector:
 
     name = "statistics"
     codes: Sequence[Code] = ()
-    needs = Need.FRAMES
 
     def __init__(self, options: StatisticsOptions) -> None:
         self.options = options
@@ -68,7 +67,7 @@ class StatisticsCollector:
         return partial(make_visitor, self.options)
 
     def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
-        """The parts of two neighbours of a split as one: see :class:`tfrecreg.scan.Merging`."""
+        """The parts of two neighbours of a split as one: see :class:`tfrecreg.scan.Validator`."""
         part.merge(more)
         return part
 

@@ -38,7 +38,7 @@ _TYPES = {"large_binary": "bytes", "float": "float", "int64": "int64"}
 """From Arrow's names to those of `tf.train.Feature`."""
 
 
-class StatisticsVisitor:
+class StatisticsVisitor(Visitor):
     """Makes the statistics of one shard. A :class:`tfrecreg.scan.Visitor`.
 
     Args:
@@ -189,7 +189,7 @@ def make_visitor(options: StatisticsOptions, shard: Shard) -> Visitor:
     return visitor
 
 
-class _Follower:
+class _Follower(Visitor):
     """Hands back the part of another visitor of the same scan, which comes before it."""
 
     def __init__(self, leader: StatisticsVisitor) -> None:

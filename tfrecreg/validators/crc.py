@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from tfrecreg.codes import CORE_CODES, CodeList
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.records.batch import Fault, StreamEnd
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally
-from tfrecreg.validators.names import shard_sets
+from tfrecreg.validators.manifest.bare_files import shard_sets
 
 __all__ = ["CrcValidator"]
 
@@ -19,27 +19,23 @@ CODES = CodeList("CRC*")
 
 
 class SeenShard(NamedTuple):
-    """What a visitor hands back of one shard."""
+    """The result for one shard."""
 
     faults: Tally
     compression: str | None
-    """As the bytes say; None where no record says so."""
+    """As found in the file; None for a file without a sound record."""
 
 
-class CrcValidator:
-    """Turns the scanner's faults into findings, one a shard and code.
+class CrcValidator(Validator):
+    """Turns the scanner's faults into findings, one per shard and code.
 
-    Bare files declare no compression, but those of one set are read together: there it is that of
-    most of them.
+    Bare files declare no compression, but those of a set are read together: the compression of the
+    majority counts.
     """
 
     name = "crc"
     codes: Sequence[Code] = CODES
-    needs = Need.FRAMES
     part_codec = JsonCodec(SeenShard, CODES)
-
-    def applies(self, target: Target) -> str | None:  # noqa: ARG002 - it looks at everything
-        return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], CrcVisitor]:  # noqa: ARG002 - it has no options
         return CrcVisitor
@@ -61,15 +57,12 @@ class CrcValidator:
         yield from total.findings(target.dataset)
 
 
-class CrcVisitor:
+class CrcVisitor(Visitor):
     """Collects the faults of one shard."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
         self._tally = Tally()
-
-    def batch(self, batch: RecordBatch) -> None:
-        """Records whose checksums hold are no news."""
 
     def fault(self, fault: Fault) -> None:
         _add(self._tally, self._shard, fault)
@@ -79,7 +72,7 @@ class CrcVisitor:
 
 
 def _compare(tally: Tally, compressed: Sequence[tuple[Shard, str]]) -> None:
-    """CRC006: a file that is compressed, or is not, unlike most of its set."""
+    """CRC006: a file whose compression differs from most of its set."""
     compressions = {shard.name: found for shard, found in compressed}
     for _, members in shard_sets(shard for shard, _ in compressed):
         files = [(shard, compressions[shard.name]) for shard, _ in members]

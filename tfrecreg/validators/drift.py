@@ -10,7 +10,7 @@ from typing import Any, Literal
 from tfrecreg.codes import DRF001, DRF002, DRF003, DRF004
 from tfrecreg.errors import ConfigError
 from tfrecreg.findings import Code, Finding, Location, Measure, fingerprint
-from tfrecreg.scan.interface import Baseline, Need, Shard, Target, Visitor
+from tfrecreg.scan.interface import Baseline, Shard, Target, Validator, Visitor
 from tfrecreg.schema import parse_schema
 from tfrecreg.schema.proto import schema_message
 from tfrecreg.statistics import (
@@ -73,12 +73,11 @@ class DriftOptions:
         return found
 
 
-class DriftValidator:
+class DriftValidator(Validator):
     """Compares distributions: by the schema's comparators, or those of labels and sizes."""
 
     name = "drift"
     codes: Sequence[Code] = (DRF001, DRF002, DRF003, DRF004)
-    needs = Need.FRAMES
 
     def __init__(self) -> None:
         self._options = DriftOptions()

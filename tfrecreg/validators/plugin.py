@@ -3,97 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
 
 from tfrecreg.codes import CodeList
 from tfrecreg.plugins import hookimpl
 from tfrecreg.scan.interface import Validator, ValidatorRecord
 
+_VALIDATORS = (
+    ("crc", "framing, checksums and compression", ("CRC*",), "crc"),
+    ("manifest", "the set of files, byte by byte", ("SHD*",), "manifest.validator"),
+    ("schema", "every record against the schema", ("SCH00*", "SCH010"), "schema"),
+    ("inflation", "size against the raw data", ("INF*",), "inflation.validator"),
+    ("source", "pictures against their origin", ("SRC01[6-9]",), "source"),
+    (
+        "duplicates",
+        "the same content again, in one split or two",
+        ("DUP*",),
+        "duplicates.validator",
+    ),
+    ("images", "encoded pictures", ("IMG*",), "images"),
+    ("annotations", "labels, boxes, classes", ("ANN*",), "annotations.validator"),
+    ("statistics", "whole splits against the schema, by TFDV", ("SCH1*",), "statistics"),
+    ("drift", "versions and splits against each other, by TFDV", ("DRF*",), "drift"),
+    # REG009 is the gate's
+    ("registry", "releases, their numbers and history", ("REG00[1-8]", "REG010"), "registry"),
+)
+"""Name, summary, codes, and module; a class is named after its validator."""
+_ON_REQUEST = ("statistics", "drift")
+
 
 @hookimpl
 def tfrecreg_validators() -> Iterator[ValidatorRecord]:
     """Yield every bundled validator; their modules load when a check uses them."""
-    crc, shd = CodeList("CRC*"), CodeList("SHD*")
-    yield ValidatorRecord("crc", "framing, checksums and compression", crc, _crc)
-    yield ValidatorRecord("manifest", "the set of files, byte by byte", shd, _manifest)
-    sch, inf = CodeList("SCH00*", "SCH010"), CodeList("INF*")
-    yield ValidatorRecord("schema", "every record against the schema", sch, _schema)
-    yield ValidatorRecord("inflation", "size against the raw data", inf, _inflation)
-    src, dup = CodeList("SRC01[6-9]"), CodeList("DUP*")
-    yield ValidatorRecord("source", "pictures against their origin", src, _source)
-    told = "the same content again, in one split or two"
-    yield ValidatorRecord("duplicates", told, dup, _duplicates)
-    img, ann = CodeList("IMG*"), CodeList("ANN*")
-    yield ValidatorRecord("images", "encoded pictures", img, _images)
-    yield ValidatorRecord("annotations", "labels, boxes, classes", ann, _annotations)
-    told = "whole splits against the schema, by TFDV"
-    yield ValidatorRecord("statistics", told, CodeList("SCH1*"), _statistics, on_request=True)
-    told = "versions and splits against each other, by TFDV"
-    yield ValidatorRecord("drift", told, CodeList("DRF*"), _drift, on_request=True)
-    reg = CodeList("REG00[1-8]", "REG010")  # REG009 is the gate's
-    yield ValidatorRecord("registry", "releases, their numbers and history", reg, _registry)
+    for name, summary, codes, module in _VALIDATORS:
+        load = partial(_load, module, f"{name.capitalize()}Validator")
+        on_request = name in _ON_REQUEST
+        yield ValidatorRecord(name, summary, CodeList(*codes), load, on_request=on_request)
 
 
-def _crc() -> type[Validator]:
-    from tfrecreg.validators.crc import CrcValidator
-
-    return CrcValidator
-
-
-def _manifest() -> type[Validator]:
-    from tfrecreg.validators.manifest import ManifestValidator
-
-    return ManifestValidator
-
-
-def _schema() -> type[Validator]:
-    from tfrecreg.validators.schema import SchemaValidator
-
-    return SchemaValidator
-
-
-def _inflation() -> type[Validator]:
-    from tfrecreg.validators.inflation import InflationValidator
-
-    return InflationValidator
-
-
-def _source() -> type[Validator]:
-    from tfrecreg.validators.source import SourceValidator
-
-    return SourceValidator
-
-
-def _duplicates() -> type[Validator]:
-    from tfrecreg.validators.duplicates import DuplicatesValidator
-
-    return DuplicatesValidator
-
-
-def _images() -> type[Validator]:
-    from tfrecreg.validators.images import ImagesValidator
-
-    return ImagesValidator
-
-
-def _annotations() -> type[Validator]:
-    from tfrecreg.validators.annotations import AnnotationsValidator
-
-    return AnnotationsValidator
-
-
-def _registry() -> type[Validator]:
-    from tfrecreg.validators.registry import RegistryValidator
-
-    return RegistryValidator
-
-
-def _statistics() -> type[Validator]:
-    from tfrecreg.validators.statistics import StatisticsValidator
-
-    return StatisticsValidator
-
-
-def _drift() -> type[Validator]:
-    from tfrecreg.validators.drift import DriftValidator
-
-    return DriftValidator
+def _load(module: str, name: str) -> type[Validator]:
+    found: type[Validator] = getattr(import_module(f"tfrecreg.validators.{module}"), name)
+    return found

@@ -14,12 +14,12 @@ from tfrecreg.codes import REG007, CodeList
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import ConfigError, ManifestError
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.records.batch import StreamEnd
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.audit import Issue, audit
 from tfrecreg.registry.yanks import read_yanks
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.text import safe
 
@@ -30,19 +30,18 @@ HISTORY = "registry.history"
 
 
 class Nothing(NamedTuple):
-    """What a visitor hands back."""
+    """The empty result for a shard."""
 
 
-class RegistryValidator:
+class RegistryValidator(Validator):
     """Holds releases against their digests, each other, and git's history. It has no options."""
 
     name = "registry"
     codes: Sequence[Code] = CodeList("REG00[1-8]", "REG010")  # REG009 is the gate's
-    needs = Need(0)
     part_codec = JsonCodec(Nothing)
 
     def applies(self, target: Target) -> str | None:
-        return "bare files are of no registry" if target.home is None else None
+        return "bare files do not belong to a registry" if target.home is None else None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Idle]:
         """A maker of visitors that look at nothing.
@@ -82,17 +81,11 @@ class RegistryValidator:
             yield Measure(HISTORY, found.unseen, found.unseen)
 
 
-class Idle:
-    """Looks at nothing: there is nothing in shards that concerns the registry."""
+class Idle(Visitor):
+    """Ignores the shard: it does not concern the registry."""
 
     def __init__(self, shard: Shard) -> None:
         del shard
-
-    def batch(self, batch: RecordBatch) -> None:
-        """Records are others' business."""
-
-    def fault(self, fault: Fault) -> None:
-        """So is damage."""
 
     def close(self, end: StreamEnd) -> Nothing:
         del end

@@ -11,8 +11,8 @@ from tfrecreg.codes import SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH01
 from tfrecreg.example import Example, decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.records.batch import RecordBatch, StreamEnd
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.schema import Checker, CompiledSchema, Feature, Problem, Schema, parse_schema
 from tfrecreg.schema.check import MAX_DISTINCT, DistinctValues
@@ -21,7 +21,7 @@ from tfrecreg.schema.definition import SparseFeature
 from tfrecreg.schema.messages import bounds_text, counted, presence_text, rule_text
 from tfrecreg.schema.vectorized import VectorizedCheck
 from tfrecreg.suggest import listed
-from tfrecreg.validators.payloads import NOT_AN_EXAMPLE, no_schema_fits, stranger
+from tfrecreg.validators.payload_kinds import NOT_AN_EXAMPLE, no_schema_fits, stranger
 
 __all__ = ["SchemaPart", "SchemaValidator", "SchemaVisitor"]
 
@@ -66,7 +66,7 @@ class SchemaPart:
                 self.distinct[name] = distinct
 
 
-class SchemaValidator:
+class SchemaValidator(Validator):
     """Checks the records of a target that has a schema.
 
     Its options: `environment` is the one of the schema's environments that the data are of, and
@@ -75,7 +75,6 @@ class SchemaValidator:
 
     name = "schema"
     codes: Sequence[Code] = CodeList("SCH00*", "SCH010")
-    needs = Need.FRAMES | Need.EXAMPLES
     part_codec = JsonCodec(SchemaPart, codes)
     _visitor: type[SchemaVisitor]
 
@@ -197,7 +196,7 @@ def _visitor(kind: type[SchemaVisitor], schemas: SplitSchemas, shard: Shard) -> 
     return kind(schemas.of(shard.split), shard)
 
 
-class SchemaVisitor:
+class SchemaVisitor(Visitor):
     """Checks the records of one shard.
 
     Args:
@@ -237,9 +236,6 @@ class SchemaVisitor:
                 for problem in problems:
                     self.problem(batch, position, example, problem)
 
-    def fault(self, fault: Fault) -> None:
-        """What is damaged is no record to check."""
-
     def close(self, end: StreamEnd) -> SchemaPart:  # noqa: ARG002 - it was counted on the way
         self._part.absent = self._checker.absent
         self._part.masses = {
@@ -266,22 +262,9 @@ class SchemaVisitor:
         self._part.tally.add(
             problem.code,
             message,
-            self._location(batch, position, name, problem.detail),
+            self._shard.locate(batch, position, feature=name, detail=problem.detail),
             split=self._shard.split,
             feature=feature,
-        )
-
-    def _location(
-        self, batch: RecordBatch, position: int, feature: str | None, detail: str | None
-    ) -> Location:
-        return Location(
-            split=self._shard.split or None,
-            shard=self._shard.name,
-            record=batch.first + position,
-            offset=batch.offsets[position],
-            length=batch.lengths[position],
-            feature=feature,
-            detail=detail,
         )
 
 

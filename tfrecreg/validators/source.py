@@ -1,9 +1,8 @@
-"""The `source` validator: are the pictures the bytes that they were made from, and does the ledger
-account for all of them?
+"""The `source` validator: images against their origin, and the ledger against the records.
 
-Where records have `image/encoded` and `image/key/sha256`, the one is held against the other. With
-`check --raw` the pictures are held against the raw files that their keys name, by a source that
-knows which these are. With a manifest its ledger is held against the records.
+If records have `image/encoded` and `image/key/sha256`, the image is compared with the digest. With
+`check --raw` it is compared with the raw file that its key names, if the source knows that file.
+With a manifest, its ledger is compared with the records.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.plugins import plugins
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.indexes import index_of
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.sources import GuardedSource
 from tfrecreg.storage import LocalStorage, Storage
@@ -42,24 +41,23 @@ _BLOCK = 1 << 20
 
 @dataclass(slots=True)
 class Part:
-    """What came of one shard."""
+    """The result for one shard."""
 
     damaged: bool = False
-    """Whether the scanner saw a fault: then fewer records than were written are no news."""
+    """Whether the scanner saw a fault. After a fault, missing records are to be expected."""
     records: int = 0
     pictures: int = 0
-    """Whose digest was compared."""
+    """Count of images compared with their digest."""
     compared: int = 0
-    """That were compared with their raw files."""
+    """Count of images compared with their raw files."""
     tally: Tally = field(default_factory=Tally)
 
 
-class SourceValidator:
-    """Holds pictures against their digests and raw files, and records against the ledger."""
+class SourceValidator(Validator):
+    """Compares images with their digests and raw files, and the ledger with the records."""
 
     name = "source"
     codes: Sequence[Code] = (SRC016, SRC017, SRC018, SRC019)
-    needs = Need.EXAMPLES
     part_codec = JsonCodec(Part, codes)
 
     def __init__(self) -> None:
@@ -71,14 +69,16 @@ class SourceValidator:
             return None
         return f"there is no ledger, and no feature `{DIGEST}`"
 
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Comparer]:  # noqa: ARG002 - it has no options
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SourceVisitor]:  # noqa: ARG002 - it has no options
         manifest, folder = target.manifest, target.raw_folder
         raw = LocalStorage(folder) if folder is not None else None
         source: GuardedSource | None = None
         if manifest is not None and raw is not None:
             source, self._not_compared = _locating_source(manifest, raw)
         look = manifest is None or DIGEST in manifest.features or source is not None
-        return partial(Comparer, look=look, source=source, raw=raw if source is not None else None)
+        return partial(
+            SourceVisitor, look=look, source=source, raw=raw if source is not None else None
+        )
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - it has none
         if target.raw_folder is not None:
@@ -96,7 +96,7 @@ class SourceValidator:
             tally.merge(part.tally)
             pictures += part.pictures
             compared += part.compared
-            # Of a damaged shard the `CRC` findings say what is lost: its ledger was right once.
+            # For a damaged shard the `CRC` findings say what is lost; its ledger was right once.
             damaged = part.damaged and shard.entry is not None
             records[shard.split] += shard.entry.records if damaged and shard.entry else part.records
         if target.manifest is not None and target.manifest.ledger:
@@ -111,7 +111,7 @@ class SourceValidator:
 
 
 def _locating_source(manifest: Manifest, raw: Storage) -> tuple[GuardedSource | None, str]:
-    """The source that made the dataset, opened on the raw folder; or none, and why not."""
+    """The source that made the dataset, opened on the raw folder; or None and the reason."""
     name = manifest.source.name
     if not name:
         return None, "not compared: the manifest names no source"
@@ -123,7 +123,7 @@ def _locating_source(manifest: Manifest, raw: Storage) -> tuple[GuardedSource | 
         if not source.locates:
             return None, f"not compared: the source `{safe(name)}` makes no record of one file"
         for split in manifest.splits[:1]:
-            # Asked once here, so that a folder that is laid out otherwise is told of once.
+            # Called once here, so that a folder with another layout is reported once.
             source.raw_path(split.name, "any")
     except UnknownPluginError as error:
         brought = manifest.source
@@ -131,13 +131,13 @@ def _locating_source(manifest: Manifest, raw: Storage) -> tuple[GuardedSource | 
         return None, f"not compared: {found.message}"
     except TfrecregError as error:
         if isinstance(error, PluginError):
-            raise  # a plugin that fails is no reason to pass
+            raise  # a failing plugin must not let the check pass
         return None, f"not compared: {error.message}"
     return source, ""
 
 
-class Comparer:
-    """Looks at the records of one shard."""
+class SourceVisitor(Visitor):
+    """Compares the records of one shard."""
 
     def __init__(
         self, shard: Shard, *, look: bool, source: GuardedSource | None, raw: Storage | None
@@ -208,20 +208,12 @@ class Comparer:
     def _add(
         self, code: Code, message: str, detail: str, batch: RecordBatch, position: int
     ) -> None:
-        place = Location(
-            split=self._shard.split or None,
-            shard=self._shard.name,
-            record=batch.first + position,
-            offset=batch.offsets[position],
-            length=batch.lengths[position],
-            feature=PICTURE,
-            detail=detail,
-        )
+        place = self._shard.locate(batch, position, feature=PICTURE, detail=detail)
         self._part.tally.add(code, message, place, split=self._shard.split, feature=PICTURE)
 
 
 def _one(example: Example, name: str) -> bytes | None:
-    """The value of a feature that has one, of bytes."""
+    """The single value of a feature of bytes; None if it is not one."""
     feature = example.get(name)
     if feature is None or feature.kind is not Kind.BYTES or feature.count != 1:
         return None
@@ -236,10 +228,10 @@ def _shown(digest: bytes) -> str:
 def _reconcile(
     tally: Tally, target: Target, manifest: Manifest, records: Mapping[str, int]
 ) -> None:
-    """Hold the ledger against the records, against itself, and against the list of the skipped."""
+    """SRC019: compare the ledger with the records, with itself, and with its list of items."""
     for split, ledger in sorted(manifest.ledger.items()):
         planned = sum(entry.records for entry in manifest.shards if entry.split == split)
-        # Where a shard is missing, or has other records than its entry says, `SHD` says so.
+        # Missing shards and other counts of records are reported as `SHD`.
         present = {shard.path for shard in target.shards if shard.split == split}
         whole = all(e.path in present for e in manifest.shards if e.split == split)
         found = records.get(split, 0) if whole else planned
@@ -267,7 +259,7 @@ def _compare_list(
     if listed is None:
         _disagree(tally, split, f"`{LEDGER_NAME}` does not parse")
         return
-    # A code can be the reason of both: a picture was skipped for it, another one had a remark.
+    # A code can have both: an item was skipped for it, and another one has a remark.
     expected = Counter(ledger.skipped)
     expected.update(ledger.remarks)
     found = {code: times for (where, code), times in listed.items() if where == split}
@@ -286,7 +278,7 @@ def _disagree(tally: Tally, split: str, message: str) -> None:
 
 
 def _listed(storage: Storage) -> dict[tuple[str, str], int] | None:
-    """Split and code to how often, from the lines of the ledger; None where they do not parse."""
+    """Counts by split and code, from the lines of the ledger; None if they do not parse."""
     counts: Counter[tuple[str, str]] = Counter()
     try:
         for line in _lines(storage):

@@ -10,7 +10,7 @@ from tfrecreg.codes import CORE_CODES, SCH199, CodeList
 from tfrecreg.codes.tfdv import anomaly_code
 from tfrecreg.errors import MissingExtraError
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, fingerprint
-from tfrecreg.scan.interface import Need, Shard, Target, Visitor
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.schema import parse_schema
 from tfrecreg.schema.compiled import environment_options
 from tfrecreg.schema.proto import schema_message
@@ -23,14 +23,14 @@ from tfrecreg.statistics import (
     missing_tfdv,
 )
 from tfrecreg.text import safe
-from tfrecreg.validators.payloads import no_schema_fits
+from tfrecreg.validators.payload_kinds import no_schema_fits
 
 __all__ = ["StatisticsValidator", "by_split", "expect_tfdv"]
 
 _UNEXPECTED_TYPE = 70
 
 
-class StatisticsValidator:
+class StatisticsValidator(Validator):
     """Makes the statistics of each split and holds them against the schema, as TFDV does.
 
     Its options: `environment` is the one of the schema's environments that the data are of, and
@@ -39,7 +39,6 @@ class StatisticsValidator:
 
     name = "statistics"
     codes: Sequence[Code] = CodeList("SCH1*")
-    needs = Need.FRAMES
 
     def __init__(self) -> None:
         self._environment: str | None = None

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from tfrecreg.cli.render import findings
 from tfrecreg.cli.render.findings import print_code, print_codes, print_report
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
 from tfrecreg.operations.check.report import Report, SkippedValidator
+from tfrecreg.validators.plugin import tfrecreg_validators
 
 DAMAGE = Finding(
     code="CRC002",
@@ -189,6 +191,21 @@ def test_what_bare_files_hold_and_what_lies_beside_them_has_a_line(pipe) -> None
     assert "payloads: 9 Examples, 1 event" in lines
     assert "beside them, not named: 4 of the 5 shards of `x`" in lines
     assert report.to_json()["summary"]["kinds"] == {"example": 9, "event": 1}
+
+
+def test_measures_of_plugins_have_a_line_and_are_escaped(pipe) -> None:
+    measures = (
+        Measure("texts.count", 3, "3 \x1b texts"),
+        Measure("images.decoded", 1, "1 decoded"),
+    )
+    report = replace(REPORT, measures=measures)
+    lines = pipe(lambda console: print_report(console, report)).splitlines()
+    assert r"texts.count: 3 \x1b texts" in lines
+    assert not [each for each in lines if "decoded" in each]
+
+
+def test_all_bundled_validators_are_known_as_such() -> None:
+    assert {record.name for record in tfrecreg_validators()} == findings._BUNDLED
 
 
 CODE = Code(

@@ -51,7 +51,7 @@ def test_all_that_apply_run_and_the_others_say_why_not(target: Target) -> None:
     assert names(choice) == sorted(names(choice))
     skipped = {each.name: each.reason for each in choice.skipped}
     assert skipped["schema"] == "no schema: name one with --schema"
-    assert skipped["registry"] == "bare files are of no registry"
+    assert skipped["registry"] == "bare files do not belong to a registry"
     assert {*names(choice), *skipped} >= BUNDLED
     assert choice.problems == []
 

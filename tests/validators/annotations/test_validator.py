@@ -373,7 +373,7 @@ def test_a_dataset_without_labels_says_why_it_was_not_looked_at(tmp_path: Path) 
     from tfrecreg.operations.demo import write_digits
     from tfrecreg.registry import open_registry
     from tfrecreg.storage import LocalStorage
-    from tfrecreg.validators.annotations import AnnotationsValidator
+    from tfrecreg.validators.annotations.validator import AnnotationsValidator
 
     root = tmp_path / "registry"
     write_digits(LocalStorage(root / "raw"), train=20, test=20, seed=1)

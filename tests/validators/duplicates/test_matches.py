@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tfrecreg.storage import LocalStorage
 from tfrecreg.validators.duplicates.matches import Match, Matches
-from tfrecreg.validators.duplicates.runs import RunBuilder, read_in_order
+from tfrecreg.validators.duplicates.sorted_runs import RunBuilder, read_in_order
 
 SPLITS = ["dev", "dev", "test", "train", "train"]
 

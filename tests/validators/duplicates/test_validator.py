@@ -26,7 +26,7 @@ from tfrecreg.pictures import decoder
 from tfrecreg.records import RecordBatch, frame
 from tfrecreg.scan import run_scan
 from tfrecreg.storage import LocalStorage
-from tfrecreg.validators.duplicates import DuplicatesValidator
+from tfrecreg.validators.duplicates.validator import DuplicatesValidator
 
 
 def picture(number: int) -> bytes:
@@ -309,7 +309,7 @@ class TestOptions:
             ),
             (
                 {"group_key": "(a"},
-                "`tfrecreg.toml`: `limits.duplicates` `group_key` is no regular expression: "
+                "`tfrecreg.toml`: `limits.duplicates` `group_key` is not a regular expression: "
                 "missing ), unterminated subpattern at position 0",
             ),
         ],
@@ -402,9 +402,9 @@ class TestRuns:
     def test_a_shard_of_too_many_records_is_read_again(
         self, digits: Digits, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from tfrecreg.validators.duplicates import part
+        from tfrecreg.validators.duplicates import visitor
 
-        monkeypatch.setattr(part, "_MOST_KEPT", 50)
+        monkeypatch.setattr(visitor, "_MOST_KEPT", 50)
         for path in digits.folder.rglob("*"):
             os.utime(path, (1, 1))
         seen = [digits.check("duplicates", cached=True) for _ in range(2)]
@@ -417,8 +417,7 @@ class TestRuns:
         from scan_support import shard
 
         from tfrecreg.records import StreamEnd
-        from tfrecreg.validators.duplicates.options import DuplicatesOptions
-        from tfrecreg.validators.duplicates.visitor import DuplicatesVisitor
+        from tfrecreg.validators.duplicates.visitor import DuplicatesOptions, DuplicatesVisitor
 
         make = partial(DuplicatesVisitor, DuplicatesOptions(), (), None)
         visitor = make(shard(LocalStorage("/nowhere"), "x"))

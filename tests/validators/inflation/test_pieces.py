@@ -14,19 +14,23 @@ from hypothesis import strategies as st
 
 from tfrecreg.example import bytes_feature, encode, float_feature, int64_feature
 from tfrecreg.example.wire import varint_size
-from tfrecreg.validators.inflation import repeats
-from tfrecreg.validators.inflation.numbers import (
+from tfrecreg.validators.inflation import shard_sizes
+from tfrecreg.validators.inflation.feature_sample import (
     Range,
     byte_levels,
     message_bytes,
+    png_bytes,
     smooth_levels,
     varint_bytes,
 )
-from tfrecreg.validators.inflation.png import png_bytes
-from tfrecreg.validators.inflation.repeats import Repeats
-from tfrecreg.validators.inflation.sampling import sampled
-from tfrecreg.validators.inflation.shape import Sides, declared_sides, fitting
-from tfrecreg.validators.inflation.wrapped import read_npy, unpacked
+from tfrecreg.validators.inflation.shard_sizes import Repeats, sampled
+from tfrecreg.validators.inflation.stored_numbers import (
+    ImageShape,
+    declared_shapes,
+    decompressed,
+    fitting_shapes,
+    read_npy,
+)
 
 
 class TestLevels:
@@ -92,7 +96,7 @@ def test_the_narrowest_type_holds_the_range(low: int, high: int, dtype: str) -> 
     seen.add(0, 0, 0)
     seen.add(low, high, 2)
     assert (seen.dtype, seen.count) == (dtype, 5)
-    assert Range.of_plain(seen.plain()).dtype == dtype
+    assert Range(seen.count, seen.low, seen.high).dtype == dtype
 
 
 class TestSides:
@@ -107,9 +111,9 @@ class TestSides:
     )
     def test_what_features_declare_is_found_by_their_names(self, names: tuple[str, ...]) -> None:
         example = {name: int64_feature(each) for name, each in zip(names, (5, 7, 3), strict=True)}
-        assert declared_sides(example) == [Sides(5, 7, 3)]
-        assert list(fitting(105, "x", [Sides(5, 7, 3)])) == [Sides(5, 7, 3)]
-        assert list(fitting(106, "x", [Sides(5, 7, 3)])) == []
+        assert declared_shapes(example) == [ImageShape(5, 7, 3)]
+        assert list(fitting_shapes(105, "x", [ImageShape(5, 7, 3)])) == [ImageShape(5, 7, 3)]
+        assert list(fitting_shapes(106, "x", [ImageShape(5, 7, 3)])) == []
 
     def test_sides_of_two_pictures_are_kept_apart(self) -> None:
         example = {
@@ -121,17 +125,17 @@ class TestSides:
             "odd/height": int64_feature([5, 6]),
             "odd/width": bytes_feature(b"7"),
         }
-        assert declared_sides(example) == [Sides(1, 2, 0), Sides(3, 4, 1)]
+        assert declared_shapes(example) == [ImageShape(1, 2, 0), ImageShape(3, 4, 1)]
 
     def test_without_declared_channels_the_usual_ones_are_thought_of(self) -> None:
-        assert list(fitting(5 * 7 * 4, "x", [Sides(5, 7, 0)])) == [Sides(5, 7, 4)]
-        assert list(fitting(5 * 7 * 2, "x", [Sides(5, 7, 0)])) == []
+        assert list(fitting_shapes(5 * 7 * 4, "x", [ImageShape(5, 7, 0)])) == [ImageShape(5, 7, 4)]
+        assert list(fitting_shapes(5 * 7 * 2, "x", [ImageShape(5, 7, 0)])) == []
 
     def test_a_square_needs_a_name_that_sounds_like_a_picture(self) -> None:
-        assert list(fitting(784, "image_floats", [])) == [Sides(28, 28, 1)]
-        assert list(fitting(3072, "pixels", [])) == [Sides(32, 32, 3)]
-        assert list(fitting(784, "embedding", [])) == []
-        assert list(fitting(49, "image", [])) == []
+        assert list(fitting_shapes(784, "image_floats", [])) == [ImageShape(28, 28, 1)]
+        assert list(fitting_shapes(3072, "pixels", [])) == [ImageShape(32, 32, 3)]
+        assert list(fitting_shapes(784, "embedding", [])) == []
+        assert list(fitting_shapes(49, "image", [])) == []
 
 
 @settings(max_examples=30)
@@ -182,11 +186,11 @@ class TestWrapped:
         assert read_npy(b"\x93NUMPY\x01\x00") is None
 
     def test_what_unpacks_to_too_much_is_left_alone(self) -> None:
-        assert unpacked(gzip.compress(bytes(1 << 20))) == bytes(1 << 20)
-        assert unpacked(gzip.compress(bytes((1 << 24) + 1))) is None
-        assert unpacked(gzip.compress(b"x" * 999)[:-5]) is None
-        assert unpacked(b"\x78\x9c no zlib") is None
-        assert unpacked(b"text") is None
+        assert decompressed(gzip.compress(bytes(1 << 20))) == bytes(1 << 20)
+        assert decompressed(gzip.compress(bytes((1 << 24) + 1))) is None
+        assert decompressed(gzip.compress(b"x" * 999)[:-5]) is None
+        assert decompressed(b"\x78\x9c no zlib") is None
+        assert decompressed(b"text") is None
 
     def test_random_floats_are_no_picture(self) -> None:
         noise = np.random.default_rng(1).normal(size=3072).astype("<f4")
@@ -214,7 +218,7 @@ class TestRepeats:
         assert total.times == pytest.approx(len(values) / len(set(values)) if values else 0)
 
     def test_shards_give_what_one_would(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(repeats, "MOST", 16)
+        monkeypatch.setattr(shard_sizes, "MOST", 16)
         dice = random.Random(3)
         values = [dice.randrange(300) for _ in range(2000)]
         whole, total = Repeats(), Repeats()
@@ -236,7 +240,7 @@ class TestRepeats:
         seen = Repeats()
         for value in range(20_000):
             seen.add(digest(value), 1)
-        assert len(seen._seen) <= 2 * repeats.MOST
+        assert len(seen._seen) <= 2 * shard_sizes.MOST
         assert seen.share == 0
 
 
@@ -271,17 +275,16 @@ def test_parts_are_small_whatever_the_features_are_called() -> None:
 
     from tfrecreg.records import RecordBatch, StreamEnd
     from tfrecreg.storage import LocalStorage
-    from tfrecreg.validators.inflation.part import MOST_FEATURES
+    from tfrecreg.validators.inflation.shard_sizes import MOST_FEATURES, SizesVisitor
     from tfrecreg.validators.inflation.validator import InflationValidator
-    from tfrecreg.validators.inflation.visitor import Scale
 
-    scale = Scale(shard(LocalStorage("/nowhere"), "x"))
+    scale = SizesVisitor(shard(LocalStorage("/nowhere"), "x"))
     for number in range(8):
         example = {f"{number}-{each}": float_feature(0.5) for each in range(100)}
         payload = encode(example)
         scale.batch(RecordBatch(number, [0], [len(payload)], [0], payload))
     part = scale.close(StreamEnd("none", 1, 1, 8, 1, None, None))
-    assert len(part.looks) == MOST_FEATURES
+    assert len(part.samples) == MOST_FEATURES
     assert len(part.features) == 800
     codec = InflationValidator.part_codec
     assert codec.unpack(codec.pack(part)).features == part.features

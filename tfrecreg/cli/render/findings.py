@@ -51,6 +51,22 @@ _MEASURES = {
     "source.compared": "raw files",
 }
 """Labels of the measures that get a line, by the first two parts of their name."""
+_BUNDLED = frozenset(
+    {
+        *(
+            "crc",
+            "manifest",
+            "schema",
+            "inflation",
+            "source",
+            "duplicates",
+            "images",
+            "annotations",
+        ),
+        *("statistics", "drift", "registry"),
+    }
+)
+"""Validators whose other measures are in the JSON only. All measures of a plugin get a line."""
 
 
 def print_report(console: Console, report: Report) -> None:
@@ -70,6 +86,9 @@ def print_report(console: Console, report: Report) -> None:
         family = ".".join(measure.name.split(".")[:2])
         if family in _MEASURES:
             console.print(line((f"{_MEASURES[family]}: ", "bold"), measure.text))
+        elif measure.name.split(".")[0] not in _BUNDLED:
+            label = safe(measure.name, limit=60)
+            console.print(line((f"{label}: ", "bold"), safe(measure.text, limit=300)))
     for skipped in report.skipped:
         console.print(
             line(("not run: ", "dim"), f"{skipped.name} ({safe_message(skipped.reason)})")

@@ -128,7 +128,7 @@ def print_plan(console: Console, plan: AdoptPlan) -> None:
 
 def print_adopted(console: Console, messages: Console, result: AdoptResult) -> None:
     """The adopted build, and what to do next."""
-    from tfrecreg.validators.payloads import described
+    from tfrecreg.validators.payload_kinds import described
 
     manifest = result.manifest
     print_findings(messages, result.findings)

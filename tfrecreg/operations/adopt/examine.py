@@ -21,14 +21,13 @@ from tfrecreg.records import Fault, FileDigest, RecordBatch, StreamEnd, hashed_w
 from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.records.gzip_random_access import DamagedGzipError, Inflater
 from tfrecreg.records.stream import sniff
-from tfrecreg.scan import Need, Shard, Tally, Target
+from tfrecreg.scan import Need, Shard, Tally, Target, Validator, Visitor
 from tfrecreg.schema import SchemaSketch
 from tfrecreg.storage import Storage
 from tfrecreg.storage.interface import Reader
 from tfrecreg.text import safe, si_bytes
-from tfrecreg.validators.bare import check_payloads
-from tfrecreg.validators.names import check_counts, check_sets
-from tfrecreg.validators.payloads import Payloads, SeenPayloads
+from tfrecreg.validators.manifest.bare_files import check_counts, check_payloads, check_sets
+from tfrecreg.validators.payload_kinds import PayloadCounter, PayloadCounts
 
 __all__ = [
     "LARGE_LIMIT",
@@ -72,7 +71,7 @@ class Examined:
     end: StreamEnd
     sound: bool
     """Whether the scanner saw no fault."""
-    payloads: SeenPayloads
+    payloads: PayloadCounts
     features: dict[str, int]
     """Feature name to bytes of its values."""
     sketch: SchemaSketch | None
@@ -84,7 +83,7 @@ class Examined:
 
 
 @dataclass(slots=True)
-class Examination:
+class Examination(Validator):
     """All shards of an adoption, looked at as validators look at them.
 
     What the names of the files promise, and what is no Example among Examples, it finds as the
@@ -96,12 +95,8 @@ class Examination:
     """Whether records are held against a schema: then that finds what is no Example."""
     name: str = "adopt"
     codes: Sequence[Code] = ()
-    needs: Need = Need.FRAMES | Need.EXAMPLES | Need.DIGESTS
+    needs: Need = Need.DIGESTS
     seen: list[tuple[Shard, Examined]] = field(default_factory=list)
-
-    def applies(self, target: Target) -> str | None:
-        del target
-        return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], _Examiner]:
         del target, options
@@ -125,7 +120,7 @@ class Examination:
         yield from tally.findings(target.dataset)
 
 
-class _Examiner:
+class _Examiner(Visitor):
     """Looks at the records of one shard, and writes their index."""
 
     def __init__(self, settings: Settings, shard: Shard) -> None:
@@ -133,7 +128,7 @@ class _Examiner:
         self._shard = shard
         self._file = os.path.relpath(f"/{shard.path}", settings.base)
         self._index = IndexBuilder()
-        self._payloads = Payloads(shard)
+        self._payloads = PayloadCounter(shard)
         self._features: Counter[str] = Counter()
         self._sketch = SchemaSketch() if settings.sketch else None
         self._large = LargeRecords(shard)

@@ -38,7 +38,7 @@ from tfrecreg.records import Compression, FileDigest, hashed_write
 from tfrecreg.scan import Shard
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
-from tfrecreg.validators.annotations.label_map import LabelMap, read_label_map
+from tfrecreg.validators.annotations.class_labels import LabelMap, read_label_map
 
 __all__ = [
     "RESERVED",

@@ -19,7 +19,7 @@ from tfrecreg.scan import Shard, Tally
 from tfrecreg.schema import parse_schema
 from tfrecreg.shards import ShardName, is_split_word, normal_split, parse_shard_name, shard_name
 from tfrecreg.text import safe
-from tfrecreg.validators.names import check_sets
+from tfrecreg.validators.manifest.bare_files import check_sets
 
 __all__ = [
     "DEFAULT_SPLIT",

@@ -50,7 +50,7 @@ from tfrecreg.scan import Shard
 from tfrecreg.schema import SchemaSketch
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
-from tfrecreg.validators.payloads import mostly_examples
+from tfrecreg.validators.payload_kinds import mostly_examples
 
 __all__ = ["AdoptResult", "adopt", "preview_adopt"]
 

@@ -21,7 +21,7 @@ from tfrecreg.records import LFS_POINTER
 from tfrecreg.scan import Shard, Target
 from tfrecreg.scan.indexes import keys_of
 from tfrecreg.text import safe
-from tfrecreg.validators.annotations.names import BOX
+from tfrecreg.validators.annotations.label_features import BOX
 
 __all__ = ["Judgement", "complete_findings", "judge_findings", "severity_order", "with_keys"]
 

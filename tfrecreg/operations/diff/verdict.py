@@ -21,7 +21,7 @@ from tfrecreg.operations.diff.compare import Tallied
 from tfrecreg.operations.diff.match import Matched, Places, shard_of
 from tfrecreg.operations.diff.side import Side
 from tfrecreg.schema.differ import compare_schemas
-from tfrecreg.validators.annotations.label_map import named_classes
+from tfrecreg.validators.annotations.class_labels import named_classes
 
 __all__ = [
     "Meaning",

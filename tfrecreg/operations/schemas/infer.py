@@ -11,7 +11,7 @@ from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.operations.full_scan import PassedOver, read_whole
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan import Need, Shard, Target
+from tfrecreg.scan import Shard, Target, Validator, Visitor
 from tfrecreg.schema import SchemaSketch
 from tfrecreg.text import safe
 
@@ -63,20 +63,15 @@ class _ShardSketch(NamedTuple):
     faults: int
 
 
-class _Sketcher:
+class _Sketcher(Validator):
     """A validator that summarizes the records and finds nothing."""
 
     name = "sketch"
     codes: Sequence[Code] = ()
-    needs = Need.FRAMES | Need.EXAMPLES
 
     def __init__(self) -> None:
         self.sketch = SchemaSketch()
         self.damage: list[PassedOver] = []
-
-    def applies(self, target: Target) -> str | None:
-        del target
-        return None
 
     def begin(
         self, target: Target, options: Mapping[str, Any]
@@ -102,7 +97,7 @@ class _Sketcher:
         yield Measure("sketch.target", target.name, target.name)
 
 
-class _SketchVisitor:
+class _SketchVisitor(Visitor):
     def __init__(self, shard: Shard) -> None:
         del shard  # the sketch does not depend on it
         self._sketch = SchemaSketch()

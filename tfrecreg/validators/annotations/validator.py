@@ -8,26 +8,33 @@ from typing import Any
 
 from tfrecreg.codes import ANN005, ANN006, ANN007, CodeList
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.interface import Shard, Target, Validator
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.text import safe
-from tfrecreg.validators.annotations.classes import class_name, histogram
-from tfrecreg.validators.annotations.label_map import LabelMap, named_classes, read_label_map
-from tfrecreg.validators.annotations.names import Labels, known_features, labels_of
-from tfrecreg.validators.annotations.options import AnnotationsOptions
-from tfrecreg.validators.annotations.part import AnnotationsPart
-from tfrecreg.validators.annotations.visitor import AnnotationsVisitor
+from tfrecreg.validators.annotations.class_labels import (
+    LabelMap,
+    class_name,
+    histogram,
+    named_classes,
+    read_label_map,
+)
+from tfrecreg.validators.annotations.label_features import (
+    AnnotationsOptions,
+    Labels,
+    known_features,
+    labels_of,
+)
+from tfrecreg.validators.annotations.visitor import AnnotationsPart, AnnotationsVisitor
 from tfrecreg.validators.options import read_options
 
 __all__ = ["AnnotationsValidator"]
 
 
-class AnnotationsValidator:
-    """Looks at labels and objects; its options are :class:`AnnotationsOptions`."""
+class AnnotationsValidator(Validator):
+    """Checks labels and objects; options: :class:`AnnotationsOptions`."""
 
     name = "annotations"
     codes: Sequence[Code] = CodeList("ANN*")
-    needs = Need.EXAMPLES
     part_codec = JsonCodec(AnnotationsPart, codes)
 
     def __init__(self) -> None:
@@ -45,10 +52,10 @@ class AnnotationsValidator:
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], AnnotationsVisitor]:
-        """A maker of visitors that know the label maps.
+        """Read the options and the label maps.
 
         Raises:
-            ConfigError: an option that there is not, or of another type.
+            ConfigError: an option is unknown or has another type.
             UsageError: the label map cannot be read.
         """
         self._options = read_options(AnnotationsOptions, options, of=self.name)
@@ -104,7 +111,7 @@ class AnnotationsValidator:
         yield from total.tally.findings(target.dataset)
 
     def _judge_names(self, total: AnnotationsPart, feature: str) -> None:
-        """ANN007 where there is no label map: records that contradict each other."""
+        """ANN007 without a label map: records that contradict each other."""
         names = total.names.get(feature)
         for conflict in names.conflicts() if names is not None else ():
             message = f"`{safe(feature)}` and its names should agree from record to record"
@@ -119,7 +126,7 @@ class AnnotationsValidator:
         in_split: Mapping[str, Mapping[int, int]],
         names: LabelMap,
     ) -> None:
-        """ANN005: classes that a split has none of."""
+        """ANN005: classes that a split lacks."""
         mapped = self._maps.get(feature, {}).keys()
         seen = counts.keys() & mapped if mapped else set(counts)  # others are found as such
         if not seen:
@@ -144,7 +151,7 @@ class AnnotationsValidator:
         in_split: Mapping[str, Mapping[int, int]],
         names: LabelMap,
     ) -> None:
-        """ANN006: classes that are too rare beside others."""
+        """ANN006: classes that are too rare compared with others."""
         limit = self._options.imbalance
         for split, own in in_split.items() if limit is not None else ():
             ordered = sorted(own.items(), key=lambda item: (-item[1], item[0]))
@@ -164,7 +171,7 @@ class AnnotationsValidator:
 def _labels(
     target: Target, options: AnnotationsOptions
 ) -> tuple[tuple[Labels, ...], dict[str, LabelMap]]:
-    """The features of class numbers, and what their numbers are called."""
+    """The features of class numbers, and their label maps."""
     mapped = target.manifest.labels if target.manifest is not None else {}
     labels = labels_of(options, mapped)
     maps = {feature: named_classes(names) for feature, names in mapped.items()}

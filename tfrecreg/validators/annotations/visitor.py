@@ -1,35 +1,161 @@
-"""Looks at the labels and objects of the records of one shard."""
+"""The labels and objects of the records of one shard."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.codes import ANN004, ANN007
+from tfrecreg.codes import ANN001, ANN002, ANN003, ANN004, ANN007
 from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.findings import Code
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Shard
+from tfrecreg.records.batch import RecordBatch, StreamEnd
+from tfrecreg.scan.interface import Shard, Visitor
+from tfrecreg.scan.tally import Tally
 from tfrecreg.text import safe
-from tfrecreg.validators.annotations.classes import ClassCounts, Names
-from tfrecreg.validators.annotations.label_map import LabelMap
-from tfrecreg.validators.annotations.names import OF_OBJECTS, Labels
-from tfrecreg.validators.annotations.objects import look_at_objects
-from tfrecreg.validators.annotations.part import AnnotationsPart
-from tfrecreg.validators.places import place_of
-from tfrecreg.validators.tables import Table, Tables, holds_bytes, holds_integers, tables_of
+from tfrecreg.validators.annotations.class_labels import ClassCounts, ClassNames, LabelMap
+from tfrecreg.validators.annotations.label_features import (
+    BOX,
+    KEYPOINTS,
+    OBJECT_LABEL,
+    OF_OBJECTS,
+    PER_OBJECT,
+    Labels,
+)
+from tfrecreg.validators.record_tables import (
+    Table,
+    Tables,
+    holds_bytes,
+    holds_integers,
+    tables_of,
+)
 
-__all__ = ["AnnotationsVisitor"]
+__all__ = ["AnnotationsPart", "AnnotationsVisitor", "Objects", "Problem", "look_at_objects"]
 
 
-class AnnotationsVisitor:
-    """Looks at the records of one shard.
+_NEAR = 1e-6
+"""Tolerance for sides of boxes beyond the border: 1.0 computed as float32."""
+
+
+class Problem(NamedTuple):
+    """One problem of a record."""
+
+    code: Code
+    feature: str
+    message: str
+    """The same for all records."""
+    detail: str
+
+
+class Objects(NamedTuple):
+    """The objects of a record."""
+
+    number: int
+    """Count of objects; if lists differ, by the first one."""
+    problems: list[Problem]
+
+
+def look_at_objects(example: Example) -> Objects | None:
+    """Check boxes and the lists beside them; None if the record has none of them."""
+    get = example.get
+    sides = [get(name) for name in BOX]
+    if not any(side is not None for side in sides):
+        label = get(OBJECT_LABEL)
+        if label is None:
+            return None
+        count = label.count
+    else:
+        count = next(side.count for side in sides if side is not None)
+    problems = list(_ragged(example, sides, count))
+    if not problems and count and all(side is not None for side in sides):
+        problems = list(_wrong_boxes([side for side in sides if side is not None]))
+    return Objects(count, problems)
+
+
+def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterator[Problem]:
+    """ANN001: lists that should have one value per object."""
+    boxes = any(side is not None for side in sides)
+    for name, side in zip(BOX, sides, strict=True):
+        found = 0 if side is None else side.count
+        if boxes and found != count:
+            yield _uneven(name, count, found)
+    for name in PER_OBJECT:
+        feature = example.get(name)
+        if feature is None:
+            continue
+        # An empty list counts as absent, but labels are required.
+        if feature.count != count and (feature.count or (name == OBJECT_LABEL and boxes)):
+            yield _uneven(name, count, feature.count)
+    counts = {name: each.count for name in KEYPOINTS if (each := example.get(name)) and each.count}
+    first = next(iter(counts.values()), 0)
+    for name, found in counts.items():
+        if found != first:
+            yield _uneven(name, first, found)
+        elif not count or found % count:
+            message = f"`{name}` should have as many values for every object"
+            yield Problem(ANN001, name, message, f"found {found} values for {count} objects")
+
+
+def _uneven(name: str, expected: int, found: int) -> Problem:
+    message = f"`{name}` should have as many values as the lists beside it"
+    return Problem(ANN001, name, message, f"expected {expected} values, found {found}")
+
+
+def _wrong_boxes(sides: list[Feature]) -> Iterator[Problem]:
+    """ANN002 and ANN003: boxes that leave the image, and boxes without area."""
+    if any(side.kind not in (Kind.FLOAT, Kind.INT64) for side in sides):
+        return  # the validator `schema` reports it
+    columns = [side.values for side in sides]
+    for number, (left, right, top, bottom) in enumerate(zip(*columns, strict=True)):
+        if 0 <= left < right <= 1 and 0 <= top < bottom <= 1:
+            continue
+        box = f"object {number}: x {left:.6g} to {right:.6g}, y {top:.6g} to {bottom:.6g}"
+        values = (left, right, top, bottom)
+        if not all(math.isfinite(each) for each in values):
+            yield Problem(ANN002, BOX[0], "the sides of a box should be finite", box)
+            continue
+        if min(values) < -_NEAR or max(values) > 1 + _NEAR:
+            message = "a box should be in its picture: sides from 0 to 1"
+            yield Problem(ANN002, BOX[0], message, box)
+        if right <= left or bottom <= top:
+            message = "a box should have an area: `xmin` < `xmax` and `ymin` < `ymax`"
+            yield Problem(ANN003, BOX[0], message, box)
+
+
+@dataclass(slots=True)
+class AnnotationsPart:
+    """The result for one shard, and after merging for all shards of a split."""
+
+    tally: Tally = field(default_factory=Tally)
+    records: int = 0
+    """Records with a label or objects."""
+    objects: int = 0
+    classes: dict[str, ClassCounts] = field(default_factory=dict)
+    """By feature of class numbers."""
+    names: dict[str, ClassNames] = field(default_factory=dict)
+    """By feature of class numbers, where there is no label map."""
+
+    def merge(self, other: AnnotationsPart) -> None:
+        """Add the next shard."""
+        self.tally.merge(other.tally)
+        self.records += other.records
+        self.objects += other.objects
+        for feature, counts in other.classes.items():
+            self.classes.setdefault(feature, ClassCounts()).merge(counts)
+        for feature, names in other.names.items():
+            self.names.setdefault(feature, ClassNames()).merge(names)
+
+
+class AnnotationsVisitor(Visitor):
+    """Checks the records of one shard.
 
     Args:
         labels: features of class numbers.
-        maps: what their numbers are called, for those that somebody says it of.
+        maps: class names by feature, for features with a label map.
         shard: the shard.
     """
 
@@ -58,7 +184,7 @@ class AnnotationsVisitor:
             self._look_at(batch, position, example)
 
     def _look_at_table(self, tables: Tables, table: Table) -> Sequence[int]:
-        """Count the labels of records of one layout; those to be read are handed back."""
+        """Count the labels of records of one layout; return those to be checked one by one."""
         positions = table.positions
         if not OF_OBJECTS.isdisjoint(table.columns):
             return list(positions.tolist())
@@ -76,14 +202,14 @@ class AnnotationsVisitor:
         return list(positions[~fine].tolist())
 
     def _are_fine(self, tables: Tables, table: Table, labels: Labels) -> npt.NDArray[np.bool_]:
-        """Which records have a label that is known, and called what it should be."""
+        """Mask of the records whose label is known and has the right name."""
         values = table.columns[labels.label][1].integers
         text = labels.text
         known = self._texts.get(labels.label)
         if known is None:
             if text is None or not holds_bytes(table, text):
                 return np.ones(len(values), np.bool_)
-            names = self._part.names.setdefault(labels.label, Names())
+            names = self._part.names.setdefault(labels.label, ClassNames())
             rows = zip(values.tolist(), tables.values(table, text), strict=True)
             for value, name in dict.fromkeys(rows):
                 names.add(value, name)
@@ -94,7 +220,7 @@ class AnnotationsVisitor:
         return np.array([known.get(value) == name for value, name in rows], np.bool_)
 
     def _look_at(self, batch: RecordBatch, position: int, example: Example | None) -> None:
-        """Look at one record."""
+        """Check one record."""
         if example is None:
             return
         objects = look_at_objects(example)
@@ -106,15 +232,12 @@ class AnnotationsVisitor:
         if objects is not None or any(labelled):
             self._part.records += 1
 
-    def fault(self, fault: Fault) -> None:
-        """What is damaged is no record to look at."""
-
     def close(self, end: StreamEnd) -> AnnotationsPart:
         del end
         return self._part
 
     def _look(self, batch: RecordBatch, position: int, example: Example, labels: Labels) -> bool:
-        """Look at the class numbers of a record, if it has any."""
+        """Check the class numbers of a record; whether it has any."""
         feature = example.get(labels.label)
         if feature is None or feature.kind is not Kind.INT64:
             return False
@@ -144,10 +267,10 @@ class AnnotationsVisitor:
         values: Sequence[int],
         text: Feature,
     ) -> None:
-        """Hold the names that a record gives its classes against what they are called."""
+        """Compare the class names in a record with the label map."""
         texts = self._texts.get(labels.label)
         if texts is None:
-            names = self._part.names.setdefault(labels.label, Names())
+            names = self._part.names.setdefault(labels.label, ClassNames())
             for value, name in zip(values, text.values, strict=True):
                 names.add(value, name)
             return
@@ -172,5 +295,5 @@ class AnnotationsVisitor:
         message: str,
         detail: str,
     ) -> None:
-        place = place_of(self._shard, batch, position, feature=feature, detail=detail)
+        place = self._shard.locate(batch, position, feature=feature, detail=detail)
         self._part.tally.add(code, message, place, split=self._shard.split, feature=feature)

@@ -1,17 +1,11 @@
-"""The `duplicates` validator: the same picture or record again, in one split or in two.
+"""The `duplicates` validator: the same image or record again, in one split or in two.
 
-- `options`: what may be asked of it
-- `fingerprint`: what of a record is compared, as 16 bytes
-- `visitor`: the fingerprints of one shard, spilled as sorted runs
-- `runs`: sorted runs on disk, and how they are read again in order, in bounded memory
-- `matches`: what is the same, from rows in order
-- `contradictions`: one picture under several labels
-- `part`: what a shard hands back, and how it is kept between checks
+- `visitor`: options, and the fingerprints of the records of one shard
+- `sorted_runs`: sorted rows of fingerprints on disk, read side by side in bounded memory
+- `matches`: equal rows, and one image under several labels
 - `validator`: from matches to findings
 """
 
 from __future__ import annotations
 
-from tfrecreg.validators.duplicates.validator import DuplicatesValidator
-
-__all__ = ["DuplicatesValidator"]
+__all__: list[str] = []

@@ -1,4 +1,7 @@
-"""What is the same: counted exactly, and the first places of it."""
+"""Equal rows: duplicates within and across splits, and one image under several labels.
+
+Counts are exact; of the locations the first ones are kept.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,22 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.example import Kind
 from tfrecreg.findings import MAX_LOCATIONS
-from tfrecreg.validators.duplicates.runs import Rows, Run
+from tfrecreg.records.batch import RecordBatch
+from tfrecreg.validators.duplicates.sorted_runs import Rows, Run, RunBuilder
+from tfrecreg.validators.record_tables import holds_integers, tables_of
 
-__all__ = ["Match", "Matches", "Seen"]
+__all__ = ["Contradiction", "Contradictions", "Match", "MatchCount", "Matches", "add_labels"]
+
 
 Ints = npt.NDArray[np.int64]
 
 TRAIN = "train"
 
-_OWN, _BASELINE = 0, 1
-"""Whose split it is."""
-
 
 class Match(NamedTuple):
-    """A record, and another one that is the same. Shards are numbers of the target's."""
+    """A record, and an equal one. Shards are numbers in the target."""
 
     shard: int
     record: int
@@ -31,18 +35,18 @@ class Match(NamedTuple):
     other_record: int
 
 
-class Seen:
-    """How often something was found, and where first."""
+class MatchCount:
+    """A count of matches, and the first of them."""
 
     def __init__(self) -> None:
         self.count = 0
         self._places: Ints = np.empty((0, len(Match._fields)), np.int64)
 
     def add(self, count: int, places: Ints) -> None:
-        """Count more.
+        """Add matches.
 
         Args:
-            count: how many.
+            count: number of matches.
             places: shape (places, 5), the fields of :class:`Match`; not more than `count`.
         """
         self.count += count
@@ -52,49 +56,38 @@ class Seen:
 
     @property
     def matches(self) -> list[Match]:
-        """The first ones, by shard and record."""
+        """The first matches by shard and record."""
         return [Match(*row) for row in self._places.tolist()]
 
 
 class Matches:
-    """Collects what is the same, one range of fingerprints after the other.
+    """Collects equal fingerprints, range by range.
 
     Args:
-        splits: the split of every shard of the target, by number; equal splits are neighbours.
-        baseline: the same of the shards of what it is compared with; their numbers go on.
+        splits: the split of every shard of the target, by number; equal splits are adjacent.
     """
 
-    def __init__(self, splits: Sequence[str], baseline: Sequence[str] = ()) -> None:
-        every = [(_OWN, split) for split in splits] + [(_BASELINE, split) for split in baseline]
-        self._names = list(dict.fromkeys(every))
+    def __init__(self, splits: Sequence[str]) -> None:
+        self._names = list(dict.fromkeys(splits))
         numbers = {name: number for number, name in enumerate(self._names)}
-        self._split_of = np.array([numbers[each] for each in every], np.int64)
-        self._within: dict[int, Seen] = {}
-        self._across: dict[tuple[int, int], Seen] = {}
+        self._split_of = np.array([numbers[each] for each in splits], np.int64)
+        self._within: dict[int, MatchCount] = {}
+        self._across: dict[tuple[int, int], MatchCount] = {}
 
-    def within(self) -> list[tuple[str, Seen]]:
-        """By split, what an earlier record of it has as well."""
-        found = [(*self._names[split], seen) for split, seen in sorted(self._within.items())]
-        return [(split, seen) for whose, split, seen in found if whose == _OWN]
+    def within(self) -> list[tuple[str, MatchCount]]:
+        """Matches with an earlier record of the same split, by split."""
+        return [(self._names[split], seen) for split, seen in sorted(self._within.items())]
 
-    def across(self) -> list[tuple[str, str, Seen]]:
-        """By two splits, what both have; the places are in the first, which is not ``train``."""
-        return self._between(_OWN)
-
-    def moved(self) -> list[tuple[str, str, Seen]]:
-        """By a split of the target and another one of the baseline, what both have."""
-        return [each for each in self._between(_BASELINE) if each[0] != each[1]]
-
-    def _between(self, whose: int) -> list[tuple[str, str, Seen]]:
-        found = []
-        for (one, other), seen in self._across.items():
-            (own, split), (others, other_split) = self._names[one], self._names[other]
-            if (own, others) == (_OWN, whose):
-                found.append((split, other_split, seen))
+    def across(self) -> list[tuple[str, str, MatchCount]]:
+        """Matches between two splits; locations are in the first one, which is not ``train``."""
+        found = [
+            (self._names[one], self._names[other], seen)
+            for (one, other), seen in self._across.items()
+        ]
         return sorted(found, key=lambda each: each[:2])
 
     def add(self, runs: Sequence[tuple[int, Run]], rows: Iterable[Rows]) -> None:
-        """Take a range: the rows of every run, each with the number of its shard."""
+        """Add a range: the rows of every run, each with the number of its shard."""
         parts = [
             (shard, run.first, each)
             for (shard, run), each in zip(runs, rows, strict=True)
@@ -125,7 +118,7 @@ class Matches:
         self._count(new, np.stack((shard, record.astype(np.int64), offset), axis=1), copies[kept])
 
     def again(self, shard: int, places: Iterable[tuple[int, int, int]]) -> None:
-        """Name places in a run that are the same as an earlier one of it: they are counted already.
+        """Add locations of matches within a run, which are already counted.
 
         Args:
             shard: its number.
@@ -133,7 +126,7 @@ class Matches:
         """
         rows = [(shard, record, offset, shard, earlier) for record, offset, earlier in places]
         if rows:
-            seen = self._within.setdefault(int(self._split_of[shard]), Seen())
+            seen = self._within.setdefault(int(self._split_of[shard]), MatchCount())
             seen.add(0, np.array(rows, np.int64))
 
     def _count(self, new: npt.NDArray[np.bool_], places: Ints, copies: Ints) -> None:
@@ -154,12 +147,12 @@ class Matches:
         pairs = np.concatenate((places, places[starts[number]][:, :2]), axis=1)
         for each in np.unique(split[starts][extra > 0]).tolist():
             mine = split[starts] == each
-            seen = self._within.setdefault(each, Seen())
+            seen = self._within.setdefault(each, MatchCount())
             seen.add(int(extra[mine].sum()), pairs[later & (split == each)])
         self._pair(np.cumsum(new, dtype=np.int64)[starts], split[starts], places[starts])
 
     def _pair(self, group: Ints, split: Ints, places: Ints) -> None:
-        """Count what is in two splits: for each fingerprint and split the first record of it."""
+        """Count fingerprints in two splits, by the first record of each split."""
         step = 1
         while (near := np.flatnonzero(group[step:] == group[:-step])).size:
             far = near + step
@@ -168,8 +161,108 @@ class Matches:
                 these = codes == code
                 one, other = divmod(code, len(self._names))
                 first, second = near[these], far[these]
-                if self._names[one] == (_OWN, TRAIN) and self._names[other][0] == _OWN:
+                if self._names[one] == TRAIN:
                     one, other, first, second = other, one, second, first
                 found = np.concatenate((places[first], places[second][:, :2]), axis=1)
-                self._across.setdefault((one, other), Seen()).add(len(found), found)
+                self._across.setdefault((one, other), MatchCount()).add(len(found), found)
             step += 1
+
+
+_LABELS = 1 << 31
+"""Labels are smaller; negative ones mean "no label"."""
+
+
+def add_labels(
+    runs: RunBuilder, batch: RecordBatch, digests: Sequence[bytes | None], names: Sequence[str]
+) -> None:
+    """Add image and label of the records of a batch that have one label.
+
+    A row's key is 96 bits of the image's fingerprint and 32 bits of label. So the rows of an image
+    are adjacent and ordered by label, and the label can be read from the row.
+
+    Args:
+        runs: takes the rows.
+        batch: the records.
+        digests: fingerprint of the image of each record; None for records without one.
+        names: features that may be the label; the first one that a record has counts.
+    """
+    labels: dict[int, int] = {}
+    tables = tables_of(batch)
+    for table in tables.tables:
+        name = next((each for each in names if holds_integers(table, each)), None)
+        if name is not None:
+            values = table.columns[name][1].integers.tolist()
+            labels.update(zip(table.positions.tolist(), values, strict=True))
+    for position, example in tables.examples():
+        found = (example.get(name) for name in names) if example is not None else ()
+        feature = next((each for each in found if each is not None), None)
+        if feature is not None and feature.kind is Kind.INT64 and feature.count == 1:
+            labels[position] = feature.values[0]
+    for position, label in sorted(labels.items()):
+        digest = digests[position]
+        if digest is not None and 0 <= label < _LABELS:
+            key = digest[:8] + label.to_bytes(4, "little") + digest[12:16]
+            runs.add(key, batch.first + position, batch.offsets[position])
+
+
+class Contradiction(NamedTuple):
+    """A record, and an earlier one with the same image and another label."""
+
+    shard: int
+    record: int
+    offset: int
+    label: int
+    other_shard: int
+    other_record: int
+    other_label: int
+
+
+class Contradictions:
+    """Collects images with several labels, range by range."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        """Count of images."""
+        self.first: list[Contradiction] = []
+        """The first of them, by shard and record."""
+
+    def add(self, runs: Sequence[tuple[int, Run]], rows: Iterable[Rows]) -> None:
+        """Add a range: the rows of every run, each with the number of its shard."""
+        parts = [(shard, run.first, each) for (shard, run), each in zip(runs, rows, strict=True)]
+        every = np.concatenate([each for _, _, each in parts])
+        image = every["low"] >> np.uint64(32)
+        order = np.lexsort((every["low"], every["high"]))
+        high, image, low = every["high"][order], image[order], every["low"][order]
+        same = (high[1:] == high[:-1]) & (image[1:] == image[:-1])
+        others = np.flatnonzero(same & (low[1:] != low[:-1]))
+        if not others.size:
+            return
+        starts = np.flatnonzero(np.concatenate(([True], ~same)))
+        ends = np.append(starts[1:], len(order))
+        groups = np.unique(np.searchsorted(starts, others, side="right") - 1)
+        self.count += len(groups)
+        sizes = [len(each) for _, _, each in parts]
+        shards = np.repeat([shard for shard, _, _ in parts], sizes)
+        firsts = np.repeat([first for _, first, _ in parts], sizes)
+        found = self.first
+        for group in groups.tolist():
+            places = sorted(
+                (
+                    int(shards[row]),
+                    int(firsts[row]) + int(every["record"][row]),
+                    int(every["offset"][row]),
+                    int(every["low"][row]) & 0xFFFFFFFF,
+                )
+                for row in order[starts[group] : ends[group]].tolist()
+            )
+            found.append(_contradiction(places))
+            if len(found) > 100 * MAX_LOCATIONS:
+                found = sorted(found)[:MAX_LOCATIONS]
+        self.first = sorted(found)[:MAX_LOCATIONS]
+
+
+def _contradiction(places: Sequence[tuple[int, int, int, int]]) -> Contradiction:
+    """The first record of an image whose label differs from that of the image's first record."""
+    shard, record, _, label = places[0]
+    other = next(each for each in places if each[3] != label)
+    return Contradiction(*other, shard, record, label)

@@ -14,39 +14,45 @@ from tfrecreg.codes import DUP001, DUP002, DUP004, DUP005
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.pictures.decoder import require_pillow
 from tfrecreg.scan.indexes import keys_of
-from tfrecreg.scan.interface import Need, Shard, Target
+from tfrecreg.scan.interface import Shard, Target, Validator
 from tfrecreg.scan.tally import Tally, key_from
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
-from tfrecreg.validators.annotations.classes import class_name
-from tfrecreg.validators.annotations.label_map import named_classes
-from tfrecreg.validators.annotations.names import OF_OBJECTS, PICTURE_LABEL
-from tfrecreg.validators.duplicates.contradictions import Contradictions
-from tfrecreg.validators.duplicates.fingerprint import group_of
-from tfrecreg.validators.duplicates.matches import Matches, Seen
-from tfrecreg.validators.duplicates.options import DuplicatesOptions
-from tfrecreg.validators.duplicates.part import DuplicatesPart, PartCodec
-from tfrecreg.validators.duplicates.runs import Run, read_in_order
-from tfrecreg.validators.duplicates.visitor import DuplicatesVisitor
+from tfrecreg.validators.annotations.class_labels import class_name, named_classes
+from tfrecreg.validators.annotations.label_features import IMAGE_LABEL, OF_OBJECTS
+from tfrecreg.validators.duplicates.matches import (
+    Contradiction,
+    Contradictions,
+    Match,
+    MatchCount,
+    Matches,
+)
+from tfrecreg.validators.duplicates.sorted_runs import Run, read_in_order
+from tfrecreg.validators.duplicates.visitor import (
+    DuplicatesCodec,
+    DuplicatesOptions,
+    DuplicatesPart,
+    DuplicatesVisitor,
+    group_of,
+)
+from tfrecreg.validators.image_features import schema_images
 from tfrecreg.validators.options import read_options
-from tfrecreg.validators.values import schema_pictures
 
 __all__ = ["DuplicatesValidator"]
 
 
-class DuplicatesValidator:
-    """Finds what is the same in several records: see :class:`DuplicatesOptions`.
+class DuplicatesValidator(Validator):
+    """Finds equal records and images; options: :class:`DuplicatesOptions`.
 
-    Holds no record and no set of digests: what it compares is sorted on disk, 32 bytes a record, in
-    the folder for temporary files (`TMPDIR`).
+    Fingerprints are sorted on disk, 32 bytes per record, in the folder for temporary files
+    (`TMPDIR`). Neither records nor digests are held in memory.
     """
 
     name = "duplicates"
     codes: Sequence[Code] = (DUP001, DUP002, DUP004, DUP005)
-    needs = Need.EXAMPLES
 
     def __init__(self) -> None:
-        self.part_codec = PartCodec()
+        self.part_codec: DuplicatesCodec = DuplicatesCodec()
         self._options = DuplicatesOptions()
         self._storage: Storage | None = None
         self._clear: Callable[[], object] = _nothing
@@ -57,10 +63,10 @@ class DuplicatesValidator:
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], DuplicatesVisitor]:
-        """A maker of visitors, and the folder that they write runs to.
+        """Read the options, and create the folder for runs.
 
         Raises:
-            ConfigError: an option that there is not, or of another type.
+            ConfigError: an option is unknown or has another type.
             SchemaError: the schema does not parse.
             MissingExtraError: `pixels` without Pillow.
         """
@@ -71,11 +77,11 @@ class DuplicatesValidator:
         # Also where the scan ends by an exception, or the program.
         self._clear = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._storage = self.part_codec.storage = LocalStorage(folder)
-        pictures, labels = schema_pictures(target), _labels(target)
+        pictures, labels = schema_images(target), _labels(target)
         return partial(DuplicatesVisitor, self._options, pictures, self._storage, labels=labels)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
-        return key_from(*schema_pictures(target), "", *_labels(target), options=options)
+        return key_from(*schema_images(target), "", *_labels(target), options=options)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, DuplicatesPart]]
@@ -125,7 +131,7 @@ class DuplicatesValidator:
         return matches
 
     def _read(self, runs: Sequence[Sequence[Run]], into: Matches | Contradictions) -> None:
-        """Give all rows of the runs of each shard to what collects them."""
+        """Pass all rows of the runs of each shard to a collector."""
         flat = [(number, run) for number, each in enumerate(runs) for run in each]
         if flat and self._storage is not None:
             for rows in read_in_order(self._storage, [run for _, run in flat]):
@@ -138,16 +144,12 @@ class DuplicatesValidator:
         shards: Sequence[Shard],
         runs: Sequence[Sequence[Run]],
     ) -> None:
-        """DUP005: the same picture under several labels."""
+        """DUP005: one image under several labels."""
         found = Contradictions()
         self._read(runs, found)
         maps = target.manifest.labels if target.manifest is not None else {}
         names = named_classes(next((maps[each] for each in _labels(target) if each in maps), ()))
-        wanted: dict[str, set[int]] = {}
-        for each in found.first:
-            wanted.setdefault(shards[each.shard].name, set()).add(each.record)
-            wanted.setdefault(shards[each.other_shard].name, set()).add(each.other_record)
-        keys = keys_of(shards, wanted)
+        keys = _keys(shards, found.first)
         for number, each in enumerate(found.first):
             shard, partner = shards[each.shard], shards[each.other_shard]
             known = keys.get((partner.name, each.other_record))
@@ -167,7 +169,7 @@ class DuplicatesValidator:
             tally.add(DUP005, message, place, split="", count=count)
 
     def _what(self, parts: Sequence[DuplicatesPart]) -> str:
-        """What was compared, in a word."""
+        """What was compared, for messages."""
         options = self._options
         if options.feature is not None:
             return f"`{safe(options.feature)}`"
@@ -182,17 +184,13 @@ class DuplicatesValidator:
         message: str,
         split: str,
         other: str,
-        seen: Seen,
+        seen: MatchCount,
         shards: Sequence[Shard],
         relation: str,
     ) -> None:
         """One finding, with the keys of its first pairs."""
         matches = seen.matches
-        wanted: dict[str, set[int]] = {}
-        for each in matches:
-            wanted.setdefault(shards[each.shard].name, set()).add(each.record)
-            wanted.setdefault(shards[each.other_shard].name, set()).add(each.other_record)
-        keys = keys_of(shards, wanted)
+        keys = _keys(shards, matches)
         for number, each in enumerate(matches):
             shard, partner = shards[each.shard], shards[each.other_shard]
             key = keys.get((shard.name, each.record))
@@ -216,10 +214,21 @@ class DuplicatesValidator:
 
 
 def _labels(target: Target) -> tuple[str, ...]:
-    """The features that may be the label of a picture: those with names of classes come first."""
+    """The features that may be the label of an image: those with a label map come first."""
     mapped = target.manifest.labels if target.manifest is not None else {}
     named = (name for name in sorted(mapped) if name not in OF_OBJECTS)
-    return tuple(dict.fromkeys((*named, PICTURE_LABEL, "label")))
+    return tuple(dict.fromkeys((*named, IMAGE_LABEL, "label")))
+
+
+def _keys(
+    shards: Sequence[Shard], pairs: Iterable[Match | Contradiction]
+) -> Mapping[tuple[str | None, int | None], str]:
+    """The keys of both records of each pair, by shard name and record number."""
+    wanted: dict[str, set[int]] = {}
+    for each in pairs:
+        wanted.setdefault(shards[each.shard].name, set()).add(each.record)
+        wanted.setdefault(shards[each.other_shard].name, set()).add(each.other_record)
+    return keys_of(shards, wanted)
 
 
 def _of(split: str) -> str:

@@ -1,41 +1,216 @@
-"""The fingerprints of one shard, spilled as sorted runs."""
+"""The fingerprints of the records of one shard, written to disk as sorted runs.
+
+A fingerprint is 16 bytes of a digest: of a feature, of the record's images, or of all of it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Annotated, Any
 
+import msgspec
+from blake3 import blake3
+from msgspec import Meta
+
+from tfrecreg.digests import DIGEST_BYTES, record_digest
+from tfrecreg.example import Example, Kind, canonical, encode
 from tfrecreg.index import Index
-from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
+from tfrecreg.pictures import PictureError, read_header
+from tfrecreg.pictures.decoder import Undecodable, shared_decoder
+from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.indexes import index_of
-from tfrecreg.scan.interface import Shard
+from tfrecreg.scan.interface import Shard, Visitor
 from tfrecreg.storage import Storage
-from tfrecreg.validators.duplicates.contradictions import add_labels
-from tfrecreg.validators.duplicates.fingerprint import (
-    Fingerprint,
-    PictureFingerprint,
-    feature_digest,
-    key_digest,
-)
-from tfrecreg.validators.duplicates.options import DuplicatesOptions
-from tfrecreg.validators.duplicates.part import DuplicatesPart
-from tfrecreg.validators.duplicates.runs import RunBuilder
-from tfrecreg.validators.tables import tables_of
-from tfrecreg.validators.values import PictureFeatures
+from tfrecreg.validators.duplicates.matches import add_labels
+from tfrecreg.validators.duplicates.sorted_runs import Pair, Run, RunBuilder, at_hand, stored
+from tfrecreg.validators.image_features import ImageFeatures
+from tfrecreg.validators.record_tables import Table, Tables, tables_of, value_digest
 
-__all__ = ["DuplicatesVisitor"]
+__all__ = [
+    "DuplicatesCodec",
+    "DuplicatesOptions",
+    "DuplicatesPart",
+    "DuplicatesVisitor",
+    "Fingerprint",
+    "ImageFingerprint",
+    "feature_digest",
+    "group_of",
+    "key_digest",
+]
 
 
-class DuplicatesVisitor:
-    """Takes a fingerprint of every record of one shard.
+Text = Annotated[str, Meta(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicatesOptions:
+    """Options in `limits.duplicates` of a gate.
+
+    By default images are compared by their bytes, and records without an image as a whole.
+    """
+
+    feature: Text | None = None
+    """The feature to compare, of any kind."""
+    pixels: bool = False
+    """Whether to decode images and compare their pixels; needs the extra `images`."""
+    group: Text | None = None
+    """A feature whose values may occur in one split only: the patient, the video, the place."""
+    group_key: Text | None = None
+    """The same by record keys: a regular expression whose first group, or else whole match, is the
+    value. Needs the indexes of a build."""
+
+    def __post_init__(self) -> None:
+        if self.group is not None and self.group_key is not None:
+            raise ValueError("expected one of `group` and `group_key`, found both")
+        if self.group_key is not None:
+            try:
+                re.compile(self.group_key)
+            except re.error as error:
+                raise ValueError(f"`group_key` is not a regular expression: {error}") from None
+
+
+_MOST_KEPT = 1 << 19
+"""Rows of a shard that `check --cached` keeps at most, and as many of labels. Larger shards are
+read again."""
+
+
+@dataclass(slots=True)
+class DuplicatesPart:
+    """The result for one shard."""
+
+    compared: int = 0
+    """Records with a fingerprint."""
+    pictured: int = 0
+    """Those of them with the fingerprint of an image."""
+    unheld: int = 0
+    """Records too large to be held in memory."""
+    ungrouped: int = 0
+    """Records without a group."""
+    runs: list[Run] = field(default_factory=list)
+    """Rows of fingerprints."""
+    pairs: list[Pair] = field(default_factory=list)
+    """The first records that equal an earlier one of their run."""
+    groups: list[Run] = field(default_factory=list)
+    """Rows of groups."""
+    labelled: list[Run] = field(default_factory=list)
+    """Rows of images with their labels: see `matches.add_labels`."""
+
+
+class DuplicatesCodec:
+    """Parts as bytes, with the rows of their runs: see :class:`tfrecreg.scan.PartCodec`."""
+
+    def __init__(self) -> None:
+        self.storage: Storage | None = None
+        """The folder of the runs, once it exists."""
+
+    def pack(self, part: Any) -> bytes | None:
+        """The part as bytes; None if it is too large to be kept."""
+        if sum(run.rows for run in (*part.runs, *part.groups)) > _MOST_KEPT:
+            return None
+        whole = replace(
+            part,
+            runs=[at_hand(self.storage, run) for run in part.runs],
+            groups=[at_hand(self.storage, run) for run in part.groups],
+            labelled=[at_hand(self.storage, run) for run in part.labelled],
+        )
+        return msgspec.msgpack.encode(whole)
+
+    def unpack(self, data: bytes) -> DuplicatesPart:
+        part = msgspec.msgpack.decode(data, type=DuplicatesPart)
+        part.runs = [stored(self.storage, run) for run in part.runs]
+        part.groups = [stored(self.storage, run) for run in part.groups]
+        part.labelled = [stored(self.storage, run) for run in part.labelled]
+        return part
+
+
+Fingerprint = Callable[[RecordBatch, int, Example | None], bytes | None]
+"""Of the record at a position of a batch, which is that example or none; None where it has not what
+is compared."""
+
+
+def feature_digest(
+    name: str, batch: RecordBatch, position: int, example: Example | None
+) -> bytes | None:
+    """A :data:`Fingerprint` of one feature of any kind."""
+    feature = example.get(name) if example is not None else None
+    if feature is None or not feature.count:
+        return None
+    if feature.kind is Kind.BYTES:
+        return value_digest(batch, position, name, feature)
+    return blake3(encode({name: feature})).digest(DIGEST_BYTES)
+
+
+class ImageFingerprint:
+    """A :data:`Fingerprint` of the images of a record; of a record without images, of all of it.
 
     Args:
-        options: what is compared.
-        pictures: features that hold pictures, as the schema has them.
-        storage: where runs are written; None to hand them back in the part.
+        pictures: knows the features that hold images.
+        pixels: whether to decode the images and compare their pixels.
+    """
+
+    def __init__(self, pictures: ImageFeatures, *, pixels: bool) -> None:
+        self._pictures = pictures
+        self._pixels = pixels
+        self.pictured = 0
+        """Count of records with an image, so far."""
+
+    def of_table(self, tables: Tables, table: Table) -> list[bytes] | None:
+        """The fingerprints of all records of a table; None if each has to be read."""
+        names = self._pictures.of(table.sample)
+        if self._pixels or len(names) != 1:
+            return None
+        self.pictured += len(table.positions)
+        return tables.digests(table, names[0])
+
+    def __call__(self, batch: RecordBatch, position: int, example: Example | None) -> bytes:
+        names = self._pictures.of(example) if example is not None else ()
+        if example is None or not names:
+            return record_digest(canonical(batch.payload(position)))
+        self.pictured += 1
+        if self._pixels:
+            values = [value for name in names for value in example[name].values]
+            digests = [_pixels(value) for value in values]
+        else:
+            digests = [value_digest(batch, position, name, example[name]) for name in names]
+        return digests[0] if len(digests) == 1 else blake3(b"".join(digests)).digest(DIGEST_BYTES)
+
+
+def _pixels(value: bytes) -> bytes:
+    """The digest of an image's pixels; of its bytes, if it does not decode."""
+    try:
+        return shared_decoder().digest(value, read_header(value))
+    except (PictureError, Undecodable):
+        return blake3(value).digest(DIGEST_BYTES)
+
+
+def group_of(pattern: re.Pattern[str], key: str) -> str | None:
+    """The group that a key names; None if it names none."""
+    found = pattern.search(key)
+    if found is None:
+        return None
+    return found[1] if pattern.groups else found[0]
+
+
+def key_digest(pattern: re.Pattern[str], key: str) -> bytes | None:
+    """The group that a key names, as a fingerprint."""
+    group = group_of(pattern, key)
+    if group is None:
+        return None
+    return blake3(group.encode("utf-8", "surrogateescape")).digest(DIGEST_BYTES)
+
+
+class DuplicatesVisitor(Visitor):
+    """Computes the fingerprints of the records of one shard.
+
+    Args:
+        options: what to compare.
+        pictures: features that hold images, by the schema.
+        storage: where to write runs; None to return them in the part.
         shard: the shard.
-        labels: features that may be the label of a picture, the likeliest first.
+        labels: features that may be the label of an image, the likeliest first.
     """
 
     def __init__(
@@ -50,8 +225,8 @@ class DuplicatesVisitor:
         if storage is not None and storage.stat("") is None:
             storage = None
         self._part = DuplicatesPart()
-        found = PictureFeatures(tuple(pictures))
-        self._pictures = PictureFingerprint(found, pixels=options.pixels)
+        found = ImageFeatures(tuple(pictures))
+        self._pictures = ImageFingerprint(found, pixels=options.pixels)
         self._fingerprint: Fingerprint = self._pictures
         if options.feature is not None:
             self._fingerprint = partial(feature_digest, options.feature)
@@ -100,9 +275,6 @@ class DuplicatesVisitor:
         for position in unread:
             digests[position] = self._fingerprint(batch, position, tables.example(position))
         return digests
-
-    def fault(self, fault: Fault) -> None:
-        """What is damaged is no record to compare."""
 
     def close(self, end: StreamEnd) -> DuplicatesPart:
         del end

@@ -1,37 +1,248 @@
-"""Measures, the limit, and the findings."""
+"""From sizes to causes with their cures, the limit, and the findings.
+
+Sizes are those of the stream: records with their framing, before compression.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from tfrecreg.codes import INF001, INF002, INF003, CodeList
+import numpy as np
+
+from tfrecreg.codes import INF001, INF002, INF003, INF004, INF005, INF006, INF007, CodeList
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.pictures import sniff
-from tfrecreg.scan.interface import Need, RawSize, Shard, Target
+from tfrecreg.scan.interface import RawSize, Shard, Target, Validator
 from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.storage import LocalStorage, list_through_links
-from tfrecreg.text import si_bytes
-from tfrecreg.validators.inflation.causes import find_causes
-from tfrecreg.validators.inflation.part import Sizes
-from tfrecreg.validators.inflation.visitor import Scale
+from tfrecreg.text import safe, si_bytes
+from tfrecreg.validators.inflation.feature_sample import FeatureSample
+from tfrecreg.validators.inflation.shard_sizes import ShardSizes, SizesVisitor
 
-__all__ = ["InflationValidator"]
+__all__ = ["Cause", "InflationValidator", "find_causes"]
 
+
+WORTH = 0.10
+"""Least fraction of all bytes that a cure saves if its cause is reported,"""
+LEAST = 1 << 16
+"""and least number of bytes."""
 RATIO = 1.10
-"""Default limit: so many bytes of shards per raw byte …"""
+"""Default limit: bytes of shards per raw byte. Also the factor from which on records are larger
+than their raw data."""
+_LIST = 8
+"""Least numbers per record, on average, of a list that bytes could hold."""
+_FIELD = 4
+"""Overhead in bytes of the value of a feature."""
+_TOGETHER = 64
+"""Examples per record in the cure for tiny records."""
+
+
+class Cause(NamedTuple):
+    """A reason why the records are large."""
+
+    code: Code
+    feature: str
+    """Empty if it is not about one feature."""
+    message: str
+    after: int
+    """Bytes of the stream after the cure."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Feature:
+    """One feature: its size, and its sample."""
+
+    name: str
+    bytes: int
+    sample: FeatureSample
+    repeated: float
+    """Fraction of its bytes that repeat an earlier value."""
+    times: float
+
+    @property
+    def shown(self) -> str:
+        return f"`{safe(self.name)}`"
+
+    @property
+    def pixels(self) -> int:
+        """Size in bytes of its values that are pixels."""
+        sample = self.sample
+        return (
+            sample.all_held * sample.all_pixels // sample.all_numbers if sample.all_numbers else 0
+        )
+
+
+def find_causes(
+    total: ShardSizes, raw: RawSize | None, raw_formats: Mapping[str, int]
+) -> Iterator[Cause]:
+    """The causes that are worth a cure.
+
+    Args:
+        total: of all shards.
+        raw: the size of the raw data, if known.
+        raw_formats: count of the sampled raw files by image format.
+    """
+    for name in sorted(total.samples):
+        repeats = total.repeats.get(name)
+        feature = _Feature(
+            name,
+            total.features.get(name, 0),
+            total.samples[name],
+            repeats.share if repeats is not None else 0.0,
+            repeats.times if repeats is not None else 1.0,
+        )
+        found = (
+            _pixels(feature, total, raw),
+            _wide(feature, total),
+            _text(feature, total),
+            _repeated(feature, total),
+            _reencoded(feature, total, raw, raw_formats),
+        )
+        for cause in found:
+            if cause is not None and _is_worth_it(cause, total):
+                yield cause
+    overhead = _overhead(total)
+    if overhead is not None and _is_worth_it(overhead, total):
+        yield overhead
+
+
+def _is_worth_it(cause: Cause, total: ShardSizes) -> bool:
+    saved = total.stream_bytes - cause.after
+    least = LEAST // 4 if cause.code is INF007 else LEAST  # which is certain, no estimate
+    return saved >= least and saved >= WORTH * total.stream_bytes
+
+
+def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause | None:
+    """INF002: pixels, where the source had them compressed or a PNG would."""
+    sample = feature.sample
+    if not sample.pixels or not sample.tried or not sample.wide:
+        return None
+    held = feature.pixels
+    form = f" as {sample.form}" if sample.form != "bytes" else ""
+    of = f" of {si_bytes(feature.bytes)}" if sample.formats else ""
+    holds = f"{feature.shown} holds decoded pixels{form}, {si_bytes(held)}{of}"
+    # What the raw data have for these: all that the encoded pictures beside them do not need.
+    there = raw.decoded - (feature.bytes - held if sample.formats else 0) if raw is not None else 0
+    if there > 0:
+        if sample.all_pixels <= RATIO * there:
+            return None  # the source has them uncompressed, too
+        times = f"{held / there:.1f} times the raw data{' of these' if sample.formats else ''}"
+        after = total.stream_bytes - held + there
+        cure = f"as they lie there {si_bytes(there)}"
+        return Cause(INF002, feature.name, _told(f"{holds}, {times}", cure, after, total), after)
+    png = int(sample.all_pixels * sample.png / sample.tried)
+    after = total.stream_bytes - held + png
+    cure = f"as PNG about {si_bytes(png)}"
+    return Cause(INF002, feature.name, _told(holds, cure, after, total), after)
+
+
+def _wide(feature: _Feature, total: ShardSizes) -> Cause | None:
+    """INF003: numbers that would fit in fewer bytes each."""
+    sample = feature.sample
+    if not sample.wide or sample.numbers < _LIST * sample.values:
+        return None
+    if sample.whole.count + sample.levels < sample.numbers:
+        return None  # they are bytes already
+    dtype = sample.whole.dtype if sample.whole.count else "uint8"
+    if sample.levels and dtype != "uint8":
+        return None
+    narrow = sample.all_numbers * np.dtype(dtype).itemsize + _FIELD * sample.all_values
+    after = total.stream_bytes - sample.all_held + narrow
+    what = f"numbers of at most 256 levels as {sample.form}"
+    if not sample.levels:
+        what = f"whole numbers from {sample.whole.low} to {sample.whole.high} as {sample.form}"
+    holds = f"{feature.shown} holds {what}, {si_bytes(sample.all_held)}"
+    cure = f"as bytes of {dtype} about {si_bytes(narrow)}"
+    return Cause(INF003, feature.name, _told(holds, cure, after, total), after)
+
+
+def _text(feature: _Feature, total: ShardSizes) -> Cause | None:
+    """INF007: encoded pictures as base64."""
+    sample = feature.sample
+    if not sample.texts:
+        return None
+    kind = max(sorted(sample.texts), key=sample.texts.__getitem__).upper()
+    cured = sample.all_text * 3 // 4
+    after = total.stream_bytes - sample.all_text + cured
+    holds = f"{feature.shown} holds pictures as base64 of {kind}, {si_bytes(sample.all_text)}"
+    cure = f"as bytes about {si_bytes(cured)}"
+    return Cause(INF007, feature.name, _told(holds, cure, after, total), after)
+
+
+def _repeated(feature: _Feature, total: ShardSizes) -> Cause | None:
+    """INF004: values that are stored again and again."""
+    if feature.times <= 1:
+        return None
+    extra = int(feature.bytes * feature.repeated)
+    after = total.stream_bytes - extra
+    holds = (
+        f"{feature.shown} holds each value {feature.times:.1f} times on average, "
+        f"{si_bytes(feature.bytes)}"
+    )
+    cure = f"once each about {si_bytes(feature.bytes - extra)}"
+    return Cause(INF004, feature.name, _told(holds, cure, after, total), after)
+
+
+def _reencoded(
+    feature: _Feature, total: ShardSizes, raw: RawSize | None, raw_formats: Mapping[str, int]
+) -> Cause | None:
+    """INF005: encoded pictures that are larger than the raw data are."""
+    formats = feature.sample.formats
+    if raw is None or not formats or sum(formats.values()) < feature.sample.content:
+        return None
+    once = int(feature.bytes * (1 - feature.repeated))
+    if once <= RATIO * raw.decoded:
+        return None
+    after = total.stream_bytes - once + raw.decoded
+    kind = max(sorted(formats), key=formats.__getitem__).upper()
+    source = max(sorted(raw_formats), key=raw_formats.__getitem__).upper() if raw_formats else ""
+    of = f" of {source}" if source and source != kind else ""
+    holds = (
+        f"{feature.shown} holds pictures as {kind}, {si_bytes(once)}, "
+        f"{once / raw.decoded:.1f} times the raw data{of}"
+    )
+    cure = f"as they lie there {si_bytes(raw.decoded)}"
+    return Cause(INF005, feature.name, _told(holds, cure, after, total), after)
+
+
+def _overhead(total: ShardSizes) -> Cause | None:
+    """INF006: names, lengths and framing are more than what they are around."""
+    content = sum(sample.content for sample in total.samples.values())
+    around = total.sampled_bytes - content
+    if not total.sampled or 2 * around <= total.sampled_bytes:
+        return None
+    if total.file_bytes < (1 - WORTH) * total.stream_bytes:
+        return None  # gzip takes care of what repeats from record to record
+    part = around / total.sampled_bytes
+    after = int(total.stream_bytes * (1 - part + part / _TOGETHER))
+    holds = (
+        f"names, lengths and framing are {100 * part:.0f} % of records of "
+        f"{total.sampled_bytes // total.sampled} bytes on average"
+    )
+    cure = f"with {_TOGETHER} examples in a record they hardly count"
+    return Cause(INF006, "", _told(holds, cure, after, total), after)
+
+
+def _told(holds: str, cure: str, after: int, total: ShardSizes) -> str:
+    zipped = " before gzip" if total.stream_bytes > total.file_bytes else ""
+    sizes = f"{si_bytes(after)} instead of {si_bytes(total.stream_bytes)}{zipped}"
+    return f"{holds}; {cure}, and all records {sizes}"
+
+
 ALLOWANCE = 512
-"""… and so many bytes a record on top, for keys and labels of tiny records."""
+"""Default limit: bytes per record on top, for keys and labels of tiny records."""
 BASE = "decoded"
 """Default base of the limit: raw bytes with whole-file compression taken off."""
 _OF_NUMBERS = (INF002, INF003)
 _RAW_FILES = 64
-"""So many raw files are looked at for their format."""
+"""Raw files whose format is looked at, at most."""
 
 
-class InflationValidator:
-    """Says where the bytes are and what would save some, and holds them against a limit where the
+class InflationValidator(Validator):
+    """Reports where the bytes are and what would save some; compares the size with a limit if the
     size of the raw data is known.
 
     Options: `ratio` (float), `allowance` (bytes a record), `base` (``decoded`` or ``stored``).
@@ -39,8 +250,7 @@ class InflationValidator:
 
     name = "inflation"
     codes: Sequence[Code] = CodeList("INF*")
-    needs = Need.FRAMES | Need.EXAMPLES
-    part_codec = JsonCodec(Sizes)
+    part_codec = JsonCodec(ShardSizes)
 
     def __init__(self) -> None:
         self._options: Mapping[str, Any] = {}
@@ -50,17 +260,17 @@ class InflationValidator:
             return "there is no raw data"
         return None
 
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Scale]:  # noqa: ARG002 - visitors only weigh
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SizesVisitor]:  # noqa: ARG002 - visitors only weigh
         self._options = options
-        return Scale
+        return SizesVisitor
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:  # noqa: ARG002 - visitors only weigh
         return ""
 
     def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, Sizes]]
+        self, target: Target, parts: Iterable[tuple[Shard, ShardSizes]]
     ) -> Iterator[Finding | Measure]:
-        total, tally = Sizes(), Tally()
+        total, tally = ShardSizes(), Tally()
         for _, part in parts:
             total.merge(part)
         yield from _measures(total, target.raw)
@@ -83,7 +293,7 @@ class InflationValidator:
             yield Measure("inflation.cures", cures, text)
         yield from tally.findings(target.dataset)
 
-    def _judge(self, tally: Tally, raw: RawSize, total: Sizes) -> None:
+    def _judge(self, tally: Tally, raw: RawSize, total: ShardSizes) -> None:
         ratio = float(self._options.get("ratio", RATIO))
         allowance = int(self._options.get("allowance", ALLOWANCE))
         base = str(self._options.get("base", BASE))
@@ -98,7 +308,7 @@ class InflationValidator:
             tally.add(INF001, message, None)
 
 
-def _measures(total: Sizes, raw: RawSize | None) -> Iterator[Measure]:
+def _measures(total: ShardSizes, raw: RawSize | None) -> Iterator[Measure]:
     size = total.file_bytes
     yield Measure("inflation.bytes", size, f"{si_bytes(size)} in shards")
     if total.stream_bytes != size:
@@ -124,7 +334,7 @@ def _measures(total: Sizes, raw: RawSize | None) -> Iterator[Measure]:
 
 
 def _raw_formats(target: Target) -> dict[str, int]:
-    """How many of the first raw files are pictures of a format; empty where none is at hand."""
+    """Count of the first raw files by image format; empty without a raw folder."""
     formats: dict[str, int] = {}
     if target.raw_folder is None:
         return formats

@@ -1,0 +1,195 @@
+"""Validators of single records: what they say of it becomes findings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from scan_support import ODD, files, framed
+
+from tfrecreg.engines import LocalEngine
+from tfrecreg.errors import UsageError
+from tfrecreg.example import bytes_feature, encode, int64_feature
+from tfrecreg.findings import Code, Severity
+from tfrecreg.guard import Brought
+from tfrecreg.scan import ScanCache, ScanResult, Target, run_scan
+from tfrecreg.scan.record_validator import RecordProblem, RecordValidator
+from tfrecreg.storage import LocalStorage
+
+EVEN = Code("ODD002", "even-record", Severity.WARNING, "a record is even", "make it odd", "A page.")
+
+
+class Odd(RecordValidator):
+    name = "odd"
+    codes = (ODD,)
+    features = ("number",)
+    defaults: ClassVar[dict[str, Any]] = {"least": 0, "share": 0.5, "note": ""}
+
+    def look(self, example: Any) -> Any:
+        number = example["number"].values[0]
+        return f"found {number}{self.options['note']}" if number % 2 else None
+
+
+class Both(Odd):
+    name = "both"
+    codes = (ODD, EVEN)
+
+    def look(self, example: Any) -> Any:
+        number = example["number"].values[0]
+        yield RecordProblem(f"found {number}", ODD if number % 2 else EVEN, message="an integer")
+        if number == 2:
+            yield RecordProblem("two", EVEN, feature="pair")
+
+
+class Returning(Odd):
+    """Returns what its option `note` says."""
+
+    def look(self, example: Any) -> Any:
+        return eval(self.options["note"])
+
+
+def numbers(folder: Path, *shards: list[int]) -> Target:
+    streams = (
+        b"".join(framed(encode({"number": int64_feature(each)})) for each in shard)
+        for shard in shards
+    )
+    return files(folder, *streams)
+
+
+def scan(target: Target, validator: RecordValidator, jobs: int = 1, **options: Any) -> ScanResult:
+    engine = LocalEngine(jobs)
+    return run_scan(target, [validator], engine, options={validator.name: options})
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_text_is_the_detail_of_a_location(tmp_path: Path, jobs: int) -> None:
+    result = scan(numbers(tmp_path, [1, 2], [3, 4, 5]), Odd(), jobs, note="!")
+    assert result.complete
+    (finding,) = result.findings
+    assert (finding.code, finding.message, finding.count) == ("ODD001", "a record is odd", 3)
+    places = [(each.shard, each.record, each.detail) for each in finding.locations]
+    assert places == [
+        ("0.tfrecord", 0, "found 1!"),
+        ("1.tfrecord", 0, "found 3!"),
+        ("1.tfrecord", 2, "found 5!"),
+    ]
+    assert {each.feature for each in finding.locations} == {"number"}
+    assert finding.locations[2].offset == 2 * finding.locations[2].length + 32
+    assert [(each.name, each.value) for each in result.measures] == [("odd.records", 5)]
+
+
+def test_several_problems_of_a_record_have_codes_messages_and_features(tmp_path: Path) -> None:
+    result = scan(numbers(tmp_path, [1, 2]), Both())
+    found = {(each.code, each.message, each.locations[0].feature) for each in result.findings}
+    assert found == {
+        ("ODD001", "an integer", "number"),
+        ("ODD002", "an integer", "number"),
+        ("ODD002", "a record is even", "pair"),
+    }
+
+
+def test_records_without_the_features_and_what_is_no_example_are_passed_over(
+    tmp_path: Path,
+) -> None:
+    other = framed(encode({"text": bytes_feature("a")})) + framed(b"\xff\xff")
+    result = scan(files(tmp_path, other), Odd())
+    assert result.complete
+    assert (result.findings, result.measures[0].value) == ([], 0)
+
+
+def test_details_are_escaped(tmp_path: Path) -> None:
+    result = scan(numbers(tmp_path, [1]), Odd(), note="\x1b[2J")
+    assert result.findings[0].locations[0].detail == r"found 1\x1b[2J"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"lest": 1}, "`limits.odd.lest` is not an option; did you mean `least`?"),
+        ({"least": "1"}, "`limits.odd.least` should be of type int, found '1'"),
+        ({"least": True}, "`limits.odd.least` should be of type int, found True"),
+        ({"share": "x"}, "`limits.odd.share` should be of type float, found 'x'"),
+    ],
+)
+def test_options_are_those_with_defaults(
+    tmp_path: Path, options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        scan(numbers(tmp_path, [1]), Odd(), **options)
+    assert caught.value.message == told
+    assert caught.value.hint
+
+
+def test_a_whole_number_is_a_float_where_one_is_expected(tmp_path: Path) -> None:
+    odd = Odd()
+    scan(numbers(tmp_path, [1]), odd, share=1)
+    assert odd.options == {"least": 0, "share": 1.0, "note": ""}
+    assert type(odd.options["share"]) is float
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("7", "`look` returned 7, expected a text, RecordProblems or None"),
+        ("[7]", "`look` returned 7, expected a text or a RecordProblem"),
+        ("[b'a']", "`look` returned b'a', expected a text or a RecordProblem"),
+    ],
+)
+def test_an_answer_of_another_type_costs_the_verdict(tmp_path: Path, text: str, told: str) -> None:
+    result = scan(numbers(tmp_path, [1]), Returning(), note=text)
+    assert told in result.crashes[0].reason
+
+
+def test_a_problem_says_its_code_where_there_are_several(tmp_path: Path) -> None:
+    class Vague(Both):
+        def look(self, example: Any) -> Any:
+            return "odd"
+
+    globals()["Vague"] = Vague
+    Vague.__qualname__ = "Vague"
+    result = scan(numbers(tmp_path, [1]), Vague())
+    assert "without one of its codes" in result.crashes[0].reason
+
+
+@pytest.mark.parametrize(("features", "applies"), [(("number",), True), (("text",), False)])
+def test_it_applies_to_datasets_that_have_its_features(
+    tmp_path: Path, features: tuple[str, ...], applies: bool
+) -> None:
+    class Manifest:
+        pass
+
+    manifest: Any = Manifest()
+    manifest.features = dict.fromkeys(features)
+    target = numbers(tmp_path, [1])
+    assert Odd().applies(target) is None
+    told = Odd().applies(files(tmp_path, manifest=manifest))
+    assert told == (None if applies else "there is no feature `number`")
+
+
+def test_parts_are_kept_until_an_option_or_the_validator_changes(tmp_path: Path) -> None:
+    for folder in ("data", "cache"):
+        (tmp_path / folder).mkdir()
+    target = numbers(tmp_path / "data", [1, 2], [3])
+    for path in (tmp_path / "data").iterdir():
+        os.utime(path, (1, 1))
+
+    def cached(validator: RecordValidator, version: str = "1.0", **options: Any) -> tuple[int, int]:
+        result = run_scan(
+            target,
+            [validator],
+            LocalEngine(1),
+            announced=[(Brought("validator", "odd", "odd-plugin", version), None)],
+            options={validator.name: options},
+            cache=ScanCache(LocalStorage(tmp_path / "cache"), "checks", reuse=True),
+        )
+        assert result.complete
+        return result.cached, sum(each.count for each in result.findings)
+
+    changed = Odd()
+    changed.wanted = 3  # type: ignore[attr-defined]
+    assert [cached(Odd()), cached(Odd())] == [(0, 2), (2, 2)]
+    assert [cached(Odd(), least=1), cached(Odd(), least=1)] == [(0, 2), (2, 2)]
+    assert cached(changed)[0] == 0
+    assert cached(Odd(), "1.1")[0] == 0

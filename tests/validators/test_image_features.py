@@ -1,0 +1,73 @@
+"""Which features are pictures, and digests that are made once."""
+
+from __future__ import annotations
+
+import pytest
+from blake3 import blake3
+from picture_support import jpeg, png
+
+from tfrecreg.example import Example, bytes_feature, encode, int64_feature
+from tfrecreg.records import RecordBatch
+from tfrecreg.validators import image_features
+from tfrecreg.validators.image_features import ImageFeatures
+from tfrecreg.validators.record_tables import value_digest
+
+PICTURE = bytes_feature(png() + bytes(64))
+
+
+@pytest.mark.parametrize(
+    ("named", "example", "names"),
+    [
+        ((), {"image/encoded": PICTURE, "mask": PICTURE}, ("image/encoded",)),
+        ((), {"image": PICTURE, "label": int64_feature(1)}, ("image",)),
+        ((), {"right": PICTURE, "left": PICTURE}, ("left", "right")),
+        ((), {"image": bytes_feature(b"x" * 100)}, ()),
+        ((), {"image": bytes_feature([png() + bytes(64)] * 2)}, ()),
+        ((), {"image/encoded": int64_feature(1)}, ()),
+        ((), {"image/encoded": bytes_feature([])}, ()),
+        (("mask",), {"image/encoded": PICTURE, "mask": PICTURE}, ("mask",)),
+        (
+            ("image/encoded", "mask"),
+            {"image/encoded": PICTURE, "mask": PICTURE},
+            ("image/encoded",),
+        ),
+        (("mask",), {"image": PICTURE}, ()),
+    ],
+)
+def test_pictures_are_where_somebody_says_or_where_bytes_begin_as_one(
+    named: tuple[str, ...], example: Example, names: tuple[str, ...]
+) -> None:
+    assert ImageFeatures(named).of(example) == names
+
+
+def test_what_was_learnt_holds_for_later_records() -> None:
+    pictures = ImageFeatures()
+    assert pictures.of({"image": PICTURE}) == ("image",)
+    assert pictures.of({"image": bytes_feature(b"no picture")}) == ("image",)
+    assert pictures.of({"other": PICTURE}) == ()
+
+
+def test_where_there_are_none_nobody_looks_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+    monkeypatch.setattr(image_features, "_is_picture", lambda feature: looked.append(feature))
+    pictures = ImageFeatures()
+    for _ in range(100):
+        pictures.of({"a": int64_feature(1)})
+    assert len(looked) == 16
+
+
+def test_a_digest_is_made_once_for_all_who_ask() -> None:
+    payload = encode({"image": bytes_feature(jpeg())})
+    batch = RecordBatch(0, [0], [len(payload)], [0], payload)
+    (example,) = batch.examples
+    assert example is not None
+    digest = value_digest(batch, 0, "image", example["image"])
+    assert digest == blake3(jpeg()).digest(16)
+    assert value_digest(batch, 0, "image", bytes_feature(b"asked again")) is digest
+
+
+def test_values_of_a_list_are_told_apart_by_where_they_end() -> None:
+    batch = RecordBatch(0, [0], [0], [0], b"")
+    one = value_digest(batch, 0, "x", bytes_feature([b"a", b"bc"]))
+    other = value_digest(batch, 1, "x", bytes_feature([b"ab", b"c"]))
+    assert one != other

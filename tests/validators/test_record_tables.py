@@ -1,0 +1,147 @@
+"""Records that are read by their layout, hundreds at once, say what each of them says."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from check_support import Document, document, framed
+from picture_support import jpeg, png
+
+from tfrecreg.example import Feature, bytes_feature, encode, float_feature, int64_feature
+from tfrecreg.records import RecordBatch
+from tfrecreg.validators import record_tables
+from tfrecreg.validators.record_tables import Tables, holds_bytes, holds_integers, tables_of
+
+VALIDATORS = ("annotations", "duplicates", "images", "inflation")
+
+
+def row(number: int, **changes: Feature) -> bytes:
+    features = {
+        "image/encoded": bytes_feature(png(9, 7, seed=number)),
+        "image/format": bytes_feature(b"png"),
+        "image/height": int64_feature(7),
+        "image/width": int64_feature(9),
+        "image/class/label": int64_feature(number % 10),
+        "image/class/text": bytes_feature(f"class {number % 10}"),
+    }
+    return encode({**features, **{f"image/{name}": each for name, each in changes.items()}})
+
+
+def batch_of(*payloads: bytes) -> RecordBatch:
+    starts = [sum(map(len, payloads[:number])) for number in range(len(payloads))]
+    offsets = [start + 16 * number for number, start in enumerate(starts)]
+    return RecordBatch(5, offsets, list(map(len, payloads)), starts, b"".join(payloads))
+
+
+def test_records_are_divided_by_their_layouts() -> None:
+    payloads = [row(number) for number in range(50)]
+    payloads[3:3] = [b"\xff", b""]
+    other = [encode({"a": float_feature([0.5] * 3), "b": bytes_feature(b"x")})] * 40
+    batch = batch_of(*payloads, *other, encode({"a": int64_feature([1, 2])}))
+    made = tables_of(batch)
+    assert tables_of(batch) is made
+    assert [len(table.positions) for table in made.tables] == [50, 40]
+    assert list(made.rest) == [3, 4, 92]
+    assert [position for position, _ in made.examples()] == [3, 4, 92]
+    assert made.example(3) is None
+    first = made.tables[0]
+    assert list(made.values(first, "image/class/text"))[:2] == [b"class 0", b"class 1"]
+    digests = made.digests(first, "image/encoded")
+    assert made.digests(first, "image/encoded") is digests
+    assert len(set(digests)) == 50
+    assert holds_bytes(first, "image/format")
+    assert not holds_bytes(first, "image/height")
+    assert holds_integers(first, "image/height")
+    assert not holds_integers(first, "elsewhere")
+
+
+def test_few_records_are_read_one_by_one() -> None:
+    made = Tables(batch_of(*(row(number) for number in range(record_tables._WORTH_IT - 1))))
+    assert made.tables == []
+    assert len(list(made.examples())) == record_tables._WORTH_IT - 1
+
+
+def test_lists_of_several_values_are_read_one_by_one() -> None:
+    made = Tables(batch_of(*[encode({"a": int64_feature([1, 2])})] * 40))
+    assert made.tables == []
+    assert [position for position, _ in made.examples()] == list(range(40))
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> list[Path]:
+    """Two splits with something of everything, most of it of one layout."""
+    dice = random.Random(5)
+    changes: list[dict[str, Feature]] = [
+        {"format": bytes_feature(b"jpeg")},
+        {"format": bytes_feature(b"PNG")},
+        {"height": int64_feature(8)},
+        {"encoded": bytes_feature(b"no picture at all")},
+        {"encoded": bytes_feature(png(9, 7)[:-12])},
+        {"encoded": bytes_feature(jpeg(9, 7)), "format": bytes_feature(b"jpg")},
+        {"channels": int64_feature(1)},
+        {"class/label": int64_feature(77)},
+        {"class/text": bytes_feature(b"another class")},
+        {"class/label": int64_feature(-1)},
+        {"class/label": int64_feature([1, 2])},
+        {"object/bbox/xmin": float_feature(2.0)},
+        {"encoded": bytes_feature([])},
+    ]
+    paths = []
+    for split in ("train", "test"):
+        payloads = [row(dice.randrange(400)) for _ in range(300)]
+        payloads += [row(dice.randrange(400), **change) for change in changes]
+        payloads += [b"\xff\xff", b"", encode({"x": int64_feature(1)})]
+        payloads += [row(1, data=bytes_feature(os.urandom(10) * 300))] * 40
+        dice.shuffle(payloads)
+        for shard in range(2):
+            path = tmp_path / f"x-{split}.tfrecord-{shard:05d}-of-00002"
+            path.write_bytes(framed(*payloads[shard::2]))
+            paths.append(path)
+    return paths
+
+
+def look(paths: list[Path]) -> Document:
+    return document(paths, only=VALIDATORS)
+
+
+def test_what_is_found_is_the_same_either_way(
+    planted: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_table = look(planted)
+    monkeypatch.setattr(record_tables, "_WORTH_IT", 1 << 40)
+    one_by_one = look(planted)
+    assert by_table == one_by_one
+    codes = {each["code"] for each in by_table["findings"]}
+    assert codes >= {
+        "ANN001",
+        "ANN007",
+        "DUP001",
+        "DUP002",
+        "IMG001",
+        "IMG002",
+        "IMG003",
+        "IMG004",
+    }
+
+
+def test_a_label_map_is_held_against_either_way(
+    planted: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tfrecreg.operations.init import init
+
+    init(tmp_path / "registry", with_dvc=False)
+    names = tmp_path / "names.txt"
+    names.write_text("\n".join(f"class {number}" for number in range(9)))
+    with (tmp_path / "registry/tfrecreg.toml").open("a") as config:
+        config.write(f"\n[gates.default]\nlimits.annotations.label_map = '{names}'\n")
+    found = []
+    for least in (32, 1 << 40):
+        monkeypatch.setattr(record_tables, "_WORTH_IT", least)
+        found.append(document(planted, tmp_path / "registry", only=("annotations",)))
+    assert found[0] == found[1]
+    counts = {each["code"]: each["count"] for each in found[0]["findings"]}
+    assert counts["ANN007"] >= 1
+    assert counts["ANN004"] > 20

@@ -1,0 +1,182 @@
+"""The base class of validators that look at one record at a time.
+
+One class and one method make a validator::
+
+    class Blanks(RecordValidator):
+        name = "blanks"
+        codes = (TXT002,)
+        features = ("text",)
+
+        def look(self, example: Example) -> str | None:
+            text = example["text"].values[0]
+            return f"found {len(text)} bytes" if text != text.strip() else None
+
+Counts, locations, merging and caching are done here. A finding has the summary of its code as its
+message, and what :meth:`RecordValidator.look` returned as the detail of its location.
+"""
+
+from __future__ import annotations
+
+import pickle
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+from tfrecreg.errors import UsageError
+from tfrecreg.example import Example
+from tfrecreg.findings import Code, Finding, Measure
+from tfrecreg.records.batch import RecordBatch, StreamEnd
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
+from tfrecreg.scan.tally import JsonCodec, Tally, key_from
+from tfrecreg.suggest import did_you_mean, listed
+from tfrecreg.text import safe
+
+__all__ = ["RecordProblem", "RecordValidator"]
+
+
+class RecordProblem(NamedTuple):
+    """A problem of one record, where the detail alone does not say it."""
+
+    detail: str
+    """Expected against found, in this record."""
+    code: Code | None = None
+    """One of the validator's codes; None if it has only one."""
+    feature: str = ""
+    """The feature that it is about; empty for the first of `features`, if there are any."""
+    message: str = ""
+    """The same for all records with this problem; empty for the summary of the code."""
+
+
+Look = str | RecordProblem | Iterable[str | RecordProblem] | None
+
+
+class RecordsPart(NamedTuple):
+    """What was found in one shard."""
+
+    records: int
+    """Records that were looked at."""
+    problems: Tally
+
+
+class RecordValidator(Validator):
+    """Looks at the records one by one, each apart from all others.
+
+    A subclass defines `name`, `codes` and :meth:`look`. The object is pickled and sent to worker
+    processes; what :meth:`look` changes in it is lost.
+    """
+
+    features: tuple[str, ...] = ()
+    """Features that a record needs: others are not looked at, nor is a dataset without them."""
+    defaults: ClassVar[Mapping[str, bool | int | float | str]] = {}
+    """The options and their defaults. A gate sets them in ``limits.<name>``."""
+
+    def __init__(self) -> None:
+        self.options: dict[str, Any] = dict(self.defaults)
+        """The value of each option."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "part_codec" not in vars(cls):
+            cls.part_codec = JsonCodec(RecordsPart, getattr(cls, "codes", ()))
+
+    @abstractmethod
+    def look(self, example: Example) -> Look:
+        """The problems of one record; None or an empty text if there are none.
+
+        Args:
+            example: a record that has all of `features`.
+        """
+
+    def applies(self, target: Target) -> str | None:
+        known = target.manifest.features if target.manifest is not None else self.features
+        missing = [name for name in self.features if name not in known]
+        return f"there is no feature {listed(missing, word='or')}" if missing else None
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:  # noqa: ARG002 - subclasses may need it
+        """Read the options.
+
+        Raises:
+            UsageError: an option is unknown, or not of the type of its default.
+        """
+        self.options = {**self.defaults, **options}
+        for name, value in options.items():
+            where = f"`limits.{self.name}.{safe(name)}`"
+            if name not in self.defaults:
+                raise UsageError(
+                    f"{where} is not an option{did_you_mean(name, self.defaults)}",
+                    hint=f"available: {listed(sorted(self.defaults))}",
+                )
+            expected = type(self.defaults[name])
+            if expected is float and type(value) is int:
+                self.options[name] = float(value)
+            elif type(value) is not expected:
+                raise UsageError(
+                    f"{where} should be of type {expected.__name__}, found {safe(repr(value))}",
+                    hint=f"its default is {self.defaults[name]!r}",
+                )
+        return partial(_RecordVisitor, self)
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - all is in `self`
+        # Whatever `look` depends on travels with the object.
+        return key_from(pickle.dumps(self).hex(), options=options)
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, RecordsPart]]
+    ) -> Iterator[Finding | Measure]:
+        records, problems = 0, Tally()
+        for _, part in parts:
+            records += part.records
+            problems.merge(part.problems)
+        yield Measure(f"{self.name}.records", records, f"{records} records looked at")
+        yield from problems.findings(target.dataset)
+
+
+class _RecordVisitor(Visitor):
+    def __init__(self, validator: RecordValidator, shard: Shard) -> None:
+        self._validator = validator
+        self._shard = shard
+        self._records = 0
+        self._problems = Tally()
+
+    def batch(self, batch: RecordBatch) -> None:
+        if not batch.whole:
+            return
+        features = self._validator.features
+        for position, example in enumerate(batch.examples):
+            if example is None or any(name not in example for name in features):
+                continue
+            self._records += 1
+            for problem in _problems(self._validator.look(example)):
+                self._add(problem, batch, position)
+
+    def close(self, end: StreamEnd) -> RecordsPart:  # noqa: ARG002 - the records say all
+        return RecordsPart(self._records, self._problems)
+
+    def _add(self, problem: RecordProblem, batch: RecordBatch, position: int) -> None:
+        validator, split = self._validator, self._shard.split
+        if problem.code is None and len(validator.codes) != 1:
+            raise TypeError(f"`look` returned {problem!r} without one of its codes")
+        code = problem.code or validator.codes[0]
+        feature = problem.feature or next(iter(validator.features), "")
+        detail = problem.detail if problem.detail.isprintable() else safe(problem.detail)
+        place = self._shard.locate(batch, position, feature=feature or None, detail=detail)
+        message = problem.message or code.summary
+        self._problems.add(code, message, place, split=split, feature=feature)
+
+
+def _problems(look: Look) -> Iterator[RecordProblem]:
+    """What `look` returned, as problems."""
+    if not look:
+        return
+    if isinstance(look, str | RecordProblem):
+        look = (look,)
+    elif not isinstance(look, Iterable):
+        raise TypeError(f"`look` returned {look!r}, expected a text, RecordProblems or None")
+    for each in look:
+        if isinstance(each, str):
+            yield RecordProblem(each)
+        elif isinstance(each, RecordProblem):
+            yield each
+        else:
+            raise TypeError(f"`look` returned {each!r}, expected a text or a RecordProblem")

@@ -1,0 +1,206 @@
+"""Features of images: which they are, and what records declare about their images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from typing import Any, NamedTuple
+
+from tfrecreg.codes import IMG001, IMG002, IMG003
+from tfrecreg.example import Example, Feature, Kind
+from tfrecreg.findings import Code
+from tfrecreg.pictures import PictureHeader, sniff
+from tfrecreg.scan.interface import Target
+from tfrecreg.schema import parse_schema
+from tfrecreg.text import safe
+from tfrecreg.validators.record_tables import Table, Tables
+
+__all__ = [
+    "ENCODED",
+    "Declared",
+    "Difference",
+    "ImageFeatures",
+    "declared_columns",
+    "differences",
+    "neighbours",
+    "schema_images",
+]
+
+
+ENCODED = "image/encoded"
+"""The usual name of the feature that holds an image."""
+
+_HEAD = 64
+"""Bytes that tell the format of an image; a shorter value is not one."""
+_TRIES = 16
+"""Records of a shard in which image features are searched, if none is known."""
+
+
+def schema_images(target: Target) -> tuple[str, ...]:
+    """The features that hold images, by the target's schema; empty without one.
+
+    Raises:
+        SchemaError: the schema does not parse.
+    """
+    if target.schema is None:
+        return ()
+    return parse_schema(target.schema, target.schema_path or "schema").images()
+
+
+class ImageFeatures:
+    """The features of one shard that hold encoded images.
+
+    These are the features that the schema names; else :data:`ENCODED`, if it exists; else the
+    features whose values begin like images in the first records.
+
+    Args:
+        named: features that the schema or the user names.
+    """
+
+    def __init__(self, named: tuple[str, ...] = ()) -> None:
+        self._named = named
+        self._learnt: tuple[str, ...] = ()
+        self._tries = 0
+
+    def of(self, example: Example) -> tuple[str, ...]:
+        """The names of the image features with at least one value in this record, sorted."""
+        if ENCODED in example and (not self._named or ENCODED in self._named):
+            names: tuple[str, ...] = (ENCODED,)
+        else:
+            names = self._named or self._learnt or self._learn(example)
+        return tuple(name for name in names if _has_values(example, name))
+
+    def _learn(self, example: Example) -> tuple[str, ...]:
+        if self._tries >= _TRIES:
+            return ()
+        self._tries += 1
+        found = [name for name, feature in example.items() if _is_picture(feature)]
+        self._learnt = tuple(sorted(found))
+        return self._learnt
+
+
+def _has_values(example: Example, name: str) -> bool:
+    feature = example.get(name)
+    return feature is not None and feature.kind is Kind.BYTES and feature.count > 0
+
+
+def _is_picture(feature: Feature) -> bool:
+    if feature.kind is not Kind.BYTES or feature.count != 1 or feature.sizes[0] < _HEAD:
+        return False
+    return sniff(feature.values[0][:_HEAD]) is not None
+
+
+_SAME = {"jpg": "jpeg", "jpe": "jpeg", "jfif": "jpeg", "dib": "bmp"}
+_PALETTES = (1, 3, 4)
+"""Channels of an image with a palette: its indexes, its colors, or these with transparency."""
+_PNG_COLOUR = 25
+"""Offset of the color type in a PNG; 3 is a palette."""
+_SIDES = ("height", "width")
+
+
+class Difference(NamedTuple):
+    """A feature that contradicts the header of the image."""
+
+    code: Code
+    feature: str
+    message: str
+    detail: str
+
+
+class Declared(NamedTuple):
+    """The declarations of a record about its image; None if absent."""
+
+    format: bytes | None
+    height: int | None
+    width: int | None
+    channels: int | None
+
+    def fits(self, header: PictureHeader) -> bool:
+        """Whether it certainly matches the header; if not, :func:`differences` decides."""
+        return (
+            (self.format is None or self.format == header.format.encode())
+            and (self.height is None or self.height == header.height)
+            and (self.width is None or self.width == header.width)
+            and (self.channels is None or self.channels == header.channels)
+        )
+
+
+def declared_columns(tables: Tables, table: Table, picture: str) -> Iterator[Declared]:
+    """The declarations of a table's records about the images in a feature, row by row."""
+    columns: list[Iterable[Any]] = []
+    name, _ = _declared(table.sample, picture, "format", Kind.BYTES)
+    columns.append(tables.values(table, name) if name else repeat(None, len(table.positions)))
+    for what in (*_SIDES, "channels"):
+        name, _ = _declared(table.sample, picture, what, Kind.INT64)
+        if name:
+            columns.append(table.columns[name][1].integers.tolist())
+        else:
+            columns.append(repeat(None, len(table.positions)))
+    return map(Declared._make, zip(*columns, strict=True))
+
+
+def neighbours(picture: str, what: str) -> tuple[str, ...]:
+    """Features that may declare `what` about the image in `picture`, the likeliest first.
+
+    ``image/height`` for ``image/encoded``; ``image_height``, ``image/height`` and ``height`` for
+    ``image``.
+    """
+    folder = picture.rpartition("/")[0]
+    if folder:
+        return (f"{folder}/{what}",)
+    return (f"{picture}_{what}", f"{picture}/{what}", what)
+
+
+def differences(
+    example: Example, picture: str, data: bytes, header: PictureHeader
+) -> Iterator[Difference]:
+    """Compare the declarations of a record with the header of its image.
+
+    Args:
+        example: the record.
+        picture: the feature that holds the image.
+        data: the image.
+        header: the header of the image.
+    """
+    name, declared = _declared(example, picture, "format", Kind.BYTES)
+    if declared is not None:
+        text = declared[:64].decode("utf-8", "surrogateescape").lower().removeprefix("image/")
+        text = text.strip().removeprefix(".")
+        if _SAME.get(text, text) != header.format:
+            detail = f"declared `{safe(text)}`, found `{header.format}`"
+            yield Difference(IMG001, name, _message(name, "the format"), detail)
+    found: dict[str, tuple[str, Any]] = {
+        side: _declared(example, picture, side, Kind.INT64) for side in _SIDES
+    }
+    sides = {side: value for side, (_, value) in found.items()}
+    for side, (name, declared) in found.items():
+        actual = getattr(header, side)
+        if declared is not None and declared != actual:
+            turned = sides["height"] == header.width and sides["width"] == header.height
+            more = ": the sides are exchanged, as if it had been turned" if turned else ""
+            detail = f"declared {declared}, found {actual}{more}"
+            yield Difference(IMG002, name, _message(name, f"the {side}"), detail)
+    name, declared = _declared(example, picture, "channels", Kind.INT64)
+    fits = (header.channels, *(_PALETTES if _has_palette(data, header) else ()))
+    if declared is not None and declared not in fits:
+        detail = f"declared {declared}, found {header.channels}"
+        yield Difference(IMG003, name, _message(name, "the number of channels"), detail)
+
+
+def _declared(example: Example, picture: str, what: str, kind: Kind) -> tuple[str, Any]:
+    """Name and value of the feature that declares it; an empty name and None if there is none."""
+    for name in neighbours(picture, what):
+        feature = example.get(name)
+        if feature is not None and feature.kind is kind and feature.count == 1:
+            return name, feature.values[0]
+    return "", None
+
+
+def _has_palette(data: bytes, header: PictureHeader) -> bool:
+    if header.format == "png":
+        return data[_PNG_COLOUR] == 3
+    return header.format in ("gif", "bmp")
+
+
+def _message(name: str, what: str) -> str:
+    return f"`{safe(name)}` should be {what} of the picture"

@@ -1,0 +1,260 @@
+"""The `images` validator: encoded images against the declarations of their records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.metadata import version
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from tfrecreg.codes import IMG004, IMG005, IMG006, IMG007, CodeList
+from tfrecreg.example import Example
+from tfrecreg.findings import Code, Finding, Measure
+from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header
+from tfrecreg.pictures.decodable import why_undecodable
+from tfrecreg.pictures.decoder import Undecodable, require_pillow, shared_decoder
+from tfrecreg.pictures.sniff import base64_inside
+from tfrecreg.records.batch import RecordBatch, StreamEnd
+from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
+from tfrecreg.scan.tally import JsonCodec, Tally, key_from
+from tfrecreg.text import safe
+from tfrecreg.validators.image_features import (
+    ENCODED,
+    ImageFeatures,
+    declared_columns,
+    differences,
+    schema_images,
+)
+from tfrecreg.validators.options import read_options
+from tfrecreg.validators.record_tables import Table, Tables, tables_of
+
+__all__ = ["NOT_BASE64", "ImagesOptions", "ImagesPart", "ImagesValidator", "ImagesVisitor"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagesOptions:
+    """Options in `limits.images` of a gate; by default only headers are read."""
+
+    feature: Annotated[str, Meta(min_length=1)] | None = None
+    """The feature that holds images, if neither the schema nor its usual name tells."""
+    decode: bool = False
+    """Whether to decode every image, in a process with limits; needs the extra `images`."""
+    max_pixels: Annotated[int, Meta(ge=1)] = 1 << 28
+    """The most pixels of an image."""
+
+
+NOT_BASE64 = "should be the bytes of a picture, not their base64"
+"""The end of a message about an intact image, which needs another hint than a damaged one."""
+
+_TOO_COSTLY = "SRC009"
+"""The decoder's code for an image that takes too much memory or time."""
+
+
+@dataclass(slots=True)
+class ImagesPart:
+    """The result for one shard, and after merging for all shards."""
+
+    tally: Tally = field(default_factory=Tally)
+    formats: dict[str, int] = field(default_factory=dict)
+    """Count of images by format."""
+    unreadable: int = 0
+    """Count of images without a readable header."""
+    decoded: int = 0
+    """Count of images that were decoded without an error."""
+
+    def merge(self, other: ImagesPart) -> None:
+        """Add the next shard."""
+        self.tally.merge(other.tally)
+        for name, count in other.formats.items():
+            self.formats[name] = self.formats.get(name, 0) + count
+        self.unreadable += other.unreadable
+        self.decoded += other.decoded
+
+
+class ImagesVisitor(Visitor):
+    """Checks the images of one shard.
+
+    Args:
+        options: what to check.
+        pictures: features that hold images, as the schema or the user names them.
+        shard: the shard.
+    """
+
+    def __init__(self, options: ImagesOptions, pictures: Sequence[str], shard: Shard) -> None:
+        self._options = options
+        self._pictures = ImageFeatures(tuple(pictures))
+        self._shard = shard
+        self._part = ImagesPart()
+
+    def batch(self, batch: RecordBatch) -> None:
+        if not batch.whole:
+            return
+        tables = tables_of(batch)
+        for table in tables.tables:
+            names = self._pictures.of(table.sample)
+            if len(names) == 1 and not self._options.decode:
+                positions = self._look_at_table(tables, table, names[0])
+            else:
+                positions = table.positions.tolist() if names else []
+            for position in positions:
+                self._look_at(batch, position, tables.example(position))
+        for position, example in tables.examples():
+            self._look_at(batch, position, example)
+
+    def _look_at_table(self, tables: Tables, table: Table, name: str) -> Iterator[int]:
+        """Check the images of records of one layout; yield the positions of those with findings."""
+        says = declared_columns(tables, table, name)
+        rows = zip(table.positions.tolist(), tables.values(table, name), says, strict=True)
+        formats, most = self._part.formats, self._options.max_pixels
+        for position, data, declared in rows:
+            try:
+                header = read_header(data)
+            except PictureError:
+                yield position
+                continue
+            if (
+                is_truncated(data)
+                or header.height * header.width > most
+                or not declared.fits(header)
+                or why_undecodable(data, header)
+            ):
+                yield position
+            else:
+                formats[header.format] = formats.get(header.format, 0) + 1
+
+    def _look_at(self, batch: RecordBatch, position: int, example: Example | None) -> None:
+        """Check the images of one record."""
+        if example is None:
+            return
+        for name in self._pictures.of(example):
+            values = example[name].values
+            for data in values:
+                self._look(batch, position, example, name, data, alone=len(values) == 1)
+
+    def close(self, end: StreamEnd) -> ImagesPart:
+        del end
+        return self._part
+
+    def _look(
+        self,
+        batch: RecordBatch,
+        position: int,
+        example: Example,
+        name: str,
+        data: bytes,
+        *,
+        alone: bool,
+    ) -> None:
+        part, shown = self._part, f"`{safe(name)}`"
+        try:
+            header = read_header(data)
+        except PictureError as error:
+            part.unreadable += 1
+            message = f"{shown} should be a picture with a header that can be read"
+            if base64_inside(data) is not None:
+                message = f"{shown} {NOT_BASE64}"
+            self._add(batch, position, IMG004, name, message, error.detail)
+            return
+        part.formats[header.format] = part.formats.get(header.format, 0) + 1
+        for each in differences(example, name, data, header) if alone else ():
+            self._add(batch, position, each.code, each.feature, each.message, each.detail)
+        reason = why_undecodable(data, header)
+        if reason is not None:
+            message = f"{shown} should be a picture that TensorFlow decodes as it is"
+            self._add(batch, position, IMG007, name, message, reason)
+        if is_truncated(data):
+            message = f"{shown} should be a whole picture"
+            detail = f"a {header.format.upper()} of {len(data)} bytes that ends before its end"
+            self._add(batch, position, IMG004, name, message, detail)
+        pixels = header.height * header.width
+        if pixels > self._options.max_pixels:
+            message = f"{shown} should have at most {self._options.max_pixels} pixels"
+            detail = f"{len(data)} bytes that decode to {header.width} × {header.height} pixels"
+            self._add(batch, position, IMG006, name, message, detail)
+        elif self._options.decode:
+            self._decode(batch, position, name, data, header)
+
+    def _decode(
+        self, batch: RecordBatch, position: int, name: str, data: bytes, header: PictureHeader
+    ) -> None:
+        try:
+            shared_decoder().verify(data, header)
+        except Undecodable as error:
+            costly = error.code == _TOO_COSTLY
+            limits = "within the limits of memory and time" if costly else "to its last pixel"
+            message = f"`{safe(name)}` should decode {limits}"
+            self._add(batch, position, IMG006 if costly else IMG005, name, message, error.detail)
+        else:
+            self._part.decoded += 1
+
+    def _add(
+        self,
+        batch: RecordBatch,
+        position: int,
+        code: Code,
+        feature: str,
+        message: str,
+        detail: str,
+    ) -> None:
+        place = self._shard.locate(batch, position, feature=feature, detail=detail)
+        self._part.tally.add(code, message, place, split=self._shard.split, feature=feature)
+
+
+_DECODE = "write the bytes that the text stands for: `base64.b64decode`; they are a quarter smaller"
+
+
+class ImagesValidator(Validator):
+    """Compares encoded images with the declarations of records; options: :class:`ImagesOptions`."""
+
+    name = "images"
+    codes: Sequence[Code] = CodeList("IMG*")
+    part_codec = JsonCodec(ImagesPart, codes)
+
+    def applies(self, target: Target) -> str | None:
+        manifest = target.manifest
+        if manifest is None or {ENCODED, *schema_images(target)} & manifest.features.keys():
+            return None
+        return f"there is no feature of pictures: `{ENCODED}`, or one with an `image_domain`"
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], ImagesVisitor]:
+        """Read the options.
+
+        Raises:
+            ConfigError: an option is unknown or has another type.
+            SchemaError: the schema does not parse.
+            MissingExtraError: `decode` without Pillow.
+        """
+        found = read_options(ImagesOptions, options, of=self.name)
+        if found.decode:
+            require_pillow("`decode` of the validator `images`")
+        return partial(ImagesVisitor, found, _pictures(target, found))
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
+        found = read_options(ImagesOptions, options, of=self.name)
+        decoder = version("pillow") if found.decode else None
+        return key_from(decoder, *_pictures(target, found), options=options)
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, ImagesPart]]
+    ) -> Iterator[Finding | Measure]:
+        total = ImagesPart()
+        for _, part in parts:
+            total.merge(part)
+        formats = dict(sorted(total.formats.items()))
+        text = ", ".join(f"{count} {name.upper()}" for name, count in formats.items())
+        yield Measure("images.formats", formats, text or "no pictures")
+        if total.unreadable:
+            yield Measure("images.unreadable", total.unreadable, f"{total.unreadable} unreadable")
+        if total.decoded:
+            yield Measure("images.decoded", total.decoded, f"{total.decoded} decoded")
+        for finding in total.tally.findings(target.dataset):
+            if finding.message.endswith(NOT_BASE64):
+                finding = replace(finding, hint=_DECODE)
+            yield finding
+
+
+def _pictures(target: Target, options: ImagesOptions) -> tuple[str, ...]:
+    return (options.feature,) if options.feature is not None else schema_images(target)

@@ -1,0 +1,304 @@
+"""Bare files without a manifest: their names, their sets, and the kinds of their payloads.
+
+The name of a file may declare the size of its set, its number in it, and its count of records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from tfrecreg.codes import SCH001, SHD001, SHD003, SHD006
+from tfrecreg.errors import StorageError
+from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.findings import MAX_LOCATIONS, Code, Location, Measure, TensorflowOutcome
+from tfrecreg.scan.interface import Shard
+from tfrecreg.scan.tally import Tally
+from tfrecreg.shards import ShardName, parse_shard_name
+from tfrecreg.text import safe
+from tfrecreg.validators.payload_kinds import (
+    NOT_AN_EXAMPLE,
+    TOO_LARGE,
+    PayloadCounts,
+    described,
+    mostly_examples,
+)
+
+__all__ = [
+    "KINDS",
+    "UNNAMED",
+    "Siblings",
+    "UnnamedShards",
+    "bare_measures",
+    "check_counts",
+    "check_payloads",
+    "check_sets",
+    "shard_sets",
+]
+
+
+_PATH = 1000
+"""Characters of a path in a message: two sets often differ at the end."""
+_NUMBER = re.compile(
+    r"(\d+)(?=[-_]of[-_]\d+(?:(?![-_]of[-_]\d)[^/])*$)", re.IGNORECASE | re.ASCII | re.DOTALL
+)
+"""The number in the path of a shard of a set."""
+
+_Member = tuple[Shard, ShardName]
+
+
+def shard_sets(shards: Iterable[Shard]) -> Iterator[tuple[str, list[_Member]]]:
+    """The files by set, in order; files whose names declare no set are omitted.
+
+    Yields:
+        Folder and common part of the names of a set, and its members.
+    """
+    sets: dict[tuple[str, str], list[_Member]] = defaultdict(list)
+    for shard in shards:
+        name = _named(shard)
+        if name is not None:
+            folder = "".join(shard.name.rpartition("/")[:2])
+            sets[folder, name.stem].append((shard, name))
+    for (folder, stem), members in sorted(sets.items()):
+        yield folder + stem, members
+
+
+def check_counts(tally: Tally, counts: Iterable[tuple[Shard, int]]) -> None:
+    """SHD003: files with another count of records than their names declare.
+
+    Args:
+        tally: receives the findings.
+        counts: shards without damage, and their counts of records.
+    """
+    for shard, records in counts:
+        name = _named(shard)
+        if name is not None and name.records not in (None, records):
+            message = f"its name says {name.records} records, found {records}"
+            _add(tally, SHD003, message, [(shard, None)], shard.name, split=shard.split)
+
+
+class UnnamedShards(NamedTuple):
+    """Shards of a set that exist but were not named for the check: they are not missing."""
+
+    subject: str
+    """Folder and common part of the names of the set."""
+    unnamed: int
+    of: int
+    """Count of shards in the set."""
+
+
+def check_sets(tally: Tally, shards: Iterable[Shard]) -> list[UnnamedShards]:
+    """SHD001 and SHD006: sets that are incomplete or contradictory.
+
+    Args:
+        tally: receives the findings.
+        shards: all files that were named, readable or not.
+
+    Returns:
+        The sets with shards that exist but were not named.
+    """
+    siblings = Siblings()
+    found = []
+    for subject, members in shard_sets(shards):
+        counted = [each for each in members if each[1].of is not None]
+        unnamed = _check_set(tally, subject, counted, siblings) if counted else 0
+        if unnamed:
+            found.append(UnnamedShards(subject, unnamed, counted[0][1].of or 0))
+    return found
+
+
+def _check_set(tally: Tally, subject: str, members: Sequence[_Member], siblings: Siblings) -> int:
+    shown = safe(subject, limit=_PATH)
+    counts = sorted({name.of or 0 for _, name in members})
+    if len(counts) > 1:
+        said = ", ".join(str(count) for count in counts)
+        message = f"files of the set `{shown}` disagree about its size: {said}"
+        files = [(shard, f"its name says {name.of} shards") for shard, name in members]
+        _add(tally, SHD006, message, files, subject)
+        return 0
+    of = counts[0]
+    wrong = sorted({name.number for _, name in members if name.number >= of})
+    if wrong:
+        message = f"the set `{shown}` has {of} shards, and there is one of number {wrong[0]}"
+        last = f"the last number of the set is {of - 1}"
+        files = [(shard, last) for shard, name in members if name.number >= of]
+        _add(tally, SHD006, message, files, subject)
+    numbers = Counter(name.number for _, name in members)
+    twice = sorted(number for number, files in numbers.items() if files > 1)
+    if twice:
+        message = f"the set `{shown}` has more than one shard of number {twice[0]}"
+        _add(tally, SHD006, message, _later(members), subject)
+    missing = of - len(numbers) + len(wrong)
+    if missing <= 0:
+        return 0
+    unnamed = {n for n in siblings.numbers(*members[0]) if n < of} - numbers.keys()
+    numbers.update(unnamed)
+    missing -= len(unnamed)
+    if missing:
+        message = f"{of - missing} of {of} shards of `{shown}` are present"
+        _add_missing(tally, message, subject, members, numbers, missing, of)
+    return len(unnamed)
+
+
+def _later(members: Sequence[_Member]) -> list[tuple[Shard, str]]:
+    """The files with the number of an earlier file."""
+    first: dict[int, Shard] = {}
+    later = []
+    for shard, name in members:
+        before = first.setdefault(name.number, shard)
+        if before is not shard:
+            other = before.name.rpartition("/")[2]
+            later.append((shard, f"`{safe(other)}` has the same number {name.number}"))
+    return later
+
+
+def _add_missing(
+    tally: Tally,
+    message: str,
+    subject: str,
+    members: Sequence[_Member],
+    numbers: Counter[int],
+    missing: int,
+    of: int,
+) -> None:
+    """Add a location for each of the first missing shards, under its expected name."""
+    head, digits, end = _NUMBER.split(members[0][0].name, maxsplit=1)
+    absent = (number for number in range(of) if number not in numbers)
+    named = list(islice(absent, MAX_LOCATIONS))
+    for place, number in enumerate(named):
+        tally.add(
+            SHD001,
+            message,
+            Location(
+                shard=f"{head}{number:0{len(digits)}d}{end}",
+                detail=f"number {number} of {of} is not there",
+                tensorflow=TensorflowOutcome.READS,
+            ),
+            subject=subject,
+            count=1 + (missing - len(named) if place == len(named) - 1 else 0),
+        )
+
+
+def _named(shard: Shard) -> ShardName | None:
+    return parse_shard_name(shard.path.rpartition("/")[2])
+
+
+def _add(
+    tally: Tally,
+    code: Code,
+    message: str,
+    files: Iterable[tuple[Shard, str | None]],
+    subject: str,
+    *,
+    split: str = "",
+) -> None:
+    for shard, detail in files:
+        where = Location(
+            split=shard.split or None,
+            shard=shard.name,
+            detail=detail,
+            tensorflow=TensorflowOutcome.READS,
+        )
+        tally.add(code, message, where, split=split, subject=subject)
+
+
+class Siblings:
+    """The shards in the folders of given shards. Each folder is listed once at most."""
+
+    def __init__(self) -> None:
+        self._folders: dict[tuple[str, str], list[ShardName]] = {}
+
+    def numbers(self, shard: Shard, name: ShardName) -> set[int]:
+        """The numbers of all files of a set in the folder of one of its shards.
+
+        Args:
+            shard: a shard of the set.
+            name: its parsed name.
+        """
+        return {
+            each.number
+            for each in self._beside(shard)
+            if (each.stem, each.of) == (name.stem, name.of)
+        }
+
+    def _beside(self, shard: Shard) -> list[ShardName]:
+        folder = shard.path.rpartition("/")[0]
+        place = shard.storage.root, folder
+        if place not in self._folders:
+            self._folders[place] = list(_set_members(shard, folder))
+        return self._folders[place]
+
+
+def _set_members(shard: Shard, folder: str) -> Iterable[ShardName]:
+    try:
+        for entry in shard.storage.list(folder, recursive=False):
+            name = parse_shard_name(entry.path.rpartition("/")[2])
+            if name is not None and name.of is not None and entry.kind in ("file", "link"):
+                yield name
+    except StorageError:
+        return  # a folder without read permission shows nothing
+
+
+KINDS = "manifest.kinds"
+"""The measure that counts payloads by kind."""
+UNNAMED = "manifest.unnamed"
+"""The measure that counts shards of the sets that were not named."""
+
+_SETS = 3
+"""Sets that the measure names."""
+
+
+def bare_measures(
+    payloads: Iterable[tuple[Shard, PayloadCounts]], unnamed: Sequence[UnnamedShards]
+) -> Iterator[Measure]:
+    """Measures of the kinds of payloads, and of shards that were not named."""
+    total: Counter[str] = Counter()
+    for _, part in payloads:
+        total.update(part.kinds)
+    names = [*(kind.value for kind in PayloadKind), TOO_LARGE]
+    kinds = {name: total[name] for name in names if total[name]}
+    if kinds:
+        yield Measure(KINDS, kinds, described(kinds))
+    if unnamed:
+        count = sum(each.unnamed for each in unnamed)
+        shown = [
+            f"{each.unnamed} of the {each.of} shards of `{safe(each.subject)}`"
+            for each in unnamed[:_SETS]
+        ]
+        more = [f"those of {len(unnamed) - _SETS} more sets"] if len(unnamed) > _SETS else []
+        yield Measure(UNNAMED, count, ", ".join([*shown, *more]))
+
+
+def check_payloads(tally: Tally, payloads: Sequence[tuple[Shard, PayloadCounts]]) -> None:
+    """SCH001: records that are not Examples, in a set of Examples.
+
+    Files of one set are judged together, every other file by itself. Sets of SequenceExamples,
+    events or anything else are fine.
+    """
+    parts = {shard.path: (shard, part) for shard, part in payloads}
+    sets = [
+        [parts[shard.path] for shard, _ in members]
+        for _, members in shard_sets(shard for shard, _ in payloads)
+    ]
+    together = {shard.path for members in sets for shard, _ in members}
+    sets += [[part] for path, part in parts.items() if path not in together]
+    for members in sets:
+        kinds: Counter[str] = Counter()
+        for _, part in members:
+            kinds.update(part.kinds)
+        if mostly_examples(kinds):
+            for shard, part in members:
+                _add_strangers(tally, shard, part)
+
+
+def _add_strangers(tally: Tally, shard: Shard, part: PayloadCounts) -> None:
+    known = {PayloadKind.EXAMPLE.value, TOO_LARGE}
+    strange = sum(number for kind, number in part.kinds.items() if kind not in known)
+    for where in part.strangers:
+        tally.add(SCH001, NOT_AN_EXAMPLE, where, split=shard.split)
+    if strange > len(part.strangers):
+        rest = strange - len(part.strangers)
+        tally.add(SCH001, NOT_AN_EXAMPLE, None, split=shard.split, count=rest)

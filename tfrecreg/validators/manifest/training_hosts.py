@@ -1,0 +1,102 @@
+"""SHD008: enough shards for every training host, by TensorFlow's advice.
+
+The advice (https://www.tensorflow.org/tutorials/load_data/tfrecord) is at least ten shards
+per host, of at least 10 MB each. A split too small for both should have as many shards as ``build
+--hosts`` would give it, so a build planned for its hosts has no finding.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from tfrecreg.codes import SHD008
+from tfrecreg.config import CONFIG_NAME
+from tfrecreg.errors import ConfigError
+from tfrecreg.findings import Location
+from tfrecreg.manifest import ShardEntry
+from tfrecreg.scan.interface import Shard
+from tfrecreg.scan.tally import Tally
+from tfrecreg.shards import FRAMING, MIN_HOST_SHARD, ShardPolicy, shard_count
+from tfrecreg.text import safe, si_bytes
+from tfrecreg.validators.manifest.bare_files import shard_sets
+
+__all__ = ["HostLoad", "check_hosts", "host_option", "listed_loads", "seen_loads"]
+
+
+class HostLoad(NamedTuple):
+    """The shards that the hosts would share: a split, or a set of bare files."""
+
+    split: str
+    subject: str
+    """Name of a set of bare files; empty for a split of a build."""
+    shards: int
+    records: int
+    payload_bytes: int
+
+
+def host_option(options: Mapping[str, Any]) -> int | None:
+    """The number of hosts that the options of the `manifest` validator name.
+
+    Raises:
+        ConfigError: an option that there is not, or no number of hosts.
+    """
+    unknown = sorted(set(options) - {"hosts"})
+    if unknown:
+        raise ConfigError(
+            f"`{CONFIG_NAME}`: the validator `manifest` has no option `{safe(unknown[0])}`",
+            hint="its option is `hosts`, the number of training hosts that share the shards",
+        )
+    hosts = options.get("hosts")
+    if hosts is None or (isinstance(hosts, int) and not isinstance(hosts, bool) and hosts > 0):
+        return hosts
+    raise ConfigError(
+        f"`{CONFIG_NAME}`: `hosts` of the validator `manifest` is {safe(repr(hosts))}, "
+        "expected a whole number of at least 1",
+        hint="it is the number of training hosts that share the shards",
+    )
+
+
+def listed_loads(entries: Iterable[ShardEntry]) -> Iterator[HostLoad]:
+    """The splits of a manifest."""
+    splits: dict[str, list[ShardEntry]] = defaultdict(list)
+    for entry in entries:
+        splits[entry.split].append(entry)
+    for split, members in sorted(splits.items()):
+        records = sum(entry.records for entry in members)
+        yield HostLoad(
+            split, "", len(members), records, sum(each.payload_bytes for each in members)
+        )
+
+
+def seen_loads(seen: Mapping[str, tuple[int, int]], shards: Iterable[Shard]) -> Iterator[HostLoad]:
+    """The sets of bare files.
+
+    Args:
+        seen: records and payload bytes by shard path, for the shards that were read.
+        shards: the files.
+    """
+    for subject, members in shard_sets(shards):
+        read = [seen[shard.path] for shard, _ in members if shard.path in seen]
+        if len(read) == len(members):
+            records, size = (sum(each) for each in zip(*read, strict=True))
+            yield HostLoad(members[0][0].split, subject, len(members), records, size)
+
+
+def check_hosts(tally: Tally, loads: Iterable[HostLoad], hosts: int) -> None:
+    """Compare each split or set with the needs of that many hosts."""
+    for load in loads:
+        best = shard_count(ShardPolicy(hosts=hosts), load.records, load.payload_bytes)
+        size = (load.payload_bytes + FRAMING * load.records) // max(1, load.shards)
+        if load.shards < best:
+            message = f"expected at least {best} shards for {hosts} hosts, found {load.shards}"
+        elif load.shards > best and size < MIN_HOST_SHARD:
+            message = (
+                f"expected at most {best} shards for {hosts} hosts, found {load.shards} of "
+                f"{si_bytes(size)} on average, less than {si_bytes(MIN_HOST_SHARD)}"
+            )
+        else:
+            continue
+        where = Location(split=load.split) if load.split else None
+        tally.add(SHD008, message, where, split=load.split, subject=load.subject)

@@ -1,0 +1,165 @@
+"""The records of a batch as tables of columns, without decoding each record.
+
+Records of one source mostly have the same features in the same order. Validators read single
+columns, and a few array operations find these in hundreds of records: see
+:mod:`tfrecreg.example.columns`. The first validator that asks creates the tables and digests of a
+batch, and all others share them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from blake3 import blake3
+
+from tfrecreg.digests import DIGEST_BYTES
+from tfrecreg.example import Example, Feature, Kind, decode_or_none
+from tfrecreg.example.columns import Column, Slot, layout_of, read_columns
+from tfrecreg.records.batch import RecordBatch
+
+__all__ = ["Table", "Tables", "holds_bytes", "holds_integers", "tables_of", "value_digest"]
+
+
+Ints = npt.NDArray[np.int64]
+
+_TRIES = 6
+"""Records of a batch whose layout is tried on the others, at most."""
+_WORTH_IT = 32
+"""Number of records from which on arrays are faster than decoding each record."""
+
+
+class Table(NamedTuple):
+    """Records of a batch with the same layout.
+
+    Each feature has a single value; lists of floats may have more, the same number in each record.
+    """
+
+    positions: Ints
+    """Positions in the batch, rising."""
+    sample: Example
+    """One of the records, decoded."""
+    columns: Mapping[str, tuple[Slot, Column]]
+    """Columns by feature, one row per record."""
+
+
+class Tables:
+    """The records of a batch: tables, and the rest, which is decoded record by record.
+
+    Args:
+        batch: a batch with its records in memory.
+    """
+
+    def __init__(self, batch: RecordBatch) -> None:
+        self._batch = batch
+        self._read: dict[int, Example | None] = {}
+        self._digests: dict[tuple[int, str], list[bytes]] = {}
+        self.tables: list[Table] = []
+        self.rest: Sequence[int] = range(len(batch))
+        """Positions of the records that are not in a table."""
+        self._divide()
+
+    def example(self, position: int) -> Example | None:
+        """The record at a position of the batch; None if it is not an Example."""
+        if "examples" in self._batch.__dict__:
+            return self._batch.examples[position]  # all of them are decoded already
+        if position not in self._read:
+            self._read[position] = decode_or_none(self._batch.payload(position))
+        return self._read[position]
+
+    def examples(self) -> Iterator[tuple[int, Example | None]]:
+        """Position and content of the records that are not in a table."""
+        if len(self.rest) == len(self._batch):
+            yield from enumerate(self._batch.examples)
+            return
+        for position in self.rest:
+            yield position, self.example(position)
+
+    def values(self, table: Table, name: str) -> Iterator[bytes]:
+        """The values of a feature of bytes in a table, row by row."""
+        memory = self._batch.memory
+        _, column = table.columns[name]
+        for start, stop in zip(column.start.tolist(), column.stop.tolist(), strict=True):
+            yield memory[start:stop]
+
+    def digests(self, table: Table, name: str) -> list[bytes]:
+        """16 bytes of blake3 of each of these values, computed once per batch."""
+        key = id(table), name
+        if key not in self._digests:
+            self._digests[key] = [
+                blake3(value).digest(DIGEST_BYTES) for value in self.values(table, name)
+            ]
+        return self._digests[key]
+
+    def _divide(self) -> None:
+        batch = self._batch
+        rows = np.arange(len(batch))
+        starts, lengths = np.asarray(batch.starts, np.int64), np.asarray(batch.lengths, np.int64)
+        apart: list[int] = []
+        for _ in range(_TRIES):
+            if len(rows) < _WORTH_IT:
+                break
+            sample = self.example(int(rows[0]))
+            layout = None if sample is None else layout_of(sample)
+            if sample is None or layout is None:
+                apart.append(int(rows[0]))
+                rows = rows[1:]
+                continue
+            found, columns = read_columns(layout, batch.memory, starts[rows], lengths[rows])
+            if not found.size:
+                break
+            named = {
+                slot.name: (slot, column) for slot, column in zip(layout, columns, strict=True)
+            }
+            self.tables.append(Table(rows[found], sample, named))
+            rows = np.delete(rows, found)
+        if self.tables:
+            self.rest = sorted((*apart, *rows.tolist()))
+
+
+def value_digest(batch: RecordBatch, position: int, name: str, feature: Feature) -> bytes:
+    """16 bytes of blake3 of the values of a feature of bytes, computed once per batch.
+
+    The digest of a single value is that of its bytes alone.
+
+    Args:
+        batch: keeps the digest for other validators.
+        position: of the record in the batch.
+        name: of the feature.
+        feature: the feature, of bytes.
+    """
+    known: dict[int, bytes] = batch.shared.setdefault((value_digest, name), {})
+    digest = known.get(position)
+    if digest is None:
+        digest = known[position] = _digest(feature)
+    return digest
+
+
+def _digest(feature: Feature) -> bytes:
+    if feature.count == 1:
+        return blake3(feature.values[0]).digest(DIGEST_BYTES)
+    hasher = blake3()
+    for value in feature.values:
+        hasher.update(len(value).to_bytes(8, "little"))
+        hasher.update(value)
+    return hasher.digest(DIGEST_BYTES)
+
+
+def tables_of(batch: RecordBatch) -> Tables:
+    """The tables of a batch with its records in memory; always the same object."""
+    known: Tables | None = batch.shared.get(tables_of)
+    if known is None:
+        known = batch.shared[tables_of] = Tables(batch)
+    return known
+
+
+def holds_bytes(table: Table, name: str) -> bool:
+    """Whether a table has a feature of bytes with that name."""
+    return name in table.columns and table.columns[name][0].kind is Kind.BYTES
+
+
+def holds_integers(table: Table, name: str) -> bool:
+    """Whether a table has a feature of integers with that name."""
+    return name in table.columns and table.columns[name][0].kind is Kind.INT64
