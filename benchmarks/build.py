@@ -17,7 +17,7 @@ LATER = (
     "tensorflow_metadata.proto.v0.schema_pb2",
     "tfrecreg.schema.compiled",
     "tfrecreg.schema.vectorized",
-    "tfrecreg.toml_edit",
+    "tomlkit",
     "tfrecreg.validators.crc",
     "tfrecreg.validators.manifest.validator",
     "tfrecreg.validators.schema",

@@ -34,7 +34,7 @@ from tfrecreg.storage import LocalStorage, is_temporary
 
 __all__ = ["Deed", "write_pictures"]
 
-_VISIBLE = ("data", "versions", "registry", "schemas", "tfrecreg.toml", "in", "out")
+_VISIBLE = ("data", "versions", "registry", "schemas", "datasets", "tfrecreg.toml", "in", "out")
 """What of the folder people see: not the state of this machine, and nothing hidden."""
 _CREATED = re.compile(rb'"created":"[^"]*"')
 _SHARDS = 2

@@ -1,12 +1,14 @@
-"""`tfrecreg.toml`: the datasets of a registry, its gates and its waivers.
+"""The configuration of a registry: a file for each dataset, and one for its gates and waivers.
 
-::
+`datasets/mnist.toml`::
 
-    [datasets.mnist]
     source = "mnist"
     raw = "raw/mnist"
     owner = "vision-team"
+    license = "CC-BY-SA-3.0"
     max_skipped = "0.1%"
+
+`tfrecreg.toml`::
 
     [gates.default]
     fail_on = "error"
@@ -15,31 +17,29 @@
     [[waivers]]
     code = "IMG003"
     owner = "ada"
-    reason = "CMYK pictures are meant"
+    reason = "CMYK images are intended"
     expires = 2027-01-31
 
-A key that is not known is an error, and so is a value of another type: a policy that is silently
-not applied is worse than none.
+An unknown key is an error, and so is a value of another type: a policy that is silently not applied
+is worse than none. Older registries have a table `[datasets.<name>]` in `tfrecreg.toml` in place of
+the file; `tfrecreg init` moves it.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta
 
 from tfrecreg.amounts import SkipLimit, parse_size
-from tfrecreg.errors import ConfigError
 from tfrecreg.findings import Severity
 from tfrecreg.gating import FailOn, Waiver
 from tfrecreg.reference import is_dataset_name
-from tfrecreg.suggest import listed
-from tfrecreg.tables import Place, read_table, read_toml
 from tfrecreg.text import safe
+from tfrecreg.toml_files import read_toml
+from tfrecreg.typed_values import KeyPath, read_table
 
 __all__ = [
     "CONFIG_NAME",
@@ -47,9 +47,9 @@ __all__ = [
     "DatasetConfig",
     "GateConfig",
     "InflationLimit",
-    "Limits",
     "parse_config",
-    "remember_dataset",
+    "parse_dataset",
+    "read_limits",
 ]
 
 CONFIG_NAME = "tfrecreg.toml"
@@ -57,13 +57,15 @@ CONFIG_NAME = "tfrecreg.toml"
 
 _DEFAULT = "default"
 
+T = TypeVar("T")
+
 Positive = Annotated[int, Meta(ge=1)]
 Text = Annotated[str, Meta(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetConfig:
-    """`[datasets.<name>]`: what `build <name>` does unless told otherwise."""
+    """`datasets/<name>.toml`: what `build <name>` does unless told otherwise."""
 
     source: Text | None = None
     """The source's name, ``mnist``, or ``distribution:name`` where two announce it."""
@@ -72,19 +74,20 @@ class DatasetConfig:
     schema: Text | None = None
     """Path of the schema, relative to the root. None: ``schemas/<name>.pbtxt``."""
     options: dict[str, Any] = field(default_factory=dict)
-    """The source's options, typed by the source: see :mod:`tfrecreg.sources.options`."""
+    """The source's options, typed by the source: see :mod:`tfrecreg.typed_values`."""
     shards: Positive | None = None
     """A split's number of shards. At most one of the four ways to size shards is given."""
-    shard_size: int | None = field(default=None, metadata={"parse": parse_size})
+    shard_size: Annotated[int, parse_size] | None = None
     """Bytes a shard; written as a number or as ``"256MiB"``."""
     records_per_shard: Positive | None = None
     hosts: Positive | None = None
     """Training hosts to plan for."""
     compression: Literal["none", "gzip"] = "none"
-    max_skipped: SkipLimit | None = field(default=None, metadata={"parse": SkipLimit.parse})
+    max_skipped: Annotated[SkipLimit, SkipLimit.parse] | None = None
     """How many items may be skipped: ``10`` or ``"0.5%"``. None: the build's own default."""
     owner: str = ""
-    licence: str = ""
+    license: str = ""
+    """An SPDX identifier, or text. Read from the key ``licence``, too."""
     description: str = ""
     citation: str = ""
 
@@ -100,30 +103,11 @@ class InflationLimit:
     """How large the data may be: ``ratio`` × raw bytes + ``allowance`` × records."""
 
     ratio: Annotated[float, Meta(gt=0)] = 1.10
+    """Bytes of shards per byte of raw data."""
     allowance: Annotated[int, Meta(ge=0)] = 512
-    """Bytes a record."""
+    """Bytes per record on top, for keys and labels of tiny records."""
     base: Literal["decoded", "stored"] = "decoded"
-    """Raw bytes with whole-file compression taken off, or as they lie."""
-
-    def __post_init__(self) -> None:
-        if not math.isfinite(self.ratio):
-            raise ValueError("expected a finite `ratio`")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """`limits` of a gate: a table for each validator that takes options."""
-
-    inflation: InflationLimit = InflationLimit()
-    tables: dict[str, dict[str, Any]] = field(default_factory=dict, metadata={"rest": True})
-    """Those of the other validators by name, as they stand: each validator types its own. Who
-    runs the validators refuses a name that none of them has."""
-
-    def of(self, validator: str) -> dict[str, Any]:
-        """The options for one validator; empty where there are none."""
-        if validator == "inflation":
-            return asdict(self.inflation)
-        return dict(self.tables.get(validator, {}))
+    """Raw bytes with whole-file compression taken off, or as they are stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,16 +119,27 @@ class GateConfig:
     """The validators to run; None: all that apply."""
     severity: dict[str, Severity] = field(default_factory=dict)
     """Overrides, by glob over codes. See :func:`tfrecreg.gating.judge`."""
-    limits: Limits = Limits()
+    limits: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Options by validator, as they stand in the file: each validator types its own. Whoever runs
+    the validators refuses a name that none of them has."""
+
+    def options_of(self, validator: str) -> dict[str, Any]:
+        """The options of one validator; empty where there are none."""
+        table = self.limits.get(validator, {})
+        if validator == "inflation":
+            return asdict(read_limits(InflationLimit, table, validator))
+        return dict(table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """All of `tfrecreg.toml`. An empty or missing file is ``Config()``."""
+    """The configuration of a registry. Without any file it is ``Config()``."""
 
     datasets: dict[str, DatasetConfig] = field(default_factory=dict)
     gates: dict[str, GateConfig] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
+    tables: frozenset[str] = frozenset()
+    """Names of datasets that have a table in `tfrecreg.toml`, and no file."""
 
     def gate(self, name: str) -> GateConfig:
         """The gate of that name (a dataset's), else the default one, else the built-in one."""
@@ -153,103 +148,92 @@ class Config:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
-    """The file as it stands: gates are kept as tables until the default is laid under them."""
+    """`tfrecreg.toml` as it stands: gates are tables until the default is laid under them."""
 
-    datasets: dict[str, DatasetConfig] = field(default_factory=dict)
+    datasets: dict[str, dict[str, Any]] = field(default_factory=dict)
     gates: dict[str, dict[str, Any]] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tables:
-    """The file as far as editing needs it to be right."""
-
-    datasets: dict[str, dict[str, Any]] = field(default_factory=dict)
-    rest: dict[str, Any] = field(default_factory=dict, metadata={"rest": True})
-
-
 def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
-    """Read the configuration.
+    """Read `tfrecreg.toml`.
 
     Args:
         text: the file's content.
         where: what messages call the file.
 
     Raises:
-        ConfigError: no TOML, an unknown key, a missing one, or a value of another type. The
+        ConfigError: not TOML, an unknown key, a missing one, or a value of another type. The
             message has the file, the key's path, and what was expected against what was found.
     """
-    place = Place(where)
-    file = read_table(_File, read_toml(text, where), place)
+    path = KeyPath(where)
+    file = read_table(_File, read_toml(text, where), path)
     for name in file.datasets:
         if not is_dataset_name(name):
-            raise (place / "datasets" / name).error(
-                "is no name of a dataset: expected `[a-z][a-z0-9_]*`"
+            raise (path / "datasets" / name).error(
+                "is not a dataset name: expected `[a-z][a-z0-9_]*`"
             )
-    gates = place / "gates"
+    gates = path / "gates"
     # Each as it stands first, so that a complaint names the table that the key stands in.
     for name, table in file.gates.items():
-        read_table(GateConfig, table, gates / name)
+        _gate(table, gates / name)
     default = file.gates.get(_DEFAULT, {})
     return Config(
-        datasets=file.datasets,
+        datasets={
+            name: _dataset(table, path / "datasets" / name) for name, table in file.datasets.items()
+        },
         gates={
-            name: read_table(GateConfig, _over(default, table), gates / name)
-            for name, table in file.gates.items()
+            name: _gate(_over(default, table), gates / name) for name, table in file.gates.items()
         },
         waivers=file.waivers,
+        tables=frozenset(file.datasets),
     )
 
 
-def remember_dataset(text: str, name: str, values: Mapping[str, Any]) -> str:
-    """The TOML text with `[datasets.<name>]` added or updated; all else, comments too, as it was.
+def parse_dataset(text: str | bytes, where: str) -> DatasetConfig:
+    """Read the file of a dataset.
 
     Args:
-        text: the file's content; empty where there is none yet.
-        name: the dataset.
-        values: keys of :class:`DatasetConfig` as TOML values: strings, numbers, lists, mappings.
-            None takes a key out. Keys that are not named stay; so does a value that is equal.
-            A mapping replaces what was there: keys of it that are not named go.
+        text: the file's content.
+        where: what messages call the file.
 
     Raises:
-        ConfigError: `text` is no TOML, or its layout cannot be updated without other changes.
+        ConfigError: as :func:`parse_config`.
     """
-    from tfrecreg import toml_edit  # tomlkit takes a tenth of a second that reading does not need
-
-    before = read_toml(text, CONFIG_NAME)
-    # A file that is wrong already is not written on.
-    known = read_table(_Tables, before, Place(CONFIG_NAME)).datasets.get(name)
-    wanted = _merged(known or {}, values)
-    if known is not None and _exact(wanted) == _exact(known):
-        return text
-    after = {**before, "datasets": {**before.get("datasets", {}), name: wanted}}
-    # No layout is trusted: what was written is read again, and nothing else may have changed.
-    with suppress(ValueError, LookupError, TypeError, AttributeError, ConfigError):
-        result = (
-            toml_edit.appended(text, name, wanted)
-            if known is None
-            else toml_edit.updated(text, name, values)
-        )
-        if _exact(read_toml(result, CONFIG_NAME)) == _exact(after):
-            return result
-    raise ConfigError(
-        f"`{CONFIG_NAME}`: `datasets.{safe(name)}` cannot be written without changing more",
-        hint=f"put {listed(values)} there by hand",
-    )
+    return _dataset(read_toml(text, where), KeyPath(where))
 
 
-def _merged(known: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    merged = {key: value for key, value in known.items() if key not in values}
-    return merged | {key: value for key, value in values.items() if value is not None}
+def _dataset(table: dict[str, Any], path: KeyPath) -> DatasetConfig:
+    if "licence" in table:
+        if "license" in table:
+            raise (path / "licence").error(
+                "is the old name of `license`, and both are given", hint="remove `licence`"
+            )
+        table = {("license" if key == "licence" else key): table[key] for key in table}
+    return read_table(DatasetConfig, table, path)
 
 
-def _exact(value: Any) -> object:
-    """For comparing as TOML does: 1 is neither true nor 1.0, a tuple is an array, nan is nan."""
-    if isinstance(value, Mapping):
-        return {key: _exact(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_exact(item) for item in value]
-    return type(value), repr(value)
+def read_limits(kind: type[T], options: Mapping[str, Any], validator: str) -> T:
+    """Read `limits.<validator>` of a gate.
+
+    Args:
+        kind: a frozen dataclass whose annotations say what each option may be.
+        options: the table.
+        validator: its name.
+
+    Raises:
+        ConfigError: an unknown option, or a value of another type.
+    """
+    path = KeyPath(CONFIG_NAME, "limits", validator)
+    hint = f"`tfrecreg plugins show {safe(validator)}` lists the options"
+    return read_table(kind, dict(options), path, hint=hint)
+
+
+def _gate(table: dict[str, Any], path: KeyPath) -> GateConfig:
+    gate = read_table(GateConfig, table, path)
+    limits = path / "limits" / "inflation"
+    read_table(InflationLimit, gate.limits.get("inflation", {}), limits)
+    return gate
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

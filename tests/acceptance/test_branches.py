@@ -79,6 +79,12 @@ def test_datasets_that_are_new_on_both_branches_merge_without_a_conflict(root: P
     assert done.returncode == 0, done.stdout
     assert list(releases(root)) == ["four", "one", "three", "two"]
     config = open_registry(root).config
+    assert git(root, "diff", "--name-only", "main", "a").split() == [
+        "datasets/three.toml",
+        "registry/three/1.0.0/manifest.json",
+        "registry/three/1.0.0/schema.pbtxt",
+        "schemas/three.pbtxt",
+    ]
     assert {name: each.raw for name, each in config.datasets.items()} == {
         name: str(root.parent / f"raw-{name}") for name in ("one", "two", "three", "four")
     }
@@ -86,16 +92,16 @@ def test_datasets_that_are_new_on_both_branches_merge_without_a_conflict(root: P
 
 
 def test_what_both_say_otherwise_of_one_dataset_is_a_conflict_with_marks(root: Path) -> None:
-    path = root / "tfrecreg.toml"
+    path = root / "datasets/one.toml"
     for branch, shards in (("a", 2), ("b", 3)):
         git(root, "switch", "--quiet", "--create", branch, "main")
         path.write_text(path.read_text() + f"shards = {shards}\n")
         commit(root, "other shards")
     done = merge(root, "a")
     assert done.returncode == 1
-    assert "CONFLICT (content): Merge conflict in tfrecreg.toml" in done.stdout
+    assert "CONFLICT (content): Merge conflict in datasets/one.toml" in done.stdout
     text = path.read_text()
-    assert "<<<<<<< ours\nshards = 3\n=======\nshards = 2\n>>>>>>> theirs\n" in text
+    assert "<<<<<<< HEAD\nshards = 3\n=======\nshards = 2\n>>>>>>> a\n" in text
 
 
 def test_the_same_number_of_both_conflicts_and_the_loser_takes_the_next(root: Path) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,6 @@ from tfrecreg.operations.check.releases import check_registry
 from tfrecreg.operations.init import init
 from tfrecreg.reference import parse_version
 from tfrecreg.registry import open_registry
-from tfrecreg.registry.lock import locked_settings
 from tfrecreg.tracking.dvc import cached_files
 
 
@@ -90,20 +87,17 @@ def test_processes_publish_datasets_of_their_own(tmp_path: Path) -> None:
     verify_bytes(root, made)
 
 
-def test_what_another_build_wrote_into_the_configuration_stays(tmp_path: Path) -> None:
-    """The lock is held here from before the other table is read until it is written."""
+def test_builds_of_different_datasets_write_different_files(tmp_path: Path) -> None:
     root = started(tmp_path)
-    config = root / "tfrecreg.toml"
-    with ThreadPoolExecutor(1) as threads:
-        with locked_settings(open_registry(root)):
-            before = config.read_text()
-            said = threads.submit(all_at_once, root, ["mine"], 1, "auto")
-            while not (root / "data/mine/manifest.json").exists():
-                time.sleep(0.01)
-            time.sleep(0.3)  # by now it would have written, and what follows would undo it
-            config.write_text(before + '\n[datasets.other]\nowner = "ada"\n')
-        assert [each.code for each in said.result()] == [0]
-    assert set(open_registry(root).config.datasets) == {"mine", "other"}
+    before = (root / "tfrecreg.toml").read_bytes()
+    said = all_at_once(root, ["one", "two", "three"], 1, "auto")
+    assert [each.code for each in said] == [0, 0, 0]
+    assert sorted(path.name for path in (root / "datasets").iterdir()) == [
+        "one.toml",
+        "three.toml",
+        "two.toml",
+    ]
+    assert (root / "tfrecreg.toml").read_bytes() == before
 
 
 def test_processes_publish_one_dataset_and_each_gets_a_number(tmp_path: Path) -> None:

@@ -28,23 +28,15 @@ pytestmark = [
     pytest.mark.skipif(find_spec("dvc") is None, reason="the extra `dvc` is missing"),
 ]
 
+MNIST = 'source = "mnist"\nraw = "raw/mnist"\nshards = 2\n'
+MORE = 'source = "mnist"\nraw = "raw/more"\n'
+
 CONFIG = """
-[datasets.mnist]
-source = "mnist"
-raw = "raw/mnist"
-shards = 2
-
-[datasets.more]
-source = "mnist"
-raw = "raw/more"
-
 [gates.default]
 limits.inflation = { ratio = 1.10, allowance = 512, base = "decoded" }
 """
 
-ALL = [
-    f"{kind}-{name}" for name in ("mnist", "more") for kind in ("policy", "build", "check", "gate")
-]
+ALL = [f"{kind}-{name}" for name in ("mnist", "more") for kind in ("build", "check", "gate")]
 
 
 @pytest.fixture
@@ -57,6 +49,9 @@ def shell(tmp_path: Path) -> Shell:
     write_digits(LocalStorage(root / "raw/more"), train=30, test=10, seed=2)
     (root / ".gitignore").write_text("/raw/\n")
     shell.edit("tfrecreg.toml", lambda text: text + CONFIG)
+    (root / "datasets").mkdir()
+    (root / "datasets/mnist.toml").write_text(MNIST)
+    (root / "datasets/more.toml").write_text(MORE)
     return shell
 
 
@@ -67,7 +62,7 @@ def test_only_what_depends_on_a_change_runs_again(shell: Shell) -> None:
     assert "dvc.yaml is out of date" in shell("tfrecreg pipeline --check", expect=1)
     assert (root / "dvc.yaml").read_text() == strangers
     said = shell("tfrecreg pipeline")
-    assert "added: policy-mnist, build-mnist, check-mnist, gate-mnist, policy-more" in said
+    assert "added: build-mnist, check-mnist, gate-mnist, build-more" in said
     assert (root / "dvc.yaml").read_text().startswith(strangers)
     shell("tfrecreg pipeline --check")
     assert sorted(shell.repro()) == sorted([*ALL, "train"])
@@ -87,17 +82,36 @@ def test_only_what_depends_on_a_change_runs_again(shell: Shell) -> None:
     shell.edit("schemas/mnist.pbtxt", lambda text: text + "# reviewed\n")
     assert shell.repro() == ["build-mnist", "train", "check-mnist", "gate-mnist"]
 
-    # A gate that was not there before, and then a comment.
+    # What is for people, and another dataset.
+    shell.edit("datasets/more.toml", lambda text: f'{text}owner = "ada"\n# ours\n')
+    assert shell.repro() == ["gate-more"]
+
+    # Severities of one dataset, and a comment: nothing is measured again.
     shell.edit("tfrecreg.toml", lambda text: text + '\n[gates.more]\nseverity.ANN005 = "info"\n')
-    assert shell.repro() == ["policy-mnist", "policy-more", "gate-more"]
-    shell.edit("tfrecreg.toml", lambda text: text + "limits.inflation.ratio = 1.2\n")
-    assert shell.repro() == ["policy-mnist", "policy-more", "check-more", "gate-more"]
+    assert shell.repro() == ["gate-mnist", "gate-more"]
     shell.edit("tfrecreg.toml", lambda text: text + "# a comment\n")
-    assert shell.repro() == ["policy-mnist", "policy-more"]
+    assert shell.repro() == ["gate-mnist", "gate-more"]
+
+    # Keys that were not there before: the gate asks for `pipeline`, and then all is well.
+    shell.edit("tfrecreg.toml", lambda text: text + "limits.inflation.ratio = 1.2\n")
+    said = shell("dvc repro", expect=255)
+    assert "`dvc.yaml` does not name the settings that `check-more` depends on now" in said
+    shell("tfrecreg pipeline")
+    assert shell.repro() == ["check-more", "gate-more"]
+    shell.edit("datasets/more.toml", lambda text: f"shards = 3\n{text}")
+    said = shell("dvc repro", expect=255)
+    assert "`dvc.yaml` does not name the settings that `build-more` depends on now" in said
+    shell("tfrecreg pipeline")
+    assert shell.repro() == ["build-more", "check-more", "gate-more"]
+    # From then on they are parameters like others.
+    shell.edit("datasets/more.toml", lambda text: text.replace("shards = 3", "shards = 1"))
+    assert shell.repro() == ["build-more", "check-more", "gate-more"]
+    said = shell("dvc exp run --temp --set-param datasets/more.toml:shards=2 build-more")
+    assert "Running stage 'build-more'" in said
 
     # A release takes the hash that the stage noted; the next build makes the same bytes.
     said = shell("tfrecreg release mnist --version 1.0.0")
-    assert "git add registry/mnist/1.0.0 schemas/mnist.pbtxt tfrecreg.toml dvc.lock\n" in said
+    assert "git add registry/mnist/1.0.0 schemas/mnist.pbtxt datasets/mnist.toml dvc.lock\n" in said
     assert not (root / "data/mnist.dvc").exists()
     lock = (root / "dvc.lock").read_text()
     manifest = json.loads((root / "registry/mnist/1.0.0/manifest.json").read_text())
@@ -124,10 +138,10 @@ def test_only_what_depends_on_a_change_runs_again(shell: Shell) -> None:
     assert not plots.get("errors")
 
     # A dataset that is gone takes its stages with it.
-    table = CONFIG[CONFIG.index("[datasets.more]") : CONFIG.index("[gates.default]")]
-    shell.edit("tfrecreg.toml", lambda text: text.replace(table, ""))
-    assert "removed: policy-more, build-more, check-more, gate-more" in shell("tfrecreg pipeline")
-    assert sorted(shell.repro()) == ["policy-mnist"]
+    (root / "datasets/more.toml").unlink()
+    shell.edit("tfrecreg.toml", lambda text: text[: text.index("[gates.more]")])
+    assert "removed: build-more, check-more, gate-more" in shell("tfrecreg pipeline")
+    assert sorted(shell.repro()) == ["gate-mnist"]
 
 
 def test_damage_stops_it_and_every_format_names_it(shell: Shell) -> None:
@@ -190,7 +204,7 @@ def test_a_leak_in_the_raw_data_stops_it_and_every_format_names_it(shell: Shell)
     strict = '\n[gates.default.severity]\nDUP002 = "error"\n'
     shell.edit("tfrecreg.toml", lambda text: text + strict)
     shell("tfrecreg pipeline mnist")
-    assert shell.repro() == ["policy-mnist", "build-mnist", "check-mnist", "gate-mnist"]
+    assert shell.repro() == ["build-mnist", "check-mnist", "gate-mnist"]
     # The first picture of the test set is the last one of the training set, too.
     for kind, head, size in (("images-idx3", 16, 784), ("labels-idx1", 8, 1)):
         train, test = (root / f"raw/mnist/{of}-{kind}-ubyte.gz" for of in ("train", "t10k"))
@@ -236,10 +250,10 @@ def test_a_verdict_is_of_today_and_of_what_is_there(shell: Shell) -> None:
     assert " --until 2021-01-31\n" in (root / "dvc.yaml").read_text()
     shell.repro()
     assert shell.repro() == []
-    assert "to be updated: policy-mnist" in shell("tfrecreg pipeline --check mnist", expect=1)
-    assert "updated: policy-mnist" in shell("tfrecreg pipeline mnist")
+    assert "to be updated: gate-mnist" in shell("tfrecreg pipeline --check mnist", expect=1)
+    assert "updated: gate-mnist" in shell("tfrecreg pipeline mnist")
     shell("tfrecreg pipeline --check mnist")
-    assert shell.repro() == ["policy-mnist", "gate-mnist"]
+    assert shell.repro() == ["gate-mnist"]
 
     # A report about another build is not judged.
     write_digits(LocalStorage(root / "raw/mnist"), train=61, test=20, seed=1)
@@ -263,5 +277,5 @@ def test_what_dvc_tracks_without_a_stage_is_not_taken_over(shell: Shell) -> None
     shell("dvc remove data/mnist.dvc")
     shell("tfrecreg pipeline mnist")
     before = tree(shell.root / "data/mnist")
-    assert shell.repro() == ["policy-mnist", "build-mnist", "check-mnist", "gate-mnist"]
+    assert shell.repro() == ["build-mnist", "check-mnist", "gate-mnist"]
     assert tree(shell.root / "data/mnist") == before

@@ -112,7 +112,7 @@ def test_release_holds_adopted_data_against_raw_data(cli, registry, foreign) -> 
     assert done.err.splitlines()[-2:] == [
         "error: there is no folder `nowhere` of raw data",
         "hint: name the folder that the raw files lie in, with `--raw` or as the `raw` of the "
-        "dataset in `tfrecreg.toml`",
+        "dataset in its file in `datasets/`",
     ]
     done = cli("release", "pets", "--version", "1.0.0")
     assert done.code == 0
@@ -138,7 +138,7 @@ def test_raw_of_the_table_counts_for_adopted_data(cli, registry, foreign, before
         return
     assert done.code == 0
     assert (
-        f"`{registry}/../raw`, the `raw` of `[datasets.pets]`, is not here: inflation is not judged"
+        f"`{registry}/../raw`, the `raw` of `pets`, is not here: inflation is not judged"
         in done.err
     )
     done = cli("release", "pets", "--version", "1.0.0")

@@ -41,13 +41,13 @@ def test_build_makes_shards_manifest_labels_ledger_and_schema(cli, raw, registry
 def test_build_is_remembered_and_repeats_without_options(cli, raw, registry) -> None:
     made = ("--source", "mnist", "--raw", "../raw", "--shards", "2", "--compression", "gzip")
     first = cli("build", "digits", *made, "--json")
-    config = (registry / "tfrecreg.toml").read_text()
+    config = (registry / "datasets/digits.toml").read_text()
     assert 'raw = "../raw"' in config
     again = cli("build", "digits", "--json")
     assert again.code == 0, again.err
     assert again.json["unchanged"] is True
     assert again.json["digest"] == first.json["digest"]
-    assert (registry / "tfrecreg.toml").read_text() == config
+    assert (registry / "datasets/digits.toml").read_text() == config
 
 
 def test_dry_run_shows_the_plan_and_writes_nothing(cli, raw, registry) -> None:

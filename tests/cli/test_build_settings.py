@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from picture_support import png
 
-from tfrecreg.tables import read_toml
+from tfrecreg.toml_files import read_toml
 
 SPLIT = "split=train=0.5,test=0.5"
 
@@ -24,7 +24,7 @@ def pictures(registry: Path, tmp_path: Path) -> Path:
 
 
 def table(registry: Path, name: str = "s") -> Any:
-    return read_toml((registry / "tfrecreg.toml").read_bytes(), "tfrecreg.toml")["datasets"][name]
+    return read_toml((registry / f"datasets/{name}.toml").read_bytes(), "it")
 
 
 def built(cli: Any, pictures: Path, *more: str) -> Any:
@@ -37,7 +37,7 @@ def test_options_that_are_not_written_down_are_told(cli, registry, pictures) -> 
     done = cli("build", "s", "--option", SPLIT)
     assert done.code == 0
     assert done.err.splitlines()[:2] == [
-        f"`[datasets.s]` in `tfrecreg.toml` does not have these settings: `{SPLIT}` (there "
+        f"`datasets/s.toml` does not have these settings: `{SPLIT}` (there "
         "`split=`); the next `tfrecreg build s` will not use them unless `--save-options` writes "
         "them there",
         f"the build of `s` before was made with other settings: `split=` (now `{SPLIT}`)",
@@ -74,9 +74,8 @@ def test_a_build_that_forgets_what_the_release_had_is_told(cli, registry, pictur
 
 def test_settings_are_written_where_that_is_asked_for(cli, registry, pictures) -> None:
     built(cli, pictures, "--option", "labels_from=1")
-    file = registry / "tfrecreg.toml"
-    head = "[datasets.s]\n"
-    file.write_text(file.read_text().replace(head, f'{head}# ours\nowner = "ada"\n'))
+    file = registry / "datasets/s.toml"
+    file.write_text(f'# ours\nowner = "ada"\n{file.read_text()}')
     more = ("--hosts", "2", "--compression", "gzip", "--max-skipped", "5%", "--option", SPLIT)
     done = cli("build", "s", *more, "--save-options")
     assert done.code == 0
@@ -121,19 +120,43 @@ def test_every_kind_of_setting_is_told(cli, registry, pictures, tmp_path) -> Non
     }
 
 
+def test_settings_in_a_table_of_older_versions_are_used_and_not_written(
+    cli, registry, pictures
+) -> None:
+    built(cli, pictures)
+    file = registry / "datasets/s.toml"
+    old = registry / "tfrecreg.toml"
+    old.write_text(f"{old.read_text()}[datasets.s]\n{file.read_text()}")
+    file.unlink()
+    assert cli("build", "s", "--json").json["settings"]["unsaved"] == {}
+    done = cli("build", "s", "--option", SPLIT)
+    assert done.err.startswith("`[datasets.s]` in `tfrecreg.toml` does not have these settings")
+    done = cli("build", "s", "--option", SPLIT, "--save-options")
+    assert done.code == 2
+    assert done.err == (
+        "error: `[datasets.s]` in `tfrecreg.toml` is read and not written: settings are kept in "
+        "`datasets/s.toml`\n"
+        "hint: `tfrecreg init` moves the table there; then build again\n"
+    )
+    done = cli("init")
+    assert "moved 1 table of tfrecreg.toml to datasets/s.toml" in done.out
+    assert cli("build", "s", "--option", SPLIT, "--save-options").code == 0
+    assert "options" in table(registry)
+
+
 def test_a_dry_run_writes_no_settings(cli, registry, pictures) -> None:
     built(cli, pictures)
-    before = (registry / "tfrecreg.toml").read_bytes()
+    before = (registry / "datasets/s.toml").read_bytes()
     assert cli("build", "s", "--option", SPLIT, "--save-options", "--dry-run").code == 0
-    assert (registry / "tfrecreg.toml").read_bytes() == before
+    assert (registry / "datasets/s.toml").read_bytes() == before
 
 
 def test_a_build_that_fails_writes_no_settings(cli, registry, pictures) -> None:
     built(cli, pictures)
-    before = (registry / "tfrecreg.toml").read_bytes()
+    before = (registry / "datasets/s.toml").read_bytes()
     (pictures / "cat/bad.png").write_bytes(b"no picture")
     assert cli("build", "s", "--option", SPLIT, "--save-options").code == 1
-    assert (registry / "tfrecreg.toml").read_bytes() == before
+    assert (registry / "datasets/s.toml").read_bytes() == before
 
 
 def test_saved_options_do_not_go_with_a_repair(cli, registry, pictures) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,41 +9,31 @@ from tests_support import tree
 
 pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
 
-TABLE = '[datasets.digits]\nsource = "mnist"\nraw = "../raw"\n'
+FILE = 'source = "mnist"\nraw = "../raw"\n'
 
 
 @pytest.fixture
 def configured(registry, raw) -> Path:
-    with Path("tfrecreg.toml").open("a", encoding="utf-8") as file:
-        file.write(TABLE)
+    Path("datasets").mkdir()
+    Path("datasets/digits.toml").write_text(FILE)
     return registry
 
 
 def test_stages_are_written_and_then_up_to_date(cli, configured) -> None:
     done = cli("pipeline", "--check")
     assert done.code == 1
-    assert "to be added: policy-digits, build-digits, check-digits, gate-digits" in done.out
+    assert "to be added: build-digits, check-digits, gate-digits" in done.out
     assert "missing: registry/digits/.gitkeep, schemas/digits.pbtxt" in done.out
     assert not Path("dvc.yaml").exists()
     done = cli("pipeline")
     assert done.code == 0
-    assert "this is no DVC repository yet" in done.err
+    assert "this is not a DVC repository yet" in done.err
     assert Path("schemas/digits.pbtxt").read_text("utf-8")
     assert (
         Path("dvc.yaml")
         .read_text("utf-8")
         .startswith(
             "stages:\n"
-            "  policy-digits:\n"
-            "    cmd: tfrecreg pipeline digits --policy reports/digits/policy.json\n"
-            "    deps:\n"
-            "    - tfrecreg.toml\n"
-            "    outs:\n"
-            "    - reports/digits/policy.json:\n"
-            "        cache: false\n"
-            "    meta:\n"
-            "      tfrecreg: digits\n"
-            "\n"
             "  build-digits:\n"
             "    cmd: tfrecreg build digits\n"
             "    deps:\n"
@@ -52,8 +41,9 @@ def test_stages_are_written_and_then_up_to_date(cli, configured) -> None:
             "    - schemas/digits.pbtxt\n"
             "    - registry/digits\n"
             "    params:\n"
-            "    - reports/digits/policy.json:\n"
-            "      - build\n"
+            "    - datasets/digits.toml:\n"
+            "      - source\n"
+            "      - raw\n"
             "    outs:\n"
             "    - data/digits:\n"
             "        persist: true\n"
@@ -66,25 +56,29 @@ def test_stages_are_written_and_then_up_to_date(cli, configured) -> None:
     assert tree(configured) == before
 
 
-def test_the_policy_is_what_a_stage_depends_on(cli, configured) -> None:
-    done = cli("pipeline", "digits", "--policy", "reports/digits/policy.json")
-    assert (done.code, done.out, done.err) == (0, "", "")
-    written = json.loads(Path("reports/digits/policy.json").read_text())
-    assert written["build"]["raw"] == "../raw"
-    done = cli("pipeline", "digits", "--policy", "p.json", "--until", "2021-01-31", "--json")
-    assert done.json["gate"]["next_expiry"] == "2021-01-31"
-    assert "dvc.yaml has another expiry of a waiver: tfrecreg pipeline digits" in done.err
+def test_a_stage_of_older_versions_says_how_to_bring_it_up_to_date(cli, configured) -> None:
+    done = cli("pipeline", "digits", "--policy", "p.json", "--until", "2021-01-31")
+    assert done.code == 2
+    assert done.err == (
+        "error: dvc.yaml is of an older tfrecreg: its stages have no policy any more\n"
+        "hint: tfrecreg pipeline brings it up to date\n"
+    )
+    Path("dvc.yaml").write_text(
+        "stages:\n  policy-digits:\n    cmd: tfrecreg pipeline digits --policy p.json\n"
+        "    meta:\n      tfrecreg: digits\n"
+    )
+    assert "removed: policy-digits" in cli("pipeline").out
 
 
 def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured) -> None:
-    Path("tfrecreg.toml").write_text("[datasets.digits]\nowner = 'ada'\n")
+    Path("datasets/digits.toml").write_text("owner = 'ada'\n")
     done = cli("pipeline")
     assert done.code == 2
     assert "`digits` has neither a schema `schemas/digits.pbtxt` nor a source" in done.err
     Path("schemas").mkdir()
     Path("schemas/digits.pbtxt").write_text("")
     done = cli("pipeline", "--json")
-    assert done.json["added"] == ["policy-digits", "check-digits", "gate-digits"]
+    assert done.json["added"] == ["check-digits", "gate-digits"]
     assert done.json["current"] is False
     assert done.json["made"] == ["registry/digits/.gitkeep"]
 
@@ -93,14 +87,6 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
     ("files", "arguments", "complaint", "hint"),
     [
         ({}, ("digit",), "no dataset `digit`; did you mean `digits`?", "there is `digits`"),
-        ({}, ("--policy", "p.json"), "`--policy` is for one dataset, found 0", "tfrecreg pipeline"),
-        ({}, ("digits", "--until", "tomorrow", "--policy", "p"), "Invalid value for '--until'", ""),
-        (
-            {"tfrecreg.toml": ""},
-            (),
-            "`tfrecreg.toml` has no dataset yet",
-            "tfrecreg build NAME --source SOURCE --raw PATH adds one",
-        ),
         (
             {"data/digits.dvc": "outs: []\n"},
             (),
@@ -122,14 +108,14 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
         (
             {"dvc.yaml": "stages: [\n"},
             (),
-            "`dvc.yaml` is no YAML in line 2",
-            "`dvc status` says what is wrong with it",
+            "`dvc.yaml` is not YAML in line 2",
+            "`dvc status` names the mistake",
         ),
         (
             {"dvc.yaml": "\udcff"},
             (),
-            "`dvc.yaml` is no YAML",
-            "`dvc status` says what is wrong with it",
+            "`dvc.yaml` is not YAML",
+            "`dvc status` names the mistake",
         ),
     ],
 )
@@ -147,16 +133,21 @@ def test_misuse_is_exit_2_and_changes_nothing(
 
 
 def test_a_dataset_that_is_only_built_has_to_be_configured(cli, configured) -> None:
-    assert cli("build", "digits").code == 0
-    Path("tfrecreg.toml").write_text("")
+    done = cli("build", "digits")
+    assert done.code == 0
+    Path("datasets/digits.toml").unlink()
+    done = cli("pipeline")
+    assert done.code == 2
+    assert "no dataset is configured yet" in done.err
+    assert "tfrecreg build NAME --source SOURCE --raw PATH adds one" in done.err
     done = cli("pipeline", "digits")
     assert done.code == 2
-    assert "`tfrecreg.toml` says nothing of `digits`, so no stage can make it again" in done.err
-    assert "hint: add `[datasets.digits]` with `source` and `raw`" in done.err
+    assert "there is no `datasets/digits.toml`, so no stage can make `digits` again" in done.err
+    assert "hint: write `source` and `raw` into `datasets/digits.toml`" in done.err
 
 
 def test_raw_data_outside_and_odd_paths_are_written_as_yaml(cli, configured) -> None:
-    Path("tfrecreg.toml").write_text(TABLE.replace("../raw", "a: ${b} #c"))
+    Path("datasets/digits.toml").write_text(FILE.replace("../raw", "a: ${b} #c"))
     done = cli("pipeline")
     assert done.code == 0, done.err
     from ruamel.yaml import YAML

@@ -4,7 +4,8 @@ How a page is read, from top to bottom, in one folder that is empty at first:
 
 - ``console``: lines that begin with ``$ `` are run; a comment ``# exit 1`` behind one names its
   exit code, otherwise it is 0. Lines below are what it prints, stdout and stderr together.
-- ``bash`` and ``python`` are run as scripts; ``toml`` is read as a `tfrecreg.toml`; ``json`` is
+- ``bash`` and ``python`` are run as scripts; ``toml`` is read as a `tfrecreg.toml`, or as a
+  dataset's file where its first line says so; ``json`` is
   what the last command printed.
 - ``yaml`` is a workflow of GitHub or jobs of GitLab: their commands are run, but for what they
   install.
@@ -38,7 +39,7 @@ import pytest
 from tests_support import flip
 
 from tfrecreg.cli.app import COMMANDS
-from tfrecreg.config import parse_config
+from tfrecreg.config import parse_config, parse_dataset
 from tfrecreg.example import bytes_feature, encode, int64_feature
 from tfrecreg.operations.demo.digits import draw_digits, write_digits
 from tfrecreg.plugins import plugins
@@ -138,10 +139,9 @@ def draw_exports(here: Path) -> None:
 
 
 def configure_mnist(here: Path) -> None:
-    """The table that the page shows, in the registry's configuration."""
-    table = '[datasets.mnist]\nsource = "mnist"\nraw = "raw/mnist"\nshards = 2\n'
-    with (here / "tfrecreg.toml").open("a", encoding="utf-8") as file:
-        file.write(table)
+    """The file that the page shows."""
+    (here / "datasets").mkdir()
+    (here / "datasets/mnist.toml").write_text('source = "mnist"\nraw = "raw/mnist"\nshards = 2\n')
 
 
 STRICT = "\n[gates.mnist.limits.inflation]\nratio = 0.01\nallowance = 0\n"
@@ -160,7 +160,7 @@ def ask_less(here: Path) -> None:
 
 
 PREPARE: dict[str, Callable[[Path], None]] = {
-    "a dataset in tfrecreg.toml": configure_mnist,
+    "the file of a dataset": configure_mnist,
     "a gate that is too strict": ask_too_much,
     "a gate that is right": ask_less,
     "digits in place of MNIST": draw_mnist,
@@ -243,7 +243,8 @@ def python(reader: Reader, block: Block) -> None:
 
 
 def toml(reader: Reader, block: Block) -> None:
-    parse_config(block.text, "the page")
+    parse = parse_dataset if block.text.startswith("# datasets/") else parse_config
+    parse(block.text, "the page")
 
 
 def as_json(reader: Reader, block: Block) -> None:

@@ -188,7 +188,7 @@ def test_a_registry_in_a_registry_is_refused(here: Path, folder: str) -> None:
     before = tree(here)
     with pytest.raises(UsageError) as caught:
         init(folder, with_dvc=False)
-    assert caught.value.message == f"`{here}/{folder}` lies in the registry `{here}`"
+    assert caught.value.message == f"`{here}/{folder}` is inside the registry `{here}`"
     assert caught.value.hint == (
         "use that one, or put an empty `tfrecreg.toml` into the folder first"
     )
@@ -204,7 +204,7 @@ def test_a_file_in_the_way_is_named(here: Path, target: str) -> None:
     (here / "file").write_text("kept")
     with pytest.raises(UsageError) as caught:
         init(target, with_dvc=False)
-    assert caught.value.message == f"`{here}/file` is no folder"
+    assert caught.value.message == f"`{here}/file` is not a folder"
     assert caught.value.hint == "name another folder, or move that away"
     assert (here / "file").read_text() == "kept"
 
@@ -237,15 +237,18 @@ def test_hostile_names_are_escaped(here: Path) -> None:
     assert r"a\x1b[31mb" in caught.value.message
 
 
-def test_git_is_told_once_how_the_configuration_is_merged(tmp_path: Path) -> None:
+def test_what_git_says_after_a_move_is_one_commit(tmp_path: Path) -> None:
     root = start(tmp_path / "root")
-    (root / ".git/info").mkdir(exist_ok=True)
-    (root / ".git/info/attributes").write_text("*.png binary")
-    for _ in range(2):
-        init(root, with_dvc=False)
-    told = (root / ".git/info/attributes").read_text()
-    assert told == "*.png binary\ntfrecreg.toml merge=tfrecreg\n"
-    assert git(root, "config", "merge.tfrecreg.driver").count("%O %A %B") == 1
-    git(root, "config", "merge.tfrecreg.driver", "their own")
-    init(root, with_dvc=False)
-    assert git(root, "config", "--get-all", "merge.tfrecreg.driver") == "their own\n"
+    (root / "tfrecreg.toml").write_text("[datasets.a]\nowner = 'ada'\n")
+    made = init(root, with_dvc=False)
+    assert made.commands == (
+        f"git -C {root} add tfrecreg.toml data/.gitignore datasets/a.toml",
+        f"git -C {root} commit -m 'Move datasets to files of their own'",
+    )
+    (root / "tfrecreg.toml").write_text("[datasets.b]\nowner = 'ada'\n")
+    (root / "dvc.yaml").write_text("stages: {}\n")
+    made = init(root, with_dvc=False)
+    assert made.commands[:2] == (
+        "tfrecreg pipeline",
+        f"git -C {root} add dvc.yaml tfrecreg.toml datasets/b.toml",
+    )

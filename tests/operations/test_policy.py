@@ -41,8 +41,7 @@ def say(
         (
             "[gates.digts]\nfail_on = 'warning'",
             "`gates.digts` is for no dataset; did you mean `digits`?",
-            "hint: datasets: `digits`; for one that is not made yet, add the table "
-            "`[datasets.digts]`",
+            "hint: datasets: `digits`; for one that is not made yet, add `datasets/digts.toml`",
         ),
         (f'{WAIVER}code = "CRC999"', "`waivers[0].code` matches no code: `CRC999`; did", EXPLAIN),
         (f'{WAIVER}code = "OWN*"', "`waivers[0].code` matches no code: `OWN*`", EXPLAIN),
@@ -118,7 +117,6 @@ def test_every_command_that_applies_a_policy_refuses_it(
         ("release", "digits", "--bump", "major"),
         ("adopt", "digits2", f"{shards}/*-of-*"),
         ("gate", "digits", "--report", str(report)),
-        ("pipeline", "digits", "--policy", "reports/digits/policy.json"),
     ):
         code, said = say("[gates.digts]", *arguments)
         assert (code, said[0]) == (

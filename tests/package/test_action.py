@@ -214,7 +214,7 @@ def test_a_commit_that_only_removes_is_looked_at(runner: Runner, removed: str) -
 
 def test_the_hook_of_the_pipeline_says_when_it_is_out_of_date(runner: Runner) -> None:
     said = hook(runner, "tfrecreg-pipeline", expect=1)
-    assert "to be added: policy-digits" in said
+    assert "to be added: build-digits" in said
     runner.bash("tfrecreg pipeline", expect=0)
     hook(runner, "tfrecreg-pipeline", expect=0)
 

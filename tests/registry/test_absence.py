@@ -192,7 +192,8 @@ def test_a_schema_that_the_table_names_is_expected_before_the_first_build(root: 
     with pytest.raises(UsageError) as caught:
         expect_same_schema(registry, "mnist", SCHEMA)
     assert caught.value.message == (
-        "`schemas/msnit.pbtxt`, which `tfrecreg.toml` names as the schema of `mnist`, is missing"
+        "`schemas/msnit.pbtxt`, which `[datasets.mnist]` in `tfrecreg.toml` names as the schema of "
+        "`mnist`, is missing"
     )
     assert caught.value.hint == "take the source's own: tfrecreg build mnist --default-schema"
 

@@ -15,8 +15,8 @@ from registry_support import empty_registry
 from tfrecreg.errors import StorageError
 from tfrecreg.reference import is_dataset_name
 from tfrecreg.registry import Registry
-from tfrecreg.registry.layout import SETTINGS, lock_path
-from tfrecreg.registry.lock import copy_unless_read, hold_copy, locked, locked_settings
+from tfrecreg.registry.layout import EVERYTHING, lock_path
+from tfrecreg.registry.lock import copy_unless_read, hold_copy, locked
 
 
 @pytest.fixture
@@ -65,11 +65,11 @@ def test_who_holds_it_takes_it_again(registry: Registry) -> None:
     assert told == []
 
 
-def test_the_lock_of_what_all_share_is_that_of_no_dataset(registry: Registry) -> None:
-    with locked(registry, "mnist"), locked_settings(registry):
-        assert not is_free(registry, SETTINGS)
-    assert is_free(registry, SETTINGS)
-    assert not is_dataset_name(SETTINGS)
+def test_the_lock_that_all_share_is_that_of_no_dataset(registry: Registry) -> None:
+    with locked(registry, "mnist"):
+        assert not is_free(registry, EVERYTHING)
+    assert is_free(registry, EVERYTHING)
+    assert not is_dataset_name(EVERYTHING)
 
 
 def test_who_comes_second_is_told_and_waits(registry: Registry) -> None:

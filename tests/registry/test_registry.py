@@ -127,6 +127,40 @@ def test_the_configuration_is_read_once_and_told_of_with_its_name(root: Path) ->
         _ = open_registry(root).config
 
 
+def test_every_dataset_has_a_file(root: Path) -> None:
+    registry = empty_registry(root, "[gates.default]\nfail_on = 'warning'\n")
+    write(root / "datasets/mnist.toml", 'source = "mnist"\n')
+    write(root / "datasets/pets.toml", "")
+    for other in (
+        "README.md",
+        ".mnist.toml.0123456789abcdef.tmp",
+        "folder.toml/a",
+        "notes",
+        ".toml",
+    ):
+        write(root / "datasets" / other, "= no TOML")
+    assert registry.datasets() == ["mnist", "pets"]
+    assert registry.dataset_config("mnist").source == "mnist"
+    assert registry.dataset_file("mnist") == "datasets/mnist.toml"
+    assert registry.described_in("new") == "`datasets/new.toml`"
+    write(root / "datasets/mnist.toml", "sauce = 1\n")
+    with pytest.raises(ConfigError) as caught:
+        _ = open_registry(root).config
+    assert caught.value.message == (
+        "`datasets/mnist.toml`: `sauce` is not known; did you mean `source`?"
+    )
+
+
+@pytest.mark.parametrize("name", ["Mnist", "a b", "1st", "mnist.old", "a\x1bb"])
+def test_a_file_that_is_not_named_after_a_dataset_is_refused(root: Path, name: str) -> None:
+    empty_registry(root)
+    write(root / f"datasets/{name}.toml", "")
+    with pytest.raises(ConfigError, match="is not a dataset name: expected `") as caught:
+        open_registry(root).datasets()
+    assert caught.value.hint == "rename the file, or move it out of that folder"
+    assert "\x1b" not in caught.value.message
+
+
 def test_datasets_are_those_that_are_configured_built_or_released(root: Path) -> None:
     registry = empty_registry(root, '[datasets.zoo]\nsource = "mnist"\n')
     put_build(root, "built")

@@ -183,6 +183,7 @@ def test_files_that_killed_commands_were_writing_go_and_those_being_written_stay
     left = [
         "schemas/" + name.format("digits.pbtxt"),
         name.format("tfrecreg.toml"),
+        "datasets/" + name.format("digits.toml"),
         "registry/digits/" + name.format("1.0.0.yanks.jsonl"),
         "data/digits/" + name.format("manifest.json"),
         ".tfrecreg/builds/" + name.format("digits.json"),

@@ -122,9 +122,12 @@ def test_the_threshold_is_a_limit_of_the_gate(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        ({"treshold": 0.1}, "the validator `drift` has no option `treshold`; did you mean"),
-        ({"threshold": "a lot"}, "`threshold` of the validator `drift` is 'a lot'"),
-        ({"threshold": 2.0}, "should be 0 to 1"),
+        ({"treshold": 0.1}, "`limits.drift.treshold` is not known; did you mean"),
+        (
+            {"threshold": "a lot"},
+            "`limits.drift.threshold` should be a number >= 0 and <= 1",
+        ),
+        ({"threshold": 2.0}, "should be a number >= 0 and <= 1, found `2.0`"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(tmp_path, limits, message) -> None:

@@ -247,10 +247,10 @@ class TestOptions:
         [
             (
                 {"decoding": True},
-                "`limits.images.decoding` is not a known key; did you mean `decode`?",
+                "`limits.images.decoding` is not known; did you mean `decode`?",
             ),
-            ({"decode": 1}, "`limits.images.decode` expected true or false, found `1`"),
-            ({"max_pixels": 0}, "`limits.images.max_pixels` expected"),
+            ({"decode": 1}, "`limits.images.decode` should be `true` or `false`, found `1`"),
+            ({"max_pixels": 0}, "`limits.images.max_pixels` should be a whole number >= 1"),
         ],
     )
     def test_an_option_that_makes_no_sense_is_refused(

@@ -199,8 +199,14 @@ def test_an_environment_leaves_out_what_it_does_not_have(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ('environments = "test"', "`environments` of the validator `statistics` is"),
-        ("enviroment = 3", "the validator `statistics` has no option `enviroment`"),
+        (
+            'environments = "test"',
+            "`limits.statistics.environments` should be a table, found",
+        ),
+        (
+            "enviroment = 3",
+            "`limits.statistics.enviroment` is not known; did you mean `env",
+        ),
     ],
 )
 def test_an_option_that_it_does_not_have_is_refused(tmp_path, table, message) -> None:

@@ -62,7 +62,7 @@ _WITH_REPAIR = frozenset({"name", "raw", "repair", "engine", "as_json"})
     "--save-options",
     "save",
     is_flag=True,
-    help="Write what is asked for into tfrecreg.toml, so that the next build does it again.",
+    help="Write what is asked for into datasets/NAME.toml, so that the next build does it again.",
 )
 @click.option("--dry-run", is_flag=True, help="Show the plan and write nothing.")
 @click.option("--release", "version", metavar="X.Y.Z|auto", help="Release it when it is built.")
@@ -98,7 +98,7 @@ def command(
     """Make a dataset's TFRecords from its raw data.
 
     The new data/NAME is made beside the old one, read back and checked, and only then takes its
-    place. The first build of a dataset writes what was asked for into tfrecreg.toml, and
+    place. The first build of a dataset writes what was asked for into datasets/NAME.toml, and
     `tfrecreg build NAME` does it again. What a later build asks for is for that build only, unless
     `--save-options` writes it there.
 

@@ -23,6 +23,7 @@ __all__ = [
     "files",
     "folders",
     "known_codes",
+    "plugins",
     "references",
     "releases",
     "sources",
@@ -114,6 +115,12 @@ def _sources(ctx: click.Context, incomplete: str) -> Iterable[str]:
     return sorted({each.name for each in plugins().sources()})
 
 
+def _plugins(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    from tfrecreg.plugins import plugins as found
+
+    return sorted({*_sources(ctx, incomplete), *(each.name for each in found().validators())})
+
+
 def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
     """One more name of a list of names."""
     del ctx
@@ -145,6 +152,8 @@ references = _silent(_references)
 """Builds, and releases once one dataset is left."""
 releases = _silent(_releases)
 """Releases alone."""
+plugins = _silent(_plugins)
+"""Names of sources and validators."""
 sources = _silent(_sources)
 """Names of sources."""
 validators = _silent(_validators)

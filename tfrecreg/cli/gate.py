@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import click
 
 from tfrecreg.cli import complete
@@ -21,20 +23,37 @@ __all__ = ["command"]
     required=True,
     help="The JSON that `check TARGET --fail-on never --format json` wrote.",
 )
+@click.option(
+    "--until",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="The next day on which a waiver expires, as dvc.yaml has it: DVC judges again after it.",
+)
 @format_options
 @json_option
 @click.pass_obj
-def command(face: Face, target: str, report: str, form: str | None, output: str | None) -> int:
+def command(
+    face: Face,
+    target: str,
+    report: str,
+    until: datetime.datetime | None,
+    form: str | None,
+    output: str | None,
+) -> int:
     """Judge what a check measured, under today's gate and waivers.
 
     TARGET is a build or a release. A report about another state of it, or one that did not look at
     all that the gate asks for, is refused with exit code 2.
     """
     from tfrecreg.operations.gate import gate
+    from tfrecreg.operations.pipeline import next_expiry
 
     chosen = choose_format(face, form)
     registry = face.open()
     face.warn_of_broken_plugins()
+    name = target.partition("@")[0]
+    if until is not None and next_expiry(registry.config, name) != until.date():
+        face.err.print(f"dvc.yaml has another expiry of a waiver: tfrecreg pipeline {name}")
     judged = gate(registry, target, report, progress=face.progress())
     show(face, [judged], chosen, output)
     return exit_code([judged])

@@ -25,8 +25,9 @@ def command(face: Face, folder: str | None, with_dvc: bool | None) -> None:
     """Make a folder a registry.
 
     DIR is made if it is missing; without it, this folder becomes one. What is there is not
-    touched. Where DVC is installed a new registry becomes a DVC repository as well; a registry
-    without DVC stays one until `--dvc` is given. Nothing is committed to git.
+    touched, but for datasets that an older version kept in tfrecreg.toml: each becomes a file,
+    datasets/NAME.toml. Where DVC is installed a new registry becomes a DVC repository as well; a
+    registry without DVC stays one until `--dvc` is given. Nothing is committed to git.
     """
     from tfrecreg.operations.init import init
     from tfrecreg.text import safe
@@ -36,6 +37,10 @@ def command(face: Face, folder: str | None, with_dvc: bool | None) -> None:
         face.print_json({"root": result.root, "made": list(result.made), "dvc": result.dvc})
         return
     made = f"made {', '.join(result.made)}" if result.made else "everything was there"
+    if result.moved:
+        tables = "table" if len(result.moved) == 1 else "tables"
+        files = safe(", ".join(result.moved), limit=1000)
+        face.out.print(f"moved {len(result.moved)} {tables} of tfrecreg.toml to {files}")
     face.out.print(f"registry at {safe(result.root, limit=1000)}: {made}")
     if result.dvc == "made":
         face.out.print("DVC repository made: it will keep the bytes of releases")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -25,18 +24,8 @@ __all__ = ["command"]
     is_flag=True,
     help="Write the artifacts alone, for datasets that are built without a pipeline.",
 )
-@click.option(
-    "--policy",
-    shell_complete=complete.files,
-    metavar="FILE",
-    help="Write what the stages of NAME depend on in tfrecreg.toml to FILE: a stage runs this.",
-)
-@click.option(
-    "--until",
-    type=click.DateTime(["%Y-%m-%d"]),
-    metavar="DATE",
-    help="With --policy: the day on which a waiver of NAME expires next, as dvc.yaml has it.",
-)
+@click.option("--policy", hidden=True, help="In a dvc.yaml of an older version.")
+@click.option("--until", hidden=True, help="In a dvc.yaml of an older version.")
 @json_option
 @click.pass_obj
 def command(
@@ -45,21 +34,24 @@ def command(
     look: bool,
     only_artifacts: bool,
     policy: str | None,
-    until: datetime.datetime | None,
+    until: str | None,
 ) -> int:
     """Write the stages of datasets into dvc.yaml, or bring them up to date.
 
-    Without a NAME, all datasets of tfrecreg.toml have their stages: policy, build, check and gate.
+    Without a NAME, all datasets that are configured have their stages: build, check and gate.
     Stages that others wrote are left alone. `dvc repro` runs what has changed.
 
     Each dataset has an artifact of its name as well: with it and the tags that `tfrecreg tag`
     makes, `dvc artifacts get` in another repository gets a release by its number.
     """
+    from tfrecreg.errors import UsageError
     from tfrecreg.operations.pipeline import pipeline
 
-    if policy is not None:
-        _write_policy(face, names, policy, until.date() if until is not None else None)
-        return 0
+    if policy is not None or until is not None:  # the command of a stage in the dvc.yaml of old
+        raise UsageError(
+            "dvc.yaml is of an older tfrecreg: its stages have no policy any more",
+            hint="tfrecreg pipeline brings it up to date",
+        )
     registry = face.open()
     face.warn_of_broken_plugins()
     result = pipeline(registry, names, look=look, only_artifacts=only_artifacts)
@@ -68,26 +60,6 @@ def command(
     else:
         _print(face, result, look, only_artifacts)
     return 1 if look and not result.current else 0
-
-
-def _write_policy(
-    face: Face, names: tuple[str, ...], path: str, until: datetime.date | None
-) -> None:
-    from tfrecreg.errors import UsageError
-    from tfrecreg.operations.pipeline import next_expiry, write_policy
-
-    if len(names) != 1:
-        raise UsageError(
-            f"`--policy` is for one dataset, found {len(names)}",
-            hint="tfrecreg pipeline NAME --policy FILE",
-        )
-    registry = face.open()
-    face.warn_of_broken_plugins()
-    document = write_policy(registry, names[0], path, until=until)
-    if next_expiry(registry.config, names[0]) != until:
-        face.err.print(f"dvc.yaml has another expiry of a waiver: tfrecreg pipeline {names[0]}")
-    if face.as_json:
-        face.print_json(document)
 
 
 def _print(face: Face, result: PipelineResult, look: bool, only_artifacts: bool) -> None:
@@ -99,5 +71,5 @@ def _print(face: Face, result: PipelineResult, look: bool, only_artifacts: bool)
             face.err.print(f"next:\n  tfrecreg pipeline{' --artifacts' if only_artifacts else ''}")
         return
     if not result.is_dvc:
-        face.err.print("this is no DVC repository yet: tfrecreg init makes it one")
+        face.err.print("this is not a DVC repository yet: tfrecreg init makes it one")
     face.commands(result.commands)

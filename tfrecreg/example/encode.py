@@ -24,7 +24,7 @@ def encode(example: Example) -> bytes:
     """`example` in canonical form: equal examples give equal bytes, whatever their order.
 
     Raises:
-        TypeError: a key is no string, or a value is no :class:`Feature`.
+        TypeError: a key is not a string, or a value is not a :class:`Feature`.
         ValueError: a key holds a lone surrogate, or the payload would exceed protobuf's 2 GiB.
     """
     parts: list[bytes | memoryview] = [b""]

@@ -28,7 +28,7 @@ __all__ = ["Tensor", "read_tensor"]
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """What a serialised tensor is."""
+    """Type, shape and place of a serialized tensor."""
 
     dtype: str
     """TensorFlow's name of it: ``float32``, ``uint8``, ``string`` …"""

@@ -86,7 +86,7 @@ def count_minimal(packed: bytes) -> int:
 
 
 class NotAnExampleError(ValueError):
-    """The bytes are no `tf.train.Example`.
+    """The bytes are not a `tf.train.Example`.
 
     Args:
         offset: the byte of the payload, from 0, where reading it stopped making sense.

@@ -1,6 +1,7 @@
 """The operations: the library behind the command line. Nothing here prints or parses arguments.
 
-- `init`, `builds`, `release`, `check`: the main job; `targets`: from an argument to what is read
+- `init`, `builds`, `release`, `check`: the main job; `move_tables`: settings of older registries;
+  `targets`: from an argument to what is read
 - `gate`: judge a report; `policy`: gates and waivers that can never apply
 - `pipeline`: the stages in which DVC runs all of these
 - `diff`: compare two builds or releases, and the version number that the difference asks for

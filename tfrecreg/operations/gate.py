@@ -18,6 +18,7 @@ from tfrecreg.errors import UsageError
 from tfrecreg.operations.check import Report
 from tfrecreg.operations.check.findings import judge_findings
 from tfrecreg.operations.check.report import Basis, limits_of, read_report, schema_digest
+from tfrecreg.operations.pipeline import expect_pipeline
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.plugins import plugins
 from tfrecreg.progress import SILENT, Progress
@@ -51,13 +52,16 @@ def gate(
 
     Raises:
         UsageError: there is no such target or report; the report is about another state of the
-            target, was judged already, or did not look at all that the gate asks for.
+            target, was judged already, or did not look at all that the gate asks for; or `dvc.yaml`
+            does not name all settings that the stages of the build depend on.
         NewerFormatError: a newer tfrecreg wrote the report.
     """
     resolved = resolve(registry, reference)
     path = os.fspath(report)
     found = read_report(path, resolved.name)
     expect_policy(registry, resolved.dataset)
+    if resolved.kind == "build":
+        expect_pipeline(registry, resolved.dataset)
     policy = registry.config.gate(resolved.dataset)
     _is_of_today(found, resolved, path)
     _looked_at_all(found, registry.config, policy, resolved, path)

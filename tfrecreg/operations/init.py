@@ -1,21 +1,20 @@
-"""Making a folder a registry: what is missing is made, what is there is not touched.
+"""Make a folder a registry: add the files that are missing, leave the others alone.
 
-In a git repository, the clone's own settings say from then on how `tfrecreg.toml` is merged.
+The exception: tables of datasets in the `tfrecreg.toml` of an older registry become files.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import MissingExtraError, StorageError, UsageError
-from tfrecreg.registry import find_registry, layout
+from tfrecreg.operations.move_tables import move_tables
+from tfrecreg.registry import Registry, find_registry, layout
 from tfrecreg.storage import LocalStorage
 from tfrecreg.storage.paths import path_text
 from tfrecreg.tracking import dvc, git
@@ -23,13 +22,8 @@ from tfrecreg.tracking import dvc, git
 __all__ = ["InitResult", "init"]
 
 _CONFIG = """\
-# A tfrecreg registry: https://toml.io. `tfrecreg build NAME --source S --raw PATH` adds datasets.
-
-# [datasets.mnist]
-# source = "mnist"
-# raw = "raw/mnist"
-# owner = "vision-team"
-# licence = "CC-BY-SA-3.0"
+# A tfrecreg registry. Each dataset has a file of its own, datasets/NAME.toml:
+# `tfrecreg build NAME --source SOURCE --raw PATH` writes it. Gates and waivers are here.
 
 # [gates.default]
 # fail_on = "error"
@@ -43,13 +37,6 @@ _REST = {
 }
 
 
-_MERGE = (
-    "{0} -m tfrecreg.cli.merge_config %O %A %B 2>/dev/null || git merge-file "
-    "--marker-size=%L -L ours -L base -L theirs %A %O %B"
-)
-"""What git runs to merge `tfrecreg.toml`: us, and where we cannot, what it does with any file."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitResult:
     """What became of it."""
@@ -57,6 +44,8 @@ class InitResult:
     root: str
     made: tuple[str, ...]
     """Files that were missing."""
+    moved: tuple[str, ...]
+    """Those of them that hold what was a table of `tfrecreg.toml`."""
     dvc: Literal["made", "there", "absent"]
     """``absent``: not installed or not wanted, so releases keep their bytes in `versions/`."""
     commands: tuple[str, ...]
@@ -72,13 +61,14 @@ def init(
         folder: the registry's root.
         with_dvc: whether to make it a DVC repository where DVC is installed and it is none. None
             for a folder that becomes a registry now: one that is a registry without DVC stays so.
-        nested: whether it may lie in another registry.
+        nested: whether it may be inside another registry.
 
     Raises:
-        UsageError: it is no folder, or lies in another registry.
+        UsageError: it is not a folder, or is inside another registry; or a table of a dataset
+            cannot be moved.
         StorageError: it cannot be written.
         MissingExtraError: DVC was asked for, and is not installed.
-        FailureError: DVC refused. The folder is no registry yet, and the next `init` goes on.
+        FailureError: DVC refused. The folder is not a registry yet; run `init` again.
     """
     storage = LocalStorage(folder)
     root = Path(storage.root)
@@ -89,7 +79,8 @@ def init(
     except (FileExistsError, NotADirectoryError):
         wrong = next(each for each in (root, *root.parents) if os.path.lexists(each))
         raise UsageError(
-            f"`{path_text(str(wrong))}` is no folder", hint="name another folder, or move that away"
+            f"`{path_text(str(wrong))}` is not a folder",
+            hint="name another folder, or move that away",
         ) from None
     except OSError as error:
         raise StorageError(
@@ -110,14 +101,14 @@ def init(
     # Last, for it is what makes the folder a registry: before, all of this is done again.
     if storage.put_if_absent(CONFIG_NAME, _CONFIG.encode("utf-8")):
         made.insert(0, CONFIG_NAME)
-    if git.work_tree(storage.root) is not None and shutil.which("git") is not None:
-        python = shlex.quote(sys.executable)
-        git.merge_by(storage.root, CONFIG_NAME, "tfrecreg", _MERGE.format(python))
+    moved = move_tables(Registry(storage))
+    made += moved
     return InitResult(
         root=storage.root,
         made=tuple(made),
+        moved=tuple(moved),
         dvc=state,
-        commands=_commands(storage.root, made, dvc_made=state == "made"),
+        commands=_commands(storage, made, moved, dvc_made=state == "made"),
     )
 
 
@@ -128,21 +119,28 @@ def _expect_no_registry_around(root: Path) -> None:
     around = find_registry(root.parent)
     if around is not None:
         raise UsageError(
-            f"`{path_text(str(root))}` lies in the registry `{path_text(str(around))}`",
+            f"`{path_text(str(root))}` is inside the registry `{path_text(str(around))}`",
             hint=f"use that one, or put an empty `{CONFIG_NAME}` into the folder first",
         )
 
 
-def _commands(root: str, made: list[str], *, dvc_made: bool) -> tuple[str, ...]:
+def _commands(
+    storage: LocalStorage, made: list[str], moved: list[str], *, dvc_made: bool
+) -> tuple[str, ...]:
+    root = storage.root
     paths = [path for path in made if path not in layout.IGNORES]
+    first: tuple[str, ...] = ()
+    if moved:
+        paths.insert(0, CONFIG_NAME)
+    if moved and storage.stat(dvc.PIPELINE_NAME) is not None:
+        first = ("tfrecreg pipeline",)  # its stages name where the settings were
+        paths.insert(0, dvc.PIPELINE_NAME)
     if dvc_made:
         paths += [".dvc/config", ".dvc/.gitignore", ".dvcignore"]
     if git.work_tree(root) is None or not paths:
-        return ()
+        return first
     command = "git"
     if os.path.realpath(root) != os.path.realpath("."):
         command = f"git -C {shlex.quote(root)}"
-    return (
-        f"{command} add {' '.join(paths)}",
-        f"{command} commit -m 'Begin a tfrecreg registry'",
-    )
+    message = "Move datasets to files of their own" if moved else "Begin a tfrecreg registry"
+    return (*first, f"{command} add {' '.join(paths)}", f"{command} commit -m '{message}'")

@@ -1,6 +1,6 @@
 """Gates and waivers that could never apply, refused before any work is judged by them.
 
-`tfrecreg.toml` is parsed without knowing which datasets and codes there are. Here both are known:
+The configuration is parsed without knowing which datasets and codes there are. Here both are known:
 the datasets of the registry, the codes of the bundled validators and those of the plugins that are
 installed.
 """
@@ -18,8 +18,8 @@ from tfrecreg.gating import Waiver
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry, layout
 from tfrecreg.suggest import did_you_mean, listed
-from tfrecreg.tables import Place
 from tfrecreg.text import safe
+from tfrecreg.typed_values import KeyPath
 
 __all__ = ["expect_policy"]
 
@@ -45,7 +45,7 @@ def expect_policy(registry: Registry, *names: str | None) -> None:
         known = _codes()
         _expect_severities(config, known)
         for number, waiver in enumerate(config.waivers):
-            _expect_waiver(waiver, Place(CONFIG_NAME) / "waivers" / number, known)
+            _expect_waiver(waiver, KeyPath(CONFIG_NAME) / "waivers" / number, known)
 
 
 def _expect_datasets(registry: Registry, names: set[str]) -> None:
@@ -55,10 +55,10 @@ def _expect_datasets(registry: Registry, names: set[str]) -> None:
     datasets = _datasets(registry)
     for name in unknown:
         if name not in datasets:
-            raise (Place(CONFIG_NAME) / "gates" / name).error(
+            raise (KeyPath(CONFIG_NAME) / "gates" / name).error(
                 f"is for no dataset{did_you_mean(name, datasets)}",
                 hint=f"datasets: {listed(sorted(datasets))}; for one that is not made yet, add "
-                f"the table `[datasets.{safe(name)}]`",
+                f"`{layout.DATASETS}/{safe(name)}.toml`",
             )
 
 
@@ -86,11 +86,11 @@ def _expect_severities(config: Config, known: Iterable[str]) -> None:
     for name in sorted(config.gates, key=lambda each: each != _DEFAULT):
         for glob in config.gates[name].severity:
             if not any(fnmatchcase(code, glob) for code in known):
-                place = Place(CONFIG_NAME) / "gates" / name / "severity" / glob
+                place = KeyPath(CONFIG_NAME) / "gates" / name / "severity" / glob
                 raise place.error(f"matches no code{did_you_mean(glob, known)}", hint=_ALL_CODES)
 
 
-def _expect_waiver(waiver: Waiver, place: Place, known: list[str]) -> None:
+def _expect_waiver(waiver: Waiver, place: KeyPath, known: list[str]) -> None:
     if not any(fnmatchcase(code, waiver.code) for code in known):
         raise _no_code(place / "code", waiver.code, known)
     named, colon, _ = waiver.fingerprint.partition(":")
@@ -107,14 +107,14 @@ def _expect_waiver(waiver: Waiver, place: Place, known: list[str]) -> None:
         )
 
 
-def _no_code(place: Place, pattern: str, known: Iterable[str]) -> ConfigError:
+def _no_code(place: KeyPath, pattern: str, known: Iterable[str]) -> ConfigError:
     return place.error(
         f"matches no code: `{safe(pattern)}`{did_you_mean(pattern, known)}", hint=_ALL_CODES
     )
 
 
 def _covered_families(waiver: Waiver, known: Iterable[str]) -> Iterator[str]:
-    """The families of which it covers every code, in any dataset, split and shard."""
+    """The families whose every code it covers, in any dataset, split and shard."""
     for family, codes in groupby(sorted(known), key=lambda code: code[:3]):
         if all(
             fnmatchcase(code, waiver.code)

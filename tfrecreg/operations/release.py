@@ -52,7 +52,7 @@ class ReleaseRequest:
     note: str = ""
     raw: str | None = None
     """Folder of the raw data to hold the size against; None for what the manifest says of them, or
-    where it knows none for the `raw` of `[datasets.<name>]`."""
+    where it knows none for the `raw` of the dataset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +280,9 @@ def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...
     root = registry.storage.root
     if git.work_tree(root) is None:
         return ()
-    paths = [layout.release_folder(name, version), registry.schema_path(name), "tfrecreg.toml"]
+    paths = [layout.release_folder(name, version), registry.schema_path(name)]
+    if name in registry.config.datasets:
+        paths.append(registry.dataset_file(name))
     pointer = dvc.pointer(layout.build_folder(name))
     # Where no stage of a pipeline makes the build, a pointer of its own names the bytes.
     known = (each for each in (pointer, dvc.LOCK_NAME) if registry.storage.stat(each) is not None)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tfrecreg.config import CONFIG_NAME
 from tfrecreg.errors import MissingFileError, UsageError
 from tfrecreg.manifest import Manifest, RawTotals
 from tfrecreg.progress import SILENT, Progress, counting
@@ -316,8 +315,8 @@ def sharded_spec(pattern: str) -> Iterator[str]:
 
 
 _WHERE = (
-    "name the folder that the raw files lie in, with `--raw` or as the `raw` of the dataset in "
-    f"`{CONFIG_NAME}`"
+    "name the folder that the raw files lie in, with `--raw` or as the `raw` of the dataset in its "
+    "file in `datasets/`"
 )
 
 
@@ -331,7 +330,7 @@ def total_raw(files: Iterable[RawFile]) -> RawSize:
 
 
 def configured_raw(registry: Registry, dataset: str) -> str | None:
-    """The folder that `raw` of `[datasets.<name>]` names; None where there is none.
+    """The folder that `raw` of a dataset names; None where there is none.
 
     It counts where a manifest knows no raw data: for shards that were adopted.
     """

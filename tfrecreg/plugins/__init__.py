@@ -7,6 +7,7 @@ the hooks. The bundled sources and validators come in by the same door. Who writ
 - `specs`: the hooks, their docstrings are the tutorial
 - `discovery`: entry points to announced records, each under guard
 - `manager`: looking one up by name, clashes, and loading its class
+- `describe`: the options of one, for people
 
 pluggy itself is imported when plugins are first asked for.
 """
@@ -15,13 +16,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tfrecreg.plugins.describe import OptionInfo
 from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical
 from tfrecreg.plugins.manager import Clash, Plugins, plugins
 
 if TYPE_CHECKING:
     from tfrecreg.plugins.specs import hookimpl
 
-__all__ = ["Announced", "BrokenPlugin", "Clash", "Plugins", "canonical", "hookimpl", "plugins"]
+__all__ = [
+    "Announced",
+    "BrokenPlugin",
+    "Clash",
+    "OptionInfo",
+    "Plugins",
+    "canonical",
+    "hookimpl",
+    "plugins",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,13 +11,15 @@ from typing import Any, Literal, TypeVar
 
 from tfrecreg.errors import MissingExtraError, PluginError, UnknownPluginError
 from tfrecreg.guard import calling, failure, one_line
+from tfrecreg.plugins.describe import OptionInfo, describe_options
 from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical, discover
 from tfrecreg.scan.interface import Validator, ValidatorRecord
-from tfrecreg.sources import GuardedSource, options_as_text, parse_options
+from tfrecreg.sources import GuardedSource
 from tfrecreg.sources.interface import Source, SourceRecord
 from tfrecreg.storage import Storage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
+from tfrecreg.typed_values import options_as_text, parse_options
 
 __all__ = ["Clash", "Plugins", "plugins"]
 
@@ -159,21 +161,47 @@ class Plugins:
         loaded: type[Validator] = _loaded("validator", self.validator(name))
         return loaded
 
+    def named(self, name: str) -> list[Announced[Any]]:
+        """The sources and validators of that name, ``mnist`` or ``distribution:mnist``.
+
+        Raises:
+            UnknownPluginError: there is none.
+        """
+        known: list[Announced[Any]] = [*self._sources, *self._validators]
+        found = [each for each in known if _has_name(each, name)]
+        if not found:
+            raise self._unknown("source or validator", known, name)
+        return found
+
+    def describe(self, announced: Announced[Any]) -> list[OptionInfo]:
+        """The options of a source or a validator; empty where it declares none.
+
+        Raises:
+            PluginError: it cannot be loaded, or its `Options` failed.
+            MissingExtraError: it needs an extra that is not installed.
+        """
+        is_source = isinstance(announced.record, SourceRecord)
+        load = self.load_source if is_source else self.load_validator
+        kind = getattr(load(announced.qualified), "Options", None)
+        if kind is None:
+            return []
+        try:
+            with calling(announced.brought, "Options"):
+                return describe_options(kind, text=is_source)
+        except Exception as error:
+            raise failure(announced.brought, "failed over its options", error) from error
+
     def _find(self, kind: Kind, announced: Sequence[Announced[R]], name: str) -> Announced[R]:
-        distribution, colon, bare = name.rpartition(":")
-        found = [
-            one
-            for one in announced
-            if one.name == bare
-            and (not colon or canonical(one.distribution) == canonical(distribution))
-        ]
+        found = [one for one in announced if _has_name(one, name)]
         if not found:
             raise self._unknown(kind, announced, name)
         if len(found) > 1:
             raise _clashing(Clash(kind, name, tuple(found)))
         return found[0]
 
-    def _unknown(self, kind: Kind, announced: Sequence[Announced[R]], name: str) -> PluginError:
+    def _unknown(
+        self, kind: str, announced: Sequence[Announced[Any]], name: str
+    ) -> UnknownPluginError:
         known = {one.qualified if ":" in name else one.name for one in announced}
         hint = f"there are {listed(sorted(known))}" if known else f"no {kind} is installed"
         if self._broken:
@@ -188,6 +216,13 @@ class Plugins:
 def plugins() -> Plugins:
     """The plugins of this process, found when this is first called."""
     return Plugins.load()
+
+
+def _has_name(announced: Announced[Any], name: str) -> bool:
+    distribution, colon, bare = name.rpartition(":")
+    if announced.name != bare:
+        return False
+    return not colon or canonical(announced.distribution) == canonical(distribution)
 
 
 def _clashes(kind: Kind, announced: Sequence[Announced[R]]) -> Iterator[Clash]:

@@ -1,4 +1,4 @@
-"""The words of faults: expected against found, and what becomes of the rest."""
+"""The texts of faults: expected against found, and the effect on other records."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def gzip_rest(at: int, behind: int, *, lost: bool, going: bool, known: bool) -> 
 
 
 def stranger_detail(head: bytes, size: int) -> str:
-    """CRC008: a file that is no TFRecord."""
+    """CRC008: a file that is not a TFRecord."""
     kind = next((name for magic, name in _KNOWN if head.startswith(magic)), "")
     if not kind and not any(head):
         kind = "zeros"
@@ -103,7 +103,7 @@ def stranger_detail(head: bytes, size: int) -> str:
 
 
 def lost(at: int, found: Resolution) -> str:
-    """What is lost besides the record itself; empty where nothing is, beginning with `;` else."""
+    """The loss besides the record itself: empty, or a clause that begins with `;`."""
     if found.next is None:
         return "; no sound record follows"
     if found.exact:

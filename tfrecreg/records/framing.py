@@ -38,10 +38,10 @@ FOOTER_BYTES = 4
 """The payload's checksum."""
 
 OVERHEAD = HEADER_BYTES + FOOTER_BYTES
-"""What a record takes in the stream beyond its payload."""
+"""Bytes of a record in the stream beyond its payload."""
 
 MAX_LENGTH = 2**31
-"""A payload above this is no record: protobuf itself ends at 2 GiB."""
+"""Largest payload in bytes: protobuf itself ends at 2 GiB."""
 
 MASK_DELTA = 0xA282EAD8
 

@@ -182,7 +182,7 @@ class NativeFrameScanner:
             by the best that it has, and so is -1.
 
     Raises:
-        FailureError: there is no library that fits.
+        FailureError: the library is missing or does not fit.
     """
 
     def __init__(self, engine: int = _BEST) -> None:
@@ -227,7 +227,7 @@ class NativeFinder:
         engine: as of :class:`NativeFrameScanner`.
 
     Raises:
-        FailureError: there is no library that fits.
+        FailureError: the library is missing or does not fit.
     """
 
     def __init__(
@@ -289,7 +289,7 @@ class Scanner(NamedTuple):
 
     kind: Kind
     detail: str
-    """Of the compiled one, how it computes checksums; else why it is not used."""
+    """How the compiled scanner computes checksums, or why it is not used."""
 
 
 def scanner() -> Scanner:

@@ -10,7 +10,6 @@
 - `indexes`: the indexes of builds and releases
 - `yanks`: releases that were withdrawn
 - `audit`: whether releases are unchanged and follow each other, by their manifests and by git
-- `config_merge`: `tfrecreg.toml` of two branches as one
 - `lock`: keeping two commands from doing the same work
 """
 

@@ -145,8 +145,8 @@ def _fits(registry: Registry, name: str, version: Version) -> bool:
 def expects_schema(registry: Registry, name: str) -> bool:
     """Whether a dataset that is worked on has to have a schema: it had one, or names one.
 
-    One that `tfrecreg.toml` does not name and that has no build here is history: its releases have
-    schemas of their own.
+    One that is not configured and has no build here is history: its releases have schemas of their
+    own.
     """
     table = registry.config.datasets.get(name)
     if table is None:
@@ -164,8 +164,8 @@ def expect_same_schema(registry: Registry, name: str, default: str) -> None:
         default: the text that would become its schema.
 
     Raises:
-        UsageError: its build or its newest release has another schema, or `tfrecreg.toml` names
-            the file that is missing.
+        UsageError: its build or its newest release has another schema, or its configuration
+            names the file that is missing.
     """
     path = registry.schema_path(name)
     digest = blake3(default.encode("utf-8")).hexdigest()
@@ -177,7 +177,10 @@ def expect_same_schema(registry: Registry, name: str, default: str) -> None:
             f"digest {safe(known[of])[:16]}…, found {digest[:16]}…"
         )
     elif not known and registry.dataset_config(name).schema is not None:
-        message = f"`{path}`, which `tfrecreg.toml` names as the schema of `{name}`, is missing"
+        message = (
+            f"`{path}`, which {registry.described_in(name)} names as the schema of `{name}`, is "
+            "missing"
+        )
     else:
         return
     accept = f"take the source's own: tfrecreg build {name} --default-schema"

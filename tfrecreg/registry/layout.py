@@ -8,6 +8,7 @@ __all__ = [
     "ATTRIBUTES",
     "BUILDS",
     "CHECKS",
+    "DATASETS",
     "EVERYTHING",
     "IGNORES",
     "IGNORE_ALL",
@@ -16,7 +17,6 @@ __all__ = [
     "RELEASES",
     "REPORTS",
     "SCHEMA_NAME",
-    "SETTINGS",
     "STAGE",
     "STATE",
     "VERSIONS",
@@ -26,8 +26,8 @@ __all__ = [
     "cached_index",
     "cached_schema",
     "cached_statistics",
+    "dataset_path",
     "lock_path",
-    "policy_path",
     "release_folder",
     "report_path",
     "reports_folder",
@@ -39,10 +39,12 @@ __all__ = [
 
 BUILDS = "data"
 """Builds: `data/<name>/`, one fixed path a dataset."""
+DATASETS = "datasets"
+"""What is said of each dataset: `datasets/<name>.toml`, in git."""
 RELEASES = "registry"
 """Releases: `registry/<name>/<version>/`, small, in git, immutable."""
 REPORTS = "reports"
-"""What a pipeline measures and depends on: `reports/<name>/`, small, in git."""
+"""What a pipeline measures: `reports/<name>/`, small, in git."""
 VERSIONS = "versions"
 """Bytes of releases brought back on demand, ignored by git."""
 STATE = ".tfrecreg"
@@ -58,10 +60,9 @@ IGNORES = tuple(
     f"{folder}/{name}" for folder in (VERSIONS, STATE) for name in (".gitignore", ".dvcignore")
 )
 """Where such files are. They never change, so branches never meet in one."""
-SETTINGS = ".settings"
-"""The name of the lock of what all datasets share; no dataset's name begins with a dot."""
 EVERYTHING = ".registry"
-"""The name of the lock that everybody who changes something shares."""
+"""The name of the lock that everybody who changes something shares; no dataset's name begins with
+a dot."""
 SCHEMA_NAME = "schema.pbtxt"
 """The schema in a release's folder."""
 YANKS_SUFFIX = ".yanks.jsonl"
@@ -75,6 +76,11 @@ MERGE_YANKS = f"*{YANKS_SUFFIX} merge=union\n".encode()
 def build_folder(dataset: str) -> str:
     """The build of `dataset`."""
     return f"{BUILDS}/{dataset}"
+
+
+def dataset_path(dataset: str) -> str:
+    """What is said of `dataset`: its source, its raw data, its owner."""
+    return f"{DATASETS}/{dataset}.toml"
 
 
 def release_folder(dataset: str, version: Version) -> str:
@@ -105,11 +111,6 @@ def reports_folder(dataset: str) -> str:
 def report_path(dataset: str) -> str:
     """What a pipeline's check measured of `dataset`: the JSON of `check`."""
     return f"{reports_folder(dataset)}/check.json"
-
-
-def policy_path(dataset: str) -> str:
-    """What a pipeline's stages of `dataset` depend on in the configuration."""
-    return f"{reports_folder(dataset)}/policy.json"
 
 
 def stage_folder(dataset: str) -> str:

@@ -18,7 +18,7 @@ from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.flock import exclusive, exclusive_if_free, held_shared
 from tfrecreg.storage.paths import advice, path_text
 
-__all__ = ["copy_unless_read", "hold_copy", "locked", "locked_registry", "locked_settings"]
+__all__ = ["copy_unless_read", "hold_copy", "locked", "locked_registry"]
 
 _held: ContextVar[frozenset[Path]] = ContextVar("held", default=frozenset())
 """The locks that whoever runs this holds: it need not wait for itself."""
@@ -51,19 +51,6 @@ def locked(
         _lock(registry, layout.EVERYTHING, waiting, shared=True),
         _lock(registry, dataset, waiting),
     ):
-        yield
-
-
-@contextlib.contextmanager
-def locked_settings(registry: Registry) -> Iterator[None]:
-    """Hold the lock of what all datasets share, while `tfrecreg.toml` is read and written anew.
-
-    Whoever wants the lock of a dataset too takes that one first.
-
-    Raises:
-        StorageError: the registry cannot be written.
-    """
-    with locked(registry, layout.SETTINGS):
         yield
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from blake3 import blake3
 
-from tfrecreg.config import CONFIG_NAME, Config, DatasetConfig, parse_config
-from tfrecreg.errors import ManifestError, MissingFileError, UsageError
+from tfrecreg.config import CONFIG_NAME, Config, DatasetConfig, parse_config, parse_dataset
+from tfrecreg.errors import ConfigError, ManifestError, MissingFileError, UsageError
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
 from tfrecreg.manifest.totals import Totals, quick_totals, totals_of
 from tfrecreg.reference import Version, is_dataset_name, parse_version
@@ -88,17 +88,51 @@ class Registry:
 
     @cached_property
     def config(self) -> Config:
-        """`tfrecreg.toml`.
+        """`tfrecreg.toml`, and the files of all datasets.
 
         Raises:
-            ConfigError: it does not parse or says something that it may not.
+            ConfigError: a file does not parse or says something that it may not, is not named after
+                a dataset, or is about a dataset that has a table in `tfrecreg.toml`.
         """
         data = self._read(CONFIG_NAME)
-        return Config() if data is None else parse_config(data)
+        config = Config() if data is None else parse_config(data)
+        return replace(config, datasets={**config.datasets, **dict(self._dataset_files(config))})
+
+    def _dataset_files(self, config: Config) -> Iterator[tuple[str, DatasetConfig]]:
+        for entry in self.storage.list(layout.DATASETS, recursive=False):
+            name, dot, suffix = entry.path.removeprefix(f"{layout.DATASETS}/").rpartition(".")
+            if suffix != "toml" or not dot or not name or entry.kind in ("dir", "other"):
+                continue
+            if not is_dataset_name(name):
+                raise ConfigError(
+                    f"`{safe(entry.path)}`: `{safe(name)}` is not a dataset name: expected "
+                    "`[a-z][a-z0-9_]*`",
+                    hint="rename the file, or move it out of that folder",
+                )
+            if name in config.tables:
+                raise ConfigError(
+                    f"`{name}` is described twice: in `{entry.path}`, and in `{CONFIG_NAME}` by "
+                    f"`[datasets.{name}]`",
+                    hint="remove one of them; where both say the same, `tfrecreg init` does it",
+                )
+            data = self._read(entry.path)
+            if data is not None:
+                yield name, parse_dataset(data, entry.path)
 
     def dataset_config(self, dataset: str) -> DatasetConfig:
         """What the configuration says of `dataset`; all defaults where it says nothing."""
         return self.config.datasets.get(dataset, DatasetConfig())
+
+    def dataset_file(self, dataset: str) -> str:
+        """The file that says it, or would: `tfrecreg.toml` where that has a table, else its own."""
+        is_table = dataset in self.config.tables
+        return CONFIG_NAME if is_table else layout.dataset_path(dataset)
+
+    def described_in(self, dataset: str) -> str:
+        """Where that is, for messages."""
+        if dataset in self.config.tables:
+            return f"`[datasets.{dataset}]` in `{CONFIG_NAME}`"
+        return f"`{layout.dataset_path(dataset)}`"
 
     def datasets(self) -> list[str]:
         """The names of all datasets: configured, built or released; sorted.

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.manifest import Manifest, ShardEntry
@@ -198,6 +198,9 @@ class Validator(ExtensionPoint, ABC):
 
     Without one, `check --cached` reads every shard. See :meth:`part_key`.
     """
+
+    Options: ClassVar[type[Any] | None] = None
+    """A frozen dataclass of its options, which ``tfrecreg plugins show`` lists."""
 
     def applies(self, target: Target) -> str | None:  # noqa: ARG002 - a default
         """None if it can look at `target`, else why not, as a short phrase for the report.

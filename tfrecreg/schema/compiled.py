@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tfrecreg.errors import ConfigError, SchemaError
+from tfrecreg.config import read_limits
+from tfrecreg.errors import SchemaError
 from tfrecreg.schema.definition import Feature, Schema, SparseFeature, ValueCount, WeightedFeature
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
@@ -129,6 +130,16 @@ def compile_split_schemas(schema: Schema, options: Mapping[str, Any]) -> SplitSc
     )
 
 
+@dataclass(frozen=True, slots=True)
+class EnvironmentOptions:
+    """The options of a validator that choose an environment of the schema."""
+
+    environment: str | None = None
+    """The environment of the data."""
+    environments: dict[str, str] = field(default_factory=dict)
+    """Environment by split, for splits that differ."""
+
+
 def environment_options(
     validator: str, options: Mapping[str, Any]
 ) -> tuple[str | None, Mapping[str, str]]:
@@ -137,27 +148,5 @@ def environment_options(
     Raises:
         ConfigError: an option does not exist, or has the wrong type.
     """
-    unknown = sorted(set(options) - {"environment", "environments"})
-    if unknown:
-        raise ConfigError(
-            f"the validator `{validator}` has no option `{safe(unknown[0])}`",
-            hint="its options are `environment`, the name of one of the schema's environments, and "
-            "`environments`, such names by split",
-        )
-    environment = options.get("environment")
-    if environment is not None and not isinstance(environment, str):
-        raise ConfigError(
-            f"`environment` of the validator `{validator}` is {safe(repr(environment))}, "
-            "expected a string",
-            hint="it is the name of one of the schema's environments",
-        )
-    by_split = options.get("environments", {})
-    if not isinstance(by_split, Mapping) or not all(
-        isinstance(each, str) for pair in by_split.items() for each in pair
-    ):
-        raise ConfigError(
-            f"`environments` of the validator `{validator}` is {safe(repr(by_split))}, "
-            "expected a table of strings",
-            hint='it names environments by split: environments = { test = "SERVING" }',
-        )
-    return environment, by_split
+    found = read_limits(EnvironmentOptions, options, validator)
+    return found.environment, found.environments

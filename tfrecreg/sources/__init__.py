@@ -1,8 +1,6 @@
 """Sources: what turns one kind of raw dataset into examples.
 
 - `interface`: what a source, its items and its record are; the docstring is an example
-- `options`: the options of a source, typed by its dataclass, from the command line and the config
-- `option_types`: from text to a value of the option's type
 - `guarded`: a source as the rest of the package calls it
 - `bundled`: the schema that a source's package carries
 
@@ -22,12 +20,10 @@ from tfrecreg.sources.interface import (
     SourceRecord,
     Written,
 )
-from tfrecreg.sources.options import OptionInfo, describe_options, options_as_text, parse_options
 
 __all__ = [
     "GuardedSource",
     "Item",
-    "OptionInfo",
     "RawFile",
     "Record",
     "Remark",
@@ -36,7 +32,4 @@ __all__ = [
     "SourceRecord",
     "Written",
     "bundled_schema",
-    "describe_options",
-    "options_as_text",
-    "parse_options",
 ]

@@ -33,6 +33,7 @@ from tfrecreg.tracking.git import work_tree
 
 __all__ = [
     "LOCK_NAME",
+    "PIPELINE_NAME",
     "Kept",
     "available",
     "cached_files",
@@ -45,6 +46,8 @@ __all__ = [
     "tracked_hash",
 ]
 
+PIPELINE_NAME = "dvc.yaml"
+"""The file that describes the stages of a pipeline."""
 LOCK_NAME = "dvc.lock"
 """The file in which DVC notes what the stages of a pipeline made."""
 

@@ -44,36 +44,6 @@ def work_tree(folder: str) -> Path | None:
     return next((each for each in (here, *here.parents) if (each / ".git").exists()), None)
 
 
-def merge_by(folder: str, filename: str, driver: str, command: str) -> None:
-    """Tell git, in this clone alone, how to merge files of a name; what is told already stays.
-
-    Args:
-        folder: in the work tree.
-        filename: of the files, wherever they lie.
-        driver: what git is to call the way of merging.
-        command: what it runs, with ``%O``, ``%A`` and ``%B`` for three files (gitattributes(5)).
-
-    Raises:
-        FailureError: git refused, or is not there.
-    """
-    name = f"merge.{driver}.driver"
-    if _call(folder, "config", "--get", name).returncode:
-        _run(folder, "config", name, command)
-    where = Path(folder) / _text(folder, "rev-parse", "--git-path", "info/attributes").rstrip("\n")
-    line = f"{filename} merge={driver}"
-    try:
-        before = where.read_text("utf-8") if where.exists() else ""
-        if line not in before.splitlines():
-            where.parent.mkdir(parents=True, exist_ok=True)
-            gap = "" if before.endswith("\n") or not before else "\n"
-            where.write_text(f"{before}{gap}{line}\n", "utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FailureError(
-            f"`{safe(str(where))}` cannot be written: {error}",
-            hint="it tells git how to merge files: check its permissions",
-        ) from None
-
-
 def head_commit(folder: str) -> str:
     """The commit that is checked out, as hex; empty outside git, before a first commit, or
     without a git command.

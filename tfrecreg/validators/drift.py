@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from tfrecreg.codes import DRF001, DRF002, DRF003, DRF004
-from tfrecreg.errors import ConfigError
+from tfrecreg.config import read_limits
 from tfrecreg.findings import Code, Finding, Location, Measure, fingerprint
 from tfrecreg.scan.interface import Baseline, Shard, Target, Validator, Visitor
 from tfrecreg.schema import parse_schema
@@ -22,7 +24,7 @@ from tfrecreg.statistics import (
     parse_proto,
 )
 from tfrecreg.statistics.compare import Compared, comparators
-from tfrecreg.suggest import did_you_mean, listed
+from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.validators.statistics import by_split, expect_tfdv
 
@@ -36,47 +38,19 @@ _MISSING = (40, 41)
 class DriftOptions:
     """The limits of the validator."""
 
-    threshold: float = 0.1
+    threshold: Annotated[float, Meta(ge=0, le=1)] = 0.1
     """The distance, 0 to 1, that labels and sizes may have where the schema has no comparator."""
-    min_examples: int = 100
+    min_examples: Annotated[int, Meta(ge=0)] = 100
     """Splits of fewer examples are compared only where the schema asks for it."""
     split: str = "train"
     """The split that the others of its version are compared with."""
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> DriftOptions:
-        """From `[gates.X.limits.drift]`.
-
-        Raises:
-            ConfigError: an option that there is not, or of the wrong type.
-        """
-        known = {"threshold": (int, float), "min_examples": (int,), "split": (str,)}
-        for name, value in options.items():
-            if name not in known:
-                raise ConfigError(
-                    f"the validator `drift` has no option `{safe(name)}`"
-                    f"{did_you_mean(name, known)}",
-                    hint="its options are `threshold`, `min_examples` and `split`",
-                )
-            if not isinstance(value, known[name]) or isinstance(value, bool):
-                raise ConfigError(
-                    f"`{name}` of the validator `drift` is {safe(repr(value))}",
-                    hint="a number from 0 to 1, a number of examples, and the name of a split",
-                )
-        found = cls(**options)
-        if not 0 <= found.threshold <= 1 or found.min_examples < 0:
-            raise ConfigError(
-                f"`threshold` of the validator `drift` should be 0 to 1 and `min_examples` 0 or "
-                f"more, found {found.threshold} and {found.min_examples}",
-                hint="distances are between 0, the same, and 1, nothing in common",
-            )
-        return found
 
 
 class DriftValidator(Validator):
     """Compares distributions: by the schema's comparators, or those of labels and sizes."""
 
     name = "drift"
+    Options = DriftOptions
     codes: Sequence[Code] = (DRF001, DRF002, DRF003, DRF004)
 
     def __init__(self) -> None:
@@ -101,7 +75,7 @@ class DriftValidator(Validator):
             SchemaError: it does not parse, or contradicts itself.
             ConfigError: an option that there is not, or of the wrong type.
         """
-        self._options = DriftOptions.of(options)
+        self._options = read_limits(DriftOptions, options, self.name)
         path = target.schema_path or "schema"
         if target.schema is not None:
             self._schema = schema_message(parse_schema(target.schema, path))

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from tfrecreg.codes import IMG004, IMG005, IMG006, IMG007, CodeList
+from tfrecreg.config import read_limits
 from tfrecreg.example import Example
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header
@@ -28,7 +29,6 @@ from tfrecreg.validators.image_features import (
     differences,
     schema_images,
 )
-from tfrecreg.validators.options import read_options
 from tfrecreg.validators.record_tables import Table, Tables, tables_of
 
 __all__ = ["ImagesValidator"]
@@ -210,6 +210,7 @@ class ImagesValidator(Validator):
     """Compares encoded images with the declarations of records; options: :class:`ImagesOptions`."""
 
     name = "images"
+    Options = ImagesOptions
     codes: Sequence[Code] = CodeList("IMG*")
     part_codec = JsonCodec(ImagesPart, codes)
 
@@ -227,13 +228,13 @@ class ImagesValidator(Validator):
             SchemaError: the schema does not parse.
             MissingExtraError: `decode` without Pillow.
         """
-        found = read_options(ImagesOptions, options, of=self.name)
+        found = read_limits(ImagesOptions, options, self.name)
         if found.decode:
             require_pillow("`decode` of the validator `images`")
         return partial(ImagesVisitor, found, _pictures(target, found))
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
-        found = read_options(ImagesOptions, options, of=self.name)
+        found = read_limits(ImagesOptions, options, self.name)
         decoder = version("pillow") if found.decode else None
         return key_from(decoder, *_pictures(target, found), options=options)
 

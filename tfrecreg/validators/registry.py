@@ -8,11 +8,12 @@ with any release of its dataset, for the next one is made after these.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tfrecreg.codes import REG007, CodeList
-from tfrecreg.config import CONFIG_NAME
-from tfrecreg.errors import ConfigError, ManifestError
+from tfrecreg.config import read_limits
+from tfrecreg.errors import ManifestError
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.records.batch import StreamEnd
 from tfrecreg.reference import Version, parse_version
@@ -33,10 +34,16 @@ class Nothing(NamedTuple):
     """The empty result for a shard."""
 
 
+@dataclass(frozen=True, slots=True)
+class NoOptions:
+    """There is nothing to choose."""
+
+
 class RegistryValidator(Validator):
     """Holds releases against their digests, each other, and git's history. It has no options."""
 
     name = "registry"
+    Options = NoOptions
     codes: Sequence[Code] = CodeList("REG00[1-8]", "REG010")  # REG009 is the gate's
     part_codec = JsonCodec(Nothing)
 
@@ -50,12 +57,7 @@ class RegistryValidator(Validator):
             ConfigError: an option, of which there is none.
         """
         del target
-        if options:
-            raise ConfigError(
-                f"`{CONFIG_NAME}`: the validator `registry` has no option "
-                f"`{safe(sorted(options)[0])}`",
-                hint="it has none",
-            )
+        read_limits(NoOptions, options, self.name)
         return Idle
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:

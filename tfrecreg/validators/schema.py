@@ -16,7 +16,7 @@ from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.schema import Checker, CompiledSchema, Feature, Problem, Schema, parse_schema
 from tfrecreg.schema.check import MAX_DISTINCT, DistinctValues
-from tfrecreg.schema.compiled import SplitSchemas, compile_split_schemas
+from tfrecreg.schema.compiled import EnvironmentOptions, SplitSchemas, compile_split_schemas
 from tfrecreg.schema.definition import SparseFeature
 from tfrecreg.schema.messages import bounds_text, counted, presence_text, rule_text
 from tfrecreg.schema.vectorized import VectorizedCheck
@@ -67,13 +67,10 @@ class SchemaPart:
 
 
 class SchemaValidator(Validator):
-    """Checks the records of a target that has a schema.
-
-    Its options: `environment` is the one of the schema's environments that the data are of, and
-    `environments` that of single splits, by name.
-    """
+    """Checks the records of a target that has a schema; options: :class:`EnvironmentOptions`."""
 
     name = "schema"
+    Options = EnvironmentOptions
     codes: Sequence[Code] = CodeList("SCH00*", "SCH010")
     part_codec = JsonCodec(SchemaPart, codes)
     _visitor: type[SchemaVisitor]

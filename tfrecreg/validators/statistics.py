@@ -12,7 +12,7 @@ from tfrecreg.errors import MissingExtraError
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, fingerprint
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.schema import parse_schema
-from tfrecreg.schema.compiled import environment_options
+from tfrecreg.schema.compiled import EnvironmentOptions, environment_options
 from tfrecreg.schema.proto import schema_message
 from tfrecreg.statistics import (
     Anomaly,
@@ -33,11 +33,11 @@ _UNEXPECTED_TYPE = 70
 class StatisticsValidator(Validator):
     """Makes the statistics of each split and holds them against the schema, as TFDV does.
 
-    Its options: `environment` is the one of the schema's environments that the data are of, and
-    `environments` that of single splits, by name.
+    Its options are :class:`EnvironmentOptions`.
     """
 
     name = "statistics"
+    Options = EnvironmentOptions
     codes: Sequence[Code] = CodeList("SCH1*")
 
     def __init__(self) -> None:

@@ -95,7 +95,7 @@ def test_a_dataset_of_which_every_release_was_withdrawn_is_named_by_its_table_al
     shutil.rmtree(digits_registry / "data")
     assert shown(check([], registry=digits_registry)) == [("digits", "error")]
     # Without a table it is history, which nobody is to use.
-    (digits_registry / "tfrecreg.toml").write_text("", "utf-8")
+    (digits_registry / "datasets/digits.toml").unlink()
     with pytest.raises(UsageError, match="the registry has no dataset yet"):
         check([], registry=digits_registry)
 
@@ -146,9 +146,8 @@ def test_a_build_whose_schema_is_gone_does_not_pass(
 
 
 def test_a_schema_that_the_table_names_has_to_be_there(digits_registry: Path) -> None:
-    text = (digits_registry / "tfrecreg.toml").read_text("utf-8")
-    text = text.replace("[datasets.digits]\n", '[datasets.digits]\nschema = "schemas/d.pbtxt"\n')
-    (digits_registry / "tfrecreg.toml").write_text(text, "utf-8")
+    file = digits_registry / "datasets/digits.toml"
+    file.write_text('schema = "schemas/d.pbtxt"\n' + file.read_text("utf-8"), "utf-8")
     (report,) = check(["digits"], registry=digits_registry)
     assert report.status == "error"
     assert "there is no `schemas/d.pbtxt`" in report.errors[0]
@@ -199,7 +198,7 @@ def test_datasets_that_were_never_built_or_are_history_need_no_schema(
 ) -> None:
     configure(digits_registry, TABLE)
     assert check_registry(open_registry(digits_registry)).status == "pass"
-    (digits_registry / "tfrecreg.toml").write_text("", "utf-8")
+    (digits_registry / "datasets/digits.toml").unlink()
     shutil.rmtree(digits_registry / "data")
     (digits_registry / SCHEMA).unlink()
     assert check_registry(open_registry(digits_registry)).status == "pass"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scan_support import files, stream
 
-from tfrecreg.config import Config, GateConfig, Limits, parse_config
+from tfrecreg.config import Config, GateConfig, parse_config
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import ConfigError, PluginError, UnknownPluginError
 from tfrecreg.findings import Severity
@@ -88,7 +88,7 @@ def test_an_unknown_name_in_a_gate_is_an_error_of_the_configuration(target: Targ
 
 def test_limits_for_nobody_are_refused(target: Target) -> None:
     with pytest.raises(ConfigError) as caught:
-        chosen(target, limits=Limits(tables={"scheme": {"x": 1}}))
+        chosen(target, limits={"scheme": {"x": 1}})
     assert caught.value.message == (
         "`tfrecreg.toml`: `limits.scheme` is for no validator; did you mean `schema`?"
     )

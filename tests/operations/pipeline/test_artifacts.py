@@ -89,7 +89,7 @@ def test_they_come_with_the_stages_and_go_with_the_dataset(root: Path, registry:
     config = root / "tfrecreg.toml"
     config.write_text(config.read_text("utf-8").replace("[datasets.adopted]\n", ""), "utf-8")
     result = pipeline(open_registry(root))
-    assert result.stages.removed == ("policy-adopted", "check-adopted", "gate-adopted")
+    assert result.stages.removed == ("check-adopted", "gate-adopted")
     assert result.artifacts == Changes(removed=("adopted",))
     assert artifacts(root).keys() == {"digits"}
 

@@ -12,8 +12,9 @@ import pytest
 from picture_support import png
 
 from tfrecreg.errors import TfrecregError
-from tfrecreg.sources import Item, Remark, Skipped, Written, parse_options
+from tfrecreg.sources import Item, Remark, Skipped, Written
 from tfrecreg.storage import LocalStorage
+from tfrecreg.typed_values import parse_options
 from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
 from tfrecreg_imagefolder.source import ImageFolderSource
 

@@ -140,7 +140,7 @@ def test_anything_skipped_refuses_the_build_and_leaves_the_old_one(cli, build, r
     ("options", "said"),
     [
         (["layout=flat"], "error: `layout=flat` needs a label file"),
-        (["colour=red"], "error: no option named `colour` of `imagefolder`"),
+        (["colour=red"], "error: the option `colour` of `imagefolder` is not known"),
         (
             ["split=train=1"],
             "error: the option `split` has `train=1`: expected at least",
@@ -281,8 +281,8 @@ def test_a_raw_folder_whose_name_is_not_utf8_is_refused_before_anything_is_built
     done = cli("build", "pets", "--source", "imagefolder", "--raw", folder)
     assert done.code == 2
     assert done.err == (
-        f"error: the raw folder is `{tmp_path}/caf\\xe9`, which is not UTF-8, and `tfrecreg.toml` "
-        "is\n"
+        f"error: the raw folder is `{tmp_path}/caf\\xe9`, which is not UTF-8, and "
+        "`datasets/pets.toml` is\n"
         "hint: rename it, or name it by a link\n"
     )
     assert not Path("data/pets").exists()

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from tfrecreg.errors import UsageError
 from tfrecreg.pictures.decoder import Conversion
+from tfrecreg.plugins.describe import describe_options
 from tfrecreg.schema import parse_schema
-from tfrecreg.sources import describe_options, options_as_text, parse_options
 from tfrecreg.storage import LocalStorage
+from tfrecreg.typed_values import options_as_text, parse_options
 from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions, Splitter, is_split_name
 from tfrecreg_imagefolder.source import ImageFolderSource
 
@@ -99,7 +100,7 @@ def test_how_pictures_are_made_anew(options: list[str], conversion: Conversion) 
         (["labels_from=2"], "the option `labels_from` of `imagefolder` should be `0` or `1`"),
         (["symlinks=yes"], "the option `symlinks` of `imagefolder` should be"),
         (["twins=merge"], "the option `twins` of `imagefolder` should be `refuse` or `apart`"),
-        (["color=red"], "no option named `color`"),
+        (["color=red"], "the option `color` of `imagefolder` is not known"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(options: list[str], message: str) -> None:

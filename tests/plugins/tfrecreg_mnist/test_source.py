@@ -10,7 +10,8 @@ import pytest
 
 from tfrecreg.errors import RawDataError, UsageError
 from tfrecreg.example import encode
-from tfrecreg.sources import Item, RawFile, parse_options
+from tfrecreg.sources import Item, RawFile
+from tfrecreg.typed_values import parse_options
 from tfrecreg_mnist import grey_png
 from tfrecreg_mnist.source import MnistOptions
 

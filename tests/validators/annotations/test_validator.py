@@ -349,9 +349,9 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("options", "complaint"),
         [
-            ({"imbalence": 3}, "`limits.annotations.imbalence` is not a known key; did you mean"),
-            ({"imbalance": 1}, "`limits.annotations.imbalance` expected"),
-            ({"imbalance": "3"}, "`limits.annotations.imbalance` expected a number"),
+            ({"imbalence": 3}, "`limits.annotations.imbalence` is not known; did you mean"),
+            ({"imbalance": 1}, "`limits.annotations.imbalance` should be a number > 1"),
+            ({"imbalance": "3"}, "`limits.annotations.imbalance` should be a number > 1"),
             ({"text": "x"}, "`text` belongs to a `label`, which is not named"),
         ],
     )

@@ -295,12 +295,12 @@ class TestOptions:
         [
             (
                 {"pixel": True},
-                "`tfrecreg.toml`: `limits.duplicates.pixel` is not a known key; did you mean "
-                "`pixels`?",
+                "`tfrecreg.toml`: `limits.duplicates.pixel` is not known; did you mean `pixels`?",
             ),
             (
                 {"pixels": 3},
-                "`tfrecreg.toml`: `limits.duplicates.pixels` expected true or false, found `3`",
+                "`tfrecreg.toml`: `limits.duplicates.pixels` should be `true` or `false`, found "
+                "`3`",
             ),
             (
                 {"group": "a", "group_key": "b"},

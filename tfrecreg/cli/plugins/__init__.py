@@ -6,7 +6,10 @@ import click
 
 from tfrecreg.cli.app import LazyGroup
 
-_LINES = {"list": "List sources and validators, and plugins that are broken or clash"}
+_LINES = {
+    "list": "List sources and validators, and plugins that are broken or clash",
+    "show": "Show a source or a validator, and its options",
+}
 
 
 class _Group(LazyGroup):

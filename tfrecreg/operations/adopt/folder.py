@@ -241,7 +241,7 @@ def examine(
             target,
             validators,
             engine,
-            options={each.name: gate.limits.of(each.name) for each in validators},
+            options={each.name: gate.options_of(each.name) for each in validators},
             progress=lambda _, end: progress.advance(
                 end.records if end is not None else 0, end.file_bytes if end is not None else 0
             ),

@@ -56,7 +56,7 @@ class AdoptRequest:
     """A schema's file or a reference; None for the dataset's own, or one that is drafted."""
     raw: str | None = None
     """Folder of the raw data that the records were made from, to judge the size by; None for the
-    `raw` of `[datasets.<name>]`, if it has one."""
+    `raw` of the dataset, if it has one."""
     key: str | None = None
     """The feature whose value is the key of a record; None for file and number."""
     labels: tuple[tuple[str, str], ...] = ()

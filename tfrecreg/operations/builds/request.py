@@ -1,4 +1,4 @@
-"""What is asked for: from arguments, and from `tfrecreg.toml` where they are silent."""
+"""What is asked for: from arguments, and from the dataset's file where they are silent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tfrecreg.operations.builds.state import WatchedStorage
 from tfrecreg.plugins import plugins
 from tfrecreg.progress import Progress
 from tfrecreg.reference import check_dataset_name
-from tfrecreg.registry import Registry
+from tfrecreg.registry import Registry, layout
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import GuardedSource
 from tfrecreg.storage import LocalStorage
@@ -30,7 +30,7 @@ SIZING = ("shards", "shard_size", "records_per_shard", "hosts")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRequest:
-    """What to build. What is None comes from `[datasets.<name>]` in `tfrecreg.toml`."""
+    """What to build. What is None comes from `datasets/<name>.toml`."""
 
     name: str
     source: str | None = None
@@ -48,8 +48,8 @@ class BuildRequest:
     """The release to grow from: a version or a reference, or ``none``. None for the latest one,
     unless the number of shards is asked for or another compression: then everything is new."""
     save: bool = False
-    """Whether `[datasets.<name>]` gets what this request asks for, so that ``build NAME`` does it
-    again. The first build of a dataset is saved in any case."""
+    """Whether what this request asks for is written into `datasets/<name>.toml`, so that
+    ``build NAME`` does it again. The first build of a dataset is saved in any case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +69,8 @@ class Prepared:
     compression: Literal["none", "gzip"]
     max_skipped: SkipLimit
     remember: dict[str, Any]
-    """What `[datasets.<name>]` should say so that ``build NAME`` does the same again; empty where
-    it says enough."""
+    """What is to be written into `datasets/<name>.toml` so that ``build NAME`` does the same again;
+    empty where it says enough."""
 
 
 def _max_skipped(request: BuildRequest) -> SkipLimit | None:
@@ -92,7 +92,7 @@ def prepare(
     """Decide everything that the request leaves open, and load the source.
 
     Args:
-        registry: whose `tfrecreg.toml` fills in.
+        registry: whose configuration fills in.
         request: what is asked for.
         progress: told of the raw files that the source lists and reads in this process.
 
@@ -117,8 +117,14 @@ def prepare(
     watched = raw if progress is None else WatchedStorage(raw, progress)
     policy = request.policy or _policy(config)
     remembered = _remember(request, config, source_name, raw_text, given)
+    if remembered and request.name in registry.config.tables:
+        raise UsageError(
+            f"{registry.described_in(request.name)} is read and not written: settings are kept in "
+            f"`{layout.dataset_path(request.name)}`",
+            hint="`tfrecreg init` moves the table there; then build again",
+        )
     if "raw" in remembered:
-        _expect_text(raw_text)
+        _expect_text(request.name, raw_text)
     return Prepared(
         name=request.name,
         source=plugins().open_source(source_name, watched, options),
@@ -134,14 +140,14 @@ def prepare(
     )
 
 
-def _expect_text(raw: str) -> None:
+def _expect_text(name: str, raw: str) -> None:
     """Refuse a path that cannot be written into the configuration."""
     try:
         raw.encode("utf-8")
     except UnicodeEncodeError:
         raise UsageError(
             f"the raw folder is `{safe(raw, limit=1000)}`, which is not UTF-8, and "
-            "`tfrecreg.toml` is",
+            f"`{layout.dataset_path(name)}` is",
             hint="rename it, or name it by a link",
         ) from None
 

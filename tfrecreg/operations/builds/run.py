@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tfrecreg.config import CONFIG_NAME, remember_dataset
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import (
     FailureError,
@@ -39,13 +38,13 @@ from tfrecreg.operations.targets import build_target
 from tfrecreg.progress import SILENT, Progress, Ticker, counting
 from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.absence import expect_same_schema
-from tfrecreg.registry.lock import locked_settings
 from tfrecreg.registry.schemas import keep_schema
 from tfrecreg.registry.transaction import transaction
 from tfrecreg.schema import parse_schema
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
+from tfrecreg.toml_files import update_toml
 
 __all__ = ["BuildResult", "Growth", "Preview", "build", "preview"]
 
@@ -69,7 +68,7 @@ class BuildResult:
     unchanged: bool
     """Whether the build that was there is the same to the byte."""
     settings: Settings
-    """How its settings differ from `tfrecreg.toml`, and from what was made before."""
+    """How its settings differ from the dataset's file, and from what was made before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +87,7 @@ class Preview:
     push: PushCost
     """What a push of its release would send."""
     settings: Settings
-    """How its settings differ from `tfrecreg.toml`, and from what was made before."""
+    """How its settings differ from the dataset's file, and from what was made before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,11 +326,10 @@ def _settle(registry: Registry, begun: _Begun, manifest: Manifest) -> None:
     else:  # a run that was killed may have written it, and not made it durable
         storage.sync_dir(schema.rpartition("/")[0])
     if begun.prepared.remember:
-        # Builds of other datasets write the same file: each goes on from what it says by then.
-        with locked_settings(registry):
-            before = b"" if storage.stat(CONFIG_NAME) is None else storage.read(CONFIG_NAME)
-            text = remember_dataset(before.decode("utf-8"), name, begun.prepared.remember)
-            with storage.create(CONFIG_NAME) as writer:
-                writer.write(text.encode("utf-8"))
+        path = layout.dataset_path(name)
+        before = b"" if storage.stat(path) is None else storage.read(path)
+        text = update_toml(before.decode("utf-8"), path, begun.prepared.remember)
+        with storage.create(path) as writer:
+            writer.write(text.encode("utf-8"))
     record = BuildRecord(manifest=manifest.digest, raw=begun.prepared.raw.root, files=begun.files)
     remember(registry, name, record)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfrecreg.config import CONFIG_NAME, DatasetConfig
+from tfrecreg.config import DatasetConfig
 from tfrecreg.errors import TfrecregError
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.operations.builds.base import made_before
@@ -34,8 +34,10 @@ class Settings:
     """How the settings of a build differ from those that were written down."""
 
     dataset: str
+    where: str
+    """Where the settings of the dataset are written down, for messages."""
     unsaved: tuple[_Difference, ...]
-    """Against its table in `tfrecreg.toml`, which the next build follows."""
+    """Against what is written down, which the next build follows."""
     since: str | None
     """The newest release, or the build before, where that was made with other settings."""
     changed: tuple[_Difference, ...]
@@ -49,9 +51,9 @@ class Settings:
                 for each in self.unsaved
             )
             yield (
-                f"`[datasets.{self.dataset}]` in `{CONFIG_NAME}` does not have these settings: "
-                f"{shown}; the next `tfrecreg build {self.dataset}` will not use them unless "
-                "`--save-options` writes them there"
+                f"{self.where} does not have these settings: {shown}; the next "
+                f"`tfrecreg build {self.dataset}` will not use them unless `--save-options` writes "
+                "them there"
             )
         if self.changed:
             shown = ", ".join(
@@ -80,7 +82,10 @@ def compare_settings(registry: Registry, request: BuildRequest, prepared: Prepar
         config = registry.dataset_config(request.name)
         unsaved = tuple(_unsaved(registry, request, config, prepared))
     since, changed = _changed(registry, prepared)
-    return Settings(dataset=request.name, unsaved=unsaved, since=since, changed=changed)
+    where = registry.described_in(request.name)
+    return Settings(
+        dataset=request.name, where=where, unsaved=unsaved, since=since, changed=changed
+    )
 
 
 def _unsaved(
@@ -118,7 +123,7 @@ def _saved_options(
         try:
             return plugins().source_options(prepared.source_name, given)[1]
         except TfrecregError:
-            continue  # they do not stand alone: what is used is not what is saved in any case
+            continue  # they need others beside them, so they differ from what is used in any case
     return dict.fromkeys(prepared.options, "")
 
 

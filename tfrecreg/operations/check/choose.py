@@ -164,7 +164,7 @@ def _unknown_limits(gate: GateConfig, known: Plugins) -> list[str]:
         ConfigError: it is close to one that is here, and so most likely meant to be that.
     """
     names = sorted({each.name for each in known.validators()})
-    unknown = [name for name in gate.limits.tables if name not in names]
+    unknown = [name for name in gate.limits if name not in names]
     for name in unknown:
         meant = did_you_mean(name, names)
         if meant:

@@ -134,8 +134,8 @@ def _raw(resolved: Resolved, options: CheckOptions, progress: Progress) -> str |
     folder = configured_raw(resolved.registry, resolved.dataset)
     if folder is not None and not Path(folder).is_dir():
         progress.note(
-            f"`{safe(folder, limit=1000)}`, the `raw` of `[datasets.{resolved.dataset}]`, is not "
-            "here: inflation is not judged"
+            f"`{safe(folder, limit=1000)}`, the `raw` of `{resolved.dataset}`, is not here: "
+            "inflation is not judged"
         )
         return None
     return folder

@@ -203,7 +203,7 @@ def _describe(
             "owner": config.owner,
         }
     }
-    write_files(stage, connectors, info, metadata, config.licence)
+    write_files(stage, connectors, info, metadata, config.license)
     notes = (*_notes(manifest), *connectors.notes)
     return _result(resolved, stage, brought, folder, to, info["version"], notes)
 

@@ -71,7 +71,7 @@ def write_files(
     connectors: Connectors,
     info: Json,
     metadata: Json,
-    licence: str,
+    license_text: str,
 ) -> None:
     """Write all that TFDS reads beside the shards.
 
@@ -84,8 +84,8 @@ def write_files(
     _write(stage, "metadata.json", json.dumps(metadata, indent=2, sort_keys=True))
     for name, names in connectors.label_files.items():
         _write(stage, name, "".join(f"{each}\n" for each in names))
-    if licence:
-        _write(stage, "LICENSE", licence)
+    if license_text:
+        _write(stage, "LICENSE", license_text)
 
 
 def dataset_info(
@@ -98,7 +98,7 @@ def dataset_info(
 
     Args:
         manifest: of the build or release.
-        config: licence, description and citation.
+        config: license, description and citation.
         supervised: the features that `as_supervised` gives.
         shards: by split, in the order of their numbers.
     """
@@ -120,8 +120,8 @@ def dataset_info(
             for split in manifest.splits
         ],
     }
-    if config.licence:
-        info["redistributionInfo"] = {"license": config.licence}
+    if config.license:
+        info["redistributionInfo"] = {"license": config.license}
     if manifest.raw.stored:
         info["downloadSize"] = str(manifest.raw.stored)
     if manifest.provenance is not None and manifest.provenance.note:

@@ -1,17 +1,15 @@
-"""The stages of a DVC pipeline and its artifacts: writing them, and what stages depend on in
-`tfrecreg.toml`.
+"""The stages of a DVC pipeline and its artifacts.
 
 - `run`: the operation: `dvc.yaml` as it should be
-- `stages`: the stages and the artifact of one dataset, as text
-- `document`: putting them into a `dvc.yaml` that may hold others
-- `policy`: the part of `tfrecreg.toml` that one dataset's stages depend on, as DVC's parameters
+- `stages`: the stages and the artifact of one dataset, and the settings that they depend on
+- `dvc_yaml`: putting them into a `dvc.yaml` that may hold others
 
 Nothing here imports DVC: the pipeline can be written, and held against the registry in CI, without.
 """
 
 from __future__ import annotations
 
-from tfrecreg.operations.pipeline.policy import next_expiry, policy_of, write_policy
-from tfrecreg.operations.pipeline.run import Changes, PipelineResult, pipeline
+from tfrecreg.operations.pipeline.run import Changes, PipelineResult, expect_pipeline, pipeline
+from tfrecreg.operations.pipeline.stages import next_expiry
 
-__all__ = ["Changes", "PipelineResult", "next_expiry", "pipeline", "policy_of", "write_policy"]
+__all__ = ["Changes", "PipelineResult", "expect_pipeline", "next_expiry", "pipeline"]

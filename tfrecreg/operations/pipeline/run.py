@@ -5,20 +5,21 @@ from __future__ import annotations
 import datetime
 import posixpath
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tfrecreg.config import CONFIG_NAME
-from tfrecreg.errors import UsageError
-from tfrecreg.operations.pipeline.document import PIPELINE_NAME, Edited, edited
+from tfrecreg.errors import MissingExtraError, UsageError
+from tfrecreg.operations.pipeline.dvc_yaml import Edited, edited, expect_params
 from tfrecreg.operations.pipeline.stages import Entry, artifact_of, stages_of
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry, expect_dataset, layout
 from tfrecreg.registry.absence import expect_same_schema, schema_hint
 from tfrecreg.storage import LocalStorage
 from tfrecreg.tracking import dvc, git
+from tfrecreg.tracking.dvc import PIPELINE_NAME
 
-__all__ = ["Changes", "PipelineResult", "pipeline"]
+__all__ = ["Changes", "PipelineResult", "expect_pipeline", "pipeline"]
 
 _KEEP = ".gitkeep"
 """A file that keeps a folder in git which has nothing in it yet: DVC wants it to be there."""
@@ -31,7 +32,7 @@ class Changes:
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    """Of datasets that the configuration no longer has."""
+    """Entries of datasets that are no longer configured."""
 
     def __bool__(self) -> bool:
         return bool(self.added or self.updated or self.removed)
@@ -55,7 +56,7 @@ class PipelineResult:
     made: tuple[str, ...]
     """Files that were missing, which stages depend on."""
     is_dvc: bool
-    """Whether the registry lies in a DVC repository."""
+    """Whether the registry is in a DVC repository."""
     commands: tuple[str, ...]
     """What to run next so that git has it; empty outside git, and where nothing was done."""
 
@@ -132,19 +133,33 @@ def pipeline(
     )
 
 
+def expect_pipeline(registry: Registry, name: str) -> None:
+    """Refuse a `dvc.yaml` whose stages of a dataset do not name all settings they depend on.
+
+    Raises:
+        UsageError: it names others.
+    """
+    storage = registry.storage
+    if name not in registry.config.datasets or storage.stat(PIPELINE_NAME) is None:
+        return
+    text = storage.read(PIPELINE_NAME).decode("utf-8", "surrogateescape")
+    with suppress(MissingExtraError):  # nothing reads YAML here, and nothing runs a pipeline
+        expect_params(text, stages_of(registry, name))
+
+
 def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
     configured = registry.config.datasets
     for name in names:
         expect_dataset(registry, name)
         if name not in configured:
             raise UsageError(
-                f"`{CONFIG_NAME}` says nothing of `{name}`, so no stage can make it again",
-                hint=f"add `[datasets.{name}]` with `source` and `raw` to `{CONFIG_NAME}`",
+                f"there is no `{layout.dataset_path(name)}`, so no stage can make `{name}` again",
+                hint=f"write `source` and `raw` into `{layout.dataset_path(name)}`",
             )
     chosen = tuple(dict.fromkeys(names)) or tuple(sorted(configured))
     if not chosen:
         raise UsageError(
-            f"`{CONFIG_NAME}` has no dataset yet",
+            "no dataset is configured yet",
             hint="tfrecreg build NAME --source SOURCE --raw PATH adds one",
         )
     return chosen
@@ -168,7 +183,7 @@ def _expect_no_pointer(registry: Registry, name: str) -> None:
 
 
 def _missing(registry: Registry, name: str) -> dict[str, bytes]:
-    """Files that stages depend on and that are not there: what is empty, git would not keep."""
+    """Missing files that stages depend on: git does not keep empty folders."""
     found: dict[str, bytes] = {}
     releases = f"{layout.RELEASES}/{name}"
     if registry.storage.stat(releases) is None:

@@ -1,33 +1,40 @@
 """The stages of one dataset and its artifact, as DVC reads them.
 
-`build` keeps its output (`persist`): DVC would remove it first, and with it what can be kept. What
-is measured is measured by one stage and judged by the next: what a stage wrote that fails is not
-remembered, so a failing check would leave no report behind. Reports are small and are git's
-(`cache: false`), the data are DVC's.
+`build` keeps its output (`persist`): DVC would remove it first, and with it what can be kept. One
+stage measures and the next one judges: DVC does not remember what a stage wrote that fails, so a
+failing check would leave no report behind. Reports are small and are git's (`cache: false`), the
+data are DVC's.
+
+The parameters of a stage are the keys of the configuration that change its result. DVC refuses a
+key that is not in the file, so only keys that are there are named. The stage `gate` depends on
+whole files, and refuses where keys were added since: see `expect_pipeline`.
 """
 
 from __future__ import annotations
 
 import datetime
-import json
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
-from tfrecreg.config import CONFIG_NAME
+from tfrecreg.config import CONFIG_NAME, Config, DatasetConfig
+from tfrecreg.gating import concerns
 from tfrecreg.operations.check.metrics import PLOTS
-from tfrecreg.operations.pipeline.policy import next_expiry
 from tfrecreg.registry import Registry, layout
+from tfrecreg.toml_files import read_toml
 from tfrecreg.tracking import gto
 
-__all__ = ["MARK", "Entry", "artifact_of", "render", "stages_of"]
+__all__ = ["MARK", "Entry", "artifact_of", "next_expiry", "stages_of"]
+
+_DESCRIPTIVE = frozenset({"owner", "license", "description", "citation"})
+"""Keys of a dataset that no byte of its build depends on."""
+_OF_BUILD = tuple(each.name for each in fields(DatasetConfig) if each.name not in _DESCRIPTIVE)
+_OF_CHECK = ("hosts",)
+_OF_GATE = ("validators", "limits")
+"""Keys of a gate that a check depends on; the others are for the verdict."""
 
 MARK = "tfrecreg"
 """The key in an entry's `meta` that says which dataset it is of: those entries are ours."""
-
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_/.-]*")
-_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-"""What older YAML takes for something else than text."""
 
 Entry = Mapping[str, Any]
 """A stage, or an artifact."""
@@ -36,7 +43,7 @@ Entry = Mapping[str, Any]
 def stages_of(
     registry: Registry, name: str, *, today: datetime.date | None = None
 ) -> dict[str, Entry]:
-    """Name to stage, in the order in which they run.
+    """Stage by name, in the order in which they run.
 
     A dataset without a source has no stage that builds it: what it was adopted from may be gone.
 
@@ -48,42 +55,81 @@ def stages_of(
     until = next_expiry(registry.config, name, today=today)
     config = registry.dataset_config(name)
     build, report = layout.build_folder(name), layout.reports_folder(name)
-    policy, found = layout.policy_path(name), layout.report_path(name)
+    found, file = layout.report_path(name), registry.dataset_file(name)
     schema, releases = _literal(registry.schema_path(name)), f"{layout.RELEASES}/{name}"
     stages: dict[str, dict[str, Any]] = {}
-    stages["policy"] = {
-        "cmd": f"tfrecreg pipeline {name} --policy {policy}"
-        + (f" --until {until.isoformat()}" if until is not None else ""),
-        "deps": [CONFIG_NAME],
-        "outs": [{policy: {"cache": False}}],
-    }
     if config.source is not None and config.raw is not None:
         stages["build"] = {
             "cmd": f"tfrecreg build {name}",
             "deps": [_literal(config.raw), schema, releases],
-            "params": [{policy: ["build"]}],
+            "params": _params(registry, name, _OF_BUILD),
             "outs": [{build: {"persist": True}}],
         }
     stages["check"] = {
         "cmd": f"tfrecreg check {name} --fail-on never --format json --output {found} "
         f"--metrics {report}/metrics.json --plots {report}/plots",
         "deps": [build, schema, releases],
-        "params": [{policy: ["check"]}],
+        "params": _params(registry, name, _OF_CHECK, _OF_GATE),
         "outs": [{found: {"cache": False}}],
         "metrics": [{f"{report}/metrics.json": {"cache": False}}],
         "plots": [_plot(f"{report}/plots/{plot}.csv", name, plot) for plot in PLOTS],
     }
     stages["gate"] = {
-        "cmd": f"tfrecreg gate {name} --report {found}",
-        "deps": [found],
-        "params": [{policy: ["gate"]}],
+        "cmd": f"tfrecreg gate {name} --report {found}"
+        + (f" --until {until.isoformat()}" if until is not None else ""),
+        "deps": list(dict.fromkeys([found, CONFIG_NAME, file])),
     }
     mark = {"meta": {MARK: name}}
-    return {f"{kind}-{name}": {**stage, **mark} for kind, stage in stages.items()}
+    return {
+        f"{kind}-{name}": {**{key: part for key, part in stage.items() if part}, **mark}
+        for kind, stage in stages.items()
+    }
+
+
+def _params(
+    registry: Registry, name: str, keys: Iterable[str], of_gate: Iterable[str] = ()
+) -> list[Entry]:
+    """The parameters of a stage: by file, the keys that are there.
+
+    Args:
+        registry: the registry.
+        name: of the dataset.
+        keys: of the dataset's settings.
+        of_gate: keys of its gate and of the default gate.
+    """
+    settings = registry.storage.read(CONFIG_NAME)
+    shared, own = read_toml(settings, CONFIG_NAME), registry.dataset_file(name)
+    found: dict[str, list[str]] = {}
+    if own == CONFIG_NAME:
+        table, prefix = shared["datasets"][name], f"datasets.{name}."
+    else:
+        table, prefix = read_toml(registry.storage.read(own), own), ""
+    found[own] = [f"{prefix}{key}" for key in keys if key in table]
+    for gate in ("default", name):
+        table = shared.get("gates", {}).get(gate, {})
+        found.setdefault(CONFIG_NAME, []).extend(
+            f"gates.{gate}.{key}" for key in of_gate if key in table
+        )
+    return [{file: listed} for file, listed in found.items() if listed]
+
+
+def next_expiry(
+    config: Config, name: str, *, today: datetime.date | None = None
+) -> datetime.date | None:
+    """The next day on which a waiver of a dataset holds for the last time; None without one.
+
+    Args:
+        config: whose waivers.
+        name: of the dataset.
+        today: the first day that counts; None for the current one, in UTC.
+    """
+    day = today or datetime.datetime.now(datetime.timezone.utc).date()
+    holding = [each.expires for each in config.waivers if concerns(each, name)]
+    return min((each for each in holding if each >= day), default=None)
 
 
 def artifact_of(registry: Registry, name: str) -> dict[str, Entry]:
-    """Name to artifact: how other repositories find the dataset by GTO's tags of its releases.
+    """Artifact by name: how other repositories find the dataset by GTO's tags of its releases.
 
     Empty for a name that GTO has no tags for.
 
@@ -117,39 +163,3 @@ def _plot(path: str, name: str, plot: str) -> dict[str, Any]:
             "title": f"{name}: {number} by {what}",
         }
     }
-
-
-def render(name: str, entry: Entry, indent: int) -> str:
-    """An entry as lines of YAML in block style, its name `indent` columns from the left."""
-    lines = [f"{_scalar(name)}:", *(f"  {line}" for line in _mapping(entry))]
-    return "".join(f"{' ' * indent}{line}\n" for line in lines)
-
-
-def _mapping(value: Mapping[str, Any]) -> list[str]:
-    lines = []
-    for key, item in value.items():
-        if isinstance(item, Mapping):
-            lines += [f"{_scalar(key)}:", *(f"  {line}" for line in _mapping(item))]
-        elif isinstance(item, list):
-            lines.append(f"{_scalar(key)}:")
-            for each in item:
-                inner = _mapping(each) if isinstance(each, Mapping) else [_text(each)]
-                lines += [f"- {inner[0]}", *(f"  {line}" for line in inner[1:])]
-        else:
-            lines.append(f"{_scalar(key)}: {_text(item)}")
-    return lines
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return _scalar(str(value))
-
-
-def _scalar(text: str) -> str:
-    """Text as it is where YAML takes it for that text, else in quotes."""
-    if " " in text and re.fullmatch(r"[a-z][A-Za-z0-9_/. -]*[A-Za-z0-9]", text):
-        return text  # a command
-    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
-        return text
-    return json.dumps(text, ensure_ascii=False)

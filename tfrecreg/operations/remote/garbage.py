@@ -22,7 +22,7 @@ __all__ = ["Doomed", "gc"]
 
 Kind = Literal["stage", "temporary", "version", "index", "dvc"]
 
-_TREES = (layout.BUILDS, layout.RELEASES, layout.VERSIONS, layout.REPORTS)
+_TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layout.REPORTS)
 """Folders below which commands write files beside those that they replace."""
 
 

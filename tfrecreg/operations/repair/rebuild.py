@@ -140,7 +140,7 @@ def open_raw(registry: Registry, manifest: Manifest, raw: str | None) -> RawData
     Args:
         registry: knows where they are.
         manifest: names the source and its options.
-        raw: folder of the raw data, where they are not where `tfrecreg.toml` says.
+        raw: folder of the raw data, where they are not where the configuration says.
 
     That they are not at hand is told in what is returned: perhaps nobody needs them.
     """

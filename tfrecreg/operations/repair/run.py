@@ -174,7 +174,7 @@ def repair(
         name: the dataset.
         reference: ``mnist`` or ``mnist@1.0.0``: the bytes of a release are repaired where they
             are, in the build's folder or in `versions/`.
-        raw: folder of the raw data, where they are not where `tfrecreg.toml` says.
+        raw: folder of the raw data, where they are not where the configuration says.
         engine: where to make shards.
         progress: told how far it is.
 

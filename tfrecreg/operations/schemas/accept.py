@@ -132,7 +132,7 @@ def propose(
             f"`{scanned.name}` cannot be held against `{safe(where)}`: {reason}",
             hint="name a schema of tf.train.Examples",
         )
-    limits = config.gate(scanned.dataset).limits.of(collector.name)
+    limits = config.gate(scanned.dataset).options_of(collector.name)
     result = read_whole(
         scanned,
         [collector],

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from tfrecreg.codes import ANN005, ANN006, ANN007, CodeList
+from tfrecreg.config import read_limits
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.scan.interface import Shard, Target, Validator
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
@@ -25,7 +26,6 @@ from tfrecreg.validators.annotations.label_features import (
     labels_of,
 )
 from tfrecreg.validators.annotations.visitor import AnnotationsPart, AnnotationsVisitor
-from tfrecreg.validators.options import read_options
 
 __all__ = ["AnnotationsValidator"]
 
@@ -34,6 +34,7 @@ class AnnotationsValidator(Validator):
     """Checks labels and objects; options: :class:`AnnotationsOptions`."""
 
     name = "annotations"
+    Options = AnnotationsOptions
     codes: Sequence[Code] = CodeList("ANN*")
     part_codec = JsonCodec(AnnotationsPart, codes)
 
@@ -58,12 +59,12 @@ class AnnotationsValidator(Validator):
             ConfigError: an option is unknown or has another type.
             UsageError: the label map cannot be read.
         """
-        self._options = read_options(AnnotationsOptions, options, of=self.name)
+        self._options = read_limits(AnnotationsOptions, options, self.name)
         labels, self._maps = _labels(target, self._options)
         return partial(AnnotationsVisitor, labels, self._maps)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
-        labels, maps = _labels(target, read_options(AnnotationsOptions, options, of=self.name))
+        labels, maps = _labels(target, read_limits(AnnotationsOptions, options, self.name))
         return key_from(repr(labels), repr(maps))
 
     def finish(

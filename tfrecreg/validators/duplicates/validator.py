@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from tfrecreg.codes import DUP001, DUP002, DUP004, DUP005
+from tfrecreg.config import read_limits
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.pictures.decoder import require_pillow
 from tfrecreg.scan.indexes import keys_of
@@ -36,7 +37,6 @@ from tfrecreg.validators.duplicates.visitor import (
     group_of,
 )
 from tfrecreg.validators.image_features import schema_images
-from tfrecreg.validators.options import read_options
 
 __all__ = ["DuplicatesValidator"]
 
@@ -49,6 +49,7 @@ class DuplicatesValidator(Validator):
     """
 
     name = "duplicates"
+    Options = DuplicatesOptions
     codes: Sequence[Code] = (DUP001, DUP002, DUP004, DUP005)
 
     def __init__(self) -> None:
@@ -70,7 +71,7 @@ class DuplicatesValidator(Validator):
             SchemaError: the schema does not parse.
             MissingExtraError: `pixels` without Pillow.
         """
-        self._options = read_options(DuplicatesOptions, options, of=self.name)
+        self._options = read_limits(DuplicatesOptions, options, self.name)
         if self._options.pixels:
             require_pillow("`pixels` of the validator `duplicates`")
         folder = tempfile.mkdtemp(prefix="tfrecreg-duplicates-")

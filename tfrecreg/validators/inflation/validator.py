@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfrecreg.codes import INF001, INF002, INF003, INF004, INF005, INF006, INF007, CodeList
+from tfrecreg.config import InflationLimit, read_limits
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.pictures import sniff
@@ -231,10 +232,6 @@ def _told(holds: str, cure: str, after: int, total: ShardSizes) -> str:
     return f"{holds}; {cure}, and all records {sizes}"
 
 
-ALLOWANCE = 512
-"""Default limit: bytes per record on top, for keys and labels of tiny records."""
-BASE = "decoded"
-"""Default base of the limit: raw bytes with whole-file compression taken off."""
 _OF_NUMBERS = (INF002, INF003)
 _RAW_FILES = 64
 """Raw files whose format is looked at, at most."""
@@ -244,23 +241,25 @@ class InflationValidator(Validator):
     """Reports where the bytes are and what would save some; compares the size with a limit if the
     size of the raw data is known.
 
-    Options: `ratio` (float), `allowance` (bytes a record), `base` (``decoded`` or ``stored``).
+    Its options are :class:`InflationLimit`.
     """
 
     name = "inflation"
+    Options = InflationLimit
     codes: Sequence[Code] = CodeList("INF*")
     part_codec = JsonCodec(ShardSizes)
 
     def __init__(self) -> None:
-        self._options: Mapping[str, Any] = {}
+        self._limit = InflationLimit()
 
     def applies(self, target: Target) -> str | None:
         if target.raw is not None and (target.raw.decoded == 0 or target.raw.stored == 0):
             return "there is no raw data"
         return None
 
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SizesVisitor]:  # noqa: ARG002 - visitors only weigh
-        self._options = options
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SizesVisitor]:
+        del target  # visitors only weigh
+        self._limit = read_limits(InflationLimit, options, self.name)
         return SizesVisitor
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:  # noqa: ARG002 - visitors only weigh
@@ -293,9 +292,7 @@ class InflationValidator(Validator):
         yield from tally.findings(target.dataset)
 
     def _judge(self, tally: Tally, raw: RawSize, total: ShardSizes) -> None:
-        ratio = float(self._options.get("ratio", RATIO))
-        allowance = int(self._options.get("allowance", ALLOWANCE))
-        base = str(self._options.get("base", BASE))
+        ratio, allowance, base = self._limit.ratio, self._limit.allowance, self._limit.base
         against = raw.stored if base == "stored" else raw.decoded
         limit = int(ratio * against) + allowance * total.records
         size = total.file_bytes

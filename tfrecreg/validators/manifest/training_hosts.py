@@ -9,20 +9,29 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
+
+from msgspec import Meta
 
 from tfrecreg.codes import SHD008
-from tfrecreg.config import CONFIG_NAME
-from tfrecreg.errors import ConfigError
 from tfrecreg.findings import Location
 from tfrecreg.manifest import ShardEntry
 from tfrecreg.scan.interface import Shard
 from tfrecreg.scan.tally import Tally
 from tfrecreg.shards import FRAMING, MIN_HOST_SHARD, ShardPolicy, shard_count
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import si_bytes
 from tfrecreg.validators.manifest.bare_files import shard_sets
 
-__all__ = ["HostLoad", "check_hosts", "host_option", "listed_loads", "seen_loads"]
+__all__ = ["HostLoad", "HostsOptions", "check_hosts", "listed_loads", "seen_loads"]
+
+
+@dataclass(frozen=True, slots=True)
+class HostsOptions:
+    """The options of the validator `manifest`."""
+
+    hosts: Annotated[int, Meta(ge=1)] | None = None
+    """The number of training hosts that share the shards."""
 
 
 class HostLoad(NamedTuple):
@@ -34,28 +43,6 @@ class HostLoad(NamedTuple):
     shards: int
     records: int
     payload_bytes: int
-
-
-def host_option(options: Mapping[str, Any]) -> int | None:
-    """The number of hosts that the options of the `manifest` validator name.
-
-    Raises:
-        ConfigError: an option that there is not, or no number of hosts.
-    """
-    unknown = sorted(set(options) - {"hosts"})
-    if unknown:
-        raise ConfigError(
-            f"`{CONFIG_NAME}`: the validator `manifest` has no option `{safe(unknown[0])}`",
-            hint="its option is `hosts`, the number of training hosts that share the shards",
-        )
-    hosts = options.get("hosts")
-    if hosts is None or (isinstance(hosts, int) and not isinstance(hosts, bool) and hosts > 0):
-        return hosts
-    raise ConfigError(
-        f"`{CONFIG_NAME}`: `hosts` of the validator `manifest` is {safe(repr(hosts))}, "
-        "expected a whole number of at least 1",
-        hint="it is the number of training hosts that share the shards",
-    )
 
 
 def listed_loads(entries: Iterable[ShardEntry]) -> Iterator[HostLoad]:

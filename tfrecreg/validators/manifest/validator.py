@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tfrecreg.codes import SHD001, SHD002, SHD003, SHD004, SHD005, SHD007, SHD009, CodeList
+from tfrecreg.config import read_limits
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Location, Measure, TensorflowOutcome
 from tfrecreg.manifest import (
@@ -37,8 +38,8 @@ from tfrecreg.validators.manifest.bare_files import (
 )
 from tfrecreg.validators.manifest.training_hosts import (
     HostLoad,
+    HostsOptions,
     check_hosts,
-    host_option,
     listed_loads,
     seen_loads,
 )
@@ -71,6 +72,7 @@ class ManifestValidator(Validator):
     """
 
     name = "manifest"
+    Options = HostsOptions
     codes: Sequence[Code] = CodeList("SHD*")
     needs = Need.DIGESTS
     part_codec = JsonCodec(SeenShard)
@@ -91,7 +93,7 @@ class ManifestValidator(Validator):
         Raises:
             ConfigError: an option is unknown, or not a number of hosts.
         """
-        self._hosts = host_option(options)
+        self._hosts = read_limits(HostsOptions, options, self.name).hosts
         return partial(ManifestVisitor, look=target.manifest is None)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:  # noqa: ARG002 - for the end

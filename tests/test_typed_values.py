@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.errors import PluginError, UsageError
-from tfrecreg.sources import OptionInfo, describe_options, options_as_text, parse_options
+from tfrecreg.typed_values import options_as_text, parse_options
 
 
 class Color(Enum):
@@ -120,9 +120,6 @@ def test_values_of_toml_are_taken_as_they_are(name: str, given: object, value: o
         ({"names": "a,,b"}, "should be a list, with commas, each text, found `a,,b`"),
         ({"names": 3}, "should be a list, with commas, each text, found `3`"),
         ({"names": "[1"}, "should be a list, with commas, each text, found `[1`"),
-        ({"names": "[1]"}, "should be a list, with commas, each text, found `[1]`"),
-        ({"names": [["a"]]}, "should be a list, with commas, each text, found a list"),
-        ({"sizes": "1,x"}, "should be a list, with commas, each a whole number, found `1,x`"),
         ({"limit": "x"}, "should be a whole number, or `none`, found `x`"),
     ],
 )
@@ -133,13 +130,30 @@ def test_a_value_of_another_type_is_refused(given: dict[str, Any], message: str)
     assert caught.value.message.startswith(f"the option `{name}` of `lines` {message}")
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"names": "[1]"}, "`names[0]` of `lines` should be text, found `1`"),
+        ({"names": [["a"]]}, "`names[0]` of `lines` should be text, found a list"),
+        ({"sizes": "1,x"}, "`sizes[1]` of `lines` should be a whole number, found `x`"),
+        ({"maybe": ["a", 2]}, "`maybe[1]` of `lines` should be text, found `2`"),
+    ],
+)
+def test_an_item_of_another_type_is_named_by_its_place(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_options(Options, given, of="lines")
+    assert caught.value.message == f"the option {message}"
+    assert caught.value.hint == "`tfrecreg plugins show lines` lists the options"
+
+
 def test_an_unknown_option_lists_those_there_are() -> None:
     with pytest.raises(UsageError) as caught:
         parse_options(Options, ["wohle=3"], of="lines")
-    assert caught.value.message == "no option named `wohle` of `lines`; did you mean `whole`?"
+    assert caught.value.message == (
+        "the option `wohle` of `lines` is not known; did you mean `whole`?"
+    )
     assert caught.value.hint == (
-        "there are `color`, `flag`, `limit`, `maybe`, `names`, `number`, `old`, `pick`, `picks`, "
-        "`sizes`, `text` and `whole`"
+        "known: color, flag, limit, maybe, names, number, old, pick, picks, sizes, text, whole"
     )
 
 
@@ -151,8 +165,8 @@ def test_a_source_without_options_says_so() -> None:
     with pytest.raises(UsageError) as caught:
         parse_options(Nothing, ["x=1"])
     assert (caught.value.message, caught.value.hint) == (
-        "no option named `x`",
-        "it takes no options",
+        "the option `x` is not known",
+        "there are none",
     )
     assert parse_options(Nothing, []) == Nothing()
 
@@ -183,8 +197,8 @@ class Needy:
 def test_an_option_without_default_must_be_given() -> None:
     with pytest.raises(UsageError) as caught:
         parse_options(Needy, [])
-    assert caught.value.message == "the option `path` must be given"
-    assert caught.value.hint == "`--option path=…`: text"
+    assert caught.value.message == "the option `path` is missing"
+    assert caught.value.hint == "it should be text"
 
 
 def test_what_the_class_refuses_is_a_usage_error() -> None:
@@ -239,37 +253,6 @@ def test_options_as_text_are_read_back_as_the_same_values(options: Options) -> N
     assert parse_options(Options, [f"{name}={value}" for name, value in text.items()]) == options
 
 
-def test_options_are_described_with_their_docstrings() -> None:
-    infos = {info.name: info for info in describe_options(Options)}
-    assert list(infos)[:3] == ["text", "whole", "number"]
-    assert infos["text"] == OptionInfo("text", "text", "plain", "What it says.")
-    assert infos["names"].help == "Several lines of words."
-    assert infos["maybe"].help == "From metadata"
-    assert infos["pick"].type == "`png`, `raw` or `8`"
-    assert (infos["sizes"].default, infos["whole"].help) == ("1,2", "")
-    assert describe_options(Needy)[0].default is None
-
-
-def test_options_of_a_class_without_source_are_described_too() -> None:
-    scope: dict[str, Any] = {"dataclass": dataclass}
-    exec("@dataclass(frozen=True)\nclass Made:\n    size: int = 1\n    'lost'\n", scope)
-    assert describe_options(scope["Made"]) == [OptionInfo("size", "a whole number", "1", "")]
-
-
-def test_docstrings_of_a_base_class_are_found() -> None:
-    @dataclass(frozen=True)
-    class More(Needy):
-        extra: int = 3
-        """More of it."""
-
-    assert {info.name: info.help for info in describe_options(More)}["extra"] == "More of it."
-
-
-@dataclass
-class Thawed:
-    x: int = 1
-
-
 @dataclass(frozen=True)
 class Odd:
     x: dict[str, int] | None = None
@@ -293,8 +276,6 @@ class Unresolved:
 @pytest.mark.parametrize(
     ("options_class", "message"),
     [
-        (Thawed, "are no frozen dataclass"),
-        (int, "are no frozen dataclass"),
         (Odd, "the option `x` of .* has a type that options cannot have"),
         (Unions, "the option `x` of .* has a type that options cannot have"),
         (Nested, "the option `x` of .* has a type that options cannot have"),

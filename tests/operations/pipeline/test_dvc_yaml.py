@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.pipeline.document import Edited, edited
-from tfrecreg.operations.pipeline.stages import render
+from tfrecreg.operations.pipeline.dvc_yaml import Edited, edited, render
 
 
 def ours(name: str, cmd: str = "tfrecreg build a", kind: str = "build") -> dict[str, Any]:
@@ -163,10 +162,10 @@ def test_layouts_that_can_be_edited(text: str) -> None:
         ("- a\n", "cannot be changed without changing more"),
         ("stages: 1\n", "cannot be changed without changing more"),
         ("stages: [a]\n", "cannot be changed without changing more"),
-        ("stages:\n  a: [\n", "is no YAML in line"),
-        ("a: 1\na: 2\n", "is no YAML in line"),
-        ("a: \x00\n", "is no YAML"),
-        ("stages: {}\n---\nstages: {}\n", "is no YAML"),
+        ("stages:\n  a: [\n", "is not YAML in line"),
+        ("a: 1\na: 2\n", "is not YAML in line"),
+        ("a: \x00\n", "is not YAML"),
+        ("stages: {}\n---\nstages: {}\n", "is not YAML"),
     ],
 )
 def test_what_cannot_be_edited_is_refused_whole(text: str, complaint: str) -> None:
@@ -201,7 +200,7 @@ def test_without_what_reads_yaml_a_new_file_is_written_and_another_one_is_not(
         "import sys\n"
         "sys.modules['ruamel'] = sys.modules['ruamel.yaml'] = None  # as if it were not there\n"
         "from tfrecreg.errors import MissingExtraError\n"
-        "from tfrecreg.operations.pipeline.document import edited\n"
+        "from tfrecreg.operations.pipeline.dvc_yaml import edited\n"
         "text = edited(None, {'a': {'cmd': 'a'}}, prune=True).text\n"
         "try:\n"
         "    edited(text, {}, prune=True)\n"

@@ -7,19 +7,24 @@ anything else would mean something else, nothing is written.
 
 from __future__ import annotations
 
+import json
 import posixpath
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tfrecreg.errors import MissingExtraError, UsageError
-from tfrecreg.operations.pipeline.stages import MARK, Entry, render
+from tfrecreg.operations.pipeline.stages import MARK, Entry
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
+from tfrecreg.tracking.dvc import PIPELINE_NAME
 
-__all__ = ["PIPELINE_NAME", "Edited", "Section", "edited"]
+__all__ = ["Edited", "Section", "edited", "expect_params", "render"]
 
-PIPELINE_NAME = "dvc.yaml"
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_/.-]*")
+_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+"""What older YAML takes for something else than text."""
 
 Section = Literal["stages", "artifacts"]
 """A key of the file, below which are entries by their names."""
@@ -34,7 +39,7 @@ class Edited:
     added: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    """Of datasets that are gone."""
+    """Entries of datasets that are no longer configured."""
 
 
 @dataclass(slots=True)
@@ -57,7 +62,7 @@ class _Layout:
     start: int = 0
     """The line of the section's key."""
     end: int | None = None
-    """The line before which a new entry goes; None where there is no such section yet."""
+    """The line before which a new entry goes; None where the section is missing."""
 
 
 def edited(
@@ -74,8 +79,8 @@ def edited(
         section: of the file.
 
     Raises:
-        UsageError: it is no `dvc.yaml`, has a stranger's entry under one of the names, or is laid
-            out so that it cannot be edited without other changes.
+        UsageError: it is not a `dvc.yaml`, has a stranger's entry under one of the names, or
+            cannot be edited without other changes.
         MissingExtraError: there is a file, and DVC, which brings what reads YAML, is not installed.
     """
     if text is None or not text.strip():
@@ -103,6 +108,28 @@ def edited(
     result = _spliced(found, text, {name: wanted[name] for name in (*updated, *added)}, removed)
     _unharmed(section, before, _parsed(result), wanted, removed)
     return Edited(text=result, added=tuple(added), updated=tuple(updated), removed=tuple(removed))
+
+
+def expect_params(text: str, wanted: Mapping[str, Entry]) -> None:
+    """Refuse stages of ours that do not name the parameters which they should.
+
+    Args:
+        text: of the file.
+        wanted: stage by name; those that the file does not have are not missed.
+
+    Raises:
+        UsageError: a stage names other parameters: a key was added to the configuration since.
+        MissingExtraError: DVC, which brings what reads YAML, is not installed.
+    """
+    there = _parsed(text).get("stages") or {}
+    for name, entry in wanted.items():
+        found: Any = there.get(name)
+        if _owner(found) is not None and found.get("params", []) != entry.get("params", []):
+            raise UsageError(
+                f"`{PIPELINE_NAME}` does not name the settings that `{safe(name)}` depends on now: "
+                "a change of them may not have run it again",
+                hint="tfrecreg pipeline, then dvc repro",
+            )
 
 
 def _ours(found: _Layout, wanted: Mapping[str, Entry]) -> dict[str, Entry]:
@@ -158,7 +185,8 @@ def _spliced(
     # From the last to the first, so that the numbers before stay true.
     for name, there in sorted(found.entries.items(), key=lambda each: -each[1].start):
         if name in removed:
-            del lines[there.start : there.end]
+            apart = there.end < len(lines) and not lines[there.end].strip()
+            del lines[there.start : there.end + apart]
         elif name in changed:
             block = render(name, changed[name], found.indent).replace("\n", end)
             lines[there.start : there.end] = [block]
@@ -226,7 +254,7 @@ def _parsed(text: str) -> Any:
     """The file as data.
 
     Raises:
-        UsageError: it is no YAML, or a section is no mapping of entries.
+        UsageError: it is not YAML, or a section is not a mapping of entries.
         MissingExtraError: nothing that reads YAML is installed.
     """
     try:
@@ -240,7 +268,7 @@ def _parsed(text: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark is not None else ""
         raise UsageError(
-            f"`{PIPELINE_NAME}` is no YAML{line}", hint="`dvc status` says what is wrong with it"
+            f"`{PIPELINE_NAME}` is not YAML{line}", hint="`dvc status` names the mistake"
         ) from None
     found = {} if found is None else found
     if not isinstance(found, dict):
@@ -274,3 +302,39 @@ def _unfit(section: Section, names: Sequence[str] = ()) -> UsageError:
         hint=f"write `{section}:` and each {section[:-1]} below it as a block of its own lines"
         + (f"; missing are {listed(names)}" if names else ""),
     )
+
+
+def render(name: str, entry: Entry, indent: int) -> str:
+    """An entry as lines of YAML in block style, its name `indent` columns from the left."""
+    lines = [f"{_scalar(name)}:", *(f"  {line}" for line in _mapping(entry))]
+    return "".join(f"{' ' * indent}{line}\n" for line in lines)
+
+
+def _mapping(value: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for key, item in value.items():
+        if isinstance(item, Mapping):
+            lines += [f"{_scalar(key)}:", *(f"  {line}" for line in _mapping(item))]
+        elif isinstance(item, list):
+            lines.append(f"{_scalar(key)}:")
+            for each in item:
+                inner = _mapping(each) if isinstance(each, Mapping) else [_text(each)]
+                lines += [f"- {inner[0]}", *(f"  {line}" for line in inner[1:])]
+        else:
+            lines.append(f"{_scalar(key)}: {_text(item)}")
+    return lines
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _scalar(str(value))
+
+
+def _scalar(text: str) -> str:
+    """Text as it is where YAML takes it for that text, else in quotes."""
+    if " " in text and re.fullmatch(r"[a-z][A-Za-z0-9_/. -]*[A-Za-z0-9]", text):
+        return text  # a command
+    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
+        return text
+    return json.dumps(text, ensure_ascii=False)

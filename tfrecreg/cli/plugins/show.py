@@ -1,0 +1,77 @@
+"""`tfrecreg plugins show`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tfrecreg.cli import complete
+from tfrecreg.cli.common import Face, json_option
+
+if TYPE_CHECKING:
+    from tfrecreg.plugins import Announced, OptionInfo
+
+
+@click.command(name="show")
+@click.argument("name", shell_complete=complete.plugins)
+@json_option
+@click.pass_obj
+def command(face: Face, name: str) -> None:
+    """Show a source or a validator, and its options.
+
+    NAME is one of `tfrecreg plugins list`. The options of a source stand under `options` of a
+    dataset, or behind `--option`; those of a validator under `limits.NAME` of a gate.
+    """
+    from tfrecreg.plugins import plugins
+
+    known = plugins()
+    found = [(each, known.describe(each)) for each in known.named(name)]
+    if face.as_json:
+        documents: dict[str, list[dict[str, Any]]] = {"sources": [], "validators": []}
+        for each, options in found:
+            documents[f"{each.brought.kind}s"].append(_document(each, options))
+        face.print_json(documents)
+        return
+    for number, (each, options) in enumerate(found):
+        if number:
+            face.out.print()
+        _print(face, each, options)
+
+
+def _document(found: Announced[Any], options: list[OptionInfo]) -> dict[str, Any]:
+    codes = getattr(found.record, "codes", None)
+    return {
+        "name": found.name,
+        "summary": found.record.summary,
+        "distribution": found.distribution,
+        "version": found.version,
+        "options": [
+            {
+                "name": each.name,
+                "type": each.type,
+                "default": each.default,
+                "required": each.is_required,
+                "help": each.help,
+            }
+            for each in options
+        ],
+        **({} if codes is None else {"codes": [code.code for code in codes]}),
+    }
+
+
+def _print(face: Face, found: Announced[Any], options: list[OptionInfo]) -> None:
+    from tfrecreg.cli.render.console import PlainTable, line
+    from tfrecreg.text import safe
+
+    summary = safe(found.record.summary)
+    face.out.print(line((f"{found.brought.kind} ", "bold"), f"{safe(found.name)}: {summary}"))
+    face.out.print(f"from {safe(found.distribution)} {safe(found.version)}")
+    if not options:
+        face.out.print("no options")
+        return
+    table = PlainTable("option", "type", "default", "what it does")
+    for each in options:
+        default = "required" if each.is_required else safe(each.default or "")
+        table.add_row(safe(each.name), each.type, default, safe(each.help, limit=1000))
+    face.out.print(table)

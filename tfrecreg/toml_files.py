@@ -1,0 +1,140 @@
+"""TOML text: reading it, and changing values in it so that comments and order stay."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from tfrecreg.errors import ConfigError
+from tfrecreg.suggest import listed
+from tfrecreg.text import safe
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["read_toml", "same_values", "update_toml"]
+
+_POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
+_DEEP_KEY = re.compile(
+    r"""(?<![\w-])(?:(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){100}"""
+)
+"""A dotted key of more than 100 parts: the time to parse one grows with the square of them."""
+
+
+def read_toml(text: str | bytes, file: str) -> dict[str, Any]:
+    """Parse TOML.
+
+    Args:
+        text: the file's content.
+        file: the file's name, for messages.
+
+    Raises:
+        ConfigError: the text is not UTF-8 or not TOML; the message has line and column.
+    """
+    try:
+        found = text if isinstance(text, str) else text.decode("utf-8")
+        deep = _DEEP_KEY.search(found)
+        if deep is not None:
+            number = found.count("\n", 0, deep.start()) + 1
+            raise ConfigError(
+                f"`{safe(file)}` has a key of more than 100 parts in line {number}",
+                hint="flatten it: `gates.mnist.limits.inflation.ratio` is as deep as keys go",
+            )
+        # A file read as bytes keeps its line ends; editors add byte order marks.
+        return tomllib.loads(found.removeprefix("\ufeff"))
+    except UnicodeDecodeError as error:
+        number = error.object[: error.start].count(b"\n") + 1
+        raise ConfigError(
+            f"`{safe(file)}` is not UTF-8 in line {number}", hint="save the file as UTF-8"
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        complaint = str(error)
+        at = _POSITION.search(complaint)
+        lines = found.split("\n")
+        end = str(len(lines)), str(len(lines[-1]) + 1)
+        line, column = (at[1], at[2]) if at and at[1] else end
+        reason = safe(_POSITION.sub("", complaint))
+        raise ConfigError(
+            f"`{safe(file)}` is not TOML at line {line}, column {column}: {reason}",
+            hint="https://toml.io/en/v1.0.0 describes the format",
+        ) from None
+    except RecursionError:
+        raise ConfigError(
+            f"`{safe(file)}` is nested too deeply", hint="flatten it: a table is a list of rows"
+        ) from None
+
+
+def same_values(one: object, other: object) -> bool:
+    """Whether two values are the same TOML: 1 is neither true nor 1.0, a tuple is an array."""
+    return _exact(one) == _exact(other)
+
+
+def _exact(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _exact(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_exact(item) for item in value]
+    return type(value), repr(value)
+
+
+def update_toml(text: str, file: str, values: Mapping[str, Any]) -> str:
+    """The text with keys set, added or removed; comments, order and line ends stay.
+
+    Args:
+        text: the file's content.
+        file: the file's name, for messages.
+        values: value by key at the top of the file: texts, numbers, lists, mappings. None removes a
+            key. A mapping replaces the table that was there.
+
+    Raises:
+        ConfigError: the text is not TOML, or is laid out so that nothing can be added to it.
+    """
+    import tomlkit  # takes a tenth of a second, which reading does not need
+
+    before = read_toml(text, file)
+    after = {**before, **values}
+    after = {key: value for key, value in after.items() if value is not None}
+    if same_values(before, after):
+        return text
+    # What was written is read again: nothing else may have changed.
+    with suppress(ValueError, LookupError, TypeError, AttributeError, ConfigError):
+        document = tomlkit.parse(text)
+        _set(document, values)
+        result = tomlkit.dumps(document)
+        if "\r\n" in text:
+            result = result.replace("\r\n", "\n").replace("\n", "\r\n")
+        if same_values(read_toml(result, file), after):
+            return result
+    raise ConfigError(
+        f"`{safe(file)}` cannot be changed without changing more",
+        hint=f"set {listed(values)} there by hand",
+    )
+
+
+def _set(table: Any, values: Mapping[str, Any]) -> None:
+    for key, value in values.items():
+        there = table.get(key)
+        plain = there.unwrap() if hasattr(there, "unwrap") else there
+        if value is None:
+            table.pop(key, None)
+        elif isinstance(value, Mapping) and isinstance(there, dict):
+            gone = {name: None for name in there if name not in value}
+            _set(there, {**gone, **value})
+        elif not same_values(plain, value):
+            table[key] = _item(value)
+
+
+def _item(value: Any) -> Any:
+    import tomlkit
+
+    if not isinstance(value, Mapping):
+        return list(value) if isinstance(value, tuple) else value
+    table = tomlkit.inline_table()
+    for key, inner in value.items():
+        table[key] = _item(inner)
+    return table
