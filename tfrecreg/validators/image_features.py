@@ -15,17 +15,7 @@ from tfrecreg.schema import parse_schema
 from tfrecreg.text import safe
 from tfrecreg.validators.record_tables import Table, Tables
 
-__all__ = [
-    "ENCODED",
-    "Declared",
-    "Difference",
-    "ImageFeatures",
-    "declared_columns",
-    "differences",
-    "neighbours",
-    "schema_images",
-]
-
+__all__ = ["ENCODED", "ImageFeatures", "declared_columns", "differences", "schema_images"]
 
 ENCODED = "image/encoded"
 """The usual name of the feature that holds an image."""

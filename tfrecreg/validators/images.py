@@ -31,7 +31,7 @@ from tfrecreg.validators.image_features import (
 )
 from tfrecreg.validators.record_tables import Table, Tables, tables_of
 
-__all__ = ["NOT_BASE64", "ImagesOptions", "ImagesPart", "ImagesValidator", "ImagesVisitor"]
+__all__ = ["ImagesValidator"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

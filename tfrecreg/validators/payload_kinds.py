@@ -25,7 +25,6 @@ __all__ = [
     "stranger",
 ]
 
-
 NOT_AN_EXAMPLE = "the payload should be a tf.train.Example"
 """The message of `SCH001`."""
 

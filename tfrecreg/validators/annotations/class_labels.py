@@ -25,7 +25,6 @@ __all__ = [
     "read_label_map",
 ]
 
-
 LabelMap = Mapping[int, str]
 """Class names by number; some numbers may have none."""
 

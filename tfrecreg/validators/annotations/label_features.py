@@ -27,7 +27,6 @@ __all__ = [
     "labels_of",
 ]
 
-
 Text = Annotated[str, Meta(min_length=1)]
 
 

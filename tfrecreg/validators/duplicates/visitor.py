@@ -34,13 +34,8 @@ __all__ = [
     "DuplicatesOptions",
     "DuplicatesPart",
     "DuplicatesVisitor",
-    "Fingerprint",
-    "ImageFingerprint",
-    "feature_digest",
     "group_of",
-    "key_digest",
 ]
-
 
 Text = Annotated[str, Meta(min_length=1)]
 

@@ -30,7 +30,6 @@ __all__ = [
     "varint_bytes",
 ]
 
-
 _LEVELS = 256
 _NEAR = 0.05
 """Fraction of a step: numbers that were scaled as float32 lie no farther from their level."""

@@ -23,7 +23,6 @@ from tfrecreg.pictures import PictureError, bmp, read_header
 __all__ = [
     "Array",
     "ImageShape",
-    "NpyArray",
     "Numbers",
     "bmp_pixels",
     "declared_shapes",
@@ -32,7 +31,6 @@ __all__ = [
     "numbers_of",
     "read_npy",
 ]
-
 
 _SIDE = re.compile(r"(.*?)(height|rows|width|cols|columns|channels?|depth)$", re.IGNORECASE)
 _MEANING = {
