@@ -18,18 +18,6 @@ from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
-__all__ = [
-    "INDEX_LIMIT",
-    "INDEX_MAGIC",
-    "INDEX_VERSION",
-    "ROW",
-    "Index",
-    "IndexBuilder",
-    "index_bytes",
-    "load_index",
-    "read_index",
-]
-
 INDEX_MAGIC = b"TFRINDEX"
 INDEX_VERSION = 1
 INDEX_LIMIT = 1 << 34

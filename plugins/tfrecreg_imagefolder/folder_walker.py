@@ -9,18 +9,6 @@ from typing import Literal, NamedTuple
 from tfrecreg.api import RawDataError, Remark, Storage, normal_splits, safe
 from tfrecreg_imagefolder.imagefolder_options import DEFAULT_SPLIT, Symlinks, is_split_name
 
-__all__ = [
-    "Node",
-    "SplitFolder",
-    "Walker",
-    "find_split_folders",
-    "format_names",
-    "is_usual_split",
-    "is_utf8",
-    "reject_name_collisions",
-    "require_folder",
-]
-
 FolderId = tuple[int, int]
 """Device and inode."""
 

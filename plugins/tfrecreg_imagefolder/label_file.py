@@ -42,8 +42,6 @@ from tfrecreg_imagefolder.imagefolder_options import (
 )
 from tfrecreg_imagefolder.listing import ItemClass, Listing
 
-__all__ = ["list_flat_folder"]
-
 _MAX_BYTES = 1 << 30
 # Names of columns in lower case, as published datasets have them.
 _FILES = frozenset(

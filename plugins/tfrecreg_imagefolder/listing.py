@@ -22,8 +22,6 @@ from tfrecreg_imagefolder.folder_walker import (
 )
 from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions, Splitter
 
-__all__ = ["ItemClass", "Listing", "list_class_folders"]
-
 _PROBED = 1_000
 """How many names of a class folder are looked at to tell what it is."""
 _FIXED = 280

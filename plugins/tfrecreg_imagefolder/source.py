@@ -37,8 +37,6 @@ from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
 from tfrecreg_imagefolder.label_file import list_flat_folder
 from tfrecreg_imagefolder.listing import ItemClass, Listing, list_class_folders
 
-__all__ = ["ImageFolderSource"]
-
 _LABEL = "image/class/label"
 _MAX_BYTES = 1 << 30
 """Most bytes of an image: a record may have twice as many, and a worker holds a few copies."""

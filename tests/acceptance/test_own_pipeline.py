@@ -45,7 +45,12 @@ def clone(tmp_path: Path) -> Path:
         "schemas/digits.pbtxt",
         "schemas/pictures.pbtxt",
     )
-    for file in (".dvc/config", ".dvc/.gitignore", ".dvcignore", *(f"{OWN}/{each}" for each in own)):
+    for file in (
+        ".dvc/config",
+        ".dvc/.gitignore",
+        ".dvcignore",
+        *(f"{OWN}/{each}" for each in own),
+    ):
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / file, root / file)
     shutil.copytree(

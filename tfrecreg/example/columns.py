@@ -20,9 +20,6 @@ from numpy.typing import NDArray
 from tfrecreg.example.model import Example, Kind
 from tfrecreg.example.wire import varint
 
-__all__ = ["Column", "Layout", "Slot", "layout_of", "read_columns"]
-
-
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 

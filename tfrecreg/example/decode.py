@@ -24,15 +24,6 @@ from tfrecreg.example.wire import (
     varints,
 )
 
-__all__ = [
-    "FeatureReader",
-    "canonical",
-    "decode",
-    "decode_fast",
-    "decode_fully",
-    "decode_or_none",
-]
-
 _UNSET, _BYTES, _FLOAT, _INT64 = Kind
 
 # A dataset has few keys and many records: no need to make the same strings again and again.

@@ -6,8 +6,6 @@ from tfrecreg.example.model import Example, Feature, value_head
 from tfrecreg.example.wire import varint, varint_size
 from tfrecreg.text import safe
 
-__all__ = ["encode"]
-
 _MAX_PAYLOAD = 2**31 - 1  # protobuf's own limit, in every language
 
 _VIEWED = 4096  # bytes from which a view is cheaper than a copy

@@ -12,8 +12,6 @@ from typing import Any
 from tfrecreg.example.model import Feature, Kind, packed_feature
 from tfrecreg.example.wire import pack_varints, varint
 
-__all__ = ["bytes_feature", "float_feature", "int64_feature", "unset_feature"]
-
 _LOOSE = 4096  # bytes from which values are kept as they are rather than laid out for the wire
 _SINGLES = tuple(packed_feature(Kind.INT64, 1, varint(n), (n,)) for n in range(128))
 _UNSET = packed_feature(Kind.UNSET, 0, b"", ())

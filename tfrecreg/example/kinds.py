@@ -25,9 +25,6 @@ from tfrecreg.example.decode import FeatureReader, decode_fully, decode_or_none
 from tfrecreg.example.model import Example, Feature
 from tfrecreg.example.wire import DELIMITED, FIXED64, VARINT, NotAnExampleError, fields, varint
 
-__all__ = ["PayloadKind", "SequenceExample", "decode_sequence", "kind_of", "payload_kind"]
-
-
 _CONTEXT, _LISTS = (1, 2), (2, 2)
 _ENTRY = _STEP = _KEY = (1, 2)
 _VALUE = (2, 2)

@@ -23,8 +23,6 @@ from tfrecreg.example.wire import (
     varints,
 )
 
-__all__ = ["Tensor", "read_tensor"]
-
 
 @dataclass(frozen=True, slots=True)
 class Tensor:

@@ -9,22 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-__all__ = [
-    "DELIMITED",
-    "FIXED32",
-    "FIXED64",
-    "VARINT",
-    "NotAnExampleError",
-    "count_minimal",
-    "fields",
-    "pack_varints",
-    "read_varint",
-    "varint",
-    "varint_size",
-    "varints",
-]
-
-
 VARINT, FIXED64, DELIMITED, START_GROUP, END_GROUP, FIXED32 = range(6)
 """The wire types."""
 

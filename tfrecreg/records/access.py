@@ -32,8 +32,6 @@ from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.storage.interface import Reader
 from tfrecreg.text import safe
 
-__all__ = ["Records", "read"]
-
 Path = str | os.PathLike[str]
 
 

@@ -11,8 +11,6 @@ from tfrecreg.example import Example, decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.findings import TensorflowOutcome
 
-__all__ = ["Fault", "RecordBatch", "StreamEnd"]
-
 
 @dataclass(frozen=True, slots=True)
 class Fault:

@@ -6,19 +6,6 @@ from tfrecreg.records.frame_scan import stored_length
 from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, OVERHEAD, masked_crc
 from tfrecreg.records.resync import Resolution
 
-__all__ = [
-    "LFS_POINTER",
-    "cut_detail",
-    "data_detail",
-    "gzip_rest",
-    "header_detail",
-    "huge_detail",
-    "lost",
-    "stranger_detail",
-    "trailing_detail",
-]
-
-
 LFS_POINTER = "a git-LFS pointer"
 """What stands in the place of a file that git-LFS did not fetch."""
 _KNOWN = (

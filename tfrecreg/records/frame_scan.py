@@ -41,20 +41,6 @@ from tfrecreg.records.framing import (
     unmask,
 )
 
-__all__ = [
-    "KEPT_BYTES",
-    "Finder",
-    "FrameScan",
-    "FrameScanner",
-    "PythonFinder",
-    "PythonFrameScanner",
-    "Stop",
-    "header_candidates",
-    "repaired_length",
-    "stored_length",
-]
-
-
 _VIEW_BYTES = 1 << 14
 """From this payload on, a view that is made for the checksum is cheaper than a copy."""
 

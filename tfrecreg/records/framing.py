@@ -17,20 +17,6 @@ import struct
 
 import google_crc32c
 
-__all__ = [
-    "FOOTER_BYTES",
-    "HEADER_BYTES",
-    "MASK_DELTA",
-    "MAX_LENGTH",
-    "OVERHEAD",
-    "frame",
-    "frame_header",
-    "header_length",
-    "mask",
-    "masked_crc",
-    "unmask",
-]
-
 HEADER_BYTES = 12
 """Length and its checksum."""
 

@@ -31,9 +31,6 @@ from tfrecreg.records.gzip_writer import (
 from tfrecreg.records.hashing import READ_BYTES, HashedFile, only_zeros, places_of
 from tfrecreg.records.tensorflow_reader import InputBuffer, zlib_makes
 
-__all__ = ["EXPANSION", "Damage", "GzipStream", "decoded_before", "trailer_problems"]
-
-
 EXPANSION = 1032
 """Largest number of bytes that deflate makes of one."""
 

@@ -18,26 +18,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = [
-    "GZIP_BITS",
-    "INPUT_BUFFER",
-    "LEVEL",
-    "MAGIC",
-    "MEMBER_BYTES",
-    "MEMBER_HEADER",
-    "MEM_LEVEL",
-    "STRATEGY",
-    "TRAILER",
-    "WINDOW_BITS",
-    "Compression",
-    "GzipEncoder",
-    "MemberHeader",
-    "ends_badly",
-    "parse_member_header",
-    "zlib_version",
-]
-
-
 Compression = Literal["none", "gzip"]
 
 MEMBER_BYTES = 1 << 20

@@ -19,18 +19,6 @@ from blake3 import blake3
 
 from tfrecreg.storage.interface import Reader, Storage
 
-__all__ = [
-    "READ_BYTES",
-    "FileDigest",
-    "FileHasher",
-    "HashThread",
-    "HashedFile",
-    "hash_file",
-    "only_zeros",
-    "places_of",
-]
-
-
 _LARGE = 2 << 20
 """Pieces of this size are hashed at once: to let them wait would take too much memory."""
 

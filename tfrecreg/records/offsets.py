@@ -19,9 +19,6 @@ from tfrecreg.records.stream import sniff
 from tfrecreg.storage.interface import Reader, Storage
 from tfrecreg.text import safe
 
-__all__ = ["RecordOffsets", "find_offsets", "own_index", "parse_sidecar", "render_sidecar"]
-
-
 _SNIFF_BYTES = 1 << 16
 _AHEAD = 1 << 16
 """Bytes that are read at once while records are small."""

@@ -36,9 +36,6 @@ from tfrecreg.records.stream import SNIFF_BYTES, ByteStream, PlainStream, sniff
 from tfrecreg.records.tensorflow_reader import of_length, of_misread, of_rest
 from tfrecreg.storage.interface import Reader, Storage
 
-__all__ = ["BATCH_BYTES", "HOLD_LIMIT", "open_stream", "scan"]
-
-
 BATCH_BYTES = 1 << 20
 """Bytes of stream that are read, and handed on, at once."""
 

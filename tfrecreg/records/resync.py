@@ -41,8 +41,6 @@ from tfrecreg.records.framing import (
 from tfrecreg.records.scanner import make_finder
 from tfrecreg.records.stream import ByteStream
 
-__all__ = ["GAP_WINDOW", "Offsets", "Resolution", "Resync", "data_holds", "sound_records"]
-
 Offsets = Sequence[int] | npt.NDArray[np.int64]
 
 GAP_WINDOW = 64 << 20

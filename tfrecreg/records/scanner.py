@@ -34,24 +34,6 @@ from tfrecreg.records.frame_scan import (
 )
 from tfrecreg.text import safe
 
-__all__ = [
-    "ENGINES",
-    "LIBRARY",
-    "SOURCE",
-    "VARIABLE",
-    "Native",
-    "NativeFinder",
-    "NativeFrameScanner",
-    "Scanner",
-    "count_headers",
-    "load",
-    "make_finder",
-    "make_frame_scanner",
-    "scanner",
-    "scanner_kind",
-]
-
-
 # It does not end in `.so`, which would make it a module of Python's.
 LIBRARY = Path(__file__).with_name("libwalk.so.1")
 """Where the library lies, if it was compiled."""

@@ -14,8 +14,6 @@ from tfrecreg.records.gzip_reader import Damage
 from tfrecreg.records.gzip_writer import GZIP_BITS, MAGIC, MEMBER_HEADER, WINDOW_BITS, Compression
 from tfrecreg.records.hashing import HashedFile
 
-__all__ = ["SNIFF_BYTES", "ByteStream", "PlainStream", "sniff"]
-
 SNIFF_BYTES = 1 << 16
 """Bytes of a file that tell its compression."""
 

@@ -23,16 +23,6 @@ from tfrecreg.findings import TensorflowOutcome
 from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES
 from tfrecreg.records.gzip_writer import GZIP_BITS, INPUT_BUFFER, Compression
 
-__all__ = [
-    "CRASH_LENGTH",
-    "InputBuffer",
-    "of_length",
-    "of_misread",
-    "of_rest",
-    "zlib_makes",
-]
-
-
 CRASH_LENGTH = 1 << 35
 """From this length on TensorFlow is taken to crash. It does where the machine has less memory: one
 of 24 GB stops at 2^34 with an error, and dies of 2^35."""

@@ -23,15 +23,6 @@ from tfrecreg.records.hashing import FileDigest, FileHasher
 from tfrecreg.storage.interface import Storage, Writer
 from tfrecreg.text import safe
 
-__all__ = [
-    "RecordEncoder",
-    "Segment",
-    "SegmentWriter",
-    "ShardWriter",
-    "Written",
-    "hashed_write",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:

@@ -19,8 +19,6 @@ from tfrecreg.storage import LocalStorage
 from tfrecreg.tracking import dvc, git
 from tfrecreg.tracking.dvc import PIPELINE_NAME
 
-__all__ = ["Changes", "PipelineResult", "expect_pipeline", "pipeline"]
-
 _KEEP = ".gitkeep"
 """A file that keeps a folder in git which has nothing in it yet: DVC wants it to be there."""
 

@@ -29,14 +29,6 @@ from tfrecreg.validators.duplicates.sorted_runs import Pair, Run, RunBuilder, at
 from tfrecreg.validators.image_features import ImageFeatures
 from tfrecreg.validators.record_tables import Table, Tables, tables_of, value_digest
 
-__all__ = [
-    "DuplicatesCodec",
-    "DuplicatesOptions",
-    "DuplicatesPart",
-    "DuplicatesVisitor",
-    "group_of",
-]
-
 Text = Annotated[str, Meta(min_length=1)]
 
 
