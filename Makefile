@@ -26,8 +26,8 @@ $(VENV)/.installed: pyproject.toml hatch_build.py tfrecreg/records/walk.c $(CONS
 demo: $(VENV)/.installed ## See the main job run, on digits that it draws itself
 	$(BIN)/tfrecreg demo
 
-pipeline: $(VENV)/.installed ## Run this repository's own pipeline, all of it
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/dvc repro --force
+pipeline: $(VENV)/.installed ## Run the pipeline of examples/own-registry, all of it
+	cd examples/own-registry && PATH="$(abspath $(BIN)):$$PATH" $(abspath $(BIN))/dvc repro --force
 
 test: $(VENV)/.installed lint types layers ## Run the quick tests, the linters and the type checker
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow"

@@ -3,9 +3,10 @@ from __future__ import annotations
 import tfrecreg.api
 
 NAMES = """
-Cacheable Code Conversion Decoder Example Fault Feature Finding Item JsonCodec Kind Location
-Measure MissingExtraError Need Part PictureError PictureHeader RawDataError RawFile RecordBatch
-Remark Severity Shard Skipped Source SourceRecord Storage StreamEnd Tally Target
+Cacheable Code Conversion Decoder Entry Example Fault Feature Finding Item JsonCodec Kind
+Location Manifest Measure MissingExtraError MissingFileError Need Part PictureError
+PictureHeader RawDataError RawFile Reader RecordBatch RecordProblem RecordValidator Remark
+Severity Shard Skipped Source SourceRecord Storage StorageError StreamEnd Tally Target
 TensorflowOutcome Undecodable UsageError Validator ValidatorRecord Visitor Written
 bundled_schema bytes_feature float_feature hookimpl int64_feature is_truncated key_from
 normal_splits read_header require_pillow safe shared_decoder sniff unset_feature

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["JSON_VERSION", "__version__"]
-
 __version__ = "0.1.0"
 
 JSON_VERSION = 1

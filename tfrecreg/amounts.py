@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-__all__ = ["SkipLimit", "parse_size"]
-
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)?", re.IGNORECASE)
 _UNITS = {"": 1, "b": 1}
 _UNITS |= {unit: 1000 ** (power + 1) for power, unit in enumerate(("kb", "mb", "gb", "tb"))}

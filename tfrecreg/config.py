@@ -41,17 +41,6 @@ from tfrecreg.text import safe
 from tfrecreg.toml_files import read_toml
 from tfrecreg.typed_values import KeyPath, read_table
 
-__all__ = [
-    "CONFIG_NAME",
-    "Config",
-    "DatasetConfig",
-    "GateConfig",
-    "InflationLimit",
-    "parse_config",
-    "parse_dataset",
-    "read_limits",
-]
-
 CONFIG_NAME = "tfrecreg.toml"
 """The file's name, in the registry's root."""
 

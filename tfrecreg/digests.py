@@ -13,8 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from blake3 import blake3
 
-__all__ = ["DIGEST_BYTES", "ContentHasher", "content_digest", "record_digest"]
-
 DIGEST_BYTES = 16
 
 Digests = bytes | npt.NDArray[Any]

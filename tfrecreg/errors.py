@@ -28,27 +28,6 @@ from __future__ import annotations
 from tfrecreg.findings import Finding
 from tfrecreg.text import safe
 
-__all__ = [
-    "ConfigError",
-    "ConflictError",
-    "DamagedRecordError",
-    "FailureError",
-    "ManifestError",
-    "MissingExtraError",
-    "MissingFileError",
-    "NewerFormatError",
-    "NoSuchRecordError",
-    "NotHereError",
-    "PluginError",
-    "RawDataError",
-    "RefusedError",
-    "SchemaError",
-    "StorageError",
-    "TfrecregError",
-    "UnknownPluginError",
-    "UsageError",
-]
-
 
 class TfrecregError(Exception):
     """The base of every error this package raises on purpose.

@@ -6,17 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = [
-    "MAX_LOCATIONS",
-    "Code",
-    "Finding",
-    "Location",
-    "Measure",
-    "Severity",
-    "TensorflowOutcome",
-    "fingerprint",
-]
-
 MAX_LOCATIONS = 20
 """A finding names so many places; its count is always the full one."""
 

@@ -13,8 +13,6 @@ from tfrecreg.errors import UsageError
 from tfrecreg.findings import Finding, Severity
 from tfrecreg.text import safe
 
-__all__ = ["FailOn", "Verdict", "Waiver", "concerns", "judge"]
-
 
 class FailOn(str, Enum):
     """From which severity on a finding fails the gate."""

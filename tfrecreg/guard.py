@@ -37,27 +37,6 @@ from tfrecreg.errors import (
 )
 from tfrecreg.text import safe
 
-__all__ = [
-    "OURS",
-    "TIMEOUT",
-    "Brought",
-    "Misbehaviour",
-    "Patience",
-    "Slot",
-    "calling",
-    "death_of",
-    "failure",
-    "how_it_ended",
-    "is_told",
-    "meet",
-    "note_in",
-    "on_strangers",
-    "one_line",
-    "reason_of",
-    "time_limit",
-    "watch_interrupts",
-]
-
 OURS = "tfrecreg"
 """The distribution of the bundled plugins."""
 TIMEOUT = "TFRECREG_PLUGIN_TIMEOUT"

@@ -18,18 +18,6 @@ from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
-__all__ = [
-    "INDEX_LIMIT",
-    "INDEX_MAGIC",
-    "INDEX_VERSION",
-    "ROW",
-    "Index",
-    "IndexBuilder",
-    "index_bytes",
-    "load_index",
-    "read_index",
-]
-
 INDEX_MAGIC = b"TFRINDEX"
 INDEX_VERSION = 1
 INDEX_LIMIT = 1 << 34
@@ -149,7 +137,7 @@ class Index:
         """The key of the record with this number.
 
         Raises:
-            IndexError: there is no such record.
+            IndexError: the record is out of range.
         """
         if not 0 <= record < len(self):
             raise IndexError(f"record {record} of an index of {len(self)}")
@@ -193,7 +181,7 @@ def read_index(data: bytes, where: str) -> Index:
 
     Raises:
         NewerFormatError: its version is greater than this package knows.
-        ManifestError: it is no index, or was changed after it was written.
+        ManifestError: it is not an index, or was changed after it was written.
     """
     if len(data) < _HEADER.size + _HASH_BYTES or data[:8] != INDEX_MAGIC:
         found = f"{len(data)} bytes that begin with {data[:8].hex() or 'nothing'}"
@@ -240,7 +228,7 @@ def read_index(data: bytes, where: str) -> Index:
 
 
 def _problem(rows: npt.NDArray[np.void], key_bytes: int, table: npt.NDArray[np.void]) -> str:
-    """What a digest does not tell: that whoever wrote it wrote nonsense. Empty if all is well."""
+    """An inconsistency that the digest does not reveal; empty if there is none."""
     ends = rows["key_end"]
     if np.any(ends[1:] < ends[:-1]) or (int(ends[-1]) if len(ends) else 0) != key_bytes:
         return "the ends of its keys do not fit its keys"

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-__all__ = ["SILENT", "Progress", "Ticker", "counting"]
-
 _PORTION, _PORTION_BYTES = 100, 1 << 20
 
 

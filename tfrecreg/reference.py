@@ -12,16 +12,6 @@ from typing import Literal
 from tfrecreg.errors import UsageError
 from tfrecreg.text import safe
 
-__all__ = [
-    "Reference",
-    "Version",
-    "check_dataset_name",
-    "is_dataset_name",
-    "looks_like_reference",
-    "parse_reference",
-    "parse_version",
-]
-
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _NUMBER = r"(?:0|[1-9][0-9]{0,8})"
 _VERSION = re.compile(rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})")

@@ -12,22 +12,6 @@ from tfrecreg.errors import UsageError
 from tfrecreg.reference import check_dataset_name
 from tfrecreg.text import safe
 
-__all__ = [
-    "FRAMING",
-    "MIN_HOST_SHARD",
-    "SHARDS_PER_HOST",
-    "ShardName",
-    "ShardPolicy",
-    "bounds",
-    "is_split_word",
-    "normal_split",
-    "normal_splits",
-    "parse_shard_name",
-    "parse_size",
-    "shard_count",
-    "shard_name",
-]
-
 FRAMING = 16
 """Bytes that a record takes in a shard beyond its payload."""
 SHARDS_PER_HOST = 10

@@ -12,8 +12,6 @@ from typing import Any
 
 from tfrecreg.text import safe
 
-__all__ = ["ExtensionPoint", "did_you_mean", "listed", "overrides"]
-
 _CLOSE = 0.8
 """From this similarity on, a method of a plugin is taken for a misspelt one of its base class."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["safe", "si_bytes"]
-
 _HARMLESS = re.compile(r"[A-Za-z0-9 _.,/@%+=()-]*")
 """Most texts by far: nothing in them is escaped."""
 _KEEP = frozenset({"Ll", "Lu", "Lt", "Lm", "Lo", "Mn", "Mc", "Me"})

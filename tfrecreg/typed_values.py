@@ -32,16 +32,6 @@ from tfrecreg.errors import ConfigError, PluginError, UsageError
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-__all__ = [
-    "KeyPath",
-    "as_text",
-    "is_required",
-    "label",
-    "options_as_text",
-    "parse_options",
-    "read_table",
-]
-
 T = TypeVar("T")
 Keys = tuple[str | int, ...]
 

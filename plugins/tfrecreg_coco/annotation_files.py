@@ -13,8 +13,6 @@ from tfrecreg.api import RawDataError, Storage, UsageError, normal_splits, safe
 from tfrecreg_coco.coco_options import TASKS, CocoOptions, split_and_path
 from tfrecreg_coco.json_scanner import ListScan, decode_loosely
 
-__all__ = ["Chosen", "choose_files", "entry_kind", "find_files", "format_names"]
-
 _FOLDER = "annotations"
 _ROBOFLOW = "_annotations.coco.json"
 _TAKES = "`--raw` takes the folder above `annotations`; or say `--option annotations=FILE`"

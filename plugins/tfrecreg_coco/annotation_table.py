@@ -19,8 +19,6 @@ from tfrecreg.api import RawDataError, Remark, Storage, safe
 from tfrecreg_coco.coco_options import OBJECT_TASKS
 from tfrecreg_coco.json_scanner import Batch, ListScan, Offsets, decode_batch
 
-__all__ = ["AnnotationTable", "Category", "ImageEntry", "read_table"]
-
 _SECTIONS = frozenset({"images", "annotations", "categories"})
 _NEEDED = {
     "instances": ("bbox", "segmentation"),

@@ -13,8 +13,6 @@ import msgspec
 from tfrecreg.api import RawDataError, Storage, safe
 from tfrecreg_coco.json_scanner import decode_loosely
 
-__all__ = ["Annotation", "AnnotationReader", "BadAnnotation", "Segment", "SkipImage"]
-
 _GAP = 1 << 12
 """Bytes between two annotations up to which one read takes both."""
 

@@ -8,8 +8,6 @@ from typing import Literal
 
 from tfrecreg.api import UsageError, safe
 
-__all__ = ["OBJECT_TASKS", "TASKS", "CocoOptions", "split_and_path"]
-
 TASKS = ("instances", "stuff", "keypoints", "captions", "panoptic", "images")
 """What a file of annotations can be read for, in the order in which files are merged."""
 

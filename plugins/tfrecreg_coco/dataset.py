@@ -14,8 +14,6 @@ from tfrecreg_coco.annotations import SkipImage
 from tfrecreg_coco.coco_options import OBJECT_TASKS, CocoOptions
 from tfrecreg_coco.image_folders import FolderFinder, ImageFolder, usual_folders
 
-__all__ = ["CategoryLabel", "Dataset", "ItemState", "Labels", "Spans", "WorkerContext"]
-
 _MAX_LABEL = 1 << 16
 """Ids that serve as labels stay below: the label map is a list in the order of the labels."""
 _OVERHEAD = 600

@@ -11,8 +11,6 @@ from tfrecreg_coco.annotation_files import Chosen, entry_kind, format_names
 from tfrecreg_coco.annotations import SkipImage
 from tfrecreg_coco.coco_options import split_and_path
 
-__all__ = ["MAX_BYTES", "FolderFinder", "ImageFolder", "plain_path", "usual_folders"]
-
 MAX_BYTES = 1 << 30
 """Most bytes of a file that goes into a record."""
 _MAX_NAME = 255

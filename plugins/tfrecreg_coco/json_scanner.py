@@ -19,8 +19,6 @@ import numpy.typing as npt
 
 from tfrecreg.api import RawDataError, Storage, safe
 
-__all__ = ["Batch", "ListScan", "Offsets", "decode_batch", "decode_loosely"]
-
 T = TypeVar("T")
 Offsets = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

@@ -24,8 +24,6 @@ import numpy.typing as npt
 from tfrecreg.api import Example, MissingExtraError, bytes_feature, float_feature, int64_feature
 from tfrecreg_coco.annotations import BadAnnotation, SkipImage
 
-__all__ = ["Masks", "require_pycocotools"]
-
 _MAX_PIXELS = 1 << 26
 """Most pixels of a mask that is drawn."""
 _MAX_DIGITS = 7

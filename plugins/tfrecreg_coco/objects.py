@@ -23,8 +23,6 @@ from tfrecreg_coco.coco_options import CocoOptions
 from tfrecreg_coco.dataset import Labels
 from tfrecreg_coco.masks import Masks
 
-__all__ = ["ImageRemarks", "ImageView", "Objects", "PanopticSegments"]
-
 _INVISIBLE = 1e-7
 """Share of a side: a float32 cannot tell a smaller distance from the border."""
 _LARGEST = 3.4e38

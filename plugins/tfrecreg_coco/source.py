@@ -34,8 +34,6 @@ from tfrecreg_coco.image_folders import MAX_BYTES
 from tfrecreg_coco.masks import require_pycocotools
 from tfrecreg_coco.objects import ImageRemarks, ImageView, Objects, PanopticSegments
 
-__all__ = ["CocoSource"]
-
 _STATE = msgspec.msgpack.Decoder(ItemState)
 
 

@@ -6,21 +6,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from tfrecreg.api import RawDataError, Storage, normal_splits, safe
+from tfrecreg.api import RawDataError, Remark, Storage, normal_splits, safe
 from tfrecreg_imagefolder.imagefolder_options import DEFAULT_SPLIT, Symlinks, is_split_name
-
-__all__ = [
-    "LeftOut",
-    "Node",
-    "SplitFolder",
-    "Walker",
-    "find_split_folders",
-    "format_names",
-    "is_usual_split",
-    "is_utf8",
-    "reject_name_collisions",
-    "require_folder",
-]
 
 FolderId = tuple[int, int]
 """Device and inode."""
@@ -36,6 +23,7 @@ _MAX_DEPTH = 64
 """Folders below each other."""
 _MAX_LINKED = 10_000
 """Links to folders that are followed: a few that lead to each other are exponentially many."""
+_SPECIAL = "a FIFO, a socket or a device"
 _TAKES = "`--raw` takes the folder of the classes or of the splits"
 
 
@@ -59,15 +47,10 @@ class Node(NamedTuple):
         """The last part of the path."""
         return self.path.rpartition("/")[2]
 
-
-class LeftOut(NamedTuple):
-    """Names of one kind that are not items."""
-
-    split: str
-    kind: Literal["hidden", "stray"]
-    first: str
-    """The path of the first one."""
-    times: int
+    @classmethod
+    def bad(cls, path: str, code: str, detail: str) -> Node:
+        """A name that may not be opened."""
+        return cls(path, "bad", code=code, detail=detail)
 
 
 class Walker:
@@ -95,17 +78,19 @@ class Walker:
         self._label_file = label_file
         self._suffixes = tuple("." + each.lower().removeprefix(".") for each in extensions)
         self._linked = 0
-        self._left_out: dict[tuple[str, Literal["hidden", "stray"]], LeftOut] = {}
+        self._left_out: dict[tuple[str, str], tuple[str, int]] = {}  # the first, and how many
 
-    @property
-    def left_out(self) -> list[LeftOut]:
-        """Names left out so far, by split and kind."""
-        return [self._left_out[each] for each in sorted(self._left_out)]
+    def leave_out(self, kind: Literal["hidden", "stray"], path: str) -> None:
+        """Count a name that is not an item."""
+        first, times = self._left_out.get((self.split, kind), (path, 0))
+        self._left_out[self.split, kind] = first, times + 1
 
-    def leave_out(self, kind: Literal["hidden", "stray"], path: str, times: int = 1) -> None:
-        """Count one name that is not an item, or several of which `path` is the first."""
-        known = self._left_out.get((self.split, kind), LeftOut(self.split, kind, path, 0))
-        self._left_out[self.split, kind] = known._replace(times=known.times + times)
+    def left_out(self) -> Iterator[Remark]:
+        """A remark on the names left out so far, for each split and kind."""
+        for (split, kind), (first, times) in sorted(self._left_out.items()):
+            names = "name," if times == 1 else "names, the first of them"
+            detail = f"{times} {kind} {names} `{safe(first)}`"
+            yield Remark(split, first, "SRC015", detail, times)
 
     def peek(self) -> Walker:
         """A walker with the same rule for links, whose counts are its own."""
@@ -130,8 +115,7 @@ class Walker:
             elif entry.kind == "link":
                 yield self._follow(entry.path)
             else:
-                detail = "a FIFO, a socket or a device, which is never opened"
-                yield Node(entry.path, "bad", code="SRC010", detail=detail)
+                yield Node.bad(entry.path, "SRC010", f"{_SPECIAL}, which is never opened")
 
     def files(self, folder: str, *, above: Sequence[FolderId] = ()) -> Iterator[Node]:
         """Every file below a folder, however deep, and every bad name among them.
@@ -146,8 +130,7 @@ class Walker:
         for node in self.look(folder):
             if node.kind == "dir":
                 if node.id in above:
-                    detail = "a symbolic link in a circle"
-                    yield Node(node.path, "bad", code="SRC011", detail=detail)
+                    yield Node.bad(node.path, "SRC011", "a symbolic link in a circle")
                     continue
                 if len(above) >= _MAX_DEPTH:
                     raise RawDataError(
@@ -157,22 +140,22 @@ class Walker:
             elif self._suffixes and not node.name.lower().endswith(self._suffixes):
                 self.leave_out("stray", node.path)
             elif not is_utf8(node.path):
-                yield Node(node.path, "bad", code="SRC012", detail="the name is not UTF-8")
+                yield Node.bad(node.path, "SRC012", "the name is not UTF-8")
             else:
                 yield node
 
     def _follow(self, path: str) -> Node:
         if self._symlinks == "none":
             detail = "a symbolic link, and with `symlinks=none` none is followed"
-            return Node(path, "bad", code="SRC011", detail=detail)
+            return Node.bad(path, "SRC011", detail)
         found = self.raw.stat(path, follow=self._symlinks)
         if found is None or found.kind == "link":
             out = "out of the raw folder, " if self._symlinks == "inside" else ""
             detail = f"a symbolic link that leads {out}nowhere or in a circle"
-            return Node(path, "bad", code="SRC011", detail=detail)
+            return Node.bad(path, "SRC011", detail)
         if found.kind == "other":
-            detail = "a symbolic link to a FIFO, a socket or a device, which is never opened"
-            return Node(path, "bad", code="SRC010", detail=detail)
+            detail = f"a symbolic link to {_SPECIAL}, which is never opened"
+            return Node.bad(path, "SRC010", detail)
         if found.kind == "file":
             return Node(path, "file", found.size)
         self._linked += 1
@@ -221,8 +204,7 @@ def find_split_folders(walker: Walker, layout: str) -> tuple[str, list[SplitFold
     """
     root_id = require_folder(walker.raw)
     root = safe(walker.raw.root, limit=4096)
-    peek = walker.peek()
-    top = list(peek.look(""))
+    top = list(walker.peek().look(""))
     folders = [node for node in top if node.kind == "dir"]
     if not top:
         raise RawDataError(f"`{root}` is empty: expected folders of classes", hint=_TAKES)
@@ -257,10 +239,8 @@ def find_split_folders(walker: Walker, layout: str) -> tuple[str, list[SplitFold
         )
     found = _split_folders(walker, folders, root_id)
     walker.split = found[0].split
-    for left in peek.left_out:
-        walker.leave_out(left.kind, left.first, left.times)
     taken = {folder.path for folder in found}
-    for node in top:
+    for node in walker.look(""):
         if node.path not in taken:
             walker.leave_out("stray", node.path)
     return "split", found

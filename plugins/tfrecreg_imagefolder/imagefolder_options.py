@@ -19,8 +19,6 @@ from tfrecreg.api import (
     safe,
 )
 
-__all__ = ["DEFAULT_SPLIT", "ImageFolderOptions", "Splitter", "Symlinks", "is_split_name"]
-
 DEFAULT_SPLIT = "train"
 Symlinks = Literal["all", "inside", "none"]
 

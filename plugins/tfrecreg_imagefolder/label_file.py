@@ -42,8 +42,6 @@ from tfrecreg_imagefolder.imagefolder_options import (
 )
 from tfrecreg_imagefolder.listing import ItemClass, Listing
 
-__all__ = ["list_flat_folder"]
-
 _MAX_BYTES = 1 << 30
 # Names of columns in lower case, as published datasets have them.
 _FILES = frozenset(
@@ -121,7 +119,7 @@ def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
     splitter.require_all(entries)
     entry = raw.stat(path, follow="all")
     other_files = [RawFile(path, entry.size, entry.size)] if entry is not None else []
-    return Listing("flat", classes, entries, walker.left_out, other_files)
+    return Listing("flat", classes, entries, list(walker.left_out()), other_files)
 
 
 def read_label_file(
@@ -247,7 +245,7 @@ def _match_name(
     line = f"line {row.line}"
     if not wanted or not row.label:
         detail = f"{line} of the label file has no {'label' if wanted else 'file'}"
-        return Node(wanted or line, "bad", code="SRC013", detail=detail)
+        return Node.bad(wanted or line, "SRC013", detail)
     if wanted in nodes:
         return nodes[wanted]
     candidates = by_stem.get(wanted, [])
@@ -256,7 +254,7 @@ def _match_name(
     detail = f"{line} of the label file names it, and it is not there"
     if candidates:
         detail = f"{line} of the label file may mean any of {format_names(candidates)}"
-    return Node(wanted, "bad", code="SRC013", detail=detail)
+    return Node.bad(wanted, "SRC013", detail)
 
 
 def _match_order(

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tfrecreg.api import Item, RawDataError, RawFile, Skipped, Storage, UsageError, safe
+from tfrecreg.api import Item, RawDataError, RawFile, Remark, Skipped, Storage, UsageError, safe
 from tfrecreg_imagefolder.folder_walker import (
-    LeftOut,
     Node,
     SplitFolder,
     Walker,
@@ -22,8 +21,6 @@ from tfrecreg_imagefolder.folder_walker import (
     reject_name_collisions,
 )
 from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions, Splitter
-
-__all__ = ["ItemClass", "Listing", "list_class_folders"]
 
 _PROBED = 1_000
 """How many names of a class folder are looked at to tell what it is."""
@@ -58,8 +55,8 @@ class Listing:
     classes: list[str]
     """In the order of their bytes."""
     entries: list[Item | Skipped]
-    left_out: list[LeftOut]
-    """Names that are not items."""
+    left_out: list[Remark]
+    """On names that are not items."""
     other_files: list[RawFile] = field(default_factory=list)
     """Raw files that are not items: the label file."""
     unused: list[str] = field(default_factory=list)
@@ -141,7 +138,7 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
         )
     for splitter in splitters.values():
         splitter.require_all(entries)
-    return Listing(layout, names, entries, walker.left_out, unused=unused)
+    return Listing(layout, names, entries, list(walker.left_out()), unused=unused)
 
 
 def _class_items(

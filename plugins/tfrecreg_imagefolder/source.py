@@ -32,12 +32,10 @@ from tfrecreg.api import (
     shared_decoder,
     sniff,
 )
-from tfrecreg_imagefolder.folder_walker import LeftOut, Walker, find_split_folders, format_names
+from tfrecreg_imagefolder.folder_walker import Walker, find_split_folders, format_names
 from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions
 from tfrecreg_imagefolder.label_file import list_flat_folder
 from tfrecreg_imagefolder.listing import ItemClass, Listing, list_class_folders
-
-__all__ = ["ImageFolderSource"]
 
 _LABEL = "image/class/label"
 _MAX_BYTES = 1 << 30
@@ -85,8 +83,7 @@ class ImageFolderSource(Source):
     def items(self) -> Iterator[Item | Skipped | Remark]:
         listing = self._list()
         yield from listing.entries
-        for each in listing.left_out:
-            yield Remark(each.split, each.first, "SRC015", _counted(each), each.times)
+        yield from listing.left_out
 
     def schema(self) -> str:
         return bundled_schema("tfrecreg_imagefolder", "imagefolder")
@@ -103,7 +100,7 @@ class ImageFolderSource(Source):
                 f"{len(listing.unused)} ({format_names(listing.unused)})"
             )
         if listing.left_out:
-            found["left out"] = ", ".join(_counted(each) for each in listing.left_out)
+            found["left out"] = ", ".join(remark.detail for remark in listing.left_out)
         return found
 
     def codecs(self) -> Mapping[str, str]:
@@ -186,8 +183,3 @@ class ImageFolderSource(Source):
             listing = list_flat_folder if self._options.flat else list_class_folders
             self._listing = listing(self._raw, self._options)
         return self._listing
-
-
-def _counted(left: LeftOut) -> str:
-    names = "name," if left.times == 1 else "names, the first of them"
-    return f"{left.times} {left.kind} {names} `{safe(left.first)}`"

@@ -13,8 +13,6 @@ from functools import lru_cache
 from struct import Struct, pack
 from zlib import DEFLATED, Z_DEFAULT_STRATEGY, compressobj, crc32
 
-__all__ = ["MAX_SIDE", "encode"]
-
 MAX_SIDE = (1 << 31) - 1
 """Pixels; PNG allows no more in either direction."""
 

@@ -20,8 +20,6 @@ from typing import IO, NamedTuple
 
 from tfrecreg.api import RawDataError, Storage, UsageError, safe
 
-__all__ = ["IdxEntries", "IdxHeader", "read_data", "read_header"]
-
 _BLOCK = 1 << 20
 """Bytes read or decompressed at a time."""
 _HELD = 64 << 20

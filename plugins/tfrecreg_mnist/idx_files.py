@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from tfrecreg.api import RawDataError, Storage, safe
 
-__all__ = ["IdxFile", "find_files", "pair_files"]
-
 _SPLITS = {
     "train": "train",
     "validation": "validation",

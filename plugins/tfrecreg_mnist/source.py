@@ -22,8 +22,6 @@ from tfrecreg_mnist import grey_png
 from tfrecreg_mnist.idx import IdxEntries, IdxHeader, read_data, read_header
 from tfrecreg_mnist.idx_files import IdxFile, find_files, pair_files
 
-__all__ = ["MnistOptions", "MnistSource"]
-
 _LABEL = "image/class/label"
 _PNG = bytes_feature(b"png")
 

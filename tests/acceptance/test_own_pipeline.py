@@ -18,48 +18,54 @@ from tfrecreg.operations.pipeline import pipeline
 from tfrecreg.registry import open_registry
 
 ROOT = Path(__file__).parents[2]
+OWN = "examples/own-registry"
 DATASETS = ("digits", "pictures", "scenes")
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(find_spec("dvc") is None, reason="the extra `dvc` is missing"),
-    pytest.mark.skipif(not (ROOT / "dvc.yaml").exists(), reason="this is no clone"),
+    pytest.mark.skipif(not (ROOT / OWN / "dvc.yaml").exists(), reason="this is no clone"),
 ]
 
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """What git has of the pipeline, without what was made: as CI sees it the first time."""
-    here = tmp_path / "clone"
-    files = (
-        ".dvc/config",
-        ".dvc/.gitignore",
-        ".dvcignore",
+    root = tmp_path / "clone"
+    here = root / OWN
+    own = (
+        ".gitignore",
         "data/.gitignore",
         "demo/draw.py",
         "demo/scenes.pbtxt",
         "dvc.yaml",
         "tfrecreg.toml",
         *(f"datasets/{name}.toml" for name in DATASETS),
-        "schemas/mnist.pbtxt",
-        "schemas/imagefolder.pbtxt",
+        *(f"registry/{name}/.gitkeep" for name in DATASETS),
+        "schemas/digits.pbtxt",
+        "schemas/pictures.pbtxt",
     )
-    for file in (*files, *(f"registry/{name}/.gitkeep" for name in DATASETS)):
-        (here / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / file, here / file)
+    for file in (
+        ".dvc/config",
+        ".dvc/.gitignore",
+        ".dvcignore",
+        *(f"{OWN}/{each}" for each in own),
+    ):
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / file, root / file)
     for name in DATASETS:  # the reports that are made anew keep their folders in a clone
         (here / f"reports/{name}").mkdir(parents=True)
     shutil.copytree(
         ROOT / "tfrecreg/operations/demo",
-        here / "tfrecreg/operations/demo",
+        root / "tfrecreg/operations/demo",
         ignore=shutil.ignore_patterns("__pycache__"),
     )
-    subprocess.run(["git", "init", "--quiet", str(here)], check=True)
+    subprocess.run(["git", "init", "--quiet", str(root)], check=True)
     return here
 
 
 def test_its_stages_are_up_to_date() -> None:
-    assert pipeline(open_registry(ROOT), look=True).current
+    assert pipeline(open_registry(ROOT / OWN), look=True).current
 
 
 def test_it_builds_checks_and_gates_the_three_sources(clone: Path, tmp_path: Path) -> None:

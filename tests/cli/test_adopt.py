@@ -163,7 +163,7 @@ def test_what_is_damaged_is_refused_with_its_findings(cli, foreign, registry) ->
         (("pets", "{0}", "--link", "--in-place"), "exclude each other", "need no link"),
         (("pets", "{0}", "--split", "train"), "should be `--split NAME=GLOB`", "for instance"),
         (("pets", "{0}", "--labels", "label"), "should be `--labels FEATURE=FILE`", "label_map"),
-        (("pets", "{0}", "--labels", "label=no"), "no label map `no`", "the path of a label map"),
+        (("pets", "{0}", "--labels", "label=no"), "no label map `no`", "relative to the folder"),
         (("pets", "{0}", "--split", "train=x*"), "fits none of the 3 files", "quoted"),
         (("pets", "{0}", "--schema", "no.pbtxt"), "no.pbtxt", ""),
         (("pets", "{0}", "--in-place"), "does not lie in `data/pets`", "move the files there"),

@@ -11,8 +11,6 @@ from tfrecreg._version import __version__
 from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face
 
-__all__ = ["COMMANDS", "LazyGroup", "app"]
-
 COMMANDS: Mapping[str, str] = {
     "init": "Make a folder a registry",
     "demo": "See the main job run on digits that it draws itself",

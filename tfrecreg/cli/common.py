@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tfrecreg.engines import LocalEngine
     from tfrecreg.registry import Registry
 
-__all__ = ["COMPLETE", "Face", "jobs_option", "json_option", "pairs"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 COMPLETE = "_TFRECREG_COMPLETE"

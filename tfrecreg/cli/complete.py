@@ -16,21 +16,6 @@ if TYPE_CHECKING:
     from tfrecreg.findings import Code
     from tfrecreg.registry import Registry
 
-__all__ = [
-    "codes",
-    "datasets",
-    "export_formats",
-    "files",
-    "folders",
-    "known_codes",
-    "plugins",
-    "references",
-    "releases",
-    "sources",
-    "targets",
-    "validators",
-]
-
 Items = list["CompletionItem[str]"]
 Complete = Callable[[click.Context, click.Parameter, str], Items]
 

@@ -11,8 +11,6 @@ from tfrecreg.cli.common import Face, json_option
 from tfrecreg.cli.report_command import ReportCommand
 from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
 
-__all__ = ["command"]
-
 
 @click.command(name="gate", cls=ReportCommand)
 @click.argument("target", shell_complete=complete.references)

@@ -20,8 +20,6 @@ from tfrecreg.cli.supervisor import Supervisor
 from tfrecreg.errors import RefusedError, TfrecregError
 from tfrecreg.text import safe
 
-__all__ = ["main", "run"]
-
 _INTERRUPTED = 130
 
 

@@ -10,8 +10,6 @@ from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 
-__all__ = ["expect_free", "write_text"]
-
 _HINT = "name a file in a folder that is there and that you may write to"
 
 

@@ -12,8 +12,6 @@ from tfrecreg.cli.common import Face, json_option
 if TYPE_CHECKING:
     from tfrecreg.operations.pipeline import PipelineResult
 
-__all__ = ["command"]
-
 
 @click.command(name="pipeline")
 @click.argument("names", nargs=-1, metavar="[NAME..]", shell_complete=complete.datasets)

@@ -19,8 +19,6 @@ from tfrecreg.cli.reports import FORMATS, show
 from tfrecreg.errors import RefusedError, TfrecregError, UsageError
 from tfrecreg.text import safe
 
-__all__ = ["ReportCommand"]
-
 
 class ReportCommand(click.Command):
     """A command with the options of :func:`tfrecreg.cli.reports.format_options`."""

@@ -16,8 +16,6 @@ from tfrecreg.cli.output import write_text
 if TYPE_CHECKING:
     from tfrecreg.operations.check import Report
 
-__all__ = ["FORMATS", "choose_format", "exit_code", "format_options", "show"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORMATS = ("text", "json", "junit", "sarif", "github", "markdown")

@@ -19,8 +19,6 @@ from click.shell_completion import (
     split_arg_string,
 )
 
-__all__ = ["SHELLS", "register"]
-
 _CURSOR = "\x1f"
 """Marks the end of what was typed: nobody types it."""
 

@@ -25,8 +25,6 @@ from tfrecreg import guard
 from tfrecreg.errors import FailureError, TfrecregError
 from tfrecreg.suggest import listed
 
-__all__ = ["Supervisor"]
-
 _LOOK = 0.25
 """Seconds from one look at the child to the next."""
 _PATIENCE = 10.0

@@ -24,8 +24,6 @@ from typing import Any, NamedTuple
 
 from tfrecreg.findings import Code, Severity, TensorflowOutcome
 
-__all__ = ["PageError", "Section", "parse_codes", "parse_sections", "read_codes", "read_page"]
-
 _FIELD = re.compile(r"- ([a-z]+): (.+)")
 _HEADING = re.compile(r"([A-Z]{3}[0-9]{3}) ([a-z0-9-]+)")
 

@@ -27,8 +27,6 @@ from typing import NamedTuple
 from tfrecreg.codes.pages import PageError, parse_sections, read_page
 from tfrecreg.findings import Code, Severity
 
-__all__ = ["Anomaly", "anomaly_code", "parse_anomalies", "record_code", "tfdv_codes"]
-
 _TYPE = re.compile(r"- (SCH1[0-9]{2}) ([A-Z0-9_]+): (.+)")
 
 

@@ -10,8 +10,6 @@ from typing import Protocol, TypeVar
 from tfrecreg.errors import FailureError
 from tfrecreg.text import safe
 
-__all__ = ["Engine", "call"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -13,8 +13,6 @@ from tfrecreg.errors import UsageError
 if TYPE_CHECKING:
     from tfrecreg.engines.pool import Pool
 
-__all__ = ["LocalEngine", "usable_cores"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

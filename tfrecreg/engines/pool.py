@@ -22,9 +22,6 @@ from tfrecreg.engines.interface import call
 from tfrecreg.errors import FailureError, TfrecregError
 from tfrecreg.text import safe
 
-__all__ = ["Pool", "perform", "result_of"]
-
-
 T = TypeVar("T")
 R = TypeVar("R")
 

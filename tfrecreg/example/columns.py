@@ -3,8 +3,8 @@
 The records of one source mostly hold the same features in the same order, each with the same
 number of values. Once one of them was read, the others need not be: that they have its layout,
 byte by byte but for lengths and values, is told of hundreds of them with a few array operations,
-for a fiftieth of what reading each costs. What is not of the layout may still be a good example,
-and is read the slow way.
+for a fiftieth of what reading each costs. A record with another layout may still be a good example,
+and is decoded.
 
 Layouts hold features of a single BYTES or INT64 value, and of any number of FLOATs.
 """
@@ -19,9 +19,6 @@ from numpy.typing import NDArray
 
 from tfrecreg.example.model import Example, Kind
 from tfrecreg.example.wire import varint
-
-__all__ = ["Column", "Layout", "Slot", "layout_of", "read_columns"]
-
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -51,7 +48,7 @@ class Column(NamedTuple):
     stop: Ints
     """Where it ends."""
     integers: Ints
-    """Of INT64 the values; else empty."""
+    """Values of an INT64 slot; else empty."""
 
 
 def layout_of(example: Example) -> Layout | None:
@@ -160,7 +157,7 @@ class _Reader:
         return same
 
     def sizes(self, position: Ints) -> tuple[Ints, Ints]:
-        """The length at each place, and where it ends; a negative one where it is none."""
+        """The length at each place, and where it ends; a negative one if it is not a length."""
         byte = self.byte(position)
         size = byte.astype(np.int64)
         more = byte > 127

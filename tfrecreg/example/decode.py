@@ -24,15 +24,6 @@ from tfrecreg.example.wire import (
     varints,
 )
 
-__all__ = [
-    "FeatureReader",
-    "canonical",
-    "decode",
-    "decode_fast",
-    "decode_fully",
-    "decode_or_none",
-]
-
 _UNSET, _BYTES, _FLOAT, _INT64 = Kind
 
 # A dataset has few keys and many records: no need to make the same strings again and again.
@@ -57,7 +48,7 @@ def decode(payload: bytes) -> Example:
 
 
 def decode_or_none(payload: bytes) -> Example | None:
-    """As :func:`decode`, with None for what is no `tf.train.Example`."""
+    """As :func:`decode`, with None for anything else than a `tf.train.Example`."""
     try:
         return decode(payload)
     except NotAnExampleError:
@@ -67,7 +58,7 @@ def decode_or_none(payload: bytes) -> Example | None:
 def canonical(payload: bytes) -> bytes:
     """The canonical form of `payload`: equal for payloads of equal content.
 
-    What is no `tf.train.Example`, or holds fields unknown to it, is its own canonical form.
+    A payload that is not a `tf.train.Example`, or has unknown fields, is its own canonical form.
     """
     found = decode_fast(payload)
     if found is not None:

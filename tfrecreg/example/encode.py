@@ -6,8 +6,6 @@ from tfrecreg.example.model import Example, Feature, value_head
 from tfrecreg.example.wire import varint, varint_size
 from tfrecreg.text import safe
 
-__all__ = ["encode"]
-
 _MAX_PAYLOAD = 2**31 - 1  # protobuf's own limit, in every language
 
 _VIEWED = 4096  # bytes from which a view is cheaper than a copy
@@ -24,7 +22,7 @@ def encode(example: Example) -> bytes:
     """`example` in canonical form: equal examples give equal bytes, whatever their order.
 
     Raises:
-        TypeError: a key is no string, or a value is no :class:`Feature`.
+        TypeError: a key is not a string, or a value is not a :class:`Feature`.
         ValueError: a key holds a lone surrogate, or the payload would exceed protobuf's 2 GiB.
     """
     parts: list[bytes | memoryview] = [b""]

@@ -12,8 +12,6 @@ from typing import Any
 from tfrecreg.example.model import Feature, Kind, packed_feature
 from tfrecreg.example.wire import pack_varints, varint
 
-__all__ = ["bytes_feature", "float_feature", "int64_feature", "unset_feature"]
-
 _LOOSE = 4096  # bytes from which values are kept as they are rather than laid out for the wire
 _SINGLES = tuple(packed_feature(Kind.INT64, 1, varint(n), (n,)) for n in range(128))
 _UNSET = packed_feature(Kind.UNSET, 0, b"", ())
@@ -47,7 +45,7 @@ def float_feature(value: float | Iterable[float]) -> Feature:
     little-endian float32. Of these, and of float32 arrays, every bit is kept.
 
     Raises:
-        TypeError: a value is no number, or an array has more than one dimension.
+        TypeError: a value is not a number, or an array has more than one dimension.
         ValueError: a finite value is too large for float32, or packed bytes are not whole floats.
     """
     packed = _packed_floats(value)
@@ -58,7 +56,7 @@ def int64_feature(value: int | Iterable[int]) -> Feature:
     """An INT64 feature of one value or of many, flat arrays among them; True is 1, False is 0.
 
     Raises:
-        TypeError: a value is no integer, or an array has more than one dimension.
+        TypeError: a value is not an integer, or an array has more than one dimension.
         ValueError: a value does not fit in a signed 64-bit integer.
     """
     if type(value) is int and 0 <= value < 128:
@@ -144,7 +142,7 @@ def _float32_buffer(value: Any) -> bytes | None:
 
 
 def _float_error(value: Any) -> Exception | None:
-    """What is wrong with one value that should be a float32; None where nothing is."""
+    """The error of a value that should be a float32; None if it is one."""
     try:
         struct.pack("<f", value)
     except (OverflowError, struct.error):

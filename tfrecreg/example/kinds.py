@@ -1,4 +1,4 @@
-"""What the payload of a record is: an Example, a SequenceExample, an event, or something else.
+"""The kind of a payload: an Example, a SequenceExample, an event, or something else.
 
 TFRecords say nothing of what is in them. Protobuf is little help: a message of one type often
 parses as another whose fields are all unknown, so what is told apart here is told by the fields
@@ -24,9 +24,6 @@ from typing import NamedTuple
 from tfrecreg.example.decode import FeatureReader, decode_fully, decode_or_none
 from tfrecreg.example.model import Example, Feature
 from tfrecreg.example.wire import DELIMITED, FIXED64, VARINT, NotAnExampleError, fields, varint
-
-__all__ = ["PayloadKind", "SequenceExample", "decode_sequence", "kind_of", "payload_kind"]
-
 
 _CONTEXT, _LISTS = (1, 2), (2, 2)
 _ENTRY = _STEP = _KEY = (1, 2)
@@ -110,7 +107,7 @@ def _text(key: bytes) -> str:
 
 
 class PayloadKind(str, Enum):
-    """What a payload is. The values are names in reports: they never change."""
+    """The kind of a payload. The values are names in reports: they never change."""
 
     EXAMPLE = "example"
     SEQUENCE_EXAMPLE = "sequence_example"
@@ -118,7 +115,7 @@ class PayloadKind(str, Enum):
     OTHER = "other"
 
     def counted(self, number: int) -> str:
-        """So many of them, for people: ``1 Example``, ``3 events``, ``2 of other kinds``."""
+        """A number of them, for people: ``1 Example``, ``3 events``, ``2 of other kinds``."""
         if self is PayloadKind.OTHER:
             return f"{number:,} of another kind" if number == 1 else f"{number:,} of other kinds"
         return f"{number:,} {self.plural if number != 1 else self.plural[:-1]}"

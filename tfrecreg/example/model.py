@@ -11,8 +11,6 @@ from typing import Any, final
 
 from tfrecreg.example.wire import varint, varint_size, varints
 
-__all__ = ["Example", "Feature", "Kind", "packed_feature", "value_head"]
-
 
 class Kind(IntEnum):
     """The kind of a feature's values: the field number of the `oneof` in `feature.proto`."""

@@ -23,12 +23,10 @@ from tfrecreg.example.wire import (
     varints,
 )
 
-__all__ = ["Tensor", "read_tensor"]
-
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """What a serialised tensor is."""
+    """Type, shape and place of a serialized tensor."""
 
     dtype: str
     """TensorFlow's name of it: ``float32``, ``uint8``, ``string`` …"""

@@ -9,22 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-__all__ = [
-    "DELIMITED",
-    "FIXED32",
-    "FIXED64",
-    "VARINT",
-    "NotAnExampleError",
-    "count_minimal",
-    "fields",
-    "pack_varints",
-    "read_varint",
-    "varint",
-    "varint_size",
-    "varints",
-]
-
-
 VARINT, FIXED64, DELIMITED, START_GROUP, END_GROUP, FIXED32 = range(6)
 """The wire types."""
 
@@ -86,7 +70,7 @@ def count_minimal(packed: bytes) -> int:
 
 
 class NotAnExampleError(ValueError):
-    """The bytes are no `tf.train.Example`.
+    """The bytes are not a `tf.train.Example`.
 
     Args:
         offset: the byte of the payload, from 0, where reading it stopped making sense.

@@ -9,16 +9,6 @@ from __future__ import annotations
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest.model import Manifest
 
-__all__ = [
-    "ADOPT",
-    "DISTRIBUTION",
-    "KEY",
-    "PAYLOADS",
-    "adopted_kind",
-    "is_adopted",
-    "remake_command",
-]
-
 ADOPT = "adopt"
 """The name of the source, which is no plugin."""
 PAYLOADS = "payloads"

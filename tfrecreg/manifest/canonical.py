@@ -10,8 +10,6 @@ import json
 import math
 from typing import Any
 
-__all__ = ["canonical_json", "strict_json"]
-
 _SAFE_INTEGER = 2**53 - 1
 _MOST_DIGITS = 1000
 

@@ -13,8 +13,6 @@ from tfrecreg.manifest.canonical import canonical_json, strict_json
 from tfrecreg.manifest.model import FORMAT_VERSION, Manifest
 from tfrecreg.text import safe
 
-__all__ = ["build_digest", "manifest_digest", "parse_manifest", "render_manifest", "seal"]
-
 _HINT = "restore the file from git or DVC, or make the build again"
 
 

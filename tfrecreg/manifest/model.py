@@ -12,27 +12,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from tfrecreg.records import FileDigest, Written
 
-__all__ = [
-    "FORMAT_VERSION",
-    "INDEX_FOLDER",
-    "LABELS_NAME",
-    "LEDGER_NAME",
-    "MANIFEST_NAME",
-    "Change",
-    "ChangeCounts",
-    "FileEntry",
-    "Ledger",
-    "Manifest",
-    "Parent",
-    "Provenance",
-    "RawTotals",
-    "Release",
-    "SchemaEntry",
-    "ShardEntry",
-    "SourceEntry",
-    "SplitEntry",
-]
-
 FORMAT_VERSION = 1
 """Of the manifest. A reader refuses a greater one; fields are never reused with a new meaning."""
 

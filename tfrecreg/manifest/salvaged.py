@@ -16,8 +16,6 @@ from tfrecreg.errors import MissingFileError, StorageError
 from tfrecreg.manifest.canonical import strict_json
 from tfrecreg.storage import Storage
 
-__all__ = ["SALVAGE_FORMAT", "SALVAGE_KIND", "SALVAGE_NAME", "SalvageMark", "read_mark"]
-
 SALVAGE_NAME = "salvage.json"
 """The report's name, in the folder that a salvage wrote."""
 

@@ -9,8 +9,6 @@ from blake3 import blake3
 
 from tfrecreg.manifest.model import FORMAT_VERSION, Manifest
 
-__all__ = ["Totals", "quick_totals", "totals_of"]
-
 
 class Totals(NamedTuple):
     """Sums over a manifest."""

@@ -13,8 +13,6 @@ from tfrecreg.reference import Version
 from tfrecreg.registry import Registry, Resolved, expect_dataset
 from tfrecreg.registry.yanks import Yank, read_yanks, withdrawn
 
-__all__ = ["Listed", "LogEntry", "list_datasets", "log", "manifest_json"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:

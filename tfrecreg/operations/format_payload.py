@@ -15,9 +15,6 @@ from tfrecreg.example.wire import fields
 from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header, sniff
 from tfrecreg.text import safe, si_bytes
 
-__all__ = ["ShownPart", "ShownPicture", "describe_payload", "hex_start", "pictures_in", "words"]
-
-
 _VALUES = 8
 """So many values of a feature are shown."""
 _TEXT = 100

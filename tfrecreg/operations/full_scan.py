@@ -12,8 +12,6 @@ from tfrecreg.progress import Progress
 from tfrecreg.scan import ScanResult, Target, Validator, run_scan
 from tfrecreg.text import safe
 
-__all__ = ["PassedOver", "passed_over", "read_whole"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedOver:

@@ -27,8 +27,6 @@ from tfrecreg.registry.absence import absent_schema
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-__all__ = ["gate", "wanted_validators"]
-
 
 def gate(
     registry: Registry,

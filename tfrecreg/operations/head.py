@@ -28,8 +28,6 @@ from tfrecreg.scan.indexes import index_of
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe, si_bytes
 
-__all__ = ["ShownFeature", "ShownRecord", "head"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFeature:

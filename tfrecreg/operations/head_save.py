@@ -13,8 +13,6 @@ from tfrecreg.operations.head import ShownRecord
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 
-__all__ = ["save_pictures"]
-
 _SUFFIXES = {"bmp": ".bmp", "gif": ".gif", "jpeg": ".jpg", "png": ".png", "webp": ".webp"}
 _STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
 _PART = 80

@@ -19,8 +19,6 @@ from tfrecreg.storage import LocalStorage
 from tfrecreg.storage.paths import path_text
 from tfrecreg.tracking import dvc, git
 
-__all__ = ["InitResult", "init"]
-
 _CONFIG = """\
 # A tfrecreg registry. Each dataset has a file of its own, datasets/NAME.toml:
 # `tfrecreg build NAME --source SOURCE --raw PATH` writes it. Gates and waivers are here.

@@ -23,8 +23,6 @@ from tfrecreg.text import safe
 if TYPE_CHECKING:
     import tensorflow as tf
 
-__all__ = ["decode_images", "load", "read_records"]
-
 
 def load(
     reference: str,

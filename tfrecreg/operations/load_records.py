@@ -14,8 +14,6 @@ from tfrecreg.records import Fault, RecordBatch, scan
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
-__all__ = ["SplitRecords"]
-
 
 class SplitRecords:
     """The records of one split, numbered through all of its shards.

@@ -17,8 +17,6 @@ from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.lock import locked_registry
 from tfrecreg.toml_files import read_toml, same_values, update_toml
 
-__all__ = ["move_tables", "split_tables"]
-
 _HEADER = re.compile(r"\s*\[[^#]*\]\s*(#.*)?")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _OLD_LICENSE = re.compile(r"^licence(?=\s*=)", re.MULTILINE)

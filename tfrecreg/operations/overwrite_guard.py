@@ -7,8 +7,6 @@ from tfrecreg.manifest import Manifest
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.registry import Registry, layout
 
-__all__ = ["expect_kept", "expect_no_strangers"]
-
 
 def expect_no_strangers(registry: Registry, dataset: str) -> None:
     """Refuse to replace a folder of files that are no build.

@@ -21,8 +21,6 @@ from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.typed_values import KeyPath
 
-__all__ = ["expect_policy"]
-
 _DEFAULT = "default"
 _POINTER, _SCHEMA = ".dvc", ".pbtxt"
 _ALL_CODES = "`tfrecreg explain` lists all codes; those of a plugin are known where it is installed"

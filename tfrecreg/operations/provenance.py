@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 import getpass
 
-__all__ = ["now", "user"]
-
 
 def now() -> str:
     """UTC, ISO 8601 to the second: ``2026-01-31T12:00:00Z``."""

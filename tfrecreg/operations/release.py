@@ -33,9 +33,6 @@ from tfrecreg.registry.yanks import read_yanks
 from tfrecreg.text import safe
 from tfrecreg.tracking import dvc, git
 
-__all__ = ["ReleaseRequest", "ReleaseResult", "choose_number", "publish", "release"]
-
-
 Level = Literal["auto", "patch", "minor", "major"]
 
 

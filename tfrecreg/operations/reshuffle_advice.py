@@ -9,8 +9,6 @@ from tfrecreg.manifest import Manifest, ShardEntry
 from tfrecreg.reference import parse_version
 from tfrecreg.registry import Registry
 
-__all__ = ["LongTail", "long_tails"]
-
 _ADDED = 4
 """Long is a tail that holds more than one of so many records of its split ..."""
 _SHARDS = 10

@@ -32,8 +32,6 @@ from tfrecreg.statistics import (
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-__all__ = ["SplitStats", "Stats", "stats", "stats_of"]
-
 _WORTH_WORKERS = 16 << 30
 """Bytes of shards from which on workers gain more than each of them loses to importing TFDV."""
 

@@ -21,8 +21,6 @@ from tfrecreg.registry.yanks import Yank
 from tfrecreg.text import safe
 from tfrecreg.tracking import dvc, git, gto
 
-__all__ = ["TagRequest", "TagResult", "commit_of", "tag"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRequest:

@@ -29,23 +29,6 @@ from tfrecreg.text import safe
 if TYPE_CHECKING:
     from tfrecreg.sources import RawFile
 
-__all__ = [
-    "TargetsLike",
-    "build_target",
-    "configured_raw",
-    "expect_no_misspelt_reference",
-    "files_target",
-    "find",
-    "find_target",
-    "measure_raw",
-    "named_targets",
-    "raw_totals",
-    "read_schema_file",
-    "reference_target",
-    "sharded_spec",
-    "total_raw",
-]
-
 
 TargetsLike: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 """One or more references, paths, globs or folders."""

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from tfrecreg.pictures.model import PictureError, PictureHeader, sized
 
-__all__ = ["CORE", "Details", "details", "ends", "header"]
-
 CORE = 12
 """Bytes of the header of OS/2."""
 _DEPTHS = frozenset((1, 2, 4, 8, 16, 24, 32))

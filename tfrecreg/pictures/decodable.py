@@ -9,8 +9,6 @@ from __future__ import annotations
 from tfrecreg.pictures import bmp, jpeg
 from tfrecreg.pictures.model import PictureHeader
 
-__all__ = ["why_undecodable"]
-
 _BMP_DEPTHS = (8, 24, 32)
 
 

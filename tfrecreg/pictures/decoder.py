@@ -24,8 +24,6 @@ from tfrecreg.errors import MissingExtraError
 from tfrecreg.pictures.model import PictureHeader
 from tfrecreg.text import safe
 
-__all__ = ["Conversion", "Decoder", "Undecodable", "require_pillow", "shared_decoder"]
-
 _MEMORY = 2 << 30
 """Bytes of address space that decoding may take, Python and Pillow included."""
 _PIXELS = 1 << 28

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tfrecreg.pictures.model import PictureError, PictureHeader, sized
 
-__all__ = ["ends", "header"]
-
 _IMAGE, _EXTENSION, _TRAILER = 0x2C, 0x21, 0x3B
 _LAST = b"\0;"
 """The end of a frame's data, and the trailer."""

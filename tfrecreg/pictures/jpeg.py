@@ -6,8 +6,6 @@ import re
 
 from tfrecreg.pictures.model import PictureError, PictureHeader, sized
 
-__all__ = ["ends", "header", "is_lossless"]
-
 _TEM, _SOI, _EOI, _SOS, _DHP, _SOF55 = 0x01, 0xD8, 0xD9, 0xDA, 0xDE, 0xF7
 _RESTARTS = range(0xD0, 0xD8)
 _BARE = frozenset((_TEM, _SOI, *_RESTARTS))

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-__all__ = ["FORMATS", "REASONS", "PictureError", "PictureHeader", "sized"]
-
 FORMATS = ("bmp", "gif", "jpeg", "png", "webp")
 """The formats that are known, as `image/format` has them."""
 

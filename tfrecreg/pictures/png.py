@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 from tfrecreg.pictures.model import PictureError, PictureHeader, sized
 
-__all__ = ["ends", "header", "is_transparent"]
-
 _IHDR = struct.Struct(">IIBBBBB")
 _COLOURS = {
     0: (1, (1, 2, 4, 8, 16)),

@@ -8,8 +8,6 @@ from tfrecreg.pictures import bmp, gif, jpeg, png, webp
 from tfrecreg.pictures.model import PictureError, PictureHeader
 from tfrecreg.pictures.sniff import guess, sniff
 
-__all__ = ["is_truncated", "read_header"]
-
 _HEADERS: Mapping[str, Callable[[bytes], PictureHeader]] = {
     "bmp": bmp.header,
     "gif": gif.header,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from base64 import b64decode
 
-__all__ = ["JPEG", "PNG", "base64_inside", "guess", "sniff"]
-
 JPEG = b"\xff\xd8\xff"
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tfrecreg.pictures.model import PictureError, PictureHeader, sized
 
-__all__ = ["ends", "header"]
-
 _ANIMATION, _ALPHA = 0x02, 0x10
 
 

@@ -12,8 +12,6 @@ from typing import Any, get_type_hints
 
 from tfrecreg.typed_values import as_text, is_required, label
 
-__all__ = ["OptionInfo", "describe_options"]
-
 
 @dataclass(frozen=True, slots=True)
 class OptionInfo:

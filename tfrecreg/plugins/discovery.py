@@ -21,8 +21,6 @@ from tfrecreg.sources.interface import SourceRecord
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-__all__ = ["GROUP", "Announced", "BrokenPlugin", "canonical", "discover"]
-
 GROUP = "tfrecreg"
 """The group of the entry points."""
 

@@ -21,8 +21,6 @@ from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.typed_values import options_as_text, parse_options
 
-__all__ = ["Clash", "Plugins", "plugins"]
-
 Kind = Literal["source", "validator"]
 R = TypeVar("R", SourceRecord, ValidatorRecord)
 

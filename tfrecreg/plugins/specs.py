@@ -31,8 +31,6 @@ import pluggy
 from tfrecreg.scan.interface import ValidatorRecord
 from tfrecreg.sources.interface import SourceRecord
 
-__all__ = ["hookimpl", "tfrecreg_sources", "tfrecreg_validators"]
-
 hookspec = pluggy.HookspecMarker("tfrecreg")
 
 hookimpl = pluggy.HookimplMarker("tfrecreg")

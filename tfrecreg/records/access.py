@@ -32,8 +32,6 @@ from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.storage.interface import Reader
 from tfrecreg.text import safe
 
-__all__ = ["Records", "read"]
-
 Path = str | os.PathLike[str]
 
 
@@ -62,9 +60,9 @@ def read(
         The payload, or the payloads as a list, in the order asked for.
 
     Raises:
-        NoSuchRecordError: there is no record of that number; it is an IndexError, too.
+        NoSuchRecordError: the number is out of range; also an IndexError.
         DamagedRecordError: its checksums do not hold.
-        UsageError: the file is no TFRecord, or `index` is not its index.
+        UsageError: the file is not a TFRecord, or `index` is not its index.
         StorageError: a file cannot be read.
     """
     with Records(path, index=index) as records:
@@ -93,7 +91,7 @@ class Records(Sequence[bytes]):
         name: what errors call the shard; None for `path`.
 
     Raises:
-        UsageError: the file is no TFRecord, or `index` is not its index.
+        UsageError: the file is not a TFRecord, or `index` is not its index.
         ManifestError: `index` is an index of this package, and damaged.
         StorageError: a file cannot be read.
     """
@@ -156,7 +154,7 @@ class Records(Sequence[bytes]):
         """The number in the shard, as findings have it, of what is at position `record` here.
 
         Raises:
-            NoSuchRecordError: there is no such position.
+            NoSuchRecordError: the position is out of range.
         """
         position = operator.index(record)
         if not -len(self) <= position < len(self):

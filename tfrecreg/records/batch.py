@@ -1,4 +1,4 @@
-"""What the scanner of a shard hands on: batches of whole records, and faults."""
+"""The results of scanning a shard: batches of whole records, faults, and totals."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import Any
 from tfrecreg.example import Example, decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.findings import TensorflowOutcome
-
-__all__ = ["Fault", "RecordBatch", "StreamEnd"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ class RecordBatch:
 
     @cached_property
     def examples(self) -> Sequence[Example | None]:
-        """Each payload as a `tf.train.Example`; None where it is none, or is not held."""
+        """Each payload as a `tf.train.Example`; None if it is not one, or is not held."""
         if not self.whole:
             return [None] * len(self)
         return [decode_or_none(payload) for payload in self.payloads()]
@@ -100,12 +98,12 @@ class RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class StreamEnd:
-    """What a scanner knows of a shard when it has read all of it."""
+    """Totals of a shard, after all of it was read."""
 
     compression: str
     """``none`` or ``gzip``, as the bytes say."""
     file_bytes: int
-    """Bytes of the file as it lies."""
+    """Bytes of the file, compressed or not."""
     stream_bytes: int
     """Bytes of the decompressed stream; equal to `file_bytes` without compression."""
     records: int
@@ -113,6 +111,6 @@ class StreamEnd:
     payload_bytes: int
     """Bytes of their payloads."""
     blake3: str | None
-    """Hex digest of the file as it lies, where it was asked for."""
+    """Hex digest of the file; None if it was not requested."""
     stream_blake3: str | None
-    """Hex digest of the decompressed stream, where it was asked for."""
+    """Hex digest of the decompressed stream; None if not requested, or if some is missing."""

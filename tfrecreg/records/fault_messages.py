@@ -1,23 +1,10 @@
-"""The words of faults: expected against found, and what becomes of the rest."""
+"""The texts of faults: expected against found, and the effect on other records."""
 
 from __future__ import annotations
 
 from tfrecreg.records.frame_scan import stored_length
 from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, OVERHEAD, masked_crc
 from tfrecreg.records.resync import Resolution
-
-__all__ = [
-    "LFS_POINTER",
-    "cut_detail",
-    "data_detail",
-    "gzip_rest",
-    "header_detail",
-    "huge_detail",
-    "lost",
-    "stranger_detail",
-    "trailing_detail",
-]
-
 
 LFS_POINTER = "a git-LFS pointer"
 """What stands in the place of a file that git-LFS did not fetch."""
@@ -94,7 +81,7 @@ def gzip_rest(at: int, behind: int, *, lost: bool, going: bool, known: bool) -> 
 
 
 def stranger_detail(head: bytes, size: int) -> str:
-    """CRC008: a file that is no TFRecord."""
+    """CRC008: a file that is not a TFRecord."""
     kind = next((name for magic, name in _KNOWN if head.startswith(magic)), "")
     if not kind and not any(head):
         kind = "zeros"
@@ -103,7 +90,7 @@ def stranger_detail(head: bytes, size: int) -> str:
 
 
 def lost(at: int, found: Resolution) -> str:
-    """What is lost besides the record itself; empty where nothing is, beginning with `;` else."""
+    """The loss besides the record itself: empty, or a clause that begins with `;`."""
     if found.next is None:
         return "; no sound record follows"
     if found.exact:

@@ -41,25 +41,11 @@ from tfrecreg.records.framing import (
     unmask,
 )
 
-__all__ = [
-    "KEPT_BYTES",
-    "Finder",
-    "FrameScan",
-    "FrameScanner",
-    "PythonFinder",
-    "PythonFrameScanner",
-    "Stop",
-    "header_candidates",
-    "repaired_length",
-    "stored_length",
-]
-
-
 _VIEW_BYTES = 1 << 14
 """From this payload on, a view that is made for the checksum is cheaper than a copy."""
 
 _HEADERS = 1 << 16
-"""So many headers are remembered; records of equal length have equal headers."""
+"""Number of headers that are remembered; records of equal length have equal headers."""
 
 
 class Stop(Enum):
@@ -214,7 +200,7 @@ def repaired_length(header: bytes) -> int | None:
 
 @lru_cache(maxsize=1)
 def _tables() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """What the lower and the upper 16 bits of a length contribute; the first with the constant."""
+    """Contributions of the lower and the upper 16 bits of a length; the first with the constant."""
     zero = google_crc32c.value(bytes(8))
     tables = []
     for position in range(4):
@@ -441,7 +427,7 @@ def _times(a: int, b: int) -> int:
 
 @lru_cache(maxsize=1 << 12)
 def _power(count: int) -> int:
-    """What multiplies a register that so many bytes of zeros go through, or went if negative."""
+    """The factor by which `count` zero bytes change a register; negative: before them."""
     product, square = _ONE, _ONE >> 8
     if count < 0:
         square = _ONE

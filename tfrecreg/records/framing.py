@@ -17,20 +17,6 @@ import struct
 
 import google_crc32c
 
-__all__ = [
-    "FOOTER_BYTES",
-    "HEADER_BYTES",
-    "MASK_DELTA",
-    "MAX_LENGTH",
-    "OVERHEAD",
-    "frame",
-    "frame_header",
-    "header_length",
-    "mask",
-    "masked_crc",
-    "unmask",
-]
-
 HEADER_BYTES = 12
 """Length and its checksum."""
 
@@ -38,10 +24,10 @@ FOOTER_BYTES = 4
 """The payload's checksum."""
 
 OVERHEAD = HEADER_BYTES + FOOTER_BYTES
-"""What a record takes in the stream beyond its payload."""
+"""Bytes of a record in the stream beyond its payload."""
 
 MAX_LENGTH = 2**31
-"""A payload above this is no record: protobuf itself ends at 2 GiB."""
+"""Largest payload in bytes: protobuf itself ends at 2 GiB."""
 
 MASK_DELTA = 0xA282EAD8
 

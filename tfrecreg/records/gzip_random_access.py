@@ -16,9 +16,6 @@ from tfrecreg.records.gzip_writer import GZIP_BITS, MAGIC
 from tfrecreg.storage.interface import Reader, Storage
 from tfrecreg.text import safe
 
-__all__ = ["DamagedGzipError", "Inflater", "MemberReader", "Members", "decoded_size", "inflated"]
-
-
 Members = tuple[tuple[int, int], ...]
 """Where each member begins: byte of the file, byte of the decompressed stream; ascending."""
 

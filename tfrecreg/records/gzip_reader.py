@@ -31,11 +31,8 @@ from tfrecreg.records.gzip_writer import (
 from tfrecreg.records.hashing import READ_BYTES, HashedFile, only_zeros, places_of
 from tfrecreg.records.tensorflow_reader import InputBuffer, zlib_makes
 
-__all__ = ["EXPANSION", "Damage", "GzipStream", "decoded_before", "trailer_problems"]
-
-
 EXPANSION = 1032
-"""Deflate makes at most so many bytes of one."""
+"""Largest number of bytes that deflate makes of one."""
 
 _HEADER_BYTES = 512
 _HEADER_LIMIT = 1 << 20
@@ -43,11 +40,11 @@ _HEADER_LIMIT = 1 << 20
 _FEED = 1 << 16
 _FIRST_READ = 1 << 12
 _MOST_BEGINNINGS = 100
-"""So many members behind damage are looked at for a whole one."""
+"""Number of members behind damage that are searched for a whole one."""
 _TRIES = 1 << 20
 _TRIES_EACH = 8
 _TAIL_LIMIT = 1 << 24
-"""Where zlib has taken so many bytes for a header, nobody waits for what it makes of the rest."""
+"""Bytes after which the simulation of zlib on the rest of the file is given up."""
 _PENDING = 1 << 17
 """What zlib may hold decoded already when it has taken the last byte; generously."""
 
@@ -365,7 +362,7 @@ class GzipStream:
         return zlib_makes(self._file.read, self._member, _TAIL_LIMIT)
 
     def _sound(self, header: int) -> bool:
-        """Whether a whole member follows a header of so many bytes at this place."""
+        """Whether a whole member follows a header of `header` bytes here."""
         probe = self.fork()
         probe._jump(self._member + header)
         probe._inflater = zlib.decompressobj(WINDOW_BITS)
@@ -516,7 +513,7 @@ class Damage:
     misread: bool
     """It is sound: TensorFlow alone takes the member's end for that of the file."""
     tail: int | None
-    """Bytes of the stream that zlib, which mends nothing, would make of the rest before the file
+    """Bytes of the stream that zlib, which repairs nothing, would make of the rest before the file
     ends; None where it would report an error."""
 
 

@@ -1,8 +1,8 @@
-"""gzip as a shard is compressed with: deterministic, and in members of about one MiB of stream.
+"""Writing gzip: deterministic, and in members of about one MiB of stream.
 
 The header of a member is always the same ten bytes, without time and system, and the deflate
-parameters never change; so equal records give equal files, as far as the zlib library at hand
-agrees with itself (the manifest names its version). A member ends behind a record, never inside
+parameters never change; so equal records give equal files, as long as the zlib library
+is the same (the manifest names its version). A member ends behind a record, never inside
 one: each member can be read alone, and damage to one costs no other.
 
 Nor does a member end right behind a multiple of 256 KiB: see :func:`ends_badly`.
@@ -18,30 +18,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = [
-    "GZIP_BITS",
-    "INPUT_BUFFER",
-    "LEVEL",
-    "MAGIC",
-    "MEMBER_BYTES",
-    "MEMBER_HEADER",
-    "MEM_LEVEL",
-    "STRATEGY",
-    "TRAILER",
-    "WINDOW_BITS",
-    "Compression",
-    "GzipEncoder",
-    "MemberHeader",
-    "ends_badly",
-    "parse_member_header",
-    "zlib_version",
-]
-
-
 Compression = Literal["none", "gzip"]
 
 MEMBER_BYTES = 1 << 20
-"""A member ends behind the record with which so many bytes of stream went into it, or more."""
+"""A member ends behind the record with which it reaches this many bytes of stream."""
 
 LEVEL = 6
 WINDOW_BITS = -15
@@ -74,7 +54,7 @@ _FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 2, 4, 8, 16, 0xE0
 
 
 def zlib_version() -> str:
-    """The version of the zlib at hand: it has a say in the bytes of a compressed shard."""
+    """The version of zlib in this process: the bytes of a compressed shard depend on it."""
     return zlib.ZLIB_RUNTIME_VERSION
 
 
@@ -82,7 +62,7 @@ class GzipEncoder:
     """Compresses a stream of records; what it returns belongs into the file, in that order.
 
     Args:
-        member_bytes: a member ends behind the record with which it holds so many.
+        member_bytes: a member ends behind the record with which it reaches this size.
         apart: what is made is for a place in a file that is not known yet: it may end badly there.
     """
 
@@ -151,7 +131,7 @@ class GzipEncoder:
         return out
 
     def close(self) -> bytes:
-        """What is left. An empty stream is one empty member, so that it still is gzip."""
+        """The last bytes of the file. An empty stream is one empty member, which is still gzip."""
         out = b""
         if not self.members:
             out, self._deflater = self._begin()
@@ -192,14 +172,14 @@ def ends_badly(end: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MemberHeader:
-    """What the first bytes of a member say."""
+    """The parsed header of a member."""
 
     size: int
     """Bytes of the header; 0 where that cannot be told."""
     optional: bool
     """Whether it announces optional fields."""
     problem: str
-    """Why it is no header; empty where it is one."""
+    """Why it is not a header; empty if it is one."""
     unfinished: bool = False
     """The problem is only that `data` ends inside it."""
 

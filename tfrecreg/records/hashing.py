@@ -19,20 +19,8 @@ from blake3 import blake3
 
 from tfrecreg.storage.interface import Reader, Storage
 
-__all__ = [
-    "READ_BYTES",
-    "FileDigest",
-    "FileHasher",
-    "HashThread",
-    "HashedFile",
-    "hash_file",
-    "only_zeros",
-    "places_of",
-]
-
-
 _LARGE = 2 << 20
-"""Bytes of a piece that does not wait: so many of it would be too much memory."""
+"""Pieces of this size are hashed at once: to let them wait would take too much memory."""
 
 _CHUNK = 1 << 20
 
@@ -172,7 +160,7 @@ READ_BYTES = 1 << 20
 """Bytes that are asked of the file system at once."""
 
 _LARGE_BYTES = 8 << 20
-"""A file of so many is hashed in a thread, whose start takes as long as hashing a piece."""
+"""Files from this size on are hashed in a thread, whose start takes as long as hashing a piece."""
 
 
 class HashedFile:

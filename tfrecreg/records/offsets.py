@@ -19,12 +19,9 @@ from tfrecreg.records.stream import sniff
 from tfrecreg.storage.interface import Reader, Storage
 from tfrecreg.text import safe
 
-__all__ = ["RecordOffsets", "find_offsets", "own_index", "parse_sidecar", "render_sidecar"]
-
-
 _SNIFF_BYTES = 1 << 16
 _AHEAD = 1 << 16
-"""So much is read at once while records are small."""
+"""Bytes that are read at once while records are small."""
 _HINT = "leave the index out, and the shard itself is read; `tfrecreg check` says if that is sound"
 
 
@@ -41,7 +38,7 @@ class RecordOffsets:
     lengths: npt.NDArray[np.int64]
     """Shape (records,): bytes of each payload; -1 where that is lost."""
     members: Members = ()
-    """Of a gzip file. Empty for a plain file, and for gzip that is damaged."""
+    """Gzip members. Empty for a plain file, and for damaged gzip."""
     gzip: bool = False
     proven: bool = False
     """Whether all of its gzip members were seen to be sound."""
@@ -75,7 +72,7 @@ def find_offsets(
         shown: what messages call the shard, escaped.
 
     Raises:
-        UsageError: the shard is no TFRecord, or `sidecar` is none, or of another file.
+        UsageError: the shard is not a TFRecord, or `sidecar` is not its index.
         ManifestError: `sidecar` is an index of ours, and damaged.
         StorageError: a file cannot be read.
     """
@@ -229,7 +226,7 @@ def _scanned(
                 raise UsageError(
                     f"`{shown}` is not a TFRecord: {event.detail}", hint=f"tfrecreg check {shown}"
                 )
-            # Trailing bytes are no record, and what comes behind a gap has its own numbers.
+            # Trailing bytes are not a record, and records behind a gap have their own numbers.
             if event.code != "CRC004" and event.record == len(offsets):
                 faults[event.record] = event
                 offsets.append(event.offset)
@@ -248,7 +245,7 @@ def _numbers(found: array[int]) -> npt.NDArray[np.int64]:
 
 
 _LINES = 1 << 14
-"""So many are written at once."""
+"""Lines that are written at once."""
 _SIDECAR_HINT = "make it again with `tfrecord2idx`, or leave it out: then the shard itself is read"
 
 
@@ -283,8 +280,8 @@ def parse_sidecar(data: bytes, where: str) -> npt.NDArray[np.int64]:
         offsets are the sums of these and of the 16 bytes of every frame.
 
     Raises:
-        UsageError: it is none: the line is named where a record does not begin where the one
-            before it ends, or is shorter than a frame.
+        UsageError: it is not a sidecar, or a line states a record that does not begin where the
+            one before it ends, or is shorter than a frame.
     """
     words = data.split()
     lines = sum(1 for line in data.splitlines() if line.strip())

@@ -36,9 +36,6 @@ from tfrecreg.records.stream import SNIFF_BYTES, ByteStream, PlainStream, sniff
 from tfrecreg.records.tensorflow_reader import of_length, of_misread, of_rest
 from tfrecreg.storage.interface import Reader, Storage
 
-__all__ = ["BATCH_BYTES", "HOLD_LIMIT", "open_stream", "scan"]
-
-
 BATCH_BYTES = 1 << 20
 """Bytes of stream that are read, and handed on, at once."""
 
@@ -49,10 +46,10 @@ _FIRST_BYTES = 1 << 12
 """Bytes that are read at once behind damage; then more and more."""
 
 _MOST_FAULTS = 10_000
-"""Of a shard with more, damage is told a stretch at a time: each up to the next sound record."""
+"""In a shard with more, a fault covers everything up to the next sound record."""
 
 _HEAD_BYTES = 64
-"""What the words of a fault are made from."""
+"""Bytes of a damaged record that the text of a fault may quote."""
 
 Event = RecordBatch | Fault | StreamEnd
 
@@ -214,7 +211,7 @@ class _Scanner:
             yield Fault(code, self._at, self._number, length, detail, tensorflow, exact)
 
     def _go(self, to: int, lost: int, *, searched: bool = False) -> None:
-        """Go on at `to`, behind so many damaged records, unless the index knows of more."""
+        """Go on at `to`, behind `lost` damaged records, unless the index knows of more."""
         self._searched = self._searched or searched
         # One that knows of fewer is that of another file.
         self._number = max(self._number + lost, self._resync.number(to) or 0)
@@ -369,7 +366,7 @@ class _Scanner:
 
 _NOWHERE = 1 << 62
 _TRIED = 64
-"""So many places are tried that look like the beginning of a member."""
+"""Places that look like the beginning of a member and are tried."""
 
 
 def open_stream(
@@ -383,7 +380,7 @@ def open_stream(
 
     Args:
         reader: the file; the caller closes it.
-        digest: whether to hash the file as it lies and the stream, with blake3, as it is read.
+        digest: whether to hash the file and its decompressed stream, with blake3, as it is read.
         declared: the compression that a manifest declares; only a tie is decided by it.
         members: where gzip members begin (byte of the file, byte of the stream), from an index.
 

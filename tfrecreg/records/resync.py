@@ -41,8 +41,6 @@ from tfrecreg.records.framing import (
 from tfrecreg.records.scanner import make_finder
 from tfrecreg.records.stream import ByteStream
 
-__all__ = ["GAP_WINDOW", "Offsets", "Resolution", "Resync", "data_holds", "sound_records"]
-
 Offsets = Sequence[int] | npt.NDArray[np.int64]
 
 GAP_WINDOW = 64 << 20
@@ -131,7 +129,7 @@ class Resync:
         return trusted if found.intact or found.next is None else found
 
     def after_many(self, stream: ByteStream, at: int) -> Resolution:
-        """So much was damaged before `at` that the next sound record is all that is wanted."""
+        """After too much damage before `at`: only look for the next sound record."""
         finder = make_finder(at, before=_NOWHERE, stop=stream.bound(), gap=False)
         for block, base, last in _blocks(stream.fork(), at):
             finder.feed(block, base, last=last)
@@ -297,7 +295,7 @@ def _header(stream: ByteStream, at: int) -> int | None:
 
 
 def data_holds(ahead: ByteStream, at: int, length: int) -> bool:
-    """Whether a payload of so many bytes, of a record that starts at `at`, has its checksum."""
+    """Whether the `length` bytes of payload of the record at `at` have their checksum."""
     crc = 0
     start = at + HEADER_BYTES
     end = start + length

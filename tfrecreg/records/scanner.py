@@ -34,24 +34,6 @@ from tfrecreg.records.frame_scan import (
 )
 from tfrecreg.text import safe
 
-__all__ = [
-    "ENGINES",
-    "LIBRARY",
-    "SOURCE",
-    "VARIABLE",
-    "Native",
-    "NativeFinder",
-    "NativeFrameScanner",
-    "Scanner",
-    "count_headers",
-    "load",
-    "make_finder",
-    "make_frame_scanner",
-    "scanner",
-    "scanner_kind",
-]
-
-
 # It does not end in `.so`, which would make it a module of Python's.
 LIBRARY = Path(__file__).with_name("libwalk.so.1")
 """Where the library lies, if it was compiled."""
@@ -182,7 +164,7 @@ class NativeFrameScanner:
             by the best that it has, and so is -1.
 
     Raises:
-        FailureError: there is no library that fits.
+        FailureError: the library is missing or does not fit.
     """
 
     def __init__(self, engine: int = _BEST) -> None:
@@ -227,7 +209,7 @@ class NativeFinder:
         engine: as of :class:`NativeFrameScanner`.
 
     Raises:
-        FailureError: there is no library that fits.
+        FailureError: the library is missing or does not fit.
     """
 
     def __init__(
@@ -289,7 +271,7 @@ class Scanner(NamedTuple):
 
     kind: Kind
     detail: str
-    """Of the compiled one, how it computes checksums; else why it is not used."""
+    """How the compiled scanner computes checksums, or why it is not used."""
 
 
 def scanner() -> Scanner:

@@ -14,10 +14,8 @@ from tfrecreg.records.gzip_reader import Damage
 from tfrecreg.records.gzip_writer import GZIP_BITS, MAGIC, MEMBER_HEADER, WINDOW_BITS, Compression
 from tfrecreg.records.hashing import HashedFile
 
-__all__ = ["SNIFF_BYTES", "ByteStream", "PlainStream", "sniff"]
-
 SNIFF_BYTES = 1 << 16
-"""So much of a file tells its compression."""
+"""Bytes of a file that tell its compression."""
 
 
 class ByteStream(Protocol):
@@ -113,7 +111,7 @@ class PlainStream:
 
 
 def sniff(head: bytes, declared: Compression | None = None) -> Compression:
-    """What the first bytes of a file say of its compression.
+    """The compression of a file, from its first bytes.
 
     In this order: a record's header whose checksum holds is plain; anything that inflates to one
     is gzip, even if its own header is damaged, and so is gzip of nothing; gzip's magic is gzip,

@@ -1,6 +1,6 @@
-"""What TensorFlow does when it gets to a fault. Its reader is simulated as far as that takes.
+"""TensorFlow's reader, simulated as far as needed to say what it does at a fault.
 
-What is known of it (seen with 2.16, and in `record_reader.cc` and `zlib_inputstream.cc`):
+Known facts (seen with 2.16, and in `record_reader.cc` and `zlib_inputstream.cc`):
 
 - where fewer than the 12 bytes of a header are left, it takes that for the end of the file, and
   so for gzip, however the file ended: in a member, in a trailer, in the header of a member;
@@ -23,16 +23,6 @@ from tfrecreg.findings import TensorflowOutcome
 from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES
 from tfrecreg.records.gzip_writer import GZIP_BITS, INPUT_BUFFER, Compression
 
-__all__ = [
-    "CRASH_LENGTH",
-    "InputBuffer",
-    "of_length",
-    "of_misread",
-    "of_rest",
-    "zlib_makes",
-]
-
-
 CRASH_LENGTH = 1 << 35
 """From this length on TensorFlow is taken to crash. It does where the machine has less memory: one
 of 24 GB stops at 2^34 with an error, and dies of 2^35."""
@@ -42,12 +32,12 @@ _PIECE = 1 << 16
 
 
 def of_rest(left: int) -> TensorflowOutcome:
-    """Of the last bytes of a stream, which begin no record."""
+    """The outcome of bytes at the end of a stream that do not begin a record."""
     return TensorflowOutcome.READS if left < HEADER_BYTES else TensorflowOutcome.STOPS
 
 
 def of_length(length: int, left: int) -> TensorflowOutcome:
-    """Of a length that a header states and its checksum confirms, in a plain file without it.
+    """The outcome of a sound header in a plain file that does not hold the record.
 
     Args:
         length: what is stated.
@@ -61,11 +51,11 @@ def of_length(length: int, left: int) -> TensorflowOutcome:
 def of_misread(
     declared: Compression, read: Callable[[int, int], bytes], size: int
 ) -> TensorflowOutcome:
-    """Of a file that is not of the compression that TensorFlow is told.
+    """The outcome of a file whose compression is not what TensorFlow is told.
 
     Args:
         declared: what it is told.
-        read: up to so many bytes of the file (second) from a place (first).
+        read: returns bytes of the file, given an offset and the most bytes to return.
         size: bytes of the file.
     """
     if declared == "none":
@@ -78,12 +68,12 @@ def zlib_makes(read: Callable[[int, int], bytes], at: int, limit: int) -> int | 
     """How many bytes zlib makes of a gzip file from `at` on; None where it reports an error.
 
     Args:
-        read: up to so many bytes of the file (second) from a place (first).
+        read: returns bytes of the file, given an offset and the most bytes to return.
         at: where a member begins, or should.
         limit: bytes of the file to look at; beyond, an error is assumed.
 
     Returns:
-        No more than the 12 of a header: whoever gets so many does not take them for the end.
+        At most the 12 bytes of a header: with that many, TensorFlow does not see an end.
     """
     inflater = zlib.decompressobj(GZIP_BITS)
     made = 0
@@ -133,7 +123,7 @@ class InputBuffer:
             self._made = 0
 
     def make(self, count: int) -> None:
-        """So many bytes were made of what was used since."""
+        """`count` bytes were decompressed from the input since the last call."""
         self._made += count
 
     def close(self, at: int, size: int) -> bool:

@@ -23,32 +23,23 @@ from tfrecreg.records.hashing import FileDigest, FileHasher
 from tfrecreg.storage.interface import Storage, Writer
 from tfrecreg.text import safe
 
-__all__ = [
-    "RecordEncoder",
-    "Segment",
-    "SegmentWriter",
-    "ShardWriter",
-    "Written",
-    "hashed_write",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
     """Some records of a shard, encoded into a file of their own. Picklable."""
 
     path: str
-    """Of that file, in its storage."""
+    """Path of that file in its storage."""
     bytes: int
-    """Of that file."""
+    """Size of that file."""
     payload_bytes: int
     index: IndexBuilder
     members: list[tuple[int, int]]
-    """Of gzip: where each member begins in the file and in the segment's stream."""
+    """Offsets of each gzip member in the file and in the segment's stream."""
 
     @property
     def stream_bytes(self) -> int:
-        """Of the segment, decompressed."""
+        """Size of the segment, decompressed."""
         return self.payload_bytes + OVERHEAD * len(self.index)
 
 
@@ -64,7 +55,7 @@ class RecordEncoder:
         self.index = IndexBuilder()
         """A row for each record so far."""
         self.payload_bytes = 0
-        """Of all payloads, framing and compression taken off."""
+        """Sum over all records, without framing and compression."""
         self._gzip = GzipEncoder(apart=apart) if compression == "gzip" else None
 
     @property
@@ -85,7 +76,7 @@ class RecordEncoder:
             file is that stream.
 
         Raises:
-            UsageError: the payload is larger than a record may be, or the key is no text.
+            UsageError: the payload is larger than a record may be, or the key is not valid text.
         """
         if len(payload) > MAX_LENGTH:
             raise UsageError(
@@ -153,7 +144,7 @@ class RecordEncoder:
         return self._gzip.end_member() if self._gzip is not None else b""
 
     def close(self) -> bytes:
-        """What is left for the file."""
+        """The last bytes of the file."""
         return self._gzip.close() if self._gzip is not None else b""
 
 
@@ -238,7 +229,7 @@ class ShardWriter:
             key: of its item.
 
         Raises:
-            UsageError: the payload is larger than a record may be, or the key is no text.
+            UsageError: the payload is larger than a record may be, or the key is not valid text.
             StorageError: the file system refused.
         """
         pieces, record = self._encoder.add(payload, digest, key)

@@ -30,17 +30,6 @@ from tfrecreg.text import safe
 from tfrecreg.tracking import git
 from tfrecreg.tracking.pointers import bring_command
 
-__all__ = [
-    "absent_build",
-    "absent_release",
-    "absent_schema",
-    "expect_same_schema",
-    "expects_schema",
-    "has_shards",
-    "schema_hint",
-    "strays",
-]
-
 
 def absent_build(registry: Registry, name: str) -> NotHereError:
     """That a dataset has no build here, with the command that brings or makes one."""

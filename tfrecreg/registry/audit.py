@@ -22,24 +22,6 @@ from tfrecreg.text import safe
 from tfrecreg.tracking import git
 from tfrecreg.tracking.git import Touch
 
-__all__ = [
-    "RANK",
-    "Audit",
-    "ChangedFile",
-    "History",
-    "Issue",
-    "Link",
-    "audit",
-    "ever_released",
-    "fork_issue",
-    "forks",
-    "link_of",
-    "read_history",
-    "step",
-    "version_in",
-]
-
-
 RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
 """How much a level says."""
 

@@ -10,8 +10,6 @@ from tfrecreg.manifest import FileEntry
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
 
-__all__ = ["find_index", "index_places"]
-
 
 def index_places(folder: str | None, entry: FileEntry) -> list[str]:
     """Where the index may be in the registry, the surest place first.

@@ -4,39 +4,6 @@ from __future__ import annotations
 
 from tfrecreg.reference import Version
 
-__all__ = [
-    "ATTRIBUTES",
-    "BUILDS",
-    "CHECKS",
-    "DATASETS",
-    "EVERYTHING",
-    "IGNORES",
-    "IGNORE_ALL",
-    "INDEXES",
-    "MERGE_YANKS",
-    "RELEASES",
-    "REPORTS",
-    "SCHEMA_NAME",
-    "STAGE",
-    "STATE",
-    "VERSIONS",
-    "YANKS_SUFFIX",
-    "build_folder",
-    "build_record",
-    "cached_index",
-    "cached_schema",
-    "cached_statistics",
-    "dataset_path",
-    "lock_path",
-    "release_folder",
-    "report_path",
-    "reports_folder",
-    "schema_path",
-    "stage_folder",
-    "version_folder",
-    "yanks_path",
-]
-
 BUILDS = "data"
 """Builds: `data/<name>/`, one fixed path a dataset."""
 DATASETS = "datasets"

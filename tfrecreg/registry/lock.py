@@ -18,8 +18,6 @@ from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.flock import exclusive, exclusive_if_free, held_shared
 from tfrecreg.storage.paths import advice, path_text
 
-__all__ = ["copy_unless_read", "hold_copy", "locked", "locked_registry"]
-
 _held: ContextVar[frozenset[Path]] = ContextVar("held", default=frozenset())
 """The locks that whoever runs this holds: it need not wait for itself."""
 _copies: dict[Path, int] = {}

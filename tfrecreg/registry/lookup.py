@@ -19,8 +19,6 @@ from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.tracking import git, gto
 
-__all__ = ["Resolved", "expect_dataset", "resolve", "version_in_stage"]
-
 
 def version_in_stage(registry: Registry, dataset: str, stage: str) -> Version:
     """The version of the release that is in a stage.

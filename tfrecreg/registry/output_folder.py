@@ -19,8 +19,6 @@ from tfrecreg.storage.paths import advice
 from tfrecreg.storage.writer import make_folders
 from tfrecreg.text import safe
 
-__all__ = ["free_folder", "new_folder"]
-
 _OURS = (layout.BUILDS, layout.RELEASES, layout.VERSIONS, layout.STATE)
 """Folders of a registry whose files manifests and DVC vouch for."""
 

@@ -21,8 +21,6 @@ from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.storage.paths import path_text
 from tfrecreg.text import safe
 
-__all__ = ["Registry", "RegistryLike", "Releases", "find_registry", "open_registry"]
-
 
 def find_registry(start: str | os.PathLike[str] = ".") -> Path | None:
     """The nearest folder from `start` upwards that holds a `tfrecreg.toml`, as git looks for it.

@@ -20,8 +20,6 @@ from tfrecreg.registry.registry import Registry
 from tfrecreg.schema import parse_schema, render_schema
 from tfrecreg.tracking import git
 
-__all__ = ["built_schema", "keep_schema"]
-
 
 def keep_schema(registry: Registry, text: str) -> None:
     """Remember the text of a schema on this machine, under its digest."""

@@ -32,8 +32,6 @@ from tfrecreg.storage import LocalStorage, Storage, is_temporary
 from tfrecreg.storage.renames import ASIDE
 from tfrecreg.tracking import cloud, dvc, git
 
-__all__ = ["Removal", "Transaction", "removal", "transaction"]
-
 _WAITING = "waiting for another command"
 _SWAP = "swap"
 """The folder of the stage in which folders change places."""

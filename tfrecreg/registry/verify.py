@@ -22,8 +22,6 @@ from tfrecreg.records.hashing import hash_file
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
-__all__ = ["Altered", "Place", "altered", "below", "expect_intact", "repair_hint"]
-
 Place = Callable[[str], tuple[Storage, str] | None]
 """Where a file of the build is kept: a storage and the path in it; None where it is not."""
 

@@ -14,8 +14,6 @@ from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry, Releases
 from tfrecreg.text import safe
 
-__all__ = ["YANKS_FORMAT", "Yank", "appended", "held", "parse_yanks", "read_yanks", "withdrawn"]
-
 YANKS_FORMAT = 1
 """The `format_version` of a line."""
 

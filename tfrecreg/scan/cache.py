@@ -26,9 +26,6 @@ from tfrecreg.records import StreamEnd
 from tfrecreg.scan.interface import Cacheable, Part, Shard, Target, Validator
 from tfrecreg.storage import Storage
 
-__all__ = ["FORMAT", "RACY_NS", "Kept", "Known", "Reuse", "ScanCache", "Stamp", "key_of"]
-
-
 FORMAT = 1
 """Of the entries. One of another format is as good as none."""
 RACY_NS = 2_000_000_000

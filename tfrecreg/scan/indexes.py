@@ -10,8 +10,6 @@ from tfrecreg.errors import TfrecregError
 from tfrecreg.index import Index, load_index
 from tfrecreg.scan.interface import Shard
 
-__all__ = ["IndexHints", "index_of", "keys_of"]
-
 
 def index_of(shard: Shard) -> Index | None:
     """The index of a shard; None without one, or where it is damaged: the `manifest` validator

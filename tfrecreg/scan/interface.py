@@ -21,20 +21,6 @@ from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.storage import Storage
 from tfrecreg.suggest import ExtensionPoint
 
-__all__ = [
-    "Baseline",
-    "Cacheable",
-    "Need",
-    "Part",
-    "PartCodec",
-    "RawSize",
-    "Shard",
-    "Target",
-    "Validator",
-    "ValidatorRecord",
-    "Visitor",
-]
-
 Part = Any
 """What a visitor hands back: picklable, small, meaningful to its own validator only."""
 

@@ -32,8 +32,6 @@ from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-__all__ = ["RecordProblem", "RecordValidator"]
-
 
 class RecordProblem(NamedTuple):
     """A problem of one record, where the detail alone does not say it."""

@@ -26,8 +26,6 @@ from tfrecreg.scan.interface import Need, Part, Shard, Target, Validator
 from tfrecreg.scan.worker import Crashed, ScanTask, ShardScan, scan_shard
 from tfrecreg.suggest import overrides
 
-__all__ = ["Crash", "ScanResult", "Unreadable", "run_scan"]
-
 Progress = Callable[[Shard, StreamEnd | None], None]
 """Called in the parent for each shard that is done."""
 

@@ -13,8 +13,6 @@ from blake3 import blake3
 from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, fingerprint
 from tfrecreg.scan.interface import Part
 
-__all__ = ["JsonCodec", "Plain", "Tally", "TallyRow", "key_from"]
-
 
 class _Group(NamedTuple):
     code: str

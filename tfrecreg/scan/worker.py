@@ -12,8 +12,6 @@ from tfrecreg.records import RecordBatch, StreamEnd, scan
 from tfrecreg.scan.indexes import IndexHints
 from tfrecreg.scan.interface import Part, Shard, Visitor
 
-__all__ = ["Crashed", "ScanTask", "ShardScan", "scan_shard"]
-
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:

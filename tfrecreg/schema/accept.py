@@ -41,8 +41,6 @@ from tfrecreg.schema.proto import schema_message
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-__all__ = ["Answer", "SplitFacts", "Violations", "edit_schema"]
-
 _SHOWN = 5
 """Maximum number of strings that a phrase lists."""
 

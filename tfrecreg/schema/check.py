@@ -20,8 +20,6 @@ from tfrecreg.schema.messages import KIND_NAMES, counted, length_text, rule_text
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-__all__ = ["KINDS", "MAX_DISTINCT", "Checker", "DistinctValues", "DomainMass", "Problem"]
-
 KINDS = {name: kind for kind, name in KIND_NAMES.items()}
 """Names of kinds in schemas, and the kinds."""
 

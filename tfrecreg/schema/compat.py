@@ -35,8 +35,6 @@ from tfrecreg.schema.definition import (
 from tfrecreg.schema.messages import length_text, rule_text, values_text
 from tfrecreg.schema.spec import TensorSpec, tensor_specs
 
-__all__ = ["RULES", "Clash", "CompatibilityRule", "Mode", "clashes", "parse_mode"]
-
 Mode = Literal["backward", "forward", "full"]
 
 

@@ -18,14 +18,6 @@ from tfrecreg.schema.definition import Feature, Schema, SparseFeature, ValueCoun
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-__all__ = [
-    "CompiledSchema",
-    "SplitSchemas",
-    "compile_schema",
-    "compile_split_schemas",
-    "environment_options",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledSchema:

@@ -16,8 +16,6 @@ from tfrecreg.schema.pbtxt import FieldPath
 from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import safe
 
-__all__ = ["check_message", "stage_of", "type_of"]
-
 Fail = Callable[[FieldPath, str, str], NoReturn]
 """Raises the error for a field, a message and a hint."""
 

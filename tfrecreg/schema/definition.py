@@ -33,28 +33,6 @@ from functools import cached_property
 from math import prod
 from typing import Literal, NamedTuple
 
-__all__ = [
-    "IGNORED_STAGES",
-    "SEQUENCE",
-    "BoolDomain",
-    "Domain",
-    "Feature",
-    "FeatureType",
-    "FloatDomain",
-    "ImageDomain",
-    "IntDomain",
-    "OtherDomain",
-    "Presence",
-    "Schema",
-    "SparseFeature",
-    "StringDomain",
-    "StructDomain",
-    "TimeDomain",
-    "ValueCount",
-    "ValueDomain",
-    "WeightedFeature",
-]
-
 FeatureType = Literal["BYTES", "INT", "FLOAT", "STRUCT"]
 
 IGNORED_STAGES = frozenset(

@@ -13,8 +13,6 @@ from typing import Any
 from tfrecreg.schema.definition import Schema
 from tfrecreg.schema.proto import schema_message
 
-__all__ = ["Change", "compare_schemas"]
-
 Value = str | tuple[str, ...]
 """The value of a field; a tuple for a repeated field, in order."""
 

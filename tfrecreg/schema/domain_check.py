@@ -27,16 +27,6 @@ from tfrecreg.schema.definition import (
 from tfrecreg.schema.definition import Feature as SchemaFeature
 from tfrecreg.text import safe
 
-__all__ = [
-    "InvalidValues",
-    "ValueCheck",
-    "decimal_number",
-    "is_packed_time",
-    "time_pattern",
-    "value_check",
-    "whole_number",
-]
-
 
 class InvalidValues(NamedTuple):
     """Values of a feature in one record that are outside its domain, or not finite."""

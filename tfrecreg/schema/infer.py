@@ -21,15 +21,6 @@ from tfrecreg.schema.messages import KIND_NAMES, counted
 from tfrecreg.schema.pbtxt import quoted
 from tfrecreg.text import safe
 
-__all__ = [
-    "DRAFT_LIMIT",
-    "FeatureSummary",
-    "KindSummary",
-    "SchemaSketch",
-    "WordLimit",
-    "draft_feature",
-]
-
 
 class WordLimit(NamedTuple):
     """Limits of a list of strings."""

@@ -18,16 +18,6 @@ from tfrecreg.schema.definition import (
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-__all__ = [
-    "KIND_NAMES",
-    "bounds_text",
-    "counted",
-    "length_text",
-    "presence_text",
-    "rule_text",
-    "values_text",
-]
-
 KIND_NAMES = {Kind.UNSET: "no kind", Kind.BYTES: "BYTES", Kind.FLOAT: "FLOAT", Kind.INT64: "INT"}
 """Names of the kinds of features in schemas."""
 

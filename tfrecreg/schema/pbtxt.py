@@ -14,16 +14,6 @@ from collections import Counter
 from collections.abc import Iterator, MutableSequence
 from typing import Any, NamedTuple
 
-__all__ = [
-    "FieldPath",
-    "Span",
-    "append_lines",
-    "position",
-    "quoted",
-    "rewrite",
-    "spans",
-]
-
 FieldPath = tuple[str | int, ...]
 """Field names, each followed by its number among the fields of that name: a schema's second
 feature's value count is ``("feature", 1, "value_count", 0)``."""

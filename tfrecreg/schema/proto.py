@@ -36,8 +36,6 @@ from tfrecreg.schema.definition import (
 from tfrecreg.schema.pbtxt import FieldPath, position
 from tfrecreg.text import safe
 
-__all__ = ["parse_schema", "render_schema", "schema_message"]
-
 _MAX_CHARACTERS = 4 << 20
 """Maximum length of a schema. protobuf reads about a million characters a second, in a dozen steps
 per value."""

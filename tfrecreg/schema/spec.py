@@ -34,8 +34,6 @@ from tfrecreg.schema.definition import (
     TimeDomain,
 )
 
-__all__ = ["TensorSpec", "schema_json", "tensor_specs", "tf_feature_spec", "tf_source"]
-
 _DTYPES: dict[str, Literal["string", "int64", "float32"]] = {
     "BYTES": "string",
     "INT": "int64",

@@ -24,8 +24,6 @@ from tfrecreg.schema.definition import (
     StringDomain,
 )
 
-__all__ = ["VectorizedCheck"]
-
 _MAX_LAYOUTS = 6
 """Maximum number of layouts to learn from a shard; optional features make many."""
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from tfrecreg.errors import PluginError
 from tfrecreg.text import safe
 
-__all__ = ["bundled_schema"]
-
 
 def bundled_schema(package: str, name: str) -> str:
     """Text of the schema ``<name>.pbtxt`` that the import package `package` ships.

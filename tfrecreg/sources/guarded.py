@@ -21,8 +21,6 @@ from tfrecreg.storage import Storage
 from tfrecreg.suggest import overrides
 from tfrecreg.text import safe
 
-__all__ = ["GuardedSource", "Record"]
-
 T = TypeVar("T")
 
 _SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")

@@ -39,8 +39,6 @@ from tfrecreg.example import Example
 from tfrecreg.storage import Storage
 from tfrecreg.suggest import ExtensionPoint
 
-__all__ = ["Item", "NoOptions", "RawFile", "Remark", "Skipped", "Source", "SourceRecord", "Written"]
-
 
 class Item(NamedTuple):
     """One unit of raw data, and what its example is made from."""

@@ -12,8 +12,6 @@ from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.tfdv import Tfdv, load_tfdv
 from tfrecreg.statistics.values import MAX_BYTES, ValueCounts
 
-__all__ = ["Accumulator"]
-
 
 class Accumulator:
     """Statistics in the making.

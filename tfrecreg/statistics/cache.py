@@ -19,8 +19,6 @@ from tfrecreg.statistics.proto import parse_proto
 from tfrecreg.statistics.tfdv import tfdv_version
 from tfrecreg.storage import Storage
 
-__all__ = ["StatisticsCache"]
-
 _FORMAT = 1
 """Of the files, and of how statistics are made: a new number forgets the old ones."""
 

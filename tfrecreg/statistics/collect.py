@@ -14,8 +14,6 @@ from tfrecreg.statistics.part import LeftOut, StatisticsPart
 from tfrecreg.statistics.tfdv import missing_tfdv
 from tfrecreg.statistics.visitor import make_visitor
 
-__all__ = ["SplitStatistics", "StatisticsCollector"]
-
 
 @dataclass(frozen=True, slots=True)
 class SplitStatistics:

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from tfrecreg.statistics.cut import Sizes
 from tfrecreg.statistics.tfdv import Tfdv
 
-__all__ = ["Columns", "merged", "take_sizes"]
-
 _MAPPED = 128 << 20
 """Zeros that are mapped at first: more than the pictures of a batch take."""
 

@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from tfrecreg.statistics.tfdv import load_tfdv
 
-__all__ = ["Compared", "comparators"]
-
 _SIZES = ("height", "width", "depth", "channels", "length", "size")
 _LABELS = frozenset({"label", "labels", "class", "target"})
 

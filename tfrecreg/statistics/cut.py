@@ -13,8 +13,6 @@ from tfrecreg.example import Example, bytes_feature, encode
 from tfrecreg.example.model import Kind
 from tfrecreg.example.wire import varint
 
-__all__ = ["Cutter", "Sizes"]
-
 Sizes = dict[str, list[int]]
 """Of each picture feature, the bytes of every value that was cut out, in order."""
 

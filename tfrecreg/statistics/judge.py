@@ -7,8 +7,6 @@ from typing import Any
 
 from tfrecreg.statistics.tfdv import load_tfdv
 
-__all__ = ["Anomaly", "Distance", "Judgement", "judge"]
-
 _NO_DATA = 43
 _WARNING = 1
 

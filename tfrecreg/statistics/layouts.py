@@ -18,8 +18,6 @@ from tfrecreg.records.batch import RecordBatch
 from tfrecreg.statistics.columns import Columns
 from tfrecreg.statistics.tfdv import Tfdv
 
-__all__ = ["LayoutReader"]
-
 _PATIENCE = 8
 """Batches in a row that have no layout of theirs, after which nobody looks for one any more."""
 

@@ -12,8 +12,6 @@ from tfrecreg.errors import UsageError
 from tfrecreg.schema import parse_schema
 from tfrecreg.schema.proto import schema_message
 
-__all__ = ["StatisticsOptions"]
-
 _COUNTS = (
     "num_top_values",
     "num_rank_histogram_buckets",

@@ -12,8 +12,6 @@ from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.values import MAX_BYTES
 from tfrecreg.text import safe
 
-__all__ = ["Conflict", "LeftOut", "StatisticsPart"]
-
 _WAITING_BYTES = 64 << 20
 """So much that came from other processes waits to be merged: few shards never need TFDV for it."""
 

@@ -6,8 +6,6 @@ import importlib
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["DatasetFeatureStatisticsList", "named", "parse_proto", "render_proto"]
-
 DatasetFeatureStatisticsList = Any
 """The message of `tensorflow_metadata.proto.v0.statistics_pb2`."""
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from tfrecreg.records.batch import RecordBatch
 
-__all__ = ["are_single_fields", "has_empty_rows"]
-
 _LONGEST = 5
 """Bytes of the length of a field that a payload can hold."""
 

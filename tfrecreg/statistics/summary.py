@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["FeatureSummary", "Numbers", "Picture", "Texts", "summarize"]
-
 Type = Literal["int64", "float", "bytes", "picture", "struct"]
 
 _TYPES: tuple[Type, ...] = ("int64", "float", "bytes", "picture", "struct")

@@ -27,8 +27,6 @@ from typing import Any, NamedTuple
 from tfrecreg.errors import FailureError, MissingExtraError, TfrecregError
 from tfrecreg.text import safe
 
-__all__ = ["Tfdv", "load_tfdv", "missing_tfdv", "tfdv_version"]
-
 _FEATURE = "statistics"
 _GLIBC = (2, 39)
 """The oldest that the wheels of TFDV 1.21 for Linux run on."""

@@ -17,8 +17,6 @@ from blake3 import blake3
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.tfdv import Tfdv, load_tfdv
 
-__all__ = ["MAX_BYTES", "ValueCounts"]
-
 MAX_BYTES = 32 << 20
 """About what the counted values of all features may take; beyond it the largest is sketched."""
 

@@ -20,8 +20,6 @@ from tfrecreg.statistics.part import Conflict, StatisticsPart
 from tfrecreg.statistics.shape import are_single_fields, has_empty_rows
 from tfrecreg.statistics.tfdv import load_tfdv
 
-__all__ = ["StatisticsVisitor", "make_visitor"]
-
 _CUT_FROM = 4096
 """Bytes of the mean record from which on cutting is quicker than decoding everything."""
 

@@ -7,8 +7,6 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 
-__all__ = ["exclusive", "exclusive_if_free", "held_shared"]
-
 
 @contextlib.contextmanager
 def exclusive(

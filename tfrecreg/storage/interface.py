@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Literal, Protocol
 
-__all__ = ["Entry", "Follow", "Reader", "Storage", "Writer"]
-
 Follow = Literal["inside", "all"]
 
 

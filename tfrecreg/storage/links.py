@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from tfrecreg.storage.interface import Entry, Storage
 
-__all__ = ["list_through_links"]
-
 
 def list_through_links(storage: Storage) -> Iterator[Entry]:
     """Everything below the root but folders, with symbolic links followed wherever they lead.

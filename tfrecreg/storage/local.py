@@ -26,8 +26,6 @@ from tfrecreg.storage.writer import (
     sync_folder,
 )
 
-__all__ = ["LocalStorage"]
-
 _CHUNK = 1 << 22
 _LINKLESS = LINKLESS | {errno.EXDEV}
 

@@ -14,17 +14,6 @@ from contextlib import contextmanager
 from tfrecreg.errors import MissingFileError, StorageError, UsageError
 from tfrecreg.text import safe
 
-__all__ = [
-    "advice",
-    "kind_of",
-    "leaves",
-    "locate",
-    "no_folder",
-    "path_text",
-    "refusal",
-    "translated",
-]
-
 _HINTS = {
     errno.EACCES: "`ls -ld` on it and on the folders above it shows who may",
     errno.EPERM: "`ls -ld` on it and on the folders above it shows who may",

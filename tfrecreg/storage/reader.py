@@ -12,8 +12,6 @@ from types import TracebackType
 from tfrecreg.errors import StorageError
 from tfrecreg.storage.paths import kind_of, path_text, refusal, translated
 
-__all__ = ["LocalReader"]
-
 
 class LocalReader:
     """A regular file, open for reading. See :class:`tfrecreg.storage.Reader`."""

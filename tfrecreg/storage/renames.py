@@ -21,8 +21,6 @@ from tfrecreg.errors import StorageError
 from tfrecreg.storage.paths import no_folder, path_text
 from tfrecreg.storage.writer import make_way, sync_folder
 
-__all__ = ["ASIDE", "move_to_free_name", "replace"]
-
 ASIDE = ".old"
 """What is added to the source's name while :func:`replace` has to do without an exchange."""
 

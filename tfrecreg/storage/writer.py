@@ -16,16 +16,6 @@ from types import TracebackType
 from tfrecreg.errors import StorageError
 from tfrecreg.storage.paths import no_folder, path_text, refusal, translated
 
-__all__ = [
-    "LINKLESS",
-    "LocalWriter",
-    "is_temporary",
-    "make_folders",
-    "make_way",
-    "remove_abandoned",
-    "sync_folder",
-]
-
 LINKLESS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 """What link(2) says where the file system has no hard links, or no more of them for this file."""
 

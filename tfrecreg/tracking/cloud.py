@@ -17,18 +17,6 @@ from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.text import safe
 from tfrecreg.tracking.dvc import locked, opened
 
-__all__ = [
-    "Held",
-    "Stale",
-    "fetch",
-    "missing",
-    "remotes",
-    "remove",
-    "remove_corrupt",
-    "send",
-    "stale",
-]
-
 _ALGORITHM = "md5"
 _DIR = ".dir"
 _CHUNK = 1 << 20

@@ -31,21 +31,6 @@ from tfrecreg.storage.paths import advice, path_text
 from tfrecreg.text import safe
 from tfrecreg.tracking.git import work_tree
 
-__all__ = [
-    "LOCK_NAME",
-    "PIPELINE_NAME",
-    "Kept",
-    "available",
-    "cached_files",
-    "initialise",
-    "initialised",
-    "keep",
-    "locked",
-    "opened",
-    "pointer",
-    "tracked_hash",
-]
-
 PIPELINE_NAME = "dvc.yaml"
 """The file that describes the stages of a pipeline."""
 LOCK_NAME = "dvc.lock"

@@ -13,27 +13,6 @@ from pathlib import Path
 from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.text import safe
 
-__all__ = [
-    "GitTag",
-    "Touch",
-    "blob_id",
-    "blobs_of_refs",
-    "commits_of_refs",
-    "create_tag",
-    "find_commit",
-    "folder_in_tree",
-    "head_commit",
-    "is_shallow",
-    "list_blobs",
-    "list_tags",
-    "merge_base",
-    "read_blob",
-    "read_object",
-    "restore_command",
-    "touches",
-    "work_tree",
-]
-
 _COMMIT = b"\x01"
 """Begins the line of a commit, and no line of a file."""
 

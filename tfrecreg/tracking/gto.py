@@ -16,17 +16,6 @@ from tfrecreg.errors import UsageError
 from tfrecreg.text import safe
 from tfrecreg.tracking.git import GitTag
 
-__all__ = [
-    "artifact",
-    "check_stage",
-    "in_stage",
-    "is_name",
-    "is_version",
-    "stage_tag",
-    "version_tag",
-    "withdrawal_tag",
-]
-
 _NAME = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9-/_]*[a-zA-Z0-9])?")
 _FOLDER = re.compile(r"[a-zA-Z0-9-_./]+")
 

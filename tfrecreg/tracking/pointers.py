@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["bring_command"]
-
 _STAGE = re.compile(r"  ([^\s#:][^:]*):\s*")
 _SECTION = re.compile(r"\s*([a-z]+):\s*")
 _OUT = re.compile(r"\s*- (?:path: )?([^\s:]+?)/?:?\s*")

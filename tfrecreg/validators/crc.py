@@ -13,8 +13,6 @@ from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.validators.manifest.bare_files import shard_sets
 
-__all__ = ["CrcValidator"]
-
 CODES = CodeList("CRC*")
 
 

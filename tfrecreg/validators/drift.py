@@ -28,8 +28,6 @@ from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.validators.statistics import by_split, expect_tfdv
 
-__all__ = ["DriftOptions", "DriftValidator"]
-
 _MISSING = (40, 41)
 """`COMPARATOR_CONTROL_DATA_MISSING` and `COMPARATOR_TREATMENT_DATA_MISSING`."""
 

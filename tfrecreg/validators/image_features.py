@@ -15,18 +15,6 @@ from tfrecreg.schema import parse_schema
 from tfrecreg.text import safe
 from tfrecreg.validators.record_tables import Table, Tables
 
-__all__ = [
-    "ENCODED",
-    "Declared",
-    "Difference",
-    "ImageFeatures",
-    "declared_columns",
-    "differences",
-    "neighbours",
-    "schema_images",
-]
-
-
 ENCODED = "image/encoded"
 """The usual name of the feature that holds an image."""
 

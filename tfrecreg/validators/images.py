@@ -31,8 +31,6 @@ from tfrecreg.validators.image_features import (
 )
 from tfrecreg.validators.record_tables import Table, Tables, tables_of
 
-__all__ = ["NOT_BASE64", "ImagesOptions", "ImagesPart", "ImagesValidator", "ImagesVisitor"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImagesOptions:

@@ -14,18 +14,6 @@ from tfrecreg.records.batch import RecordBatch
 from tfrecreg.records.reader import scan
 from tfrecreg.scan.interface import Shard, Target
 
-__all__ = [
-    "NOT_AN_EXAMPLE",
-    "TOO_LARGE",
-    "PayloadCounter",
-    "PayloadCounts",
-    "described",
-    "mostly_examples",
-    "no_schema_fits",
-    "stranger",
-]
-
-
 NOT_AN_EXAMPLE = "the payload should be a tf.train.Example"
 """The message of `SCH001`."""
 

@@ -20,9 +20,6 @@ from tfrecreg.example import Example, Feature, Kind, decode_or_none
 from tfrecreg.example.columns import Column, Slot, layout_of, read_columns
 from tfrecreg.records.batch import RecordBatch
 
-__all__ = ["Table", "Tables", "holds_bytes", "holds_integers", "tables_of", "value_digest"]
-
-
 Ints = npt.NDArray[np.int64]
 
 _TRIES = 6

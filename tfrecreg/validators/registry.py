@@ -24,8 +24,6 @@ from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.text import safe
 
-__all__ = ["HISTORY", "RegistryValidator", "add_issue"]
-
 HISTORY = "registry.history"
 """The measure that says why git's history is not known, or not all of it."""
 

@@ -23,8 +23,6 @@ from tfrecreg.schema.vectorized import VectorizedCheck
 from tfrecreg.suggest import listed
 from tfrecreg.validators.payload_kinds import NOT_AN_EXAMPLE, no_schema_fits, stranger
 
-__all__ = ["SchemaPart", "SchemaValidator", "SchemaVisitor"]
-
 _MAX_UNEXPECTED = 100
 """Unexpected features of a shard that become findings of their own: names come from the data."""
 

@@ -32,8 +32,6 @@ from tfrecreg.sources import GuardedSource
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 
-__all__ = ["SourceValidator"]
-
 PICTURE = "image/encoded"
 DIGEST = "image/key/sha256"
 _BLOCK = 1 << 20

@@ -25,8 +25,6 @@ from tfrecreg.statistics import (
 from tfrecreg.text import safe
 from tfrecreg.validators.payload_kinds import no_schema_fits
 
-__all__ = ["StatisticsValidator", "by_split", "expect_tfdv"]
-
 _UNEXPECTED_TYPE = 70
 
 

@@ -37,8 +37,9 @@ def test_hidden_names_are_counted_and_not_looked_into(raw) -> None:
     raw.puts("__MACOSX/a/d.png", "Icon\r", "sub/._a.png")
     walker = Walker(LocalStorage(raw.path), split="train")
     assert [node.path for node in walker.files("")] == ["a.png"]
-    (left,) = walker.left_out
-    assert left == ("train", "hidden", ".git", 7)
+    (left,) = walker.left_out()
+    detail = "7 hidden names, the first of them `.git`"
+    assert left == ("train", ".git", "SRC015", detail, 7)
 
 
 def test_extensions_choose_in_any_case_and_with_or_without_dot(raw) -> None:
@@ -46,7 +47,8 @@ def test_extensions_choose_in_any_case_and_with_or_without_dot(raw) -> None:
     for wanted in (["jpg", "jpeg"], [".JPG", ".Jpeg"]):
         walker = Walker(LocalStorage(raw.path), wanted)
         assert [node.path for node in walker.files("")] == ["a.jpg", "b.JPG", "f.jpeg"]
-        assert walker.left_out[0][1:] == ("stray", "c.png", 3)
+        (left,) = walker.left_out()
+        assert left.detail == "3 stray names, the first of them `c.png`"
 
 
 def test_what_is_no_file_is_bad_and_never_opened(raw) -> None:
@@ -180,7 +182,7 @@ def test_a_look_ahead_counts_nothing(raw) -> None:
     raw.puts(".hidden", "a.png")
     walker = Walker(LocalStorage(raw.path))
     assert [node.path for node in walker.peek().look("")] == ["a.png"]
-    assert walker.left_out == []
+    assert list(walker.left_out()) == []
 
 
 NFC = unicodedata.normalize("NFC", "café")

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tfrecreg.operations.reshuffle_advice import LongTail
     from tfrecreg.registry.yanks import Yank
 
-__all__ = ["feature_sizes", "in_reading_order", "print_list", "print_log", "print_manifest"]
-
 _FEATURES = 6
 """The number of features named in one line, the largest first."""
 _LABELS = 12

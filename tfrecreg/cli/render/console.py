@@ -30,20 +30,6 @@ from rich.text import Text
 
 from tfrecreg.text import safe, si_bytes
 
-__all__ = [
-    "ConsoleProgress",
-    "Line",
-    "PlainTable",
-    "count",
-    "line",
-    "print_facts",
-    "print_json",
-    "print_json_list",
-    "stderr",
-    "stdout",
-]
-
-
 _GAP = 2
 """Width of the gap between two columns of a table."""
 _ENDLESS = 100_000

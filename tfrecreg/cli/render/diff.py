@@ -12,8 +12,6 @@ from tfrecreg.cli.render.schemas import print_changes
 from tfrecreg.operations.diff.result import KINDS, DiffResult, Kind, RecordDiff, SideSummary
 from tfrecreg.text import safe, si_bytes
 
-__all__ = ["print_diff"]
-
 _LABELS = 20
 _FEATURES = 20
 _STYLES: dict[Kind, str] = {

@@ -17,16 +17,6 @@ from tfrecreg.text import safe, si_bytes
 if TYPE_CHECKING:
     from tfrecreg.operations.check import Report
 
-__all__ = [
-    "OUTCOME_STYLE",
-    "SEVERITY_STYLE",
-    "print_accepted",
-    "print_code",
-    "print_codes",
-    "print_findings",
-    "print_report",
-]
-
 SEVERITY_STYLE = {
     Severity.ERROR: "bold red",
     Severity.WARNING: "bold yellow",

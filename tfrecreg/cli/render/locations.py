@@ -14,16 +14,6 @@ from tfrecreg.text import safe
 if TYPE_CHECKING:
     from tfrecreg.operations.check import Report
 
-__all__ = [
-    "finding_path",
-    "location_lines",
-    "location_text",
-    "safe_message",
-    "shard_path",
-    "subject_text",
-    "uri",
-]
-
 
 def location_text(location: Location) -> str:
     """Shard, record, offset and key as far as known, escaped. Never empty."""

@@ -18,25 +18,12 @@ from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.operations.adopt import AdoptPlan, AdoptResult
-    from tfrecreg.operations.builds.run import Growth, Preview
+    from tfrecreg.operations.builds import Growth
+    from tfrecreg.operations.builds.run import Preview
     from tfrecreg.operations.pipeline import Changes, PipelineResult
     from tfrecreg.operations.remote import Doomed, PullResult, PushResult
     from tfrecreg.operations.repair import RepairResult
     from tfrecreg.operations.salvage import Cut, SalvageResult, ShardResult
-
-__all__ = [
-    "print_adopted",
-    "print_gc",
-    "print_growth",
-    "print_pipeline",
-    "print_plan",
-    "print_preview",
-    "print_pull",
-    "print_push",
-    "print_push_cost",
-    "print_repair",
-    "print_salvage",
-]
 
 _FILES = 10
 """The number of files shown per split."""

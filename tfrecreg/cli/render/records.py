@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tfrecreg.operations.head import ShownRecord
     from tfrecreg.pictures import PictureHeader
 
-__all__ = ["ImageProtocol", "find_image_protocol", "inline_image", "print_records"]
-
 
 _NAMES = {
     PayloadKind.SEQUENCE_EXAMPLE.value: "a tf.train.SequenceExample",

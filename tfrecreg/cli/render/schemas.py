@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tfrecreg.operations.schemas import CompatibilityReport, Proposal, SchemaDiff
     from tfrecreg.schema.differ import Change, Value
 
-__all__ = ["print_changes", "print_compatibility", "print_diff", "print_proposal"]
-
 _SHOWN = 8
 """The number of values shown of a list; the others are counted."""
 

@@ -15,8 +15,6 @@ from tfrecreg.text import safe, si_bytes
 if TYPE_CHECKING:
     from tfrecreg.operations.stats import SplitStats, Stats
 
-__all__ = ["print_stats", "sparkline"]
-
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _BARS = 10
 _TOP = 3

@@ -29,19 +29,6 @@ from tfrecreg.text import safe, si_bytes
 from tfrecreg.validators.manifest.bare_files import check_counts, check_payloads, check_sets
 from tfrecreg.validators.payload_kinds import PayloadCounter, PayloadCounts
 
-__all__ = [
-    "LARGE_LIMIT",
-    "Examination",
-    "Examined",
-    "LargeRecords",
-    "Settings",
-    "expect_unique",
-    "feature_key",
-    "file_key",
-    "index_path",
-]
-
-
 _CHUNK = 1 << 20
 
 

@@ -29,16 +29,6 @@ from tfrecreg.storage.interface import Writer
 from tfrecreg.text import safe
 from tfrecreg.validators.crc import CrcValidator
 
-__all__ = [
-    "PlaceTask",
-    "bystanders",
-    "examine",
-    "expect_free",
-    "hash_both",
-    "keep_indexes",
-    "place_shard",
-]
-
 
 def expect_free(registry: Registry, plan: AdoptPlan) -> Manifest | None:
     """The build that there is, None where there is none.

@@ -40,17 +40,6 @@ from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.annotations.class_labels import LabelMap, read_label_map
 
-__all__ = [
-    "RESERVED",
-    "adopted_labels",
-    "index_of",
-    "make_manifest",
-    "own_files",
-    "salvage_mark",
-    "split_entries",
-]
-
-
 RESERVED = (LABELS_NAME, LEDGER_NAME)
 """Files that every build has beside its manifest; the ledger of an adopted one is empty."""
 

@@ -21,19 +21,6 @@ from tfrecreg.shards import ShardName, is_split_word, normal_split, parse_shard_
 from tfrecreg.text import safe
 from tfrecreg.validators.manifest.bare_files import check_sets
 
-__all__ = [
-    "DEFAULT_SPLIT",
-    "AdoptPlan",
-    "AdoptRequest",
-    "How",
-    "KnownSchema",
-    "PlannedFile",
-    "deal",
-    "known_schema",
-    "make_plan",
-]
-
-
 How = Literal["copy", "link", "in-place"]
 
 

@@ -52,8 +52,6 @@ from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.payload_kinds import mostly_examples
 
-__all__ = ["AdoptResult", "adopt", "preview_adopt"]
-
 _PATH = 1000
 
 

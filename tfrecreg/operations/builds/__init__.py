@@ -14,7 +14,8 @@
 
 from __future__ import annotations
 
+from tfrecreg.operations.builds.growth import Growth
 from tfrecreg.operations.builds.request import BuildRequest
-from tfrecreg.operations.builds.run import BuildResult, Growth, build, preview
+from tfrecreg.operations.builds.run import BuildResult, build, preview
 
 __all__ = ["BuildRequest", "BuildResult", "Growth", "build", "preview"]

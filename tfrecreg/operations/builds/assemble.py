@@ -36,8 +36,6 @@ from tfrecreg.records import hashed_write
 from tfrecreg.sources import Remark, Skipped
 from tfrecreg.storage import Storage
 
-__all__ = ["assemble", "ledger_lines", "ledgers"]
-
 _HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that do not stand for a byte of a name from the file system."""
 

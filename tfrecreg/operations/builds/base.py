@@ -32,17 +32,6 @@ from tfrecreg.registry.yanks import held
 from tfrecreg.sources import Item, SourceRecord
 from tfrecreg.storage import Storage
 
-__all__ = [
-    "Base",
-    "BaseShard",
-    "Dealt",
-    "announced_source",
-    "deal_from",
-    "find_base",
-    "made_before",
-]
-
-
 _MERGED = 10
 """What is merged is at most this part of what is added."""
 _SMALL = 64 << 20

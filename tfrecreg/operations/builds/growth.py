@@ -18,8 +18,6 @@ from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared
 from tfrecreg.registry import Registry
 
-__all__ = ["Growth", "PushCost", "choose_base", "growth_of", "push_cost", "sizes_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:

@@ -27,8 +27,6 @@ from tfrecreg.progress import Progress
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.storage import Storage, is_temporary
 
-__all__ = ["engine_for", "make_all", "unchanged", "warming"]
-
 Listed = TypeVar("Listed", bound=Item | Skipped | Remark)
 
 _ITEM_SECONDS, _BYTE_SECONDS = 60e-6, 3e-9

@@ -23,8 +23,6 @@ from tfrecreg.shards import ShardPolicy, bounds, shard_count, shard_name
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.text import safe
 
-__all__ = ["SEGMENT_BYTES", "Plan", "PlannedShard", "make_plan", "order_key"]
-
 SEGMENT_BYTES = 2 << 20
 """Small enough for all cores to end at about the same time, large enough to be worth a task."""
 

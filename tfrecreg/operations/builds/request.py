@@ -22,8 +22,6 @@ from tfrecreg.sources import GuardedSource
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 
-__all__ = ["SIZING", "BuildRequest", "Prepared", "prepare"]
-
 SIZING = ("shards", "shard_size", "records_per_shard", "hosts")
 """The ways to size shards, of which at most one is given."""
 

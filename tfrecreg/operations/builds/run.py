@@ -46,8 +46,6 @@ from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 from tfrecreg.toml_files import update_toml
 
-__all__ = ["BuildResult", "Growth", "Preview", "build", "preview"]
-
 _READ_BACK = ("crc", "manifest", "schema")
 """What a build has to pass before it may take the old one's place."""
 

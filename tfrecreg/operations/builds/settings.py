@@ -17,8 +17,6 @@ from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry
 from tfrecreg.text import safe
 
-__all__ = ["Settings", "compare_settings"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Difference:

@@ -21,21 +21,6 @@ from tfrecreg.records.hashing import hash_file
 from tfrecreg.sources import GuardedSource, Item, Remark, Skipped
 from tfrecreg.storage import Storage
 
-__all__ = [
-    "MadeSegment",
-    "MadeShard",
-    "Maker",
-    "SegmentTask",
-    "ShardTask",
-    "close_source",
-    "join_segments",
-    "keep_shard",
-    "make_part",
-    "make_payload",
-    "make_segment",
-    "make_shard",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Maker:

@@ -25,18 +25,6 @@ from tfrecreg.storage import Entry, LocalStorage, Storage
 from tfrecreg.storage.reader import LocalReader
 from tfrecreg.text import safe
 
-__all__ = [
-    "BuildRecord",
-    "WatchedStorage",
-    "finish",
-    "finished",
-    "raw_changed",
-    "raw_files",
-    "raw_state",
-    "recall",
-    "remember",
-]
-
 
 def _path(shard: PlannedShard) -> str:
     return f"journal/{shard.path}.json"

@@ -20,8 +20,6 @@ from tfrecreg.scan import Target, Validator, ValidatorRecord
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-__all__ = ["DRIFT", "SCHEMA", "Choice", "choose"]
-
 DRIFT = "drift"
 """The validator that compares a target with another: naming that other is asking for it."""
 SCHEMA = "schema"

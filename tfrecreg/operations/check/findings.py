@@ -23,8 +23,6 @@ from tfrecreg.scan.indexes import keys_of
 from tfrecreg.text import safe
 from tfrecreg.validators.annotations.label_features import BOX
 
-__all__ = ["Judgement", "complete_findings", "judge_findings", "severity_order", "with_keys"]
-
 _VALUE_CODES = (SCH006.code, SCH007.code)
 _NOT_TFRECORD = "CRC008"
 _REPAIRABLE = frozenset({*(f"CRC00{number}" for number in range(1, 8)), _NOT_TFRECORD})

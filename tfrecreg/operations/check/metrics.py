@@ -16,8 +16,6 @@ from tfrecreg.findings import Severity
 from tfrecreg.operations.check.report import Report
 from tfrecreg.text import safe
 
-__all__ = ["PLOTS", "metrics", "plots"]
-
 PLOTS = {
     "findings": ("severity", "count"),
     "splits": ("split", "records"),

@@ -38,8 +38,6 @@ from tfrecreg.text import safe
 from tfrecreg.tracking import git
 from tfrecreg.validators.registry import HISTORY, add_issue
 
-__all__ = ["check_registry"]
-
 VALIDATOR = "registry"
 """By whose name the report goes: it is what `check` of one release says, for all of them."""
 

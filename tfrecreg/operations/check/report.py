@@ -21,18 +21,6 @@ from tfrecreg.scan import Target
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-__all__ = [
-    "Basis",
-    "Report",
-    "SkippedValidator",
-    "error_report",
-    "folder_of",
-    "limits_of",
-    "parse_report",
-    "read_report",
-    "schema_digest",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:

@@ -47,9 +47,6 @@ from tfrecreg.storage import LocalStorage
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-__all__ = ["check", "scan_cache", "with_baseline"]
-
-
 _BROKEN = (ManifestError, NewerFormatError, SchemaError, StorageError)
 """What is wrong with one target, so that others can be judged."""
 _UNFIT = (*_BROKEN, NotHereError)

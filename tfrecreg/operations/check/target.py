@@ -28,8 +28,6 @@ from tfrecreg.scan import ScanCache, ScanResult, Shard, Target, run_scan
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-__all__ = ["CheckOptions", "check_target", "engine_for"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOptions:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-__all__ = ["SIDE", "draw_digits", "write_digits"]
-
 SIDE = 28
 """Pixels of a picture's side."""
 

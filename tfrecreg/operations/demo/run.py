@@ -19,8 +19,6 @@ from tfrecreg.shards import ShardPolicy
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 
-__all__ = ["NAME", "DemoStep", "demo_folder", "run_demo"]
-
 NAME = "digits"
 """The dataset of the demo."""
 

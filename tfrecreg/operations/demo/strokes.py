@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["GLYPHS", "Stroke"]
-
 Stroke = tuple[tuple[float, float], ...]
 """Points that a smooth curve runs through: x to the right and y down, in a box of 0 to 1. Where
 a digit has a corner, one stroke ends and the next begins."""

@@ -20,22 +20,6 @@ from tfrecreg.records import Records
 from tfrecreg.schema import Feature as SchemaFeature
 from tfrecreg.schema import IntDomain, StringDomain
 
-__all__ = [
-    "FeatureCounts",
-    "Labels",
-    "Payloads",
-    "Read",
-    "RecordChange",
-    "Tallied",
-    "UnreadError",
-    "changes_of",
-    "compare",
-    "picture_digest",
-    "pictures_of",
-    "tally",
-]
-
-
 Digests = npt.NDArray[np.uint8]
 """Shape (records, 16): of the records of a shard."""
 

@@ -28,31 +28,6 @@ from tfrecreg.manifest import SplitEntry
 from tfrecreg.operations.diff.side import Side
 from tfrecreg.progress import SILENT, Progress
 
-__all__ = [
-    "DIGEST",
-    "KEY",
-    "SPLIT",
-    "WIDTH",
-    "Left",
-    "Matched",
-    "MissingIndexError",
-    "Paired",
-    "Pairs",
-    "Places",
-    "Rows",
-    "arrange",
-    "collect",
-    "in_order",
-    "match",
-    "pair",
-    "places_of",
-    "record_of",
-    "restore",
-    "shard_of",
-    "split_numbers",
-]
-
-
 Rows = npt.NDArray[np.uint8]
 """Shape (records, :data:`WIDTH`), C-contiguous."""
 Places = npt.NDArray[np.uint64]

@@ -28,8 +28,6 @@ from tfrecreg.operations.diff.match import (
 from tfrecreg.operations.diff.side import Side
 from tfrecreg.progress import Progress
 
-__all__ = ["follow_pictures"]
-
 
 def follow_pictures(
     before: Side,

@@ -23,19 +23,6 @@ from tfrecreg.operations.diff.side import Side
 from tfrecreg.operations.diff.verdict import Order, ShardCounts
 from tfrecreg.schema.differ import Change as SchemaChange
 
-__all__ = [
-    "KINDS",
-    "DiffResult",
-    "Kind",
-    "LabelChange",
-    "ListedExamples",
-    "Listing",
-    "RecordDiff",
-    "SideSummary",
-    "SplitDiff",
-]
-
-
 Kind = Literal["removed", "added", "changed", "moved", "renamed"]
 
 KINDS: tuple[Kind, ...] = ("removed", "added", "changed", "moved", "renamed")

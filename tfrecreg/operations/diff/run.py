@@ -29,8 +29,6 @@ from tfrecreg.registry import RegistryLike, Resolved, open_registry, resolve
 from tfrecreg.schema.differ import Change as SchemaChange
 from tfrecreg.schema.differ import compare_schemas
 
-__all__ = ["Classified", "classify", "diff", "diff_sides"]
-
 _FEW = 10_000
 """So many examples that changed are read for a release whatever the number will be."""
 _SHOWN = 20

@@ -16,8 +16,6 @@ from tfrecreg.schema import Schema, parse_schema
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.tracking import dvc
 
-__all__ = ["Side", "side_of"]
-
 
 @dataclass(frozen=True)
 class Side:

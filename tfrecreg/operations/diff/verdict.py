@@ -23,20 +23,6 @@ from tfrecreg.operations.diff.side import Side
 from tfrecreg.schema.differ import compare_schemas
 from tfrecreg.validators.annotations.class_labels import named_classes
 
-__all__ = [
-    "Meaning",
-    "Order",
-    "ShardCounts",
-    "compare_meaning",
-    "counts_of",
-    "judge",
-    "missing_hint",
-    "order_of",
-    "per_split",
-    "shard_counts",
-]
-
-
 Order = Literal["same", "other", "unknown"]
 """``unknown`` where an index is not on this machine."""
 

@@ -33,8 +33,6 @@ from tfrecreg.schema import (
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-__all__ = ["Connectors", "Json", "make_connectors", "require_expressible", "usable_names"]
-
 Json = dict[str, Any]
 
 _TEXTS = frozenset({"natural_language_domain", "url_domain", "mid_domain"})

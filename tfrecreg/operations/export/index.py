@@ -17,8 +17,6 @@ from tfrecreg.records.offsets import render_sidecar
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-__all__ = ["SUFFIXES", "IndexedShards", "index_notes", "require_suffix"]
-
 SUFFIXES = (".idx", ".index", ".tfindex")
 """What other tools call such files. The lines are the same."""
 

@@ -13,8 +13,6 @@ from tfrecreg.pictures.decodable import why_undecodable
 from tfrecreg.pictures.model import PictureHeader
 from tfrecreg.pictures.png import is_transparent
 
-__all__ = ["PicturesSeen", "look"]
-
 _BMP_DEPTH = 24
 """The only depth that TensorFlow decodes into the same channels whatever it is asked for."""
 

@@ -36,8 +36,6 @@ from tfrecreg.storage import LocalStorage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-__all__ = ["FORMATS", "ExportResult", "export"]
-
 FORMATS = ("index", "tfds")
 """What `--to` takes."""
 

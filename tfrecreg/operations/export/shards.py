@@ -15,8 +15,6 @@ from tfrecreg.records.reader import open_stream
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 
-__all__ = ["BroughtShard", "ShardTask", "bring_shard"]
-
 _CHUNK = 1 << 20
 
 _EVERYWHERE = LocalStorage("/")

@@ -12,14 +12,6 @@ from tfrecreg.operations.export.connectors import Connectors, Json
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
-__all__ = [
-    "BUILD_VERSION",
-    "dataset_info",
-    "require_shards_of_splits",
-    "require_split_names",
-    "write_files",
-]
-
 BUILD_VERSION = "0.0.0"
 """The version that a build, which has none, is exported as: TFDS demands one."""
 

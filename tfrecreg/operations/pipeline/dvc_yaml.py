@@ -20,8 +20,6 @@ from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.tracking.dvc import PIPELINE_NAME
 
-__all__ = ["Edited", "Section", "edited", "expect_params", "render"]
-
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_/.-]*")
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 """What older YAML takes for something else than text."""

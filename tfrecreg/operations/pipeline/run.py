@@ -19,8 +19,6 @@ from tfrecreg.storage import LocalStorage
 from tfrecreg.tracking import dvc, git
 from tfrecreg.tracking.dvc import PIPELINE_NAME
 
-__all__ = ["Changes", "PipelineResult", "expect_pipeline", "pipeline"]
-
 _KEEP = ".gitkeep"
 """Keeps an empty folder in git: stages read the one of releases, and write into that of reports."""
 

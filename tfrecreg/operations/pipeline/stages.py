@@ -24,8 +24,6 @@ from tfrecreg.registry import Registry, layout
 from tfrecreg.toml_files import read_toml
 from tfrecreg.tracking import gto
 
-__all__ = ["MARK", "Entry", "artifact_of", "next_expiry", "stages_of"]
-
 _DESCRIPTIVE = frozenset({"owner", "license", "description", "citation"})
 """Keys of a dataset that no byte of its build depends on."""
 _OF_BUILD = tuple(each.name for each in fields(DatasetConfig) if each.name not in _DESCRIPTIVE)

@@ -18,8 +18,6 @@ from tfrecreg.registry.transaction import Removal, removal
 from tfrecreg.storage import Storage, is_temporary
 from tfrecreg.tracking import cloud, dvc, git
 
-__all__ = ["Doomed", "gc"]
-
 Kind = Literal["stage", "temporary", "version", "index", "dvc"]
 
 _TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layout.REPORTS)

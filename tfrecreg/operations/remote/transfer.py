@@ -21,8 +21,6 @@ from tfrecreg.text import safe
 from tfrecreg.tracking import cloud, dvc
 from tfrecreg.tracking.pointers import bring_command
 
-__all__ = ["PullResult", "PushResult", "expect_kept", "pull", "push"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushResult:

@@ -34,17 +34,6 @@ from tfrecreg.sources import GuardedSource, Item, Skipped
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
-__all__ = [
-    "Lost",
-    "RawData",
-    "RemadeShard",
-    "RemakeTask",
-    "make_again",
-    "open_raw",
-    "refusal",
-    "remake",
-]
-
 
 def refusal(
     name: str,

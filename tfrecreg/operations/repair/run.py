@@ -38,8 +38,6 @@ from tfrecreg.registry.verify import altered, below
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
-__all__ = ["RepairResult", "State", "build_manifest", "find_index", "look_over", "repair"]
-
 
 @dataclass(frozen=True, slots=True)
 class State:

@@ -20,8 +20,6 @@ from tfrecreg.records.reader import Event
 from tfrecreg.records.scanner import count_headers
 from tfrecreg.storage import Reader
 
-__all__ = ["Seen", "look"]
-
 _LOST_BYTES = 1 << 20
 """So much of what is lost at one place is looked at for headers."""
 

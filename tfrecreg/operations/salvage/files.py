@@ -13,8 +13,6 @@ from tfrecreg.operations.salvage.model import Piece, StoredFile
 from tfrecreg.records.gzip_writer import GzipEncoder
 from tfrecreg.storage import Storage, Writer
 
-__all__ = ["CleanShard", "HashedFile", "Quarantine"]
-
 
 class HashedFile:
     """A file that is written from its start to its end. Made when its first byte comes, or closed.

@@ -18,8 +18,6 @@ from tfrecreg.scan import Shard
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 
-__all__ = ["Found", "find_shards", "require_elsewhere"]
-
 
 @dataclass(frozen=True, slots=True)
 class Found:

@@ -9,19 +9,6 @@ from typing import Any, Literal
 from tfrecreg._version import __version__
 from tfrecreg.manifest.salvaged import SALVAGE_FORMAT, SALVAGE_KIND
 
-__all__ = [
-    "MOST_CUTS",
-    "Cut",
-    "Cuts",
-    "Piece",
-    "SalvageResult",
-    "ShardResult",
-    "ShardStatus",
-    "StoredFile",
-    "What",
-]
-
-
 ShardStatus = Literal["sound", "salvaged", "refused", "missing", "unreadable"]
 """``sound``: nothing is wrong, the clean file has the same bytes. ``salvaged``: the clean file is
 what was left. ``refused``: it is no TFRecord. Of the last three there is no clean file."""

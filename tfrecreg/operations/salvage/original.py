@@ -24,9 +24,6 @@ from tfrecreg.records.reader import open_stream
 from tfrecreg.records.resync import data_holds, sound_records
 from tfrecreg.storage import Reader
 
-__all__ = ["Original", "Roll"]
-
-
 _PIECE = 1 << 20
 
 

@@ -16,8 +16,6 @@ from tfrecreg.registry import RegistryLike, find_registry, open_registry
 from tfrecreg.registry.output_folder import free_folder, new_folder
 from tfrecreg.text import safe
 
-__all__ = ["salvage"]
-
 
 def salvage(
     targets: TargetsLike,

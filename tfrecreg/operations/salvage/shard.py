@@ -21,8 +21,6 @@ from tfrecreg.records.stream import SNIFF_BYTES, sniff
 from tfrecreg.scan import Shard
 from tfrecreg.storage import Reader, Storage
 
-__all__ = ["DOUBTFUL", "QUARANTINE", "missing_shard", "salvage_shard"]
-
 QUARANTINE = ".quarantine"
 """What the name of a shard's quarantine ends in."""
 

@@ -22,8 +22,6 @@ from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, frame_header, m
 from tfrecreg.records.reader import Event
 from tfrecreg.text import safe
 
-__all__ = ["Work"]
-
 _NO_DAMAGE = frozenset({"CRC006", "CRC009"})
 """The bytes are sound, and are misread by others: the clean shard is compressed anew."""
 _HEADER_CODES = frozenset({"CRC001", "CRC005"})

@@ -28,8 +28,6 @@ from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.validators.schema import SchemaPart, SchemaValidator, SchemaVisitor
 
-__all__ = ["AcceptOptions", "Proposal", "propose", "write_proposal"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptOptions:

@@ -19,15 +19,6 @@ from tfrecreg.schema.compat import Mode, clashes
 from tfrecreg.schema.differ import Change, compare_schemas
 from tfrecreg.text import safe
 
-__all__ = [
-    "CompatibilityOptions",
-    "CompatibilityReport",
-    "SchemaDiff",
-    "check_compatibility",
-    "diff_schemas",
-    "find_schema",
-]
-
 
 def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str, str]:
     """The text and the path of a schema.

@@ -15,8 +15,6 @@ from tfrecreg.scan import Shard, Target, Validator, Visitor
 from tfrecreg.schema import SchemaSketch
 from tfrecreg.text import safe
 
-__all__ = ["infer_schema"]
-
 
 def infer_schema(
     target: Target,

@@ -15,17 +15,6 @@ from tfrecreg.errors import UsageError
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 
-__all__ = [
-    "ClassCounts",
-    "ClassNames",
-    "LabelMap",
-    "class_name",
-    "histogram",
-    "named_classes",
-    "read_label_map",
-]
-
-
 LabelMap = Mapping[int, str]
 """Class names by number; some numbers may have none."""
 

@@ -14,20 +14,6 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
-__all__ = [
-    "BOX",
-    "IMAGE_LABEL",
-    "KEYPOINTS",
-    "OBJECT_LABEL",
-    "OF_OBJECTS",
-    "PER_OBJECT",
-    "AnnotationsOptions",
-    "Labels",
-    "known_features",
-    "labels_of",
-]
-
-
 Text = Annotated[str, Meta(min_length=1)]
 
 

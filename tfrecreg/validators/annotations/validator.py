@@ -27,8 +27,6 @@ from tfrecreg.validators.annotations.label_features import (
 )
 from tfrecreg.validators.annotations.visitor import AnnotationsPart, AnnotationsVisitor
 
-__all__ = ["AnnotationsValidator"]
-
 
 class AnnotationsValidator(Validator):
     """Checks labels and objects; options: :class:`AnnotationsOptions`."""

@@ -34,9 +34,6 @@ from tfrecreg.validators.record_tables import (
     tables_of,
 )
 
-__all__ = ["AnnotationsPart", "AnnotationsVisitor", "Objects", "Problem", "look_at_objects"]
-
-
 _NEAR = 1e-6
 """Tolerance for sides of boxes beyond the border: 1.0 computed as float32."""
 

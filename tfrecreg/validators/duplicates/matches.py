@@ -17,9 +17,6 @@ from tfrecreg.records.batch import RecordBatch
 from tfrecreg.validators.duplicates.sorted_runs import Rows, Run, RunBuilder
 from tfrecreg.validators.record_tables import holds_integers, tables_of
 
-__all__ = ["Contradiction", "Contradictions", "Match", "MatchCount", "Matches", "add_labels"]
-
-
 Ints = npt.NDArray[np.int64]
 
 TRAIN = "train"

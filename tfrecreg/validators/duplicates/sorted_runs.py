@@ -20,9 +20,6 @@ from tfrecreg.digests import DIGEST_BYTES
 from tfrecreg.findings import MAX_LOCATIONS
 from tfrecreg.storage import Storage
 
-__all__ = ["ROW", "Pair", "Rows", "Run", "RunBuilder", "at_hand", "read_in_order", "stored"]
-
-
 ROW = np.dtype(
     [("high", "<u8"), ("low", "<u8"), ("offset", "<u8"), ("record", "<u4"), ("copies", "<u4")]
 )

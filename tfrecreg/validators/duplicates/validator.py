@@ -38,8 +38,6 @@ from tfrecreg.validators.duplicates.visitor import (
 )
 from tfrecreg.validators.image_features import schema_images
 
-__all__ = ["DuplicatesValidator"]
-
 
 class DuplicatesValidator(Validator):
     """Finds equal records and images; options: :class:`DuplicatesOptions`.

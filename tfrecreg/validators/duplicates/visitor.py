@@ -29,19 +29,6 @@ from tfrecreg.validators.duplicates.sorted_runs import Pair, Run, RunBuilder, at
 from tfrecreg.validators.image_features import ImageFeatures
 from tfrecreg.validators.record_tables import Table, Tables, tables_of, value_digest
 
-__all__ = [
-    "DuplicatesCodec",
-    "DuplicatesOptions",
-    "DuplicatesPart",
-    "DuplicatesVisitor",
-    "Fingerprint",
-    "ImageFingerprint",
-    "feature_digest",
-    "group_of",
-    "key_digest",
-]
-
-
 Text = Annotated[str, Meta(min_length=1)]
 
 

@@ -20,17 +20,6 @@ from tfrecreg.validators.inflation.stored_numbers import (
     numbers_of,
 )
 
-__all__ = [
-    "FeatureSample",
-    "Range",
-    "byte_levels",
-    "message_bytes",
-    "png_bytes",
-    "smooth_levels",
-    "varint_bytes",
-]
-
-
 _LEVELS = 256
 _NEAR = 0.05
 """Fraction of a step: numbers that were scaled as float32 lie no farther from their level."""

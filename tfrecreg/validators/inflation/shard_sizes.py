@@ -16,9 +16,6 @@ from tfrecreg.validators.inflation.feature_sample import FeatureSample, message_
 from tfrecreg.validators.inflation.stored_numbers import declared_shapes
 from tfrecreg.validators.record_tables import Table, Tables, tables_of, value_digest
 
-__all__ = ["MOST", "MOST_FEATURES", "Repeats", "ShardSizes", "SizesVisitor", "sampled"]
-
-
 _BITS = 3
 
 

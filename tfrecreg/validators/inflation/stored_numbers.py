@@ -20,20 +20,6 @@ from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.example.tensors import read_tensor
 from tfrecreg.pictures import PictureError, bmp, read_header
 
-__all__ = [
-    "Array",
-    "ImageShape",
-    "NpyArray",
-    "Numbers",
-    "bmp_pixels",
-    "declared_shapes",
-    "decompressed",
-    "fitting_shapes",
-    "numbers_of",
-    "read_npy",
-]
-
-
 _SIDE = re.compile(r"(.*?)(height|rows|width|cols|columns|channels?|depth)$", re.IGNORECASE)
 _MEANING = {
     "height": "height",

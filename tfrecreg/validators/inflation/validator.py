@@ -23,9 +23,6 @@ from tfrecreg.text import safe, si_bytes
 from tfrecreg.validators.inflation.feature_sample import FeatureSample
 from tfrecreg.validators.inflation.shard_sizes import ShardSizes, SizesVisitor
 
-__all__ = ["Cause", "InflationValidator", "find_causes"]
-
-
 WORTH = 0.10
 """Least fraction of all bytes that a cure saves if its cause is reported,"""
 LEAST = 1 << 16

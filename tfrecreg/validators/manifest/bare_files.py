@@ -27,19 +27,6 @@ from tfrecreg.validators.payload_kinds import (
     mostly_examples,
 )
 
-__all__ = [
-    "KINDS",
-    "UNNAMED",
-    "Siblings",
-    "UnnamedShards",
-    "bare_measures",
-    "check_counts",
-    "check_payloads",
-    "check_sets",
-    "shard_sets",
-]
-
-
 _PATH = 1000
 """Characters of a path in a message: two sets often differ at the end."""
 _NUMBER = re.compile(

@@ -23,8 +23,6 @@ from tfrecreg.shards import FRAMING, MIN_HOST_SHARD, ShardPolicy, shard_count
 from tfrecreg.text import si_bytes
 from tfrecreg.validators.manifest.bare_files import shard_sets
 
-__all__ = ["HostLoad", "HostsOptions", "check_hosts", "listed_loads", "seen_loads"]
-
 
 @dataclass(frozen=True, slots=True)
 class HostsOptions:

@@ -45,8 +45,6 @@ from tfrecreg.validators.manifest.training_hosts import (
 )
 from tfrecreg.validators.payload_kinds import PayloadCounter, PayloadCounts
 
-__all__ = ["ManifestValidator"]
-
 
 class SeenShard(NamedTuple):
     """The result for one shard."""

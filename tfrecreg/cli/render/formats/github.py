@@ -17,8 +17,6 @@ from tfrecreg.findings import Finding, Severity
 from tfrecreg.operations.check import Report
 from tfrecreg.text import safe
 
-__all__ = ["SUMMARY", "workflow_commands", "write_summary"]
-
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """The variable with the file to which a step appends its Markdown."""
 

@@ -14,8 +14,6 @@ from tfrecreg.cli.render.locations import location_lines, safe_message, subject_
 from tfrecreg.findings import Finding
 from tfrecreg.operations.check import Report
 
-__all__ = ["junit"]
-
 _PLACES = 20
 
 

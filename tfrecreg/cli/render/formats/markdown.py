@@ -16,8 +16,6 @@ from tfrecreg.findings import Finding, Severity
 from tfrecreg.operations.check import Report
 from tfrecreg.text import si_bytes
 
-__all__ = ["code", "markdown", "prose"]
-
 _ROOM = 24_000
 """Maximum length of all tables of one kind; a comment on GitHub may have 65,536 characters."""
 _LINES = 10

@@ -28,8 +28,6 @@ from tfrecreg.findings import Finding, Location, Severity
 from tfrecreg.operations.check import Report
 from tfrecreg.text import safe
 
-__all__ = ["sarif"]
-
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _PLACES = 5
 _FINGERPRINT = "tfrecreg/v1"
