@@ -7,8 +7,8 @@ data are DVC's.
 
 The parameters of a stage are the keys of the configuration that change its result. DVC refuses a
 key that is not in the file, so only keys that are there are named. The stage `gate` depends on
-whole files, and refuses where keys were added since: see `expect_pipeline`. DVC does not run a stage
-again that has one parameter less, so a comment in the command, which it compares, names them too.
+whole files, and refuses where keys were added since: see `expect_pipeline`. DVC does not rerun a
+stage that lost a parameter, so a comment in the command, which it compares, names the keys too.
 """
 
 from __future__ import annotations
