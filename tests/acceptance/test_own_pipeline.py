@@ -53,6 +53,8 @@ def clone(tmp_path: Path) -> Path:
     ):
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / file, root / file)
+    for name in DATASETS:  # the reports that are made anew keep their folders in a clone
+        (here / f"reports/{name}").mkdir(parents=True)
     shutil.copytree(
         ROOT / "tfrecreg/operations/demo",
         root / "tfrecreg/operations/demo",

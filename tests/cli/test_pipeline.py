@@ -23,7 +23,10 @@ def test_stages_are_written_and_then_up_to_date(cli, configured) -> None:
     done = cli("pipeline", "--check")
     assert done.code == 1
     assert "to be added: build-digits, check-digits, gate-digits" in done.out
-    assert "missing: registry/digits/.gitkeep, schemas/digits.pbtxt" in done.out
+    assert (
+        "missing: registry/digits/.gitkeep, reports/digits/.gitkeep, schemas/digits.pbtxt"
+        in done.out
+    )
     assert not Path("dvc.yaml").exists()
     done = cli("pipeline")
     assert done.code == 0
@@ -80,7 +83,7 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
     done = cli("pipeline", "--json")
     assert done.json["added"] == ["check-digits", "gate-digits"]
     assert done.json["current"] is False
-    assert done.json["made"] == ["registry/digits/.gitkeep"]
+    assert done.json["made"] == ["registry/digits/.gitkeep", "reports/digits/.gitkeep"]
 
 
 @pytest.mark.parametrize(

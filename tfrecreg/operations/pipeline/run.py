@@ -20,7 +20,7 @@ from tfrecreg.tracking import dvc, git
 from tfrecreg.tracking.dvc import PIPELINE_NAME
 
 _KEEP = ".gitkeep"
-"""A file that keeps a folder in git which has nothing in it yet: DVC wants it to be there."""
+"""Keeps an empty folder in git: stages read the one of releases, and write into that of reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,9 +183,9 @@ def _expect_no_pointer(registry: Registry, name: str) -> None:
 def _missing(registry: Registry, name: str) -> dict[str, bytes]:
     """Missing files that stages depend on: git does not keep empty folders."""
     found: dict[str, bytes] = {}
-    releases = f"{layout.RELEASES}/{name}"
-    if registry.storage.stat(releases) is None:
-        found[f"{releases}/{_KEEP}"] = b""
+    for folder in (f"{layout.RELEASES}/{name}", layout.reports_folder(name)):
+        if registry.storage.stat(folder) is None:
+            found[f"{folder}/{_KEEP}"] = b""
     schema = registry.schema_path(name)
     if registry.storage.stat(schema) is None:
         config = registry.dataset_config(name)
