@@ -102,7 +102,7 @@ def test_links_into_a_cache_that_was_cleared_are_findings(started: Shell, tmp_pa
     assert "a symbolic link that leads nowhere or in a circle" in said
     said = run("tfrecreg build mnist", expect=2)
     assert "is not a regular file but a link that leads nowhere" in said
-    assert "`dvc checkout` or `dvc pull` brings what a link into DVC's cache lacks" in said
+    assert "`dvc checkout` or `dvc pull` restores the target of a link into DVC's cache" in said
     said = run("tfrecreg build coco", expect=2)
     assert (
         "`annotations/instances_train2017.json` is a symbolic link that leads nowhere or in a "

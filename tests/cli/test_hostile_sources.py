@@ -92,7 +92,10 @@ WRONG = {
     ),
     "labels that are none": ("def labels(self): return None", "`labels`: expected feature names"),
     "labels of numbers": ("def labels(self): return {'label': [1]}", "a class name of `label`"),
-    "labels that no file holds": ("def labels(self): return {'label': ['\\udc80']}", "no text"),
+    "labels that no file holds": (
+        "def labels(self): return {'label': ['\\udc80']}",
+        "not valid text",
+    ),
     "no schema": ("def schema(self): return None", "`schema`: the schema should be a text"),
     "a schema that is none": ("def schema(self): return 'feature {'", "in `schema`: schema:1:"),
     "codecs": ("def codecs(self): return {'a': 1}", "`codecs`: a text should be a text"),

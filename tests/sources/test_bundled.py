@@ -42,5 +42,5 @@ def test_a_schema_that_is_nowhere_names_both_places(root: Path) -> None:
 
 @pytest.mark.parametrize("package", ["fake_no_such_package", "fake_bundle.no_such_part"])
 def test_a_package_that_is_not_there_is_named(root: Path, package: str) -> None:
-    with pytest.raises(PluginError, match=f"`{package}`, which is no package"):
+    with pytest.raises(PluginError, match=f"`{package}`, which is not a package"):
         bundled_schema(package, "a")

@@ -7,8 +7,8 @@ pieces, so a thread hashes on another core while the next records are made or ch
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import os
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from queue import SimpleQueue
@@ -82,7 +82,10 @@ class HashThread:
     @staticmethod
     def pays() -> bool:
         """Whether a core may be idle: not in a worker process, which has others beside it."""
-        return multiprocessing.parent_process() is None and (os.cpu_count() or 1) > 1
+        # Importing it takes a while, and whoever is a worker has imported it.
+        workers = sys.modules.get("multiprocessing")
+        is_worker = workers is not None and workers.parent_process() is not None
+        return not is_worker and (os.cpu_count() or 1) > 1
 
     @property
     def is_lost(self) -> bool:

@@ -11,7 +11,6 @@ from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.findings import Code
 from tfrecreg.pictures import PictureHeader, sniff
 from tfrecreg.scan.interface import Target
-from tfrecreg.schema import parse_schema
 from tfrecreg.text import safe
 from tfrecreg.validators.record_tables import Table, Tables
 
@@ -32,6 +31,8 @@ def schema_images(target: Target) -> tuple[str, ...]:
     """
     if target.schema is None:
         return ()
+    from tfrecreg.schema import parse_schema  # not on the way to a check without a schema
+
     return parse_schema(target.schema, target.schema_path or "schema").images()
 
 
