@@ -110,6 +110,11 @@ def test_only_what_depends_on_a_change_runs_again(shell: Shell) -> None:
     assert "Running stage 'build-more'" in said
     assert "shards = 2\n" in (root / "datasets/more.toml").read_text()
     assert shell.repro() == ["check-more", "gate-more"]
+    # And a key that goes is a change, too.
+    shell.edit("datasets/more.toml", lambda text: text.replace("shards = 2\n", ""))
+    assert "'shards' are missing from 'datasets/more.toml'" in shell("dvc repro", expect=255)
+    shell("tfrecreg pipeline")
+    assert shell.repro() == ["build-more", "check-more", "gate-more"]
 
     # A release takes the hash that the stage noted; the next build makes the same bytes.
     said = shell("tfrecreg release mnist --version 1.0.0")

@@ -104,6 +104,17 @@ def test_a_table_of_older_versions_is_named_where_it_is(tmp_path: Path) -> None:
 def test_a_stage_without_parameters_has_none(tmp_path: Path) -> None:
     registry = registry_with(tmp_path, 'source = "mnist"\nraw = "raw"\n', "")
     assert params(registry)["check"] is None
+    assert "#" not in stages_of(registry, "mnist")["check-mnist"]["cmd"]
+
+
+def test_the_command_names_the_keys_for_dvc_to_see_one_that_goes(tmp_path: Path) -> None:
+    stages = stages_of(registry_with(tmp_path), "mnist")
+    assert stages["build-mnist"]["cmd"] == (
+        "tfrecreg build mnist  # depends on source, raw, options, hosts, max_skipped"
+    )
+    assert stages["check-mnist"]["cmd"].endswith(
+        "  # depends on hosts, gates.default.limits, gates.mnist.validators"
+    )
 
 
 def test_a_key_that_was_added_since_is_refused_by_the_gate(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ data are DVC's.
 
 The parameters of a stage are the keys of the configuration that change its result. DVC refuses a
 key that is not in the file, so only keys that are there are named. The stage `gate` depends on
-whole files, and refuses where keys were added since: see `expect_pipeline`.
+whole files, and refuses where keys were added since: see `expect_pipeline`. DVC does not rerun a
+stage that lost a parameter, so a comment in the command, which it compares, names the keys too.
 """
 
 from __future__ import annotations
@@ -77,11 +78,15 @@ def stages_of(
         + (f" --until {until.isoformat()}" if until is not None else ""),
         "deps": list(dict.fromkeys([found, CONFIG_NAME, file])),
     }
-    mark = {"meta": {MARK: name}}
-    return {
-        f"{kind}-{name}": {**{key: part for key, part in stage.items() if part}, **mark}
-        for kind, stage in stages.items()
-    }
+    for stage in stages.values():
+        keys = [
+            key for each in stage.get("params", ()) for listed in each.values() for key in listed
+        ]
+        if keys:
+            stage["cmd"] += f"  # depends on {', '.join(keys)}"
+        else:
+            stage.pop("params", None)
+    return {f"{kind}-{name}": {**stage, "meta": {MARK: name}} for kind, stage in stages.items()}
 
 
 def _params(
