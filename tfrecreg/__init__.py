@@ -43,6 +43,12 @@ if TYPE_CHECKING:
     from tfrecreg.operations.remote import gc, pull, push
     from tfrecreg.operations.repair import repair
     from tfrecreg.operations.salvage import salvage
+    from tfrecreg.operations.schemas import (
+        CompatibilityOptions,
+        check_compatibility,
+        diff_schemas,
+        propose,
+    )
     from tfrecreg.operations.stats import stats
     from tfrecreg.operations.tag import TagRequest, tag
     from tfrecreg.records import Records, read
@@ -55,6 +61,7 @@ __all__ = [
     "BuildRequest",
     "BuildResult",
     "CheckOptions",
+    "CompatibilityOptions",
     "DiffResult",
     "FailOn",
     "Records",
@@ -71,8 +78,10 @@ __all__ = [
     "adopt",
     "build",
     "check",
+    "check_compatibility",
     "decode",
     "diff",
+    "diff_schemas",
     "export",
     "gate",
     "gc",
@@ -82,6 +91,7 @@ __all__ = [
     "load",
     "open_registry",
     "pipeline",
+    "propose",
     "pull",
     "push",
     "read",
@@ -113,6 +123,12 @@ _EXPORTS = {
     "tfrecreg.operations.remote": ("gc", "pull", "push"),
     "tfrecreg.operations.repair": ("repair",),
     "tfrecreg.operations.salvage": ("salvage",),
+    "tfrecreg.operations.schemas": (
+        "CompatibilityOptions",
+        "check_compatibility",
+        "diff_schemas",
+        "propose",
+    ),
     "tfrecreg.operations.stats": ("stats",),
     "tfrecreg.operations.tag": ("TagRequest", "tag"),
     "tfrecreg.records": ("Records", "read"),
