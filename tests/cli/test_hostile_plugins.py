@@ -104,7 +104,7 @@ def test_no_other_report_says_that_it_passed(place: Place, form: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", [["check", "0.tfrecord"], ["plugins", "list"], ["explain", "CRC001"]]
+    "command", [["check", "0.tfrecord"], ["plugins", "list"], ["explain", "XYZ001"]]
 )
 def test_a_plugin_that_ends_whoever_imports_it_is_named(place: Place, command: list[str]) -> None:
     plant(place.site, "import os; os._exit(0)")

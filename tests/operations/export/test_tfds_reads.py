@@ -71,12 +71,13 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("digits")
     init(root, with_dvc=False)
     write_digits(LocalStorage(root / "raw"), train=TRAIN, test=TEST, seed=4)
-    config = "\n".join(
-        f'[datasets.{name}]\nowner = "ada"\nlicence = "CC0-1.0"\n'
-        f'description = "Drawn digits. Über {name}."\ncitation = "@misc{{digits}}"\n'
-        for name in ("digits", "digits_gzip", "digits_raw")
-    )
-    (root / "tfrecreg.toml").write_text(config, encoding="utf-8")
+    (root / "datasets").mkdir(exist_ok=True)
+    for name in ("digits", "digits_gzip", "digits_raw"):
+        (root / f"datasets/{name}.toml").write_text(
+            'owner = "ada"\nlicense = "CC0-1.0"\n'
+            f'description = "Drawn digits. Über {name}."\ncitation = "@misc{{digits}}"\n',
+            encoding="utf-8",
+        )
     for name, compression, encoding in (
         ("digits", "none", "png"),
         ("digits_gzip", "gzip", "png"),

@@ -323,11 +323,13 @@ def _settle(registry: Registry, begun: _Begun, manifest: Manifest) -> None:
         storage.put_if_absent(schema, begun.schema.encode("utf-8"))
     else:  # a run that was killed may have written it, and not made it durable
         storage.sync_dir(schema.rpartition("/")[0])
+    path = layout.dataset_path(name)
     if begun.prepared.remember:
-        path = layout.dataset_path(name)
         before = b"" if storage.stat(path) is None else storage.read(path)
         text = update_toml(before.decode("utf-8"), path, begun.prepared.remember)
         with storage.create(path) as writer:
             writer.write(text.encode("utf-8"))
+    elif storage.stat(path) is not None:  # as above
+        storage.sync_dir(path.rpartition("/")[0])
     record = BuildRecord(manifest=manifest.digest, raw=begun.prepared.raw.root, files=begun.files)
     remember(registry, name, record)
