@@ -216,7 +216,7 @@ class Validator(ExtensionPoint, ABC):
         For validators whose parts are too large to be kept for every shard: if a subclass defines
         it, `finish` gets one part for each split, with the first of its shards.
         """
-        raise NotImplementedError
+        raise NotImplementedError  # the scan calls it on validators that define it, and on no other
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - a default
         """All that parts depend on besides the shard: a digest of a schema, an option, a version.
