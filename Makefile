@@ -52,7 +52,7 @@ format: $(VENV)/.installed ## Put every line into format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.installed ## Make the generated pages and the README's picture again
+docs: $(VENV)/.installed ## Make the generated pages and the README's image again
 	$(BIN)/python docs/generate.py
 
 benchmark: $(VENV)/.installed ## Measure against the baselines, side by side

@@ -16,13 +16,13 @@ COUNTS = {
     "stats": 2_600,
     "catalog": 1000,
 }
-"""Benchmark to how many pictures, records or datasets it is made of, unless told otherwise."""
+"""Benchmark to how many images, records or datasets it is made of, unless told otherwise."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("name", choices=sorted(COUNTS))
-    parser.add_argument("--count", type=int, help="pictures, records or datasets")
+    parser.add_argument("--count", type=int, help="images, records or datasets")
     parser.add_argument("--runs", type=int, default=5, help="counted runs of each")
     parser.add_argument("--work", help="a folder for raw data and builds, on the disk to measure")
     parser.add_argument("--tfds-python", help="a Python that has tensorflow-datasets")

@@ -15,7 +15,7 @@ from benchmarks.raw import annotations
 __all__ = ["main"]
 
 _EACH = 10
-"""Annotations a picture."""
+"""Annotations an image."""
 
 
 def main(arguments: Namespace) -> list[str]:
@@ -33,9 +33,7 @@ def main(arguments: Namespace) -> list[str]:
         assert found is not None
         parent, worker = (int(kib) * 1024 / 1e6 for kib in found.groups())
         micros = seconds / total * 1e6
-        name = (
-            f"{arguments.count:,} pictures, {total:,} annotations, {weight / 1e6:,.0f} MB of JSON"
-        )
+        name = f"{arguments.count:,} images, {total:,} annotations, {weight / 1e6:,.0f} MB of JSON"
         return [
             f"| {name} | {seconds:.1f} s | | **{micros:.1f} µs** an annotation | 25 µs |",
             f"| the same: memory of the parent | {parent:,.0f} MB | | | under 1,500 MB |",

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.pairs import Measured, alternate, row, run
-from benchmarks.raw import pictures
+from benchmarks.raw import images
 
 __all__ = ["main"]
 
@@ -18,7 +18,7 @@ def main(arguments: Namespace) -> list[str]:
     """Run it and return the rows of the table."""
     with tempfile.TemporaryDirectory(prefix="tfrecreg-bench-", dir=arguments.work) as work:
         raw, out = Path(work) / "raw", Path(work) / "out"
-        pictures(raw, arguments.count)
+        images(raw, arguments.count)
         build = [sys.executable, "-m", "benchmarks.build", "imagefolder", str(raw), str(out)]
         print(run(build).output.strip())
 

@@ -8,7 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from benchmarks.pairs import Measured, alternate, row, run
-from benchmarks.raw import pictures
+from benchmarks.raw import images
 
 __all__ = ["main"]
 
@@ -32,7 +32,7 @@ def main(arguments: Namespace) -> list[str]:
     """Run it and return the rows of the table."""
     with tempfile.TemporaryDirectory(prefix="tfrecreg-bench-", dir=arguments.work) as work:
         raw, out = Path(work) / "raw", Path(work) / "out"
-        pictures(raw, arguments.count)
+        images(raw, arguments.count)
         weight = sum(path.stat().st_size for path in raw.rglob("*.jpg"))
         name = f"{arguments.count:,} JPEGs, {weight / 1e6:,.0f} MB"
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["annotations", "digits", "pictures"]
+__all__ = ["annotations", "digits", "images"]
 
 
-def pictures(folder: Path, count: int, classes: int = 10) -> None:
+def images(folder: Path, count: int, classes: int = 10) -> None:
     """`count` JPEGs of about 100 KB in `classes` folders, every one of them another file.
 
     A thousand are really drawn (smooth noise, as photographs have it); beyond that each one's
@@ -59,17 +59,17 @@ def digits(folder: Path, count: int) -> None:
 
 
 def annotations(folder: Path, count: int, each: int = 10) -> None:
-    """`count` tiny pictures and a COCO file with `each` annotations a picture, polygons included.
+    """`count` tiny images and a COCO file with `each` annotations an image, polygons included.
 
-    The JSON is written as it is made, annotations of a picture far from each other, as in the
+    The JSON is written as it is made, annotations of an image far from each other, as in the
     published files: nobody may count on them standing together.
     """
-    pictures = folder / "train2017"
-    pictures.mkdir(parents=True)
+    images = folder / "train2017"
+    images.mkdir(parents=True)
     (folder / "annotations").mkdir()
     data = _grey(8, 6)
     for number in range(count):
-        (pictures / f"{number:012d}.png").write_bytes(data)
+        (images / f"{number:012d}.png").write_bytes(data)
     with (folder / "annotations/instances_train2017.json").open("w") as file:
         file.write('{"images": [')
         for number in range(count):

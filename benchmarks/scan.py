@@ -17,7 +17,7 @@ __all__ = ["main"]
 
 _SMALL = 900
 _LARGE = 100_000
-"""Bytes of a payload: a digit with its keys, and a picture."""
+"""Bytes of a payload: a digit with its keys, and an image."""
 _BYTES = 2_700
 """Bytes of large records for each small one, so that both files take some time."""
 

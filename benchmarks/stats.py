@@ -25,7 +25,7 @@ feature { name: "name" type: BYTES }
 
 _LARGE = (60_000, 140_000)
 _SMALL = (784, 785)
-"""Bytes of a picture, from and below."""
+"""Bytes of an image, from and below."""
 _EACH = 100
 """Small records for each large one: about as many bytes."""
 

@@ -3,7 +3,7 @@
 usage: python -m benchmarks.stats_make ours|tfdv|tfdv-schema FILE      prints seconds
 
 `ours` also holds every record against the schema and checks both its checksums. `tfdv` infers the
-schema from the statistics, as its tutorial does; `tfdv-schema` is told that pictures are pictures.
+schema from the statistics, as its tutorial does; `tfdv-schema` is told that images are images.
 """
 
 from __future__ import annotations

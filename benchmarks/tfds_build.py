@@ -20,8 +20,8 @@ import tensorflow_datasets as tfds
 KIND, RAW, OUT = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 
 
-class Pictures(tfds.core.GeneratorBasedBuilder):
-    """A folder of pictures, a class a folder. The bytes of the files are kept."""
+class Images(tfds.core.GeneratorBasedBuilder):
+    """A folder of images, a class a folder. The bytes of the files are kept."""
 
     VERSION = tfds.core.Version("1.0.0")
 
@@ -67,13 +67,13 @@ class Digits(tfds.core.GeneratorBasedBuilder):
     def _generate_examples(self) -> Any:
         pixels = np.fromfile(RAW / "train-images-idx3-ubyte", np.uint8, offset=16)
         labels = np.fromfile(RAW / "train-labels-idx1-ubyte", np.uint8, offset=8)
-        for number, picture in enumerate(pixels.reshape(-1, 28, 28, 1)):
-            yield number, {"image": picture, "label": int(labels[number])}
+        for number, image in enumerate(pixels.reshape(-1, 28, 28, 1)):
+            yield number, {"image": image, "label": int(labels[number])}
 
 
 tf.constant(0)  # whatever TensorFlow does once is done before the clock starts
 shutil.rmtree(OUT, ignore_errors=True)
-builder = (Pictures if KIND == "imagefolder" else Digits)(data_dir=OUT)
+builder = (Images if KIND == "imagefolder" else Digits)(data_dir=OUT)
 start = time.perf_counter()
 builder.download_and_prepare()
 took = time.perf_counter() - start

@@ -9,7 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from benchmarks.pairs import Measured, alternate, run
-from benchmarks.raw import pictures
+from benchmarks.raw import images
 
 __all__ = ["main"]
 
@@ -18,7 +18,7 @@ def main(arguments: Namespace) -> list[str]:
     """Run it and return the row of the table: whole processes on both sides."""
     with tempfile.TemporaryDirectory(prefix="tfrecreg-bench-", dir=arguments.work) as work:
         raw = Path(work) / "raw"
-        pictures(raw, arguments.count)
+        images(raw, arguments.count)
         weight = sum(path.stat().st_size for path in raw.rglob("*.jpg"))
 
         def one(kind: str) -> Measured:

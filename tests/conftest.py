@@ -36,7 +36,7 @@ def realdata() -> Path:
 
 @pytest.fixture(scope="session")
 def digits_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A registry to look at and not to change: the dataset `digits`, 200 pictures in the split
+    """A registry to look at and not to change: the dataset `digits`, 200 images in the split
     `train` and 60 in `test`, two shards each, its raw data in `raw/`, released as 1.0.0 with its
     bytes in `versions/` and without DVC.
     """

@@ -32,7 +32,7 @@ from tfrecreg.registry import open_registry, resolve
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.storage import LocalStorage, is_temporary
 
-__all__ = ["Deed", "write_pictures"]
+__all__ = ["Deed", "write_images"]
 
 _VISIBLE = ("data", "versions", "registry", "schemas", "datasets", "tfrecreg.toml", "in", "out")
 """What of the folder people see: not the state of this machine, and nothing hidden."""
@@ -217,11 +217,11 @@ class Deed(ABC):
         return report.status == "pass"
 
 
-def write_pictures(folder: Path, numbers: Iterable[int]) -> None:
-    """Raw data in MNIST's format, of pictures of noise, each by its number."""
+def write_images(folder: Path, numbers: Iterable[int]) -> None:
+    """Raw data in MNIST's format, of images of noise, each by its number."""
     folder.mkdir(parents=True, exist_ok=True)
-    pictures = [random.Random(number).randbytes(784) for number in numbers]
-    pixels = struct.pack(">IIII", 0x803, len(pictures), 28, 28) + b"".join(pictures)
-    labels = struct.pack(">II", 0x801, len(pictures)) + bytes(len(pictures))
+    images = [random.Random(number).randbytes(784) for number in numbers]
+    pixels = struct.pack(">IIII", 0x803, len(images), 28, 28) + b"".join(images)
+    labels = struct.pack(">II", 0x801, len(images)) + bytes(len(images))
     (folder / "train-images-idx3-ubyte").write_bytes(pixels)
     (folder / "train-labels-idx1-ubyte").write_bytes(labels)

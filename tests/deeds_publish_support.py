@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from deed_support import Deed, write_pictures
+from deed_support import Deed, write_images
 from foreign_support import write_set
 from kept_support import expect_kept
 from tests_support import flip, tree
@@ -49,11 +49,11 @@ class Build(Deed):
 
 
 class Growth(Deed):
-    """Build from the release and more pictures: some shards stay, others do not, and one is new."""
+    """Build from the release and more images: some shards stay, others do not, and one is new."""
 
     def prepare(self) -> None:
-        write_pictures(self.folder / "few", range(6))
-        write_pictures(self.folder / "more", [0, 1, 2, 3, 4, *range(10, 16)])
+        write_images(self.folder / "few", range(6))
+        write_images(self.folder / "more", [0, 1, 2, 3, 4, *range(10, 16)])
         init(self.root, with_dvc=False)
         request = BuildRequest(name="digits", source="mnist", raw=str(self.folder / "few"))
         build(open_registry(self.root), request)

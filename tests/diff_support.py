@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from blake3 import blake3
-from picture_support import png
+from image_support import png
 from registry_support import write
 
 from tfrecreg.digests import ContentHasher, record_digest
@@ -52,15 +52,15 @@ Shard = Mapping[str, "Example | bytes"]
 Splits = Mapping[str, Sequence[Shard]]
 
 
-def picture(number: int) -> bytes:
-    """A picture like no other."""
+def image(number: int) -> bytes:
+    """An image like no other."""
     return png(4, 3, seed=number % 200) + number.to_bytes(4, "big")
 
 
 def example(number: int, **more: Any) -> Example:
-    """A record like no other: a picture of its own, and a label."""
+    """A record like no other: an image of its own, and a label."""
     features = {
-        "image/encoded": bytes_feature(picture(number)),
+        "image/encoded": bytes_feature(image(number)),
         "label": int64_feature(number % 3),
     }
     return {**features, **more}

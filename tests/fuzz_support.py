@@ -17,8 +17,8 @@ import google_crc32c
 from blake3 import blake3
 from check_support import framed
 from hypothesis import strategies as st
+from image_support import bmp, gif, jpeg, png, webp
 from memory_support import see
-from picture_support import bmp, gif, jpeg, png, webp
 from registry_support import manifest
 
 from tfrecreg.codes import CORE_CODES
@@ -36,9 +36,9 @@ from tfrecreg.example import (
     unset_feature,
 )
 from tfrecreg.example.kinds import decode_sequence, payload_kind
+from tfrecreg.images import ImageError, is_truncated, read_header, sniff
 from tfrecreg.index import IndexBuilder, read_index
 from tfrecreg.manifest import SplitEntry, parse_manifest, render_manifest
-from tfrecreg.pictures import PictureError, is_truncated, read_header, sniff
 from tfrecreg.records import frame_header
 from tfrecreg.records.framing import unmask
 from tfrecreg.records.gzip_writer import GzipEncoder
@@ -288,14 +288,14 @@ def _parse_schema(data: bytes) -> None:
     assert render_schema(parse_schema(text)) == text
 
 
-_PICTURES = (png(3, 2), jpeg(5, 4), gif(), webp(), webp(kind="VP8L"), webp(kind="VP8X"), bmp())
+_IMAGES = (png(3, 2), jpeg(5, 4), gif(), webp(), webp(kind="VP8L"), webp(kind="VP8X"), bmp())
 
 
-def _picture(data: bytes) -> None:
+def _image(data: bytes) -> None:
     assert sniff(data) is None or isinstance(sniff(data), str)
     try:
         header = read_header(data)
-    except PictureError:
+    except ImageError:
         return
     assert header.width > 0
     assert header.height > 0
@@ -324,5 +324,5 @@ TARGETS: Mapping[str, Target] = {
         _manifest,
     ),
     "schema": Target(_anything(_SCHEMA), _parse_schema),
-    "picture": Target(_anything(*_PICTURES), _picture),
+    "image": Target(_anything(*_IMAGES), _image),
 }

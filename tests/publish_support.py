@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Said", "Turn", "all_at_once", "pictures", "write_raw"]
+__all__ = ["Said", "Turn", "all_at_once", "images", "write_raw"]
 
-_PICTURES = 3
+_IMAGES = 3
 
 
 @dataclass(frozen=True)
@@ -44,17 +44,17 @@ class Turn:
     number: int
 
 
-def pictures(turn: Turn) -> list[bytes]:
-    """Pictures that no other publication has: noise, 784 bytes each."""
+def images(turn: Turn) -> list[bytes]:
+    """Images that no other publication has: noise, 784 bytes each."""
     rng = random.Random(f"{turn.process} {turn.number}")
-    return [rng.randbytes(784) for _ in range(_PICTURES)]
+    return [rng.randbytes(784) for _ in range(_IMAGES)]
 
 
 def write_raw(folder: Path, turn: Turn) -> None:
-    """These pictures under the names of MNIST's files."""
+    """These images under the names of MNIST's files."""
     folder.mkdir(parents=True)
-    pixels = struct.pack(">IIII", 0x803, _PICTURES, 28, 28) + b"".join(pictures(turn))
-    labels = struct.pack(">II", 0x801, _PICTURES) + bytes(_PICTURES)
+    pixels = struct.pack(">IIII", 0x803, _IMAGES, 28, 28) + b"".join(images(turn))
+    labels = struct.pack(">II", 0x801, _IMAGES) + bytes(_IMAGES)
     (folder / "train-images-idx3-ubyte").write_bytes(pixels)
     (folder / "train-labels-idx1-ubyte").write_bytes(labels)
 

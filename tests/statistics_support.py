@@ -36,7 +36,7 @@ from tfrecreg.statistics import (
     missing_tfdv,
 )
 
-PICTURES = """
+IMAGES = """
 feature { name: "image" type: BYTES image_domain {} }
 feature { name: "never" type: BYTES image_domain {} }
 """

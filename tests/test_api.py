@@ -4,8 +4,8 @@ import tfrecreg.api
 
 NAMES = """
 Cacheable Code Conversion Decoder Entry Example Fault Feature Finding Item JsonCodec Kind
-Location Manifest Measure MissingExtraError MissingFileError Need Part PictureError
-PictureHeader RawDataError RawFile Reader RecordBatch RecordProblem RecordValidator Remark
+Location Manifest Measure MissingExtraError MissingFileError Need Part ImageError
+ImageHeader RawDataError RawFile Reader RecordBatch RecordProblem RecordValidator Remark
 Severity Shard Skipped Source SourceRecord Storage StorageError StreamEnd Tally Target
 TensorflowOutcome Undecodable UsageError Validator ValidatorRecord Visitor Written
 bundled_schema bytes_feature float_feature hookimpl int64_feature is_truncated key_from

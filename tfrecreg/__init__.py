@@ -6,7 +6,7 @@ and may change with any version:
 
 - values: `errors`, `findings`, `codes`, `gating`, `config`, `reference`, `shards`, `text`; to read
   and write them: `toml_files`, `typed_values`, `amounts`, `suggest`; and `progress`
-- bytes: `storage`, `records`, `example`, `pictures`, `digests`, `index`
+- bytes: `storage`, `records`, `example`, `images`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `scan`, `engines`
 - extension points: `sources`, `validators`, `plugins`; `guard`, through which all their code is

@@ -9,8 +9,8 @@
 - any validator: `Validator`, `Visitor`, `Need`, `Target`, `Manifest`, `Shard`, `RecordBatch`,
   `Fault`, `StreamEnd`, `Part`, `Tally`; for `check --cached`: `Cacheable`, `JsonCodec`, `key_from`
 - its reports: `Code`, `Severity`, `Finding`, `Location`, `Measure`, `TensorflowOutcome`
-- pictures as bytes: `sniff`, `read_header`, `is_truncated`, `PictureHeader`, `PictureError`
-- pictures decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
+- images as bytes: `sniff`, `read_header`, `is_truncated`, `ImageHeader`, `ImageError`
+- images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
 - files: `Storage`, `Entry`, `Reader`, `StorageError`, `MissingFileError`
 - both: `UsageError`, `MissingExtraError`, `normal_splits`, `safe`
@@ -37,15 +37,15 @@ from tfrecreg.example import (
     unset_feature,
 )
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, TensorflowOutcome
-from tfrecreg.manifest import Manifest
-from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header, sniff
-from tfrecreg.pictures.decoder import (
+from tfrecreg.images import ImageError, ImageHeader, is_truncated, read_header, sniff
+from tfrecreg.images.decoder import (
     Conversion,
     Decoder,
     Undecodable,
     require_pillow,
     shared_decoder,
 )
+from tfrecreg.manifest import Manifest
 from tfrecreg.plugins.specs import hookimpl
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.interface import (
@@ -84,6 +84,8 @@ __all__ = [
     "Fault",
     "Feature",
     "Finding",
+    "ImageError",
+    "ImageHeader",
     "Item",
     "JsonCodec",
     "Kind",
@@ -94,8 +96,6 @@ __all__ = [
     "MissingFileError",
     "Need",
     "Part",
-    "PictureError",
-    "PictureHeader",
     "RawDataError",
     "RawFile",
     "Reader",

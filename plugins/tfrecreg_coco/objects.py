@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tfrecreg.api import (
     Example,
     Feature,
-    PictureError,
+    ImageError,
     RawDataError,
     Remark,
     bytes_feature,
@@ -366,7 +366,7 @@ class PanopticSegments:
         """
         try:
             header = read_header(data)
-        except PictureError as error:
+        except ImageError as error:
             raise SkipImage("SRC031", f"the PNG of its segments: {error.detail}") from None
         if header.format != "png":
             raise SkipImage("SRC031", f"its segments are painted in a {header.format}, not a PNG")

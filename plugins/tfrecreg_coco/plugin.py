@@ -11,7 +11,7 @@ from tfrecreg.api import Source, SourceRecord, hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
     """Announce the source `coco`."""
     yield SourceRecord(
-        "coco", "pictures with COCO's JSON: instances, keypoints, captions, panoptic", _load
+        "coco", "images with COCO's JSON: instances, keypoints, captions, panoptic", _load
     )
 
 

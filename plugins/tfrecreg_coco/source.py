@@ -12,8 +12,8 @@ import msgspec
 from tfrecreg.api import (
     Example,
     Feature,
+    ImageError,
     Item,
-    PictureError,
     RawFile,
     Remark,
     Skipped,
@@ -111,7 +111,7 @@ class CocoSource(Source):
                 "image/key/sha256": bytes_feature(hashlib.sha256(data).hexdigest()),
                 **self._annotated(state, view, context, self._reader),
             }
-        except (PictureError, SkipImage) as error:
+        except (ImageError, SkipImage) as error:
             return Skipped(item.split, item.key, error.code, error.detail)
         return Written(example, remarks.remarks(item.split, item.key))
 
@@ -127,7 +127,7 @@ class CocoSource(Source):
         found = {"tasks": ", ".join(dict.fromkeys(dataset.context.tasks))}
         for split, _, files in self._choice():
             parts = [f"{task} of {safe(path)}" for task, path in files.items()]
-            parts.append(f"pictures in {safe(dataset.folders[split] or '.')}")
+            parts.append(f"images in {safe(dataset.folders[split] or '.')}")
             found[f"split {split}"] = "; ".join(parts)
         return found
 

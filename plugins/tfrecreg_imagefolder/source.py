@@ -12,8 +12,8 @@ import msgspec
 from tfrecreg.api import (
     Example,
     Feature,
+    ImageError,
     Item,
-    PictureError,
     RawDataError,
     RawFile,
     Remark,
@@ -96,7 +96,7 @@ class ImageFolderSource(Source):
             "classes": f"{len(listing.classes)} ({format_names(listing.classes)})",
         }
         if listing.unused:
-            found["classes without pictures"] = (
+            found["classes without images"] = (
                 f"{len(listing.unused)} ({format_names(listing.unused)})"
             )
         if listing.left_out:
@@ -131,7 +131,7 @@ class ImageFolderSource(Source):
                 header = read_header(data)
             elif self._options.verify == "decode":
                 shared_decoder().verify(data, header)
-        except (PictureError, Undecodable) as error:
+        except (ImageError, Undecodable) as error:
             return Skipped(item.split, item.key, error.code, error.detail)
         example = {
             "image/encoded": bytes_feature(data),
@@ -157,7 +157,7 @@ class ImageFolderSource(Source):
                 if sniff(start) is None:
                     read_header(start)
                 if size > _MAX_BYTES:
-                    raise PictureError(
+                    raise ImageError(
                         "unsupported", f"a picture of {size} bytes, at most {_MAX_BYTES} go in"
                     )
             data = file.read_at(0, size)

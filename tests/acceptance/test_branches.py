@@ -34,7 +34,7 @@ def begun(folder: Path, *, with_dvc: bool) -> Path:
 
 
 def released(root: Path, name: str, turn: Turn, version: str | None = None) -> ReleaseResult:
-    """A release of pictures that no other turn has."""
+    """A release of images that no other turn has."""
     raw = root.parent / f"raw-{name}"
     for path in raw.glob("*"):
         path.unlink()

@@ -27,7 +27,7 @@ OPTIONS = CheckOptions(only=("crc", "manifest"))
 
 
 def write_idx(raw: Path) -> None:
-    """Three pictures of 2 × 2 pixels: small records, so that every cut can be tried."""
+    """Three images of 2 × 2 pixels: small records, so that every cut can be tried."""
     pixels = bytes(range(12))
     (raw / "t10k-images-idx3-ubyte").write_bytes(struct.pack(">4I", 0x803, 3, 2, 2) + pixels)
     (raw / "t10k-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 0x801, 3) + bytes([7, 0, 9]))

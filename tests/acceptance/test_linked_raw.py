@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
-from picture_support import png
+from image_support import png
 from shell_support import Shell, open_shell
 
 from tfrecreg.operations.demo import write_digits

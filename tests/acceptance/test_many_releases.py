@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from git_support import commit, git, start
-from publish_support import Said, all_at_once, pictures
+from publish_support import Said, all_at_once, images
 
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check import CheckOptions, check
@@ -50,7 +50,7 @@ def verify(root: Path, said: Sequence[Said], *, with_dvc: bool = False) -> list[
             held = b"".join(Path(places[shard.path]).read_bytes() for shard in manifest.shards)
         else:
             held = bytes_of(root / f"versions/{each.dataset}/{each.text}")
-        counts = Counter(picture in held for picture in pictures(each.turn))
+        counts = Counter(image in held for image in images(each.turn))
         assert counts == {True: manifest.splits[0].records}, each
     report = check_registry(registry)
     assert (report.status, report.releases) == ("pass", len(made))

@@ -212,7 +212,7 @@ def test_a_leak_in_the_raw_data_stops_it_and_every_format_names_it(shell: Shell)
     shell.edit("tfrecreg.toml", lambda text: text + strict)
     shell("tfrecreg pipeline mnist")
     assert shell.repro() == ["build-mnist", "check-mnist", "gate-mnist"]
-    # The first picture of the test set is the last one of the training set, too.
+    # The first image of the test set is the last one of the training set, too.
     for kind, head, size in (("images-idx3", 16, 784), ("labels-idx1", 8, 1)):
         train, test = (root / f"raw/mnist/{of}-{kind}-ubyte.gz" for of in ("train", "t10k"))
         data = gzip.decompress(train.read_bytes())

@@ -23,7 +23,7 @@ pytestmark = [
 ]
 
 TRAIN, TEST, MORE = 4000, 500, 45
-"""Pictures at first, and one per cent more of them."""
+"""Images at first, and one per cent more of them."""
 
 
 class Raw:
@@ -40,7 +40,7 @@ class Raw:
         self.write(TRAIN)
 
     def write(self, count: int) -> None:
-        """The first pictures of the split `train`, with their labels."""
+        """The first images of the split `train`, with their labels."""
         pixels = pack(">4I", 0x803, count, 28, 28) + b"".join(self.pixels[:count])
         labels = pack(">2I", 0x801, count) + bytes(self.labels[:count])
         for name, data in (("images-idx3", pixels), ("labels-idx1", labels)):
@@ -194,7 +194,7 @@ def test_from_raw_data_to_a_clone_that_trains_on_an_old_release(
 
 
 def loads_as_drawn(clone: Path, raw: Raw) -> None:
-    """tf.data gives the pictures and labels of the first release, none of a later one."""
+    """tf.data gives the images and labels of the first release, none of a later one."""
     pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
     import tfrecreg
 

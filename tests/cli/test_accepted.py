@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from foreign_support import example, put
-from picture_support import png
+from image_support import png
 
 from tfrecreg.example import bytes_feature
 
@@ -25,8 +25,8 @@ def configure(registry: Path, text: str) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder of a class with one picture in it twice, which DUP001 warns of."""
-    path = tmp_path / "pictures/cat"
+    """A folder of a class with one image in it twice, which DUP001 warns of."""
+    path = tmp_path / "images/cat"
     path.mkdir(parents=True)
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         (path / f"{name}.png").write_bytes(png(40, 40, seed=seed))
@@ -77,7 +77,7 @@ def test_build_and_release_show_a_warning_once(cli, registry, folder) -> None:
 
 @pytest.fixture
 def foreign(registry: Path, tmp_path: Path) -> Path:
-    """Records of another tool, many times their raw data: the pictures were decoded."""
+    """Records of another tool, many times their raw data: the images were decoded."""
     raw = tmp_path / "raw"
     raw.mkdir()
     records = []

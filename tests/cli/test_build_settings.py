@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from picture_support import png
+from image_support import png
 
 from tfrecreg.toml_files import read_toml
 
@@ -14,9 +14,9 @@ SPLIT = "split=train=0.5,test=0.5"
 
 
 @pytest.fixture
-def pictures(registry: Path, tmp_path: Path) -> Path:
-    """Pictures of one class, built as `s` without options; the current folder is the registry."""
-    folder = tmp_path / "pictures"
+def images(registry: Path, tmp_path: Path) -> Path:
+    """Images of one class, built as `s` without options; the current folder is the registry."""
+    folder = tmp_path / "images"
     (folder / "cat").mkdir(parents=True)
     for seed in range(30):
         (folder / f"cat/{seed}.png").write_bytes(png(9, 9, seed=seed))
@@ -27,12 +27,12 @@ def table(registry: Path, name: str = "s") -> Any:
     return read_toml((registry / f"datasets/{name}.toml").read_bytes(), "it")
 
 
-def built(cli: Any, pictures: Path, *more: str) -> Any:
-    return cli("build", "s", "--source", "imagefolder", "--raw", pictures, *more)
+def built(cli: Any, images: Path, *more: str) -> Any:
+    return cli("build", "s", "--source", "imagefolder", "--raw", images, *more)
 
 
-def test_options_that_are_not_written_down_are_told(cli, registry, pictures) -> None:
-    assert built(cli, pictures).err == ""
+def test_options_that_are_not_written_down_are_told(cli, registry, images) -> None:
+    assert built(cli, images).err == ""
     before = table(registry)
     done = cli("build", "s", "--option", SPLIT)
     assert done.code == 0
@@ -51,8 +51,8 @@ def test_options_that_are_not_written_down_are_told(cli, registry, pictures) -> 
     }
 
 
-def test_a_build_that_forgets_what_the_release_had_is_told(cli, registry, pictures) -> None:
-    built(cli, pictures)
+def test_a_build_that_forgets_what_the_release_had_is_told(cli, registry, images) -> None:
+    built(cli, images)
     assert cli("build", "s", "--option", SPLIT, "--release", "1.0.0").code == 0
     said = f"`s@1.0.0` was made with other settings: `{SPLIT}` (now `split=`)"
     for _ in range(2):  # the build before is not all that counts
@@ -72,8 +72,8 @@ def test_a_build_that_forgets_what_the_release_had_is_told(cli, registry, pictur
     assert cli("build", "s", "--option", SPLIT, "--json").json["settings"]["changed"] == {}
 
 
-def test_settings_are_written_where_that_is_asked_for(cli, registry, pictures) -> None:
-    built(cli, pictures, "--option", "labels_from=1")
+def test_settings_are_written_where_that_is_asked_for(cli, registry, images) -> None:
+    built(cli, images, "--option", "labels_from=1")
     file = registry / "datasets/s.toml"
     file.write_text(f'# ours\nowner = "ada"\n{file.read_text()}')
     more = ("--hosts", "2", "--compression", "gzip", "--max-skipped", "5%", "--option", SPLIT)
@@ -84,7 +84,7 @@ def test_settings_are_written_where_that_is_asked_for(cli, registry, pictures) -
     assert table(registry) == {
         "owner": "ada",
         "source": "imagefolder",
-        "raw": str(pictures),
+        "raw": str(images),
         "options": {"labels_from": "1", "split": "train=0.5,test=0.5"},
         "hosts": 2,
         "compression": "gzip",
@@ -99,13 +99,13 @@ def test_settings_are_written_where_that_is_asked_for(cli, registry, pictures) -
     assert cli("build", "s").code == 0
 
 
-def test_every_kind_of_setting_is_told(cli, registry, pictures, tmp_path) -> None:
-    built(cli, pictures, "--shards", "1")
-    pictures.rename(tmp_path / "moved")
+def test_every_kind_of_setting_is_told(cli, registry, images, tmp_path) -> None:
+    built(cli, images, "--shards", "1")
+    images.rename(tmp_path / "moved")
     more = ("--raw", "../moved", "--shards", "2", "--compression", "gzip", "--max-skipped", "1")
     unsaved = cli("build", "s", *more, "--json").json["settings"]["unsaved"]
     assert unsaved == {
-        "raw": {"used": "../moved", "saved": str(pictures)},
+        "raw": {"used": "../moved", "saved": str(images)},
         "compression": {"used": "gzip", "saved": "none"},
         "max_skipped": {"used": "1", "saved": "0"},
         "shards": {"used": "2", "saved": "1"},
@@ -121,9 +121,9 @@ def test_every_kind_of_setting_is_told(cli, registry, pictures, tmp_path) -> Non
 
 
 def test_settings_in_a_table_of_older_versions_are_used_and_not_written(
-    cli, registry, pictures
+    cli, registry, images
 ) -> None:
-    built(cli, pictures)
+    built(cli, images)
     file = registry / "datasets/s.toml"
     old = registry / "tfrecreg.toml"
     old.write_text(f"{old.read_text()}[datasets.s]\n{file.read_text()}")
@@ -144,23 +144,23 @@ def test_settings_in_a_table_of_older_versions_are_used_and_not_written(
     assert "options" in table(registry)
 
 
-def test_a_dry_run_writes_no_settings(cli, registry, pictures) -> None:
-    built(cli, pictures)
+def test_a_dry_run_writes_no_settings(cli, registry, images) -> None:
+    built(cli, images)
     before = (registry / "datasets/s.toml").read_bytes()
     assert cli("build", "s", "--option", SPLIT, "--save-options", "--dry-run").code == 0
     assert (registry / "datasets/s.toml").read_bytes() == before
 
 
-def test_a_build_that_fails_writes_no_settings(cli, registry, pictures) -> None:
-    built(cli, pictures)
+def test_a_build_that_fails_writes_no_settings(cli, registry, images) -> None:
+    built(cli, images)
     before = (registry / "datasets/s.toml").read_bytes()
-    (pictures / "cat/bad.png").write_bytes(b"no picture")
+    (images / "cat/bad.png").write_bytes(b"no image")
     assert cli("build", "s", "--option", SPLIT, "--save-options").code == 1
     assert (registry / "datasets/s.toml").read_bytes() == before
 
 
-def test_saved_options_do_not_go_with_a_repair(cli, registry, pictures) -> None:
-    built(cli, pictures)
+def test_saved_options_do_not_go_with_a_repair(cli, registry, images) -> None:
+    built(cli, images)
     done = cli("build", "s", "--repair", "s", "--save-options")
     assert done.code == 2
     assert "`--save-options` does not go with `--repair`" in done.err

@@ -1,11 +1,11 @@
-"""`tfrecreg head`: what it shows, which record, and the pictures as files."""
+"""`tfrecreg head`: what it shows, which record, and the images as files."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from picture_support import png
+from image_support import png
 from scan_support import framed
 from tests_support import flip
 
@@ -14,7 +14,7 @@ from tfrecreg.example import bytes_feature, encode, int64_feature
 
 @pytest.fixture
 def shard(tmp_path: Path) -> Path:
-    """Ten records, each with a number and a picture."""
+    """Ten records, each with a number and an image."""
     path = tmp_path / "a.tfrecord"
     examples = (
         {"n": int64_feature(number), "p": bytes_feature(png(28, 28, seed=number))}
@@ -32,7 +32,7 @@ def test_the_first_five_are_shown(cli, shard) -> None:
     size = f"{len(first)} B" if len(first) < 1000 else f"{len(first) / 1000:.1f} kB"
     lines = [line.split() for line in done.out.splitlines()[:3]]
     assert lines[1] == ["n", "int64", "0"]
-    assert lines[2] == ["p", "bytes", "PNG", "picture,", "28x28,", *size.split()]
+    assert lines[2] == ["p", "bytes", "PNG", "image,", "28x28,", *size.split()]
     assert "\x1b" not in done.out
 
 
@@ -109,7 +109,7 @@ def test_one_shard_of_a_build(cli, raw, registry) -> None:
     assert "--shard digits-test.tfrecord-00000-of-00002" in done.err
 
 
-def test_pictures_are_saved_and_where_is_told(cli, shard, tmp_path) -> None:
+def test_images_are_saved_and_where_is_told(cli, shard, tmp_path) -> None:
     out = tmp_path / "out"
     done = cli("head", shard, "-n", "2", "--save", out)
     assert done.code == 0, done.err
@@ -130,15 +130,15 @@ def test_where_there_are_none_that_is_said(cli, tmp_path) -> None:
     path.write_bytes(framed(encode({"x": int64_feature(1)})))
     done = cli("head", path, "--save", tmp_path / "out")
     assert done.code == 0
-    assert "these records have no pictures: nothing was saved" in done.err
+    assert "these records have no images: nothing was saved" in done.err
     assert not (tmp_path / "out").exists()
 
 
-def test_pictures_reach_a_pipe_only_if_asked_for(cli, shard, monkeypatch) -> None:
+def test_images_reach_a_pipe_only_if_asked_for(cli, shard, monkeypatch) -> None:
     monkeypatch.setenv("TERM", "xterm-kitty")
     for name in ("TMUX", "TERM_PROGRAM", "LC_TERMINAL", "KONSOLE_VERSION"):
         monkeypatch.delenv(name, raising=False)
     assert "\x1b" not in cli("head", shard).out
-    assert cli("head", shard, "--pictures", "always").out.count("\x1b_Ga=T,f=100") == 5
-    assert "\x1b" not in cli("head", shard, "--pictures", "never").out
-    assert cli("head", shard, "--pictures", "always", "--json").json["records"]
+    assert cli("head", shard, "--images", "always").out.count("\x1b_Ga=T,f=100") == 5
+    assert "\x1b" not in cli("head", shard, "--images", "never").out
+    assert cli("head", shard, "--images", "always", "--json").json["records"]

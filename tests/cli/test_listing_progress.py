@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from picture_support import png
+from image_support import png
 
 from tfrecreg.operations.builds import BuildRequest, build
 from tfrecreg.operations.builds.state import WatchedStorage
@@ -51,7 +51,7 @@ class Watcher:
 
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> Path:
+def images(tmp_path: Path) -> Path:
     folder = tmp_path / "raw/cat"
     folder.mkdir(parents=True)
     for number in range(FILES):
@@ -60,10 +60,10 @@ def pictures(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def test_every_phase_of_a_build_tells_how_far_it_is(pictures: Path, tmp_path: Path) -> None:
+def test_every_phase_of_a_build_tells_how_far_it_is(images: Path, tmp_path: Path) -> None:
     registry = open_registry(tmp_path / "registry")
     watcher = Watcher()
-    request = BuildRequest(name="pets", source="imagefolder", raw=str(pictures))
+    request = BuildRequest(name="pets", source="imagefolder", raw=str(images))
     build(registry, request, progress=watcher)
     counts = watcher.counts()
     assert list(counts) == [
@@ -88,7 +88,7 @@ def test_every_phase_of_a_build_tells_how_far_it_is(pictures: Path, tmp_path: Pa
     check(
         ["pets"],
         registry=tmp_path / "registry",
-        options=CheckOptions(raw=str(pictures)),
+        options=CheckOptions(raw=str(images)),
         progress=watcher,
     )
     assert watcher.counts()["measuring raw data"] == ("files", FILES)
@@ -105,18 +105,18 @@ def test_a_worker_gets_a_plain_storage(tmp_path: Path) -> None:
     assert [entry.path for entry in storage.list()] == ["file"]
 
 
-def command(pictures: Path) -> list[str]:
+def command(images: Path) -> list[str]:
     return [
         *(sys.executable, "-m", "tfrecreg", "build", "pets"),
-        *("--source", "imagefolder", "--raw", str(pictures), "--jobs", "1"),
+        *("--source", "imagefolder", "--raw", str(images), "--jobs", "1"),
     ]
 
 
-def test_a_terminal_shows_a_running_count(pictures: Path, tmp_path: Path) -> None:
+def test_a_terminal_shows_a_running_count(images: Path, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1"}
     run = subprocess.Popen(
-        command(pictures),
+        command(images),
         cwd=tmp_path / "registry",
         env=environment,
         stdout=subprocess.DEVNULL,
@@ -140,8 +140,8 @@ def test_a_terminal_shows_a_running_count(pictures: Path, tmp_path: Path) -> Non
     assert re.search(rf"planning pets .*{FILES}/\?\s+items", shown)
 
 
-def test_a_pipe_shows_nothing(pictures: Path, tmp_path: Path) -> None:
+def test_a_pipe_shows_nothing(images: Path, tmp_path: Path) -> None:
     done = subprocess.run(
-        command(pictures), cwd=tmp_path / "registry", capture_output=True, check=True, text=True
+        command(images), cwd=tmp_path / "registry", capture_output=True, check=True, text=True
     )
     assert done.stderr == ""

@@ -31,7 +31,7 @@ def rewrite(raw: Path, role: str, change) -> None:
 
 
 def append(raw: Path) -> None:
-    """One more picture, a copy of the first, turned upside down."""
+    """One more image, a copy of the first, turned upside down."""
 
     def images(data: bytes) -> bytes:
         count, *dims = struct.unpack(">3I", data[4:16])

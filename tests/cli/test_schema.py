@@ -360,7 +360,7 @@ def test_a_draft_that_cannot_be_written_is_one_line_and_a_hint(cli: Any, root: P
     ]
 
 
-def test_a_draft_names_classes_and_pictures(cli: Any, root: Path) -> None:
+def test_a_draft_names_classes_and_images(cli: Any, root: Path) -> None:
     draft = parse_schema(cli("schema", "infer", "digits", "--json").json["schema"])
     label = next(each for each in draft.features if each.name == "image/class/label")
     assert label.domain == IntDomain(0, 9, is_categorical=True)

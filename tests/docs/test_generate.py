@@ -1,4 +1,4 @@
-"""The pages and the picture that come from the program are those of today's program."""
+"""The pages and the image that come from the program are those of today's program."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def generate(docs: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """What makes the pages, with what it made, to do things to."""
-    for name in ("generate.py", "pages.py", "picture.py", *PRODUCTS):
+    for name in ("generate.py", "pages.py", "image.py", *PRODUCTS):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(DOCS / name, tmp_path / name)
     return tmp_path
@@ -50,9 +50,9 @@ def test_a_stale_page_is_named_and_left_as_it_is(copy: Path) -> None:
     assert page.read_text("utf-8") == before
 
 
-def test_a_stale_picture_is_noticed_by_its_words(copy: Path) -> None:
-    picture = copy / "images/demo.svg"
-    picture.write_text(picture.read_text("utf-8").replace("frozen", "melted"), "utf-8")
+def test_a_stale_image_is_noticed_by_its_words(copy: Path) -> None:
+    image = copy / "images/demo.svg"
+    image.write_text(image.read_text("utf-8").replace("frozen", "melted"), "utf-8")
     assert generate(copy, "--check", "--only", "images/demo.svg").returncode == 1
 
 
@@ -70,7 +70,7 @@ def test_every_code_has_its_place_on_the_page() -> None:
         assert code.page.strip() in page
 
 
-def test_the_picture_names_no_place_and_asks_for_nothing() -> None:
+def test_the_image_names_no_place_and_asks_for_nothing() -> None:
     text = (DOCS / "images/demo.svg").read_text("utf-8")
     ElementTree.fromstring(text)
     assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", text)

@@ -63,18 +63,18 @@ def test_events_are_their_own_canonical_form(delimited: Delimited) -> None:
 
 
 def test_large_values_are_not_copied_until_they_are_asked_for() -> None:
-    payload = encode({"picture": bytes_feature(bytes(5_000_000)), "z": int64_feature(1)})
+    payload = encode({"image": bytes_feature(bytes(5_000_000)), "z": int64_feature(1)})
     tracemalloc.start()
     found = decode(payload)
-    assert found["picture"].sizes == (5_000_000,)
+    assert found["image"].sizes == (5_000_000,)
     assert tracemalloc.get_traced_memory()[1] < 100_000
-    assert found["picture"].values == (bytes(5_000_000),)
+    assert found["image"].values == (bytes(5_000_000),)
     assert tracemalloc.get_traced_memory()[1] > 5_000_000
     tracemalloc.stop()
 
 
 def test_large_values_are_copied_once_by_the_encoder() -> None:
-    made = {"picture": bytes_feature(bytes(5_000_000)), "z": int64_feature(1)}
+    made = {"image": bytes_feature(bytes(5_000_000)), "z": int64_feature(1)}
     found = decode(encode(made))
     for example in (made, found):
         tracemalloc.start()
@@ -306,16 +306,16 @@ def test_payloads_beyond_protobufs_limit_are_refused() -> None:
 def test_large_values_beside_odd_encodings_are_not_copied(
     delimited: Callable[[int, bytes], bytes],
 ) -> None:
-    picture = delimited(
-        1, delimited(1, b"picture") + delimited(2, delimited(1, delimited(1, bytes(5_000_000))))
+    image = delimited(
+        1, delimited(1, b"image") + delimited(2, delimited(1, delimited(1, bytes(5_000_000))))
     )
-    payload = delimited(1, picture + d(1, K)) + b"\x18\x01"
+    payload = delimited(1, image + d(1, K)) + b"\x18\x01"
     tracemalloc.start()
     found = decode(payload)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 100_000
-    assert found["picture"].sizes == (5_000_000,)
+    assert found["image"].sizes == (5_000_000,)
 
 
 def test_many_pieces_of_one_value_take_no_quadratic_time(

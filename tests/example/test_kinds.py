@@ -46,7 +46,7 @@ EVENTS = {
 OTHERS = {
     "text": b"1 1 2",
     "JSON": b'{"a": 1}',
-    "a picture": b"\x89PNG\r\n\x1a\n" + bytes(50),
+    "an image": b"\x89PNG\r\n\x1a\n" + bytes(50),
     "zeros": bytes(8),
     "a list of examples with a context": field(1, example(1)) + field(1, example(2)),
     "a message whose fields an Example lacks": field(3, b"chr1") + field(7, b"T"),

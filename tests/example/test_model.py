@@ -71,7 +71,7 @@ def test_pickles_come_back_equal_and_leave_the_payload_behind(made: Feature) -> 
     assert again == made
     assert again.values == made.values or made == FEATURES["nan"]
     assert copy.deepcopy(made) == made
-    payload = encode({"it": int64_feature(7), "picture": bytes_feature(b"x" * 10_000)})
+    payload = encode({"it": int64_feature(7), "image": bytes_feature(b"x" * 10_000)})
     assert len(pickle.dumps(decode(payload)["it"])) < 300
 
 

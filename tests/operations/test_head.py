@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
-from picture_support import bmp, gif, jpeg, png, webp
+from image_support import bmp, gif, jpeg, png, webp
 from scan_support import Broken, framed, shard, target
 from tests_support import flip
 
@@ -51,24 +51,24 @@ def described(folder: Path, example: Example) -> dict[str, ShownFeature]:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (jpeg(640, 480, scan=bytes(22_896)), "JPEG picture, 640x480, 23.0 kB"),
-        (png(28, 27, colour=0), "PNG picture, 28x27, "),
-        (gif(5, 4), "GIF picture, 5x4, 43 B"),
-        (gif(5, 4, frames=3), "GIF picture, 5x4, 89 B, animated"),
-        (webp(7, 9), "WebP picture, 7x9, "),
-        (bmp(3, 2), "BMP picture, 3x2, 78 B"),
-        (jpeg(640, 480, scan=bytes(900), end=b""), "JPEG picture, 640x480, 953 B, cut short"),
+        (jpeg(640, 480, scan=bytes(22_896)), "JPEG image, 640x480, 23.0 kB"),
+        (png(28, 27, colour=0), "PNG image, 28x27, "),
+        (gif(5, 4), "GIF image, 5x4, 43 B"),
+        (gif(5, 4, frames=3), "GIF image, 5x4, 89 B, animated"),
+        (webp(7, 9), "WebP image, 7x9, "),
+        (bmp(3, 2), "BMP image, 3x2, 78 B"),
+        (jpeg(640, 480, scan=bytes(900), end=b""), "JPEG image, 640x480, 953 B, cut short"),
         (
             b"\xff\xd8\xff\xe0" + bytes(1500),
-            "JPEG picture, 1.5 kB, unreadable: a JPEG with a segment of length 0 at byte 2",
+            "JPEG image, 1.5 kB, unreadable: a JPEG with a segment of length 0 at byte 2",
         ),
         (
             b"\x89PNG\r\n\x1a\n" + bytes(42),
-            "PNG picture, 50 B, unreadable: a PNG that does not begin with the chunk IHDR",
+            "PNG image, 50 B, unreadable: a PNG that does not begin with the chunk IHDR",
         ),
         (
             b"RIFF\x10\0\0\0WEBPVP8 ",
-            "WebP picture, 16 B, unreadable: a WebP that ends after 16 bytes, inside its header",
+            "WebP image, 16 B, unreadable: a WebP that ends after 16 bytes, inside its header",
         ),
         (TENSOR, "serialised tensor, float32[2, 3], 38 B"),
         (SCALAR, "serialised tensor, int32[], 10 B"),
@@ -92,7 +92,7 @@ def test_bytes_are_described_by_what_they_are(tmp_path: Path, value: bytes, expe
         ("[/] [bold]x[/bold] :skull:", '"[/] [bold]x[/bold] :skull:"'),
         ("red \x1b[31malert and more", r'"red \x1b[31malert and more"'),
         ("two lines of text\nin one caption", r'"two lines of text\x0ain one caption"'),
-        ("a picture: \u202egnp.exe", r'"a picture: \u202egnp.exe"'),
+        ("an image: \u202egnp.exe", r'"an image: \u202egnp.exe"'),
         ("\x1b\x9b\u202e", "6 B: 1b c2 9b e2 80 ae"),
     ],
 )
@@ -337,12 +337,12 @@ def test_a_record_too_large_to_be_held_can_be_asked_for(tmp_path: Path) -> None:
     assert (large.payload, large.start) == (None, "67.1 MB, too large to be shown")
 
 
-def test_pictures_come_as_they_are(tmp_path: Path) -> None:
+def test_images_come_as_they_are(tmp_path: Path) -> None:
     one, two = png(4, 3), jpeg(2, 2)
     (record,) = shown(
         tmp_path, {"b": bytes_feature([b"x", one]), "a": bytes_feature(two), "n": int64_feature(1)}
     )
-    found = [(each.feature, each.value, each.format, each.data) for each in record.pictures]
+    found = [(each.feature, each.value, each.format, each.data) for each in record.images]
     assert found == [("a", 0, "jpeg", two), ("b", 1, "png", one)]
     assert repr(one)[2:30] not in repr(record)
 
@@ -352,7 +352,7 @@ def test_the_json_has_everything_but_their_bytes(tmp_path: Path) -> None:
         tmp_path, {"p\x1b": bytes_feature([png(4, 3), b"BM" + bytes(12) + b"\x28\0\0\0"])}
     )
     document = json.loads(json.dumps(record.to_json()))
-    assert document["pictures"] == [
+    assert document["images"] == [
         {
             "feature": "p\\x1b",
             "value": 0,

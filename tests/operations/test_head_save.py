@@ -1,18 +1,18 @@
-"""Pictures as files: their own bytes, under names that nothing in the data can misuse."""
+"""Images as files: their own bytes, under names that nothing in the data can misuse."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from picture_support import gif, jpeg, png
+from image_support import gif, jpeg, png
 from scan_support import framed
 from tests_support import tree
 
 from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.example import Example, bytes_feature, encode, int64_feature
 from tfrecreg.operations.head import ShownRecord, head
-from tfrecreg.operations.head_save import save_pictures
+from tfrecreg.operations.head_save import save_images
 from tfrecreg.operations.targets import files_target
 
 
@@ -21,11 +21,11 @@ def saved(folder: Path, out: Path, *examples: Example) -> list[str]:
     (folder / "a.tfrecord").write_bytes(b"".join(framed(encode(each)) for each in examples))
     target = files_target([str(folder)], schema=None, raw=None)
     return [
-        Path(path).name for record in save_pictures(head(target, 99), out) for path in record.saved
+        Path(path).name for record in save_images(head(target, 99), out) for path in record.saved
     ]
 
 
-def test_each_picture_is_a_file_of_its_own_bytes(tmp_path: Path) -> None:
+def test_each_image_is_a_file_of_its_own_bytes(tmp_path: Path) -> None:
     out = tmp_path / "new/out"
     names = saved(
         tmp_path / "in",
@@ -44,7 +44,7 @@ def test_each_picture_is_a_file_of_its_own_bytes(tmp_path: Path) -> None:
 def test_records_go_through_with_their_paths(tmp_path: Path) -> None:
     (tmp_path / "a.tfrecord").write_bytes(framed(encode({"x": bytes_feature(png())})))
     records = list(head(files_target([str(tmp_path)], schema=None, raw=None)))
-    (found,) = save_pictures(records, tmp_path / "out")
+    (found,) = save_images(records, tmp_path / "out")
     assert found.saved == (str(tmp_path / "out/a.tfrecord-0-x.png"),)
     assert found.features == records[0].features
     assert isinstance(found, ShownRecord)
@@ -71,11 +71,11 @@ def test_no_name_can_lead_anywhere_else(tmp_path: Path, feature: str, name: str)
 
 def test_names_that_become_the_same_stay_apart(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    pictures = {name: png(seed=number) for number, name in enumerate(["a/b", "a_b", "A b", "ä"])}
-    example = {name: bytes_feature(data) for name, data in pictures.items()}
+    images = {name: png(seed=number) for number, name in enumerate(["a/b", "a_b", "A b", "ä"])}
+    example = {name: bytes_feature(data) for name, data in images.items()}
     names = saved(tmp_path / "in", out, example)
     assert len({name.lower() for name in names}) == 4
-    assert sorted(tree(out).values()) == sorted(pictures.values())
+    assert sorted(tree(out).values()) == sorted(images.values())
 
 
 def test_shards_of_one_name_in_two_folders_stay_apart(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_shards_of_one_name_in_two_folders_stay_apart(tmp_path: Path) -> None:
         data = framed(encode({"x": bytes_feature(png(seed=number))}))
         (tmp_path / "in" / folder / "x.tfrecord").write_bytes(data)
     target = files_target([str(tmp_path / "in")], schema=None, raw=None)
-    list(save_pictures(head(target), tmp_path / "out"))
+    list(save_images(head(target), tmp_path / "out"))
     assert sorted(tree(tmp_path / "out").values()) == sorted([png(seed=0), png(seed=1)])
 
 

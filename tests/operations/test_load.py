@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from picture_support import gif, webp
+from image_support import gif, webp
 from registry_support import empty_registry, put_build, write
 from tests_support import tree
 
@@ -30,7 +30,7 @@ def tf() -> Any:
 
 
 def idx(folder: Path, name: str) -> np.ndarray:
-    """The pictures or labels of an IDX file, read by its published layout."""
+    """The images or labels of an IDX file, read by its published layout."""
     data = gzip.decompress((folder / f"{name}.gz").read_bytes())
     rank = data[3]
     shape = np.frombuffer(data, ">u4", rank, 4)
@@ -39,23 +39,23 @@ def idx(folder: Path, name: str) -> np.ndarray:
 
 def compare(tf: Any, dataset: Any, raw: Path, prefix: str) -> None:
     """Every example against the raw data, whatever its place."""
-    pictures = idx(raw, f"{prefix}-images-idx3-ubyte")
+    images = idx(raw, f"{prefix}-images-idx3-ubyte")
     labels = idx(raw, f"{prefix}-labels-idx1-ubyte")
-    pairs = zip(pictures, labels, strict=True)
-    expected = sorted((picture.tobytes(), int(label)) for picture, label in pairs)
+    pairs = zip(images, labels, strict=True)
+    expected = sorted((image.tobytes(), int(label)) for image, label in pairs)
     found = []
     for example in dataset:
-        picture = example["image/encoded"]
-        assert picture.dtype == tf.uint8
-        assert picture.shape == (28, 28, 1)
+        image = example["image/encoded"]
+        assert image.dtype == tf.uint8
+        assert image.shape == (28, 28, 1)
         assert (int(example["image/height"]), int(example["image/width"])) == (28, 28)
         assert example["image/class/label"].dtype == tf.int64
-        found.append((picture.numpy().tobytes(), int(example["image/class/label"])))
+        found.append((image.numpy().tobytes(), int(example["image/class/label"])))
     assert sorted(found) == expected
 
 
 @pytest.mark.parametrize("reference", ["digits", "digits@1.0.0", "digits@latest"])
-def test_decoded_pictures_and_labels_are_those_of_the_raw_data(
+def test_decoded_images_and_labels_are_those_of_the_raw_data(
     tf: Any, digits_original: Path, reference: str
 ) -> None:
     raw = digits_original / "raw"
@@ -86,7 +86,7 @@ def test_a_release_is_read_from_a_build_of_which_the_schema_alone_changed(
     compare(tf, dataset, digits_registry / "raw", "t10k")
 
 
-def test_without_decoding_pictures_are_their_bytes(tf: Any, digits_original: Path) -> None:
+def test_without_decoding_images_are_their_bytes(tf: Any, digits_original: Path) -> None:
     dataset = load("digits", "test", registry=digits_original)
     spec = dataset.element_spec
     assert spec["image/encoded"] == tf.TensorSpec((), tf.string)
@@ -97,7 +97,7 @@ def test_without_decoding_pictures_are_their_bytes(tf: Any, digits_original: Pat
     assert sum(1 for _ in dataset) == 60
 
 
-def test_decoded_pictures_have_a_rank_and_can_be_batched(tf: Any, digits_original: Path) -> None:
+def test_decoded_images_have_a_rank_and_can_be_batched(tf: Any, digits_original: Path) -> None:
     dataset = load("digits", "test", registry=digits_original, decode=True)
     assert dataset.element_spec["image/encoded"].shape.as_list() == [None, None, None]
     batch = next(iter(dataset.batch(8)))
@@ -165,7 +165,7 @@ def write_examples(tf: Any, root: Path, schema: str, *examples: dict[str, Any]) 
     write(root / "schemas/odd.pbtxt", schema)
 
 
-PICTURES = """
+IMAGES = """
     feature {
       name: "one" type: BYTES presence { min_fraction: 1 min_count: 1 }
       shape { dim { size: 1 } } image_domain {}
@@ -179,7 +179,7 @@ PICTURES = """
 """
 
 
-def test_lists_of_pictures_stay_as_they_are(tf: Any, tmp_path: Path) -> None:
+def test_lists_of_images_stay_as_they_are(tf: Any, tmp_path: Path) -> None:
     png = tf.io.encode_png(tf.zeros((2, 3, 3), tf.uint8)).numpy()
 
     def feature(*values: bytes) -> Any:
@@ -188,7 +188,7 @@ def test_lists_of_pictures_stay_as_they_are(tf: Any, tmp_path: Path) -> None:
     write_examples(
         tf,
         tmp_path,
-        PICTURES,
+        IMAGES,
         {"one": feature(png), "two": feature(png, png), "some": feature(png), "text": feature()},
         {"one": feature(png), "two": feature(png, png)},
     )
@@ -242,7 +242,7 @@ def test_whatever_is_no_image_is_named(tf: Any, tmp_path: Path, data: bytes) -> 
 
     png = tf.io.encode_png(tf.zeros((2, 3, 3), tf.uint8)).numpy()
     rows = [{"one": feature(each), "two": feature(png, png)} for each in (png, data)]
-    write_examples(tf, tmp_path, PICTURES, *rows)
+    write_examples(tf, tmp_path, IMAGES, *rows)
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         list(load("odd", registry=tmp_path, decode=True))
     if data[-2:] != b"\xff\xd9":  # which begins and ends as a JPEG
@@ -252,7 +252,7 @@ def test_whatever_is_no_image_is_named(tf: Any, tmp_path: Path, data: bytes) -> 
 
 
 def test_an_empty_split_is_an_empty_dataset(tf: Any, tmp_path: Path) -> None:
-    write_examples(tf, tmp_path, PICTURES)
+    write_examples(tf, tmp_path, IMAGES)
     dataset = load("odd", "train", registry=tmp_path, decode=True)
     assert list(dataset) == []
     assert dataset.element_spec["two"].shape == (2,)

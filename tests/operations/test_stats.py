@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from package_support import CHECKOUT, Interpreter, plain_environment
 from scan_support import framed
-from statistics_support import PICTURES, alike_examples, dealt, needs_tfdv, write
+from statistics_support import IMAGES, alike_examples, dealt, needs_tfdv, write
 from tests_support import flip
 
 from tfrecreg.errors import FailureError, UsageError
@@ -78,10 +78,10 @@ def test_files_need_no_registry_and_are_not_remembered(tmp_path: Path) -> None:
     assert (split.statistics.split, split.statistics.examples) == ("train", 30)
     assert [feature.type for feature in split.features] == ["float", "bytes", "int64", "bytes"]
     schema = tmp_path / "schema.pbtxt"
-    schema.write_text(PICTURES, encoding="utf-8")
+    schema.write_text(IMAGES, encoding="utf-8")
     (split,) = stats(pattern, schema=str(schema), features=["im*", "label"]).splits
     assert [(each.name, each.type) for each in split.features] == [
-        ("image", "picture"),
+        ("image", "image"),
         ("label", "int64"),
     ]
 

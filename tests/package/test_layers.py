@@ -129,7 +129,7 @@ def test_only_the_faces_know_how_to_print_and_parse() -> None:
 
 
 HOMES: dict[str, set[str]] = {
-    "PIL": {"tfrecreg.pictures.decoder_child"},
+    "PIL": {"tfrecreg.images.decoder_child"},
     "apache_beam": set(),
     "dvc": {"tfrecreg.tracking.dvc"},
     "pandas": set(),

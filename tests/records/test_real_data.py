@@ -56,7 +56,7 @@ def test_array_records_are_no_tfrecords(realdata: Path) -> None:
         assert lengths == []
 
 
-def test_pictures_and_tables_are_no_tfrecords(realdata: Path) -> None:
+def test_images_and_tables_are_no_tfrecords(realdata: Path) -> None:
     checked = 0
     for pattern in ("**/*.jpg", "**/*.png", "**/*.json", "**/*.csv", "**/*-ubyte.gz", "**/*.md"):
         for path in sorted(realdata.glob(pattern))[:15]:

@@ -16,7 +16,7 @@ from tfrecreg.registry.yanks import Yank, parse_yanks, read_yanks, withdrawn
 
 ONE, TWO = Version(1, 0, 0), Version(1, 1, 0)
 WHY = Yank(created="2026-01-01T00:00:00Z", by="ada", reason="labels are wrong")
-MORE = Yank(created="2026-01-02T00:00:00Z", by="bob", reason="pictures, too")
+MORE = Yank(created="2026-01-02T00:00:00Z", by="bob", reason="images, too")
 PATH = "registry/mnist/1.1.0.yanks.jsonl"
 
 

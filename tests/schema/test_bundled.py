@@ -23,7 +23,7 @@ from tfrecreg.schema.pbtxt import spans
 
 FILES = sorted((Path(__file__).parents[2] / "schemas").glob("*.pbtxt"))
 
-PICTURES = {
+IMAGES = {
     "image/encoded",
     "image/object/mask",
     "image/panoptic/encoded",
@@ -83,9 +83,9 @@ def test_numbers_are_bounded_and_floats_are_numbers(path: Path) -> None:
 
 
 @every_file
-def test_pictures_labels_and_formats_have_their_domains(path: Path) -> None:
+def test_images_labels_and_formats_have_their_domains(path: Path) -> None:
     for feature in schema_of(path).features:
-        assert isinstance(feature.domain, ImageDomain) is (feature.name in PICTURES)
+        assert isinstance(feature.domain, ImageDomain) is (feature.name in IMAGES)
         if feature.is_label:
             assert isinstance(feature.domain, IntDomain)
             assert feature.domain.is_categorical

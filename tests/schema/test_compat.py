@@ -124,9 +124,9 @@ CASES: list[tuple[str, str | None, str | None, set[str]]] = [
      "type: FLOAT float_domain { min: 0 max: 1 disallow_nan: true disallow_inf: true }", set()),
     ("a wider range", "type: FLOAT float_domain { min: 0 max: 2 disallow_nan: true }",
      "type: FLOAT float_domain { min: 0 max: 1 disallow_nan: true }", {"other-values"}),
-    ("larger pictures", "type: BYTES image_domain { max_image_byte_size: 9 }",
+    ("larger images", "type: BYTES image_domain { max_image_byte_size: 9 }",
      "type: BYTES image_domain { max_image_byte_size: 1 }", {"other-values"}),
-    ("no picture any more", "type: BYTES", "type: BYTES image_domain {}", {"other-values"}),
+    ("no image any more", "type: BYTES", "type: BYTES image_domain {}", {"other-values"}),
     ("numbers as text", "type: BYTES int_domain { min: 0 max: 5 }",
      "type: BYTES float_domain { min: 0 max: 9 }", set()),
     ("two at once", "type: INT int_domain { max: 9 }",
@@ -228,9 +228,9 @@ def clean(reader: Schema, written: list[Example]) -> bool:
 def test_a_reader_that_is_not_warned_of_gets_what_its_schema_allows(
     name: str, records: str | None, reader: str | None, rules: set[str]
 ) -> None:
-    # Of a shape only the number of values can be told, and of a picture nothing; what is optional
+    # Of a shape only the number of values can be told, and of an image nothing; what is optional
     # and gone keeps to its schema all the same.
-    if rules & {"other-shape", "gone"} or name == "no picture any more":
+    if rules & {"other-shape", "gone"} or name == "no image any more":
         return
     assert clean(declared(reader), list(allowed(declared(records)))) is not bool(rules)
 

@@ -174,7 +174,7 @@ def test_other_bytes_have_no_domain(values: list[Feature]) -> None:
     assert "domain" not in drafted(*values)
 
 
-def test_pictures_are_known_by_how_they_begin_and_only_where_all_do() -> None:
+def test_images_are_known_by_how_they_begin_and_only_where_all_do() -> None:
     jpeg = bytes_feature(b"\xff\xd8\xff\xe0")
     mixed = drafted(bytes_feature(PNG), jpeg)
     assert mixed.startswith("# jpeg in 1 of 2 values\n# png in 1 of 2 values\n")

@@ -25,7 +25,7 @@ REQUIRED = "presence { min_fraction: 1 min_count: 1 }"
 TEXT = f"""
 default_environment: "TRAINING"
 default_environment: "SERVING"
-feature {{ name: "picture" type: BYTES {REQUIRED} shape {{}} image_domain {{}} }}
+feature {{ name: "image" type: BYTES {REQUIRED} shape {{}} image_domain {{}} }}
 feature {{ name: "pixels" type: FLOAT {REQUIRED} shape {{ dim {{ size: 2 }} dim {{ size: 3 }} }} }}
 feature {{ name: "pair" type: INT {REQUIRED} value_count {{ min: 2 max: 2 }} }}
 feature {{ name: "label" type: INT {REQUIRED} shape {{}} not_in_environment: "SERVING" }}
@@ -42,7 +42,7 @@ SPECS = (
     TensorSpec("caption", "varlen", "string"),
     TensorSpec("label", "fixed", "int64"),
     TensorSpec("pair", "fixed", "int64", (2,)),
-    TensorSpec("picture", "fixed", "string"),
+    TensorSpec("image", "fixed", "string"),
     TensorSpec("pixels", "fixed", "float32", (2, 3)),
     TensorSpec("rows", "varlen", "int64"),
 )
@@ -127,7 +127,7 @@ def test_json_says_what_the_schema_says() -> None:
                 "required": False,
                 "domain": {"kind": "float", "min": "-inf", "max": 1.0, "disallow_nan": True},
             },
-            "p": {"type": "BYTES", "required": False, "domain": {"kind": "image"}, "picture": True},
+            "p": {"type": "BYTES", "required": False, "domain": {"kind": "image"}, "image": True},
             "u": {"type": "BYTES", "required": False, "domain": {"kind": "url"}},
             "t": {
                 "type": "INT",
@@ -179,7 +179,7 @@ def tf() -> Any:
 def payload() -> bytes:
     return encode(
         {
-            "picture": bytes_feature(b"\x89PNG"),
+            "image": bytes_feature(b"\x89PNG"),
             "pixels": float_feature([0, 1, 2, 3, 4, 5]),
             "pair": int64_feature([1, 2]),
             "label": int64_feature(7),
@@ -202,7 +202,7 @@ def test_the_source_and_the_dict_parse_real_examples(tf: Any, payload: bytes, ra
     assert parsed["label"].numpy().tolist() == [7, 7]
     assert parsed["pixels"].shape == (2, 2, 3)
     assert parsed["pair"].numpy().tolist() == [[1, 2], [1, 2]]
-    assert parsed["picture"].numpy().tolist() == [b"\x89PNG"] * 2
+    assert parsed["image"].numpy().tolist() == [b"\x89PNG"] * 2
     rows = (
         parsed["rows"].to_list() if ragged else tf.sparse.to_dense(parsed["rows"]).numpy().tolist()
     )

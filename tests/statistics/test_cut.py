@@ -34,28 +34,28 @@ def test_values_are_emptied_their_sizes_are_told_and_the_rest_is_kept(example, b
     payload = encode(example)
     memory = before + payload + b"behind"
     found = Cutter(["image", "mask", "gone"]).cut(memory, len(before), len(payload))
-    pictures = {
+    images = {
         name: feature
         for name, feature in example.items()
         if name in ("image", "mask") and feature.kind.name == "BYTES"
     }
-    others = [name for name in ("image", "mask") if name in example and name not in pictures]
+    others = [name for name in ("image", "mask") if name in example and name not in images]
     if any(True for name in others) or found is None:
         assert found is None  # left to the thorough way
         found = Cutter(["image", "mask", "gone"]).cut_decoded(decode(payload))
     cut, sizes = found
     expected = dict(example)
-    for name, feature in pictures.items():
+    for name, feature in images.items():
         expected[name] = bytes_feature([b""] * feature.count)
     assert decode(cut) == expected
     assert sizes == {
-        name: [len(value) for value in feature.values] for name, feature in pictures.items()
+        name: [len(value) for value in feature.values] for name, feature in images.items()
     }
 
 
 def test_what_no_encoder_writes_is_left_to_the_thorough_way() -> None:
     cutter = Cutter(["image"])
-    example = encode({"image": bytes_feature(b"picture")})
+    example = encode({"image": bytes_feature(b"image")})
     entry = example[2:]
     twice = field(0x0A, entry + entry)
     for payload in (example[:-1], example + b"\x10\x01", example + example, twice, b"\x0a\xff"):

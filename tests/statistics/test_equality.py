@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from statistics_support import (
     CATEGORIES,
-    PICTURES,
+    IMAGES,
     alike_examples,
     as_written,
     dealt,
@@ -35,9 +35,9 @@ def tfdv() -> None:
 
 
 @pytest.mark.parametrize("compress", [False, True], ids=["plain", "gzip"])
-def test_odd_examples_with_pictures_and_categories(tmp_path: Path, compress: bool) -> None:
+def test_odd_examples_with_images_and_categories(tmp_path: Path, compress: bool) -> None:
     pattern = write(tmp_path, *dealt(odd_examples(400), 3), compress=compress)
-    options = StatisticsOptions(schema=PICTURES + CATEGORIES)
+    options = StatisticsOptions(schema=IMAGES + CATEGORIES)
     found = ours(pattern, options)
     assert differences(theirs(pattern, options), found.proto) == []
     assert found.examples == 400
@@ -68,7 +68,7 @@ def test_options_mean_what_they_mean_to_tfdv(tmp_path: Path) -> None:
 
 def test_numbers_of_type_float_as_categories_take_the_sketches_of_tfdv(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(odd_examples(300), 2))
-    schema = PICTURES + CATEGORIES + FLOATS
+    schema = IMAGES + CATEGORIES + FLOATS
     asked = StatisticsOptions(schema=schema, use_sketch_based_topk_uniques=True)
     expected = theirs(pattern, asked)
     assert differences(expected, ours(pattern, asked).proto) == []
@@ -89,7 +89,7 @@ def test_generators_that_a_schema_asks_for(tmp_path: Path) -> None:
       name: "weighted" feature { step: "text" } weight_feature { step: "share" }
     }
     """
-    options = StatisticsOptions(schema=PICTURES + schema)
+    options = StatisticsOptions(schema=IMAGES + schema)
     expected = theirs(pattern, options)
     assert {feature.path.step[0] for feature in expected.datasets[0].features} >= {
         "sparse",
@@ -98,14 +98,14 @@ def test_generators_that_a_schema_asks_for(tmp_path: Path) -> None:
     assert differences(expected, ours(pattern, options).proto) == []
 
 
-@pytest.mark.parametrize("schema", [PICTURES, None], ids=["pictures", "no schema"])
+@pytest.mark.parametrize("schema", [IMAGES, None], ids=["images", "no schema"])
 def test_small_records_that_are_all_alike(tmp_path: Path, schema: str | None) -> None:
     pattern = write(tmp_path, *dealt(alike_examples(900), 2))
     options = StatisticsOptions(schema=schema)
     assert differences(theirs(pattern, options), ours(pattern, options).proto) == []
 
 
-def test_large_pictures_that_are_cut_out(tmp_path: Path) -> None:
+def test_large_images_that_are_cut_out(tmp_path: Path) -> None:
     rng = random.Random(5)
     examples = [
         {
@@ -118,23 +118,23 @@ def test_large_pictures_that_are_cut_out(tmp_path: Path) -> None:
     for example in examples[::7]:
         del example["image"]
     pattern = write(tmp_path, *dealt(examples, 2))
-    options = StatisticsOptions(schema=PICTURES)
+    options = StatisticsOptions(schema=IMAGES)
     expected = theirs(pattern, options)
     assert differences(expected, ours(pattern, options).proto) == []
     (image,) = [each for each in expected.datasets[0].features if each.path.step[0] == "image"]
     assert image.bytes_stats.max_num_bytes > 10_000  # there was something to cut
 
 
-def test_a_picture_domain_of_what_is_no_bytes(tmp_path: Path) -> None:
+def test_an_image_domain_of_what_is_no_bytes(tmp_path: Path) -> None:
     examples = [{"image": int64_feature(each), "label": int64_feature(each)} for each in range(50)]
     pattern = write(tmp_path, *dealt(examples, 1))
-    options = StatisticsOptions(schema=PICTURES)
+    options = StatisticsOptions(schema=IMAGES)
     assert differences(theirs(pattern, options), ours(pattern, options).proto) == []
 
 
 def test_two_jobs_make_the_same_as_one(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(odd_examples(600), 5))
-    options = StatisticsOptions(schema=PICTURES)
+    options = StatisticsOptions(schema=IMAGES)
     one = ours(pattern, options)
     two = ours(pattern, options, LocalEngine(2))
     assert one.proto.SerializeToString(deterministic=True) == two.proto.SerializeToString(

@@ -11,9 +11,9 @@ feature { name: "text" type: BYTES }
 """
 
 
-def test_pictures_are_the_features_with_a_picture_domain() -> None:
-    assert StatisticsOptions(schema=SCHEMA).pictures() == ("image",)
-    assert StatisticsOptions().pictures() == ()
+def test_images_are_the_features_with_an_image_domain() -> None:
+    assert StatisticsOptions(schema=SCHEMA).images() == ("image",)
+    assert StatisticsOptions().images() == ()
 
 
 def test_the_digest_tells_all_that_the_result_depends_on() -> None:

@@ -7,7 +7,7 @@ import pytest
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
-from tfrecreg.statistics import FeatureSummary, Numbers, Picture, Texts, named, parse_proto
+from tfrecreg.statistics import FeatureSummary, Image, Numbers, Texts, named, parse_proto
 from tfrecreg.statistics.proto import render_proto
 from tfrecreg.statistics.summary import summarize
 
@@ -62,11 +62,11 @@ def test_numbers_that_are_categories_are_told_as_texts() -> None:
     assert isinstance(found.detail, Texts)
 
 
-def test_pictures() -> None:
+def test_images() -> None:
     found = feature(
         f"type: BYTES bytes_stats {{ {COMMON} avg_num_bytes: 5 min_num_bytes: 1 max_num_bytes: 9 }}"
     )
-    assert (found.type, found.detail) == ("picture", Picture(5, 1, 9))
+    assert (found.type, found.detail) == ("image", Image(5, 1, 9))
 
 
 @pytest.mark.parametrize("text", ["type: STRING", "type: FLOAT num_stats { }", "type: STRUCT"])

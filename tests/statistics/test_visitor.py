@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scan_support import framed, shard
 from statistics_support import (
-    PICTURES,
+    IMAGES,
     alike_examples,
     as_written,
     dealt,
@@ -52,7 +52,7 @@ def statistics(folder: Path, *payloads: bytes, schema: str | None = None):
 
 
 @pytest.mark.parametrize("size", [10, 20_000], ids=["small", "large"])
-@pytest.mark.parametrize("schema", [PICTURES, None], ids=["pictures", "no schema"])
+@pytest.mark.parametrize("schema", [IMAGES, None], ids=["images", "no schema"])
 def test_what_is_no_example_is_left_out_and_counted(
     tmp_path: Path, size: int, schema: str | None
 ) -> None:
@@ -83,7 +83,7 @@ def test_what_is_no_example_is_left_out_and_counted(
 def test_an_example_that_no_encoder_writes_is_in_the_statistics(tmp_path: Path) -> None:
     one = encode({"image": bytes_feature(b"x" * 9000)})
     other = encode({"n": int64_feature(3)})
-    found = statistics(tmp_path, one, one + other, one, schema=PICTURES)
+    found = statistics(tmp_path, one, one + other, one, schema=IMAGES)
     assert found.examples == 3
     image, number = found.proto.datasets[0].features
     assert (image.bytes_stats.min_num_bytes, image.bytes_stats.max_num_bytes) == (9000, 9000)

@@ -1,10 +1,10 @@
-"""Which features are pictures, and digests that are made once."""
+"""Which features are images, and digests that are made once."""
 
 from __future__ import annotations
 
 import pytest
 from blake3 import blake3
-from picture_support import jpeg, png
+from image_support import jpeg, png
 
 from tfrecreg.example import Example, bytes_feature, encode, int64_feature
 from tfrecreg.records import RecordBatch
@@ -12,47 +12,47 @@ from tfrecreg.validators import image_features
 from tfrecreg.validators.image_features import ImageFeatures
 from tfrecreg.validators.record_tables import value_digest
 
-PICTURE = bytes_feature(png() + bytes(64))
+IMAGE = bytes_feature(png() + bytes(64))
 
 
 @pytest.mark.parametrize(
     ("named", "example", "names"),
     [
-        ((), {"image/encoded": PICTURE, "mask": PICTURE}, ("image/encoded",)),
-        ((), {"image": PICTURE, "label": int64_feature(1)}, ("image",)),
-        ((), {"right": PICTURE, "left": PICTURE}, ("left", "right")),
+        ((), {"image/encoded": IMAGE, "mask": IMAGE}, ("image/encoded",)),
+        ((), {"image": IMAGE, "label": int64_feature(1)}, ("image",)),
+        ((), {"right": IMAGE, "left": IMAGE}, ("left", "right")),
         ((), {"image": bytes_feature(b"x" * 100)}, ()),
         ((), {"image": bytes_feature([png() + bytes(64)] * 2)}, ()),
         ((), {"image/encoded": int64_feature(1)}, ()),
         ((), {"image/encoded": bytes_feature([])}, ()),
-        (("mask",), {"image/encoded": PICTURE, "mask": PICTURE}, ("mask",)),
+        (("mask",), {"image/encoded": IMAGE, "mask": IMAGE}, ("mask",)),
         (
             ("image/encoded", "mask"),
-            {"image/encoded": PICTURE, "mask": PICTURE},
+            {"image/encoded": IMAGE, "mask": IMAGE},
             ("image/encoded",),
         ),
-        (("mask",), {"image": PICTURE}, ()),
+        (("mask",), {"image": IMAGE}, ()),
     ],
 )
-def test_pictures_are_where_somebody_says_or_where_bytes_begin_as_one(
+def test_images_are_where_somebody_says_or_where_bytes_begin_as_one(
     named: tuple[str, ...], example: Example, names: tuple[str, ...]
 ) -> None:
     assert ImageFeatures(named).of(example) == names
 
 
 def test_what_was_learnt_holds_for_later_records() -> None:
-    pictures = ImageFeatures()
-    assert pictures.of({"image": PICTURE}) == ("image",)
-    assert pictures.of({"image": bytes_feature(b"no picture")}) == ("image",)
-    assert pictures.of({"other": PICTURE}) == ()
+    images = ImageFeatures()
+    assert images.of({"image": IMAGE}) == ("image",)
+    assert images.of({"image": bytes_feature(b"no image")}) == ("image",)
+    assert images.of({"other": IMAGE}) == ()
 
 
 def test_where_there_are_none_nobody_looks_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
-    monkeypatch.setattr(image_features, "_is_picture", lambda feature: looked.append(feature))
-    pictures = ImageFeatures()
+    monkeypatch.setattr(image_features, "_is_image", lambda feature: looked.append(feature))
+    images = ImageFeatures()
     for _ in range(100):
-        pictures.of({"a": int64_feature(1)})
+        images.of({"a": int64_feature(1)})
     assert len(looked) == 16
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from check_support import Digits, Document, document, framed
-from picture_support import bmp, chunk, gif, jpeg, png, webp
+from image_support import bmp, chunk, gif, jpeg, png, webp
 
 from tfrecreg.errors import ConfigError
 from tfrecreg.example import Feature, bytes_feature, encode, int64_feature
+from tfrecreg.images import decoder
 from tfrecreg.operations.init import init
-from tfrecreg.pictures import decoder
 
 
 def record(data: bytes, **declared: bytes | int) -> bytes:
@@ -52,7 +52,7 @@ def found(document: Document) -> list[tuple[str, list[tuple[int, str]]]]:
     )
 
 
-def test_pictures_that_are_what_is_declared_are_clean(tmp_path: Path) -> None:
+def test_images_that_are_what_is_declared_are_clean(tmp_path: Path) -> None:
     payloads = [
         record(jpeg(3, 2), format=b"jpeg", height=2, width=3, channels=3),
         record(jpeg(3, 2, channels=1), format=b"JPG", channels=1),
@@ -77,7 +77,7 @@ def test_a_format_that_is_another_is_found(tmp_path: Path) -> None:
     assert found(checked) == [("IMG001", [(1, r"declared `jpg\x1b`, found `png`")])]
     (finding,) = checked["findings"]
     assert finding["severity"] == "warning"
-    assert finding["message"] == "`image/format` should be the format of the picture"
+    assert finding["message"] == "`image/format` should be the format of the image"
     assert finding["fingerprint"] == "IMG001::train:image/format:"
 
 
@@ -100,17 +100,17 @@ def test_channels_that_are_others_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "picture"),
+    ("names", "image"),
     [
         (("image_height", "image_width"), "image"),
         (("height", "width"), "image"),
-        (("left/height", "left/width"), "left/picture"),
+        (("left/height", "left/width"), "left/image"),
     ],
 )
 def test_what_is_declared_is_found_beside_features_of_other_names(
-    tmp_path: Path, names: tuple[str, str], picture: str
+    tmp_path: Path, names: tuple[str, str], image: str
 ) -> None:
-    features = {picture: bytes_feature(png(50, 40) + bytes(64))}
+    features = {image: bytes_feature(png(50, 40) + bytes(64))}
     for name in names:
         features[name] = int64_feature(50)
     checked = look(tmp_path, [encode(features)])
@@ -119,13 +119,13 @@ def test_what_is_declared_is_found_beside_features_of_other_names(
 
 
 @pytest.mark.parametrize("decode", [False, True])
-def test_pictures_that_tensorflow_does_not_decode_are_told_of(tmp_path: Path, decode: bool) -> None:
+def test_images_that_tensorflow_does_not_decode_are_told_of(tmp_path: Path, decode: bool) -> None:
     options = {"decode": True} if decode else {}
     checked = look(tmp_path, [record(png()), record(bmp(header=12))], **options)
     (finding,) = checked["findings"]
     assert (finding["code"], finding["severity"]) == ("IMG007", "warning")
     assert finding["message"] == (
-        "`image/encoded` should be a picture that TensorFlow decodes as it is"
+        "`image/encoded` should be an image that TensorFlow decodes as it is"
     )
     assert found(checked) == [("IMG007", [(1, "a BMP with the header of OS/2")])]
 
@@ -136,11 +136,11 @@ class TestIMG004:
         [
             (b"", "the file has no bytes"),
             (b"II*\0 and more", "expected a JPEG, PNG, GIF, WebP or BMP, found a TIFF"),
-            (b"no picture", "expected a JPEG, PNG, GIF, WebP or BMP, found text"),
+            (b"no image", "expected a JPEG, PNG, GIF, WebP or BMP, found text"),
             (png()[:20], "a PNG that ends after 20 bytes, inside its header"),
         ],
     )
-    def test_bytes_without_a_header_are_no_picture(
+    def test_bytes_without_a_header_are_no_image(
         self, tmp_path: Path, data: bytes, detail: str
     ) -> None:
         checked = look(tmp_path, [record(jpeg()), record(data, format=b"jpeg")])
@@ -155,11 +155,11 @@ class TestIMG004:
         assert found(checked) == [("IMG004", [(1, detail)])]
         (finding,) = checked["findings"]
         assert finding["message"] == (
-            "`image/encoded` should be the bytes of a picture, not their base64"
+            "`image/encoded` should be the bytes of an image, not their base64"
         )
         assert finding["hint"].startswith("write the bytes that the text stands for")
 
-    def test_a_picture_that_is_cut_is_found(self, tmp_path: Path) -> None:
+    def test_an_image_that_is_cut_is_found(self, tmp_path: Path) -> None:
         data = jpeg()[:-2]
         checked = look(tmp_path, [record(png()[:-12]), record(data)])
         assert found(checked) == [
@@ -172,7 +172,7 @@ class TestIMG004:
             )
         ]
 
-    def test_every_picture_of_a_list_is_looked_at(self, tmp_path: Path) -> None:
+    def test_every_image_of_a_list_is_looked_at(self, tmp_path: Path) -> None:
         features = {
             "image/encoded": bytes_feature([png(), b"none", jpeg()]),
             "image/format": bytes_feature(b"png"),
@@ -273,7 +273,7 @@ def test_a_build_is_clean_and_what_was_found_is_kept(digits: Digits) -> None:
     assert first["measures"] == second["measures"] == {"images.formats": {"png": 260}}
 
 
-def test_a_dataset_without_pictures_says_why_it_was_not_looked_at(digits: Digits) -> None:
+def test_a_dataset_without_images_says_why_it_was_not_looked_at(digits: Digits) -> None:
     from dataclasses import replace
 
     from scan_support import target
@@ -286,20 +286,20 @@ def test_a_dataset_without_pictures_says_why_it_was_not_looked_at(digits: Digits
     assert ImagesValidator().applies(target(manifest=manifest)) is None
     bare = replace(manifest, features={"x": 1})
     why = ImagesValidator().applies(target(manifest=bare))
-    assert why == "there is no feature of pictures: `image/encoded`, or one with an `image_domain`"
+    assert why == "there is no feature of images: `image/encoded`, or one with an `image_domain`"
     named = 'feature { name: "x" type: BYTES image_domain {} }'
     assert ImagesValidator().applies(target(manifest=bare, schema=named)) is None
 
 
 @pytest.mark.realdata
-def test_real_pictures_are_what_their_records_declare(realdata: Path) -> None:
+def test_real_images_are_what_their_records_declare(realdata: Path) -> None:
     checked = document([realdata / "tfrecord/raccoon/data/test.record"], only=("images",))
     assert found(checked) == []
     assert checked["measures"] == {"images.formats": {"jpeg": 40}}
 
 
 @pytest.mark.realdata
-def test_odd_pictures_are_findings_and_never_a_crash(realdata: Path, tmp_path: Path) -> None:
+def test_odd_images_are_findings_and_never_a_crash(realdata: Path, tmp_path: Path) -> None:
     files = sorted(path for path in (realdata / "images-odd").rglob("*") if path.is_file())
     assert len(files) > 50
     payloads = [record(path.read_bytes()) for path in files if path.stat().st_size < 1 << 24]

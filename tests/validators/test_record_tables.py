@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from check_support import Document, document, framed
-from picture_support import jpeg, png
+from image_support import jpeg, png
 
 from tfrecreg.example import Feature, bytes_feature, encode, float_feature, int64_feature
 from tfrecreg.records import RecordBatch
@@ -78,7 +78,7 @@ def planted(tmp_path: Path) -> list[Path]:
         {"format": bytes_feature(b"jpeg")},
         {"format": bytes_feature(b"PNG")},
         {"height": int64_feature(8)},
-        {"encoded": bytes_feature(b"no picture at all")},
+        {"encoded": bytes_feature(b"no image at all")},
         {"encoded": bytes_feature(png(9, 7)[:-12])},
         {"encoded": bytes_feature(jpeg(9, 7)), "format": bytes_feature(b"jpg")},
         {"channels": int64_feature(1)},

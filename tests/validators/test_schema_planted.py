@@ -51,7 +51,7 @@ feature { name: "decimal" type: BYTES float_domain { max: 1 } }
 feature { name: "word" type: BYTES string_domain { value: "cat" value: "dog" } }
 feature { name: "bit" type: INT bool_domain {} }
 feature { name: "truth" type: BYTES bool_domain { true_value: "y" false_value: "n" } }
-feature { name: "picture" type: BYTES image_domain { max_image_byte_size: 100 } }
+feature { name: "image" type: BYTES image_domain { max_image_byte_size: 100 } }
 feature { name: "day" type: BYTES time_domain { string_format: "%Y-%m-%d" } }
 feature { name: "finite" type: FLOAT float_domain { disallow_nan: true disallow_inf: true } }
 feature { name: "warned" type: FLOAT }
@@ -78,7 +78,7 @@ def sound(number: int) -> dict[str, Feature]:
         "word": B([b"cat", b"dog"][number % 2]),
         "part": F(number % 5 / 4),
         "warned": F([number, -number]),
-        "picture": B(bytes(number % 100)),
+        "image": B(bytes(number % 100)),
     }
     if number % 3 == 0:
         record |= {
@@ -139,8 +139,8 @@ KINDS = {
     "another word": Kind("SCH006", "word", {"word": B(b"Cat")}, "found `Cat`"),
     "neither 0 nor 1": Kind("SCH006", "bit", {"bit": N(2)}, "found 2"),
     "neither yes nor no": Kind("SCH006", "truth", {"truth": B(b"Y")}, "found `Y`"),
-    "a large picture": Kind(
-        "SCH006", "picture", {"picture": B(bytes(101))}, "found an image of 101 bytes"
+    "a large image": Kind(
+        "SCH006", "image", {"image": B(bytes(101))}, "found an image of 101 bytes"
     ),
     "no day": Kind("SCH006", "day", {"day": B(b"2024-13-01")}, "found `2024-13-01`"),
     "NaN": Kind("SCH007", "finite", {"finite": F([0, nan])}, "found nan, value 1 of 2"),

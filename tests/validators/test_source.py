@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from check_support import document, framed
-from picture_support import png
+from image_support import png
 from tests_support import flip
 
 from tfrecreg.engines import LocalEngine
@@ -27,12 +27,12 @@ from tfrecreg.storage import LocalStorage
 from tfrecreg.validators.source import SourceValidator
 
 
-def record(picture: bytes, digest: bytes | None = None) -> bytes:
-    """The payload of a picture's example, with its own digest unless another one is given."""
+def record(image: bytes, digest: bytes | None = None) -> bytes:
+    """The payload of an image's example, with its own digest unless another one is given."""
     if digest is None:
-        digest = hashlib.sha256(picture).hexdigest().encode()
+        digest = hashlib.sha256(image).hexdigest().encode()
     return encode(
-        {"image/encoded": bytes_feature(picture), "image/key/sha256": bytes_feature(digest)}
+        {"image/encoded": bytes_feature(image), "image/key/sha256": bytes_feature(digest)}
     )
 
 
@@ -41,7 +41,7 @@ def measure(found: dict[str, Any], name: str) -> Any:
 
 
 class Pets:
-    """A registry with one build of the source `imagefolder`: 6 pictures in each of two splits."""
+    """A registry with one build of the source `imagefolder`: 6 images in each of two splits."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -95,7 +95,7 @@ def test_a_build_agrees_with_itself_and_with_its_raw_files(pets) -> None:
     found = pets.check()
     assert found["status"] == "pass"
     assert found["findings"] == []
-    assert measure(found, "source.pictures") == 12
+    assert measure(found, "source.images") == 12
     found = pets.check(raw=str(pets.raw))
     assert found["status"] == "pass"
     assert measure(found, "source.compared") == 12
@@ -115,7 +115,7 @@ class TestSRC016:
         assert place["feature"] == "image/encoded"
         expected, actual = (hashlib.sha256(text).hexdigest()[:16] for text in (b"three", b"two"))
         assert place["detail"] == f"expected {expected}…, found {actual}…"
-        assert measure(found, "source.pictures") == 3
+        assert measure(found, "source.images") == 3
         assert found["status"] == "fail"
 
     def test_a_digest_that_is_none_is_found_and_escaped(self, tmp_path) -> None:
@@ -133,7 +133,7 @@ class TestSRC016:
         )
         found = document([path], only=("source",))
         assert found["findings"] == []
-        assert measure(found, "source.pictures") == 1
+        assert measure(found, "source.images") == 1
 
     @pytest.mark.parametrize(
         "example",
@@ -153,9 +153,9 @@ class TestSRC016:
         path.write_bytes(framed(encode(example), b"no example"))
         found = document([path], only=("source",))
         assert found["findings"] == []
-        assert measure(found, "source.pictures") == 0
+        assert measure(found, "source.images") == 0
 
-    def test_every_changed_picture_is_counted_and_20_are_named(self, tmp_path) -> None:
+    def test_every_changed_image_is_counted_and_20_are_named(self, tmp_path) -> None:
         path = tmp_path / "x.tfrecord"
         path.write_bytes(framed(*[record(b"one", b"0" * 64)] * 50))
         (finding,) = document([path], only=("source",))["findings"]
@@ -173,9 +173,7 @@ class TestSRC017:
         assert (finding["code"], finding["count"]) == ("SRC017", 1)
         (place,) = finding["locations"]
         assert (place["split"], place["key"]) == ("test", "dog/07.png")
-        assert place["detail"] == (
-            f"`TEST/dog/07.png` has {size} bytes, the record's picture {size}"
-        )
+        assert place["detail"] == (f"`TEST/dog/07.png` has {size} bytes, the record's image {size}")
         assert measure(found, "source.compared") == 12
 
     def test_a_raw_file_of_another_size_is_found(self, pets) -> None:
@@ -302,12 +300,12 @@ def test_another_layout_than_the_one_built_from_is_said_and_not_judged(pets, tmp
     assert text(found).startswith(f"not compared: `{tmp_path}/flat` holds no folders")
 
 
-def test_pictures_that_were_made_anew_are_no_raw_files_bytes(pets) -> None:
+def test_images_that_were_made_anew_are_no_raw_files_bytes(pets) -> None:
     pytest.importorskip("PIL", reason="Pillow is not installed")
     pets.build(reencode="png")
     found = pets.check(raw=str(pets.raw))
     assert found["findings"] == []
-    assert measure(found, "source.pictures") == 12
+    assert measure(found, "source.images") == 12
     assert measure(found, "source.compared") == 0
 
 
@@ -340,7 +338,7 @@ def test_a_source_of_other_records_is_said(digits) -> None:
     found = digits.check("source", raw=str(digits.root / "raw"))
     assert found["findings"] == []
     assert text(found) == "not compared: the source `mnist` makes no record of one file"
-    assert measure(found, "source.pictures") == 0
+    assert measure(found, "source.images") == 0
 
 
 def test_it_does_not_apply_where_there_is_nothing_to_compare(pets) -> None:

@@ -243,8 +243,8 @@ def test_hostile_values_are_escaped_in_text_and_json(tmp_path, capsys) -> None:
     assert finding["message"].isprintable()
 
 
-def test_pictures_that_are_too_large_are_counted_and_placed_by_the_schema(tmp_path: Path) -> None:
-    from picture_support import png
+def test_images_that_are_too_large_are_counted_and_placed_by_the_schema(tmp_path: Path) -> None:
+    from image_support import png
 
     schema = feature("shape {} image_domain { max_image_byte_size: 60 }", "BYTES")
     rows = [{"x": BYTES(png(3, 2) + bytes(60 * (number % 2)))} for number in range(42)]

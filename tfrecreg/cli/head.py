@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     "--save",
     metavar="DIR",
     shell_complete=complete.folders,
-    help="Write the pictures of these records as files to DIR.",
+    help="Write the images of these records as files to DIR.",
 )
 @click.option(
-    "--pictures",
+    "--images",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
-    help="Show pictures as pictures: in a terminal that can (auto), in pipes, too (always).",
+    help="Show images inline: in terminals that can (auto), or in pipes too (always).",
 )
 @json_option
 @click.pass_obj
@@ -55,7 +55,7 @@ def command(
     at: int | None,
     shard: str | None,
     save: str | None,
-    pictures: str,
+    images: str,
 ) -> int:
     """Show the first records.
 
@@ -74,9 +74,9 @@ def command(
     found = find_target(target, registry=face.registry)
     records = head(found, count, at=at, shard=shard, damage=damage)
     if save is not None:
-        from tfrecreg.operations.head_save import save_pictures
+        from tfrecreg.operations.head_save import save_images
 
-        records = save_pictures(records, save)
+        records = save_images(records, save)
     if face.as_json:
         shown = [each.to_json() for each in records]
         places = [asdict(each) for each in damage]
@@ -86,7 +86,7 @@ def command(
 
     out = face.out
     protocol = find_image_protocol(
-        os.environ, terminal=sys.stdout.isatty(), always=pictures == "always"
+        os.environ, terminal=sys.stdout.isatty(), always=images == "always"
     )
     seen = saved = 0
 
@@ -97,9 +97,9 @@ def command(
             saved += len(each.saved)
             yield each
 
-    print_records(out, counted(), protocol=protocol if pictures != "never" else None)
+    print_records(out, counted(), protocol=protocol if images != "never" else None)
     if save is not None and not saved:
-        face.err.print("these records have no pictures: nothing was saved")
+        face.err.print("these records have no images: nothing was saved")
     if damage:
         raise passed_over(found.name, damage)
     if not seen and count:

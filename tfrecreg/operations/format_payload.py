@@ -12,7 +12,7 @@ from tfrecreg.example import Example, Feature, Kind, NotAnExampleError, bytes_fe
 from tfrecreg.example.kinds import PayloadKind, decode_sequence
 from tfrecreg.example.tensors import Tensor, read_tensor
 from tfrecreg.example.wire import fields
-from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header, sniff
+from tfrecreg.images import ImageError, ImageHeader, is_truncated, read_header, sniff
 from tfrecreg.text import safe, si_bytes
 
 _VALUES = 8
@@ -22,20 +22,20 @@ _TEXT = 100
 _HEX = 16
 """So many bytes of anything else."""
 
-_PICTURES = {"bmp": "BMP", "gif": "GIF", "jpeg": "JPEG", "png": "PNG", "webp": "WebP"}
+_IMAGES = {"bmp": "BMP", "gif": "GIF", "jpeg": "JPEG", "png": "PNG", "webp": "WebP"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownPicture:
-    """One encoded picture of a record, as its bytes are."""
+class ShownImage:
+    """One encoded image of a record, as its bytes are."""
 
     feature: str
     """Name of its feature, as it is: not escaped."""
     value: int
     """Its position among the values of that feature."""
     format: str
-    """One of :data:`tfrecreg.pictures.FORMATS`."""
-    header: PictureHeader | None
+    """One of :data:`tfrecreg.images.FORMATS`."""
+    header: ImageHeader | None
     """None where it cannot be read."""
     data: bytes = field(repr=False)
 
@@ -58,15 +58,15 @@ def words(feature: Feature) -> str:
     return ", ".join(shown + more)
 
 
-def pictures_in(example: Example) -> Iterator[ShownPicture]:
-    """Every picture among the values, in order of the features' names."""
+def images_in(example: Example) -> Iterator[ShownImage]:
+    """Every image among the values, in order of the features' names."""
     for name, feature in sorted(example.items()):
         if feature.kind is not Kind.BYTES:
             continue
         for number, value in enumerate(feature.values):
             found = sniff(value)
             if found is not None:
-                yield ShownPicture(
+                yield ShownImage(
                     feature=name, value=number, format=found, header=_header(value), data=value
                 )
 
@@ -79,9 +79,9 @@ def hex_start(data: bytes) -> str:
 def _value(kind: Kind, value: bytes | float | int) -> str:
     if not isinstance(value, bytes):
         return f"{value:.6g}" if kind is Kind.FLOAT else str(value)
-    picture = sniff(value)
-    if picture is not None:
-        return _picture(picture, value)
+    image = sniff(value)
+    if image is not None:
+        return _image(image, value)
     tensor = read_tensor(value)
     if tensor is not None:
         return _tensor(tensor, value)
@@ -91,21 +91,21 @@ def _value(kind: Kind, value: bytes | float | int) -> str:
     return f"{si_bytes(len(value))}: {hex_start(value)}"
 
 
-def _picture(format: str, data: bytes) -> str:
-    name, size = f"{_PICTURES[format]} picture", si_bytes(len(data))
+def _image(format: str, data: bytes) -> str:
+    name, size = f"{_IMAGES[format]} image", si_bytes(len(data))
     try:
         header = read_header(data)
-    except PictureError as error:
+    except ImageError as error:
         return f"{name}, {size}, unreadable: {error.detail}"
     moves = ", animated" if header.animated else ""
     cut = ", cut short" if is_truncated(data) else ""
     return f"{name}, {header.width}x{header.height}, {size}{moves}{cut}"
 
 
-def _header(data: bytes) -> PictureHeader | None:
+def _header(data: bytes) -> ImageHeader | None:
     try:
         return read_header(data)
-    except PictureError:
+    except ImageError:
         return None
 
 

@@ -12,11 +12,11 @@ from tfrecreg.example import Example, decode_or_none
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.index import Index
 from tfrecreg.operations.format_payload import (
+    ShownImage,
     ShownPart,
-    ShownPicture,
     describe_payload,
     hex_start,
-    pictures_in,
+    images_in,
     words,
 )
 from tfrecreg.operations.full_scan import PassedOver
@@ -59,13 +59,13 @@ class ShownRecord:
     """What the payload is: the value of a `PayloadKind`; None where it is too large to tell."""
     parts: tuple[ShownPart, ...] = ()
     """Of a payload that is no Example."""
-    pictures: tuple[ShownPicture, ...] = field(default=(), repr=False)
-    """The encoded pictures among the values of an Example."""
+    images: tuple[ShownImage, ...] = field(default=(), repr=False)
+    """The encoded images among the values of an Example."""
     saved: tuple[str, ...] = ()
     """Where these were written, if they were: absolute paths, not escaped."""
 
     def to_json(self) -> dict[str, Any]:
-        """The record as ``head --json`` has it: all but the bytes of pictures."""
+        """The record as ``head --json`` has it: all but the bytes of images."""
         return {
             "shard": self.shard,
             "record": self.record,
@@ -76,7 +76,7 @@ class ShownRecord:
             "start": self.start,
             "payload": self.payload,
             "parts": [asdict(each) for each in self.parts],
-            "pictures": [each.to_json() for each in self.pictures],
+            "pictures": [each.to_json() for each in self.images],
             "saved": [safe(path, limit=1 << 16) for path in self.saved],
         }
 
@@ -237,7 +237,7 @@ def _shown(
         start=start,
         payload=kind.value if kind is not None else None,
         parts=describe_payload(payload, kind, words) if payload is not None else (),
-        pictures=tuple(pictures_in(example)) if example is not None else (),
+        images=tuple(images_in(example)) if example is not None else (),
     )
 
 

@@ -1,4 +1,4 @@
-"""The pictures of shown records as files."""
+"""The images of shown records as files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.format_payload import ShownPicture
+from tfrecreg.operations.format_payload import ShownImage
 from tfrecreg.operations.head import ShownRecord
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
@@ -19,10 +19,10 @@ _PART = 80
 """Characters of a shard's or a feature's name in a file's."""
 
 
-def save_pictures(
+def save_images(
     records: Iterable[ShownRecord], folder: str | os.PathLike[str]
 ) -> Iterator[ShownRecord]:
-    """Write the pictures of each record into `folder`, and hand the record on.
+    """Write the images of each record into `folder`, and hand the record on.
 
     The bytes are written as they are, under ``<shard>-<record>-<feature>.<suffix>``. The suffix
     is that of the format that the bytes have; what other characters than letters, digits, `.`,
@@ -33,7 +33,7 @@ def save_pictures(
         folder: is made if it does not exist. What it holds is never overwritten.
 
     Yields:
-        Each record, `saved` holding a path for each of its pictures.
+        Each record, `saved` holding a path for each of its images.
 
     Raises:
         UsageError: a file of that name is there already. Those of records before it stay.
@@ -43,10 +43,10 @@ def save_pictures(
     used: set[str] = set()
     for record in records:
         saved = []
-        for picture in record.pictures:
-            name = _free(_name(record, picture), _SUFFIXES[picture.format], used)
+        for image in record.images:
+            name = _free(_name(record, image), _SUFFIXES[image.format], used)
             path = f"{storage.root}/{name}"
-            if not storage.put_if_absent(name, picture.data):
+            if not storage.put_if_absent(name, image.data):
                 raise UsageError(
                     f"`{safe(path, limit=1000)}` exists already, and nothing is overwritten",
                     hint="name a folder that is new or empty with `--save`",
@@ -55,10 +55,10 @@ def save_pictures(
         yield replace(record, saved=tuple(saved))
 
 
-def _name(record: ShownRecord, picture: ShownPicture) -> str:
+def _name(record: ShownRecord, image: ShownImage) -> str:
     shard = _plain(record.shard.rpartition("/")[2])
-    value = f"-{picture.value}" if picture.value else ""
-    return f"{shard}-{record.record}-{_plain(picture.feature)}{value}"
+    value = f"-{image.value}" if image.value else ""
+    return f"{shard}-{record.record}-{_plain(image.feature)}{value}"
 
 
 def _plain(name: str) -> str:

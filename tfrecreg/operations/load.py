@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.example import decode_or_none
 from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.images import ImageError, read_header
+from tfrecreg.images.decodable import why_undecodable
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.load_records import SplitRecords
-from tfrecreg.pictures import PictureError, read_header
-from tfrecreg.pictures.decodable import why_undecodable
 from tfrecreg.registry import RegistryLike, Resolved, open_registry, resolve
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.schema import parse_schema, tf_feature_spec
@@ -37,8 +37,8 @@ def load(
         reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build.
         split: which split; may be left out where there is only one.
         registry: an open registry or a path in one; None for that of the current folder.
-        decode: whether pictures come out as uint8 tensors of shape (height, width, channels)
-            instead of their encoded bytes. Features that may hold several pictures, or none, stay
+        decode: whether images come out as uint8 tensors of shape (height, width, channels)
+            instead of their encoded bytes. Features that may hold several images, or none, stay
             as they are. The error of one that does not decode names its record.
 
     Returns:
@@ -75,9 +75,9 @@ def load(
     dataset = read_records(
         tf, records, compression, lambda payloads: tf.io.parse_example(payloads, spec)
     )
-    pictures = schema.images()
-    if decode and pictures:
-        dataset = decode_images(tf, dataset, pictures, records)
+    images = schema.images()
+    if decode and images:
+        dataset = decode_images(tf, dataset, images, records)
     return dataset
 
 
@@ -307,5 +307,5 @@ def _reason(data: bytes) -> str | None:
     """Why TensorFlow refuses it, where its header tells."""
     try:
         return why_undecodable(data, read_header(data))
-    except PictureError as error:
+    except ImageError as error:
         return error.detail

@@ -12,8 +12,8 @@ _KNOWN = (
     (b"version https://git-lfs", LFS_POINTER),
     (b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "an ArrayRecord, or other Riegeli records"),
     (b"PK\x03\x04", "a ZIP archive"),
-    (b"\x89PNG", "a PNG picture"),
-    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
     (b"PAR1", "a Parquet file"),
     (b"\x89HDF", "an HDF5 file"),
 )

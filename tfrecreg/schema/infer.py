@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.example.tensors import read_tensor
-from tfrecreg.pictures import sniff
+from tfrecreg.images import sniff
 from tfrecreg.schema.messages import KIND_NAMES, counted
 from tfrecreg.schema.pbtxt import quoted
 from tfrecreg.text import safe

@@ -65,7 +65,7 @@ class Skipped(NamedTuple):
 class Remark(NamedTuple):
     """What became of a part of the raw data that is no item of its own, and costs no item.
 
-    A box that was clipped or left out of a picture's example, files that nothing refers to: they
+    A box that was clipped or left out of an image's example, files that nothing refers to: they
     are counted in the ledger, and no limit on skipped items is about them.
     """
 

@@ -22,9 +22,9 @@ What was made of a release before is in the :class:`StatisticsCache` of its regi
 * :mod:`.tfdv` - the one home of TFDV, `tfx_bsl` and pyarrow
 * :mod:`.options` - which statistics
 * :mod:`.shape` - what looks like Examples
-* :mod:`.cut` - pictures cut out before anybody decodes them
+* :mod:`.cut` - images cut out before anybody decodes them
 * :mod:`.layouts` - record batches straight from the bytes, where all records are alike
-* :mod:`.columns` - decoded batches, pictures as sizes
+* :mod:`.columns` - decoded batches, images as sizes
 * :mod:`.values` - frequent and different values, exact while they fit
 * :mod:`.accumulate` - TFDV's generators at work
 * :mod:`.part` - what a shard contributes
@@ -44,7 +44,7 @@ from tfrecreg.statistics.judge import Anomaly, Distance, Judgement, judge
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import Conflict, LeftOut, StatisticsPart
 from tfrecreg.statistics.proto import named, parse_proto, render_proto
-from tfrecreg.statistics.summary import FeatureSummary, Numbers, Picture, Texts, summarize
+from tfrecreg.statistics.summary import FeatureSummary, Image, Numbers, Texts, summarize
 from tfrecreg.statistics.tfdv import load_tfdv, missing_tfdv, tfdv_version
 from tfrecreg.statistics.visitor import StatisticsVisitor, make_visitor
 
@@ -53,10 +53,10 @@ __all__ = [
     "Conflict",
     "Distance",
     "FeatureSummary",
+    "Image",
     "Judgement",
     "LeftOut",
     "Numbers",
-    "Picture",
     "SplitStatistics",
     "StatisticsCache",
     "StatisticsCollector",

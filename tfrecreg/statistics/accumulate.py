@@ -87,9 +87,9 @@ class Accumulator:
 
     def _count(self, batch: Any) -> None:
         types = self._tfdv.pa.types
-        pictures, categories = self._plan.pictures, self._plan.categories
+        images, categories = self._plan.images, self._plan.categories
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            if types.is_null(column.type) or name in pictures:
+            if types.is_null(column.type) or name in images:
                 continue
             kind = column.type.value_type
             if types.is_large_binary(kind) or (types.is_integer(kind) and name in categories):
@@ -103,7 +103,7 @@ class _Plan(NamedTuple):
     """Of TFDV, those that run without Beam."""
     counts: bool
     """Whether :class:`ValueCounts` is in the place of TFDV's generator that does not."""
-    pictures: frozenset[str]
+    images: frozenset[str]
     """Features of which no values are counted."""
     categories: frozenset[str]
     """Features of integers of which they are."""
@@ -112,10 +112,10 @@ class _Plan(NamedTuple):
 def _plan(tfdv: Tfdv, options: StatisticsOptions) -> _Plan:
     schema = options.schema_proto()
     numbers: dict[Any, Any] = {}
-    pictures: Iterable[Any] = ()
+    images: Iterable[Any] = ()
     if schema is not None:
         numbers = tfdv.schema_util.get_categorical_numeric_feature_types(schema)
-        pictures = tfdv.schema_util.get_bytes_features(schema)
+        images = tfdv.schema_util.get_bytes_features(schema)
     sketches = options.use_sketch_based_topk_uniques or any(
         kind == tfdv.schema_pb2.FLOAT for kind in numbers.values()
     )
@@ -135,7 +135,7 @@ def _plan(tfdv: Tfdv, options: StatisticsOptions) -> _Plan:
     for generator in combiners:
         generator.setup()
     integers = (path for path, kind in numbers.items() if kind == tfdv.schema_pb2.INT)
-    return _Plan(combiners, not sketches, _names(pictures), _names(integers))
+    return _Plan(combiners, not sketches, _names(images), _names(integers))
 
 
 def _names(paths: Iterable[Any]) -> frozenset[str]:

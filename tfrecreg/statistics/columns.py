@@ -1,4 +1,4 @@
-"""Payloads to Arrow: record batches by `tfx_bsl`, pictures as sizes only."""
+"""Payloads to Arrow: record batches by `tfx_bsl`, images as sizes only."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from tfrecreg.statistics.cut import Sizes
 from tfrecreg.statistics.tfdv import Tfdv
 
 _MAPPED = 128 << 20
-"""Zeros that are mapped at first: more than the pictures of a batch take."""
+"""Zeros that are mapped at first: more than the images of a batch take."""
 
 
 class Columns(NamedTuple):
-    """A decoded batch: the pictures' values are empty, their sizes beside it."""
+    """A decoded batch: the images' values are empty, their sizes beside it."""
 
     batch: Any
     """A pyarrow `RecordBatch`."""
     sizes: dict[str, NDArray[np.int64]]
-    """Of each picture feature that holds bytes, the bytes of every value, in order."""
+    """Of each image feature that holds bytes, the bytes of every value, in order."""
 
 
 def take_sizes(
-    tfdv: Tfdv, batch: Any, cut: Sequence[Sizes | None], pictures: Sequence[str]
+    tfdv: Tfdv, batch: Any, cut: Sequence[Sizes | None], images: Sequence[str]
 ) -> Columns:
-    """The batch with its pictures as sizes.
+    """The batch with its images as sizes.
 
     Args:
         tfdv: what :func:`load_tfdv` returns.
         batch: as it was decoded.
         cut: of each row the sizes of the values that were cut out; None where nothing was.
-        pictures: the names of the picture features.
+        images: the names of the image features.
     """
     sizes: dict[str, NDArray[np.int64]] = {}
     arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
-    for name in pictures:
+    for name in images:
         column = arrays.get(name)
         if column is None or not _holds_bytes(tfdv, column):
             continue
@@ -57,7 +57,7 @@ def take_sizes(
 
 
 def merged(tfdv: Tfdv, pieces: Sequence[Columns]) -> Any:
-    """All pieces as one `RecordBatch`, in which the pictures have their sizes again.
+    """All pieces as one `RecordBatch`, in which the images have their sizes again.
 
     Their bytes are zeros that nobody reads.
     """

@@ -1,6 +1,6 @@
-"""Pictures cut out of serialized Examples: what is left is quick to decode, the sizes are kept.
+"""Images cut out of serialized Examples: what is left is quick to decode, the sizes are kept.
 
-TFDV asks of a feature with a picture domain how many values there are and how large they are. Both
+TFDV asks of a feature with an image domain how many values there are and how large they are. Both
 are in the tags and lengths of the wire format, so each value is replaced by an empty one before
 anybody decodes it, and :mod:`.columns` gives the decoded column its sizes back.
 """
@@ -14,7 +14,7 @@ from tfrecreg.example.model import Kind
 from tfrecreg.example.wire import varint
 
 Sizes = dict[str, list[int]]
-"""Of each picture feature, the bytes of every value that was cut out, in order."""
+"""Of each image feature, the bytes of every value that was cut out, in order."""
 
 _EMPTY = b"\n\x00"
 """An empty value of a `BytesList`."""
@@ -33,7 +33,7 @@ class Cutter:
         self._stubs: dict[tuple[str, int], bytes] = {}
 
     def cut(self, memory: bytes, start: int, length: int) -> tuple[bytes, Sizes] | None:
-        """The Example at `start` with empty values in place of the pictures, and their sizes.
+        """The Example at `start` with empty values in place of the images, and their sizes.
 
         Features that hold no bytes are left as they are, whatever the schema says of them.
 

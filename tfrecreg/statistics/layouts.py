@@ -27,12 +27,12 @@ class LayoutReader:
 
     Args:
         tfdv: what :func:`load_tfdv` returns.
-        pictures: features of which the sizes will do.
+        images: features of which the sizes will do.
     """
 
-    def __init__(self, tfdv: Tfdv, pictures: Iterable[str]) -> None:
+    def __init__(self, tfdv: Tfdv, images: Iterable[str]) -> None:
         self._pa = tfdv.pa
-        self._pictures = frozenset(pictures)
+        self._images = frozenset(images)
         self._layout: Layout | None = None
         self._misses = 0
 
@@ -63,7 +63,7 @@ class LayoutReader:
         sizes: dict[str, NDArray[np.int64]] = {}
         for slot, column in sorted(zip(layout, columns, strict=True), key=_name):
             lists = np.arange(len(column.start) + 1, dtype=np.int64) * slot.values
-            if slot.name in self._pictures and slot.kind is Kind.BYTES:
+            if slot.name in self._images and slot.kind is Kind.BYTES:
                 sizes[slot.name] = column.stop - column.start
             arrays[slot.name] = pa.LargeListArray.from_arrays(
                 pa.array(lists), self._values(slot, column, memory)
@@ -79,7 +79,7 @@ class LayoutReader:
             return pa.array(np.frombuffer(memory, np.uint8)[places].view("<f4").reshape(-1))
         offsets = np.zeros(len(column.start) + 1, np.int64)
         data = b""
-        if slot.name not in self._pictures:
+        if slot.name not in self._images:
             np.cumsum(column.stop - column.start, out=offsets[1:])
             spans = zip(column.start.tolist(), column.stop.tolist(), strict=True)
             data = b"".join([memory[start:stop] for start, stop in spans])

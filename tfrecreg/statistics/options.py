@@ -33,7 +33,7 @@ class StatisticsOptions:
     """
 
     schema: str | None = None
-    """The text of a schema. TFDV takes from it which bytes are pictures (`image_domain`) and
+    """The text of a schema. TFDV takes from it which bytes are images (`image_domain`) and
     which numbers are categories."""
     schema_path: str = "schema"
     """Where that text came from, for messages."""
@@ -86,8 +86,8 @@ class StatisticsOptions:
             return None
         return schema_message(parse_schema(self.schema, self.schema_path))
 
-    def pictures(self) -> tuple[str, ...]:
-        """The features with a picture domain, of which TFDV wants the sizes only.
+    def images(self) -> tuple[str, ...]:
+        """The features with an image domain, of which TFDV wants the sizes only.
 
         Raises:
             SchemaError: the schema does not parse, or contradicts itself.

@@ -10,7 +10,7 @@ from typing import Any, Literal
 Type = Literal["int64", "float", "bytes", "picture", "struct"]
 
 _TYPES: tuple[Type, ...] = ("int64", "float", "bytes", "picture", "struct")
-"""By TFDV's number of a type. Its STRING is any bytes, its BYTES those with a picture domain."""
+"""By TFDV's number of a type. Its STRING is any bytes, its BYTES those with an image domain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """Of the values of a feature with a picture domain, in bytes."""
+class Image:
+    """Of the values of a feature with an image domain, in bytes."""
 
     mean: float
     min: float
@@ -64,7 +64,7 @@ class FeatureSummary:
     mean_values: float
     max_values: int
     """Per example that has it."""
-    detail: Numbers | Texts | Picture | None
+    detail: Numbers | Texts | Image | None
     """None where there are no values."""
     histogram: tuple[float, ...]
     """How many values are in each of some buckets of equal width, or have each of the first
@@ -96,9 +96,7 @@ def _summary(feature: Any) -> FeatureSummary:
     )
 
 
-def _detail(
-    feature: Any, values: int
-) -> tuple[Numbers | Texts | Picture | None, tuple[float, ...]]:
+def _detail(feature: Any, values: int) -> tuple[Numbers | Texts | Image | None, tuple[float, ...]]:
     kind = feature.WhichOneof("stats")
     if not values:
         return None, ()
@@ -115,7 +113,7 @@ def _detail(
         return numbers, tuple(each.sample_count for each in standard.buckets) if standard else ()
     if kind == "bytes_stats":
         sizes = feature.bytes_stats
-        return Picture(sizes.avg_num_bytes, sizes.min_num_bytes, sizes.max_num_bytes), ()
+        return Image(sizes.avg_num_bytes, sizes.min_num_bytes, sizes.max_num_bytes), ()
     if kind != "string_stats":
         return None, ()
     text = feature.string_stats

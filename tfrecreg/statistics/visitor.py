@@ -29,7 +29,7 @@ _DECODED_ROWS = 2_000
 
 _ROWS = 10_000
 _BYTES = 16 << 20
-_PICTURE_BYTES = 64 << 20
+_IMAGE_BYTES = 64 << 20
 """What is held at most before the generators get it: they cost by the batch, not by the row."""
 
 _TYPES = {"large_binary": "bytes", "float": "float", "int64": "int64"}
@@ -49,9 +49,9 @@ class StatisticsVisitor(Visitor):
     def __init__(self, options: StatisticsOptions) -> None:
         self._tfdv = load_tfdv()
         self._decode = self._tfdv.decoder().DecodeBatch
-        self._pictures = options.pictures()
-        self._cutter = Cutter(self._pictures)
-        self._layouts = LayoutReader(self._tfdv, self._pictures)
+        self._images = options.images()
+        self._cutter = Cutter(self._images)
+        self._layouts = LayoutReader(self._tfdv, self._images)
         self._part = StatisticsPart(options)
         self.closed: StatisticsPart | None = None
         """The part, once there is one."""
@@ -61,13 +61,13 @@ class StatisticsVisitor(Visitor):
         self._payload_bytes = 0
         # What was decoded and waits for the generators.
         self._columns: list[Columns] = []
-        self._rows = self._bytes = self._picture_bytes = 0
+        self._rows = self._bytes = self._image_bytes = 0
 
     def batch(self, batch: RecordBatch) -> None:
         if not batch.whole:
             self._part.left_out.large += len(batch)
             return
-        if self._pictures and sum(batch.lengths) >= _CUT_FROM * len(batch):
+        if self._images and sum(batch.lengths) >= _CUT_FROM * len(batch):
             self._take_cut(batch)
         else:
             self._take_whole(batch)
@@ -86,7 +86,7 @@ class StatisticsVisitor(Visitor):
         return self._part
 
     def _take_cut(self, batch: RecordBatch) -> None:
-        """Take the Examples of a batch, without their pictures."""
+        """Take the Examples of a batch, without their images."""
         memory = batch.memory
         for position, (start, length) in enumerate(zip(batch.starts, batch.lengths, strict=True)):
             found = self._cutter.cut(memory, start, length)
@@ -144,21 +144,21 @@ class StatisticsVisitor(Visitor):
             if conflict is not None or not payloads:
                 return
             batch = self._decode(payloads)
-        self._keep(take_sizes(self._tfdv, batch, cut, self._pictures))
+        self._keep(take_sizes(self._tfdv, batch, cut, self._images))
 
     def _keep(self, columns: Columns) -> None:
         """Keep columns for the generators, and hand on what there is once it is much."""
         self._columns.append(columns)
         self._rows += columns.batch.num_rows
         self._bytes += columns.batch.nbytes
-        self._picture_bytes += sum(int(sizes.sum()) for sizes in columns.sizes.values())
+        self._image_bytes += sum(int(sizes.sum()) for sizes in columns.sizes.values())
         full = self._rows >= _ROWS or self._bytes >= _BYTES
-        if full or self._picture_bytes >= _PICTURE_BYTES:
+        if full or self._image_bytes >= _IMAGE_BYTES:
             self._flush()
 
     def _flush(self) -> None:
         pieces, self._columns = self._columns, []
-        self._rows = self._bytes = self._picture_bytes = 0
+        self._rows = self._bytes = self._image_bytes = 0
         types: dict[str, str] = {}
         for columns in pieces:
             for name, kind in _types(columns.batch).items():

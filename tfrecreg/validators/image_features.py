@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tfrecreg.codes import IMG001, IMG002, IMG003
 from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.findings import Code
-from tfrecreg.pictures import PictureHeader, sniff
+from tfrecreg.images import ImageHeader, sniff
 from tfrecreg.scan.interface import Target
 from tfrecreg.text import safe
 from tfrecreg.validators.record_tables import Table, Tables
@@ -63,7 +63,7 @@ class ImageFeatures:
         if self._tries >= _TRIES:
             return ()
         self._tries += 1
-        found = [name for name, feature in example.items() if _is_picture(feature)]
+        found = [name for name, feature in example.items() if _is_image(feature)]
         self._learnt = tuple(sorted(found))
         return self._learnt
 
@@ -73,7 +73,7 @@ def _has_values(example: Example, name: str) -> bool:
     return feature is not None and feature.kind is Kind.BYTES and feature.count > 0
 
 
-def _is_picture(feature: Feature) -> bool:
+def _is_image(feature: Feature) -> bool:
     if feature.kind is not Kind.BYTES or feature.count != 1 or feature.sizes[0] < _HEAD:
         return False
     return sniff(feature.values[0][:_HEAD]) is not None
@@ -104,7 +104,7 @@ class Declared(NamedTuple):
     width: int | None
     channels: int | None
 
-    def fits(self, header: PictureHeader) -> bool:
+    def fits(self, header: ImageHeader) -> bool:
         """Whether it certainly matches the header; if not, :func:`differences` decides."""
         return (
             (self.format is None or self.format == header.format.encode())
@@ -114,13 +114,13 @@ class Declared(NamedTuple):
         )
 
 
-def declared_columns(tables: Tables, table: Table, picture: str) -> Iterator[Declared]:
+def declared_columns(tables: Tables, table: Table, image: str) -> Iterator[Declared]:
     """The declarations of a table's records about the images in a feature, row by row."""
     columns: list[Iterable[Any]] = []
-    name, _ = _declared(table.sample, picture, "format", Kind.BYTES)
+    name, _ = _declared(table.sample, image, "format", Kind.BYTES)
     columns.append(tables.values(table, name) if name else repeat(None, len(table.positions)))
     for what in (*_SIDES, "channels"):
-        name, _ = _declared(table.sample, picture, what, Kind.INT64)
+        name, _ = _declared(table.sample, image, what, Kind.INT64)
         if name:
             columns.append(table.columns[name][1].integers.tolist())
         else:
@@ -128,30 +128,30 @@ def declared_columns(tables: Tables, table: Table, picture: str) -> Iterator[Dec
     return map(Declared._make, zip(*columns, strict=True))
 
 
-def neighbours(picture: str, what: str) -> tuple[str, ...]:
-    """Features that may declare `what` about the image in `picture`, the likeliest first.
+def neighbours(image: str, what: str) -> tuple[str, ...]:
+    """Features that may declare `what` about the image in `image`, the likeliest first.
 
     ``image/height`` for ``image/encoded``; ``image_height``, ``image/height`` and ``height`` for
     ``image``.
     """
-    folder = picture.rpartition("/")[0]
+    folder = image.rpartition("/")[0]
     if folder:
         return (f"{folder}/{what}",)
-    return (f"{picture}_{what}", f"{picture}/{what}", what)
+    return (f"{image}_{what}", f"{image}/{what}", what)
 
 
 def differences(
-    example: Example, picture: str, data: bytes, header: PictureHeader
+    example: Example, image: str, data: bytes, header: ImageHeader
 ) -> Iterator[Difference]:
     """Compare the declarations of a record with the header of its image.
 
     Args:
         example: the record.
-        picture: the feature that holds the image.
+        image: the feature that holds the image.
         data: the image.
         header: the header of the image.
     """
-    name, declared = _declared(example, picture, "format", Kind.BYTES)
+    name, declared = _declared(example, image, "format", Kind.BYTES)
     if declared is not None:
         text = declared[:64].decode("utf-8", "surrogateescape").lower().removeprefix("image/")
         text = text.strip().removeprefix(".")
@@ -159,7 +159,7 @@ def differences(
             detail = f"declared `{safe(text)}`, found `{header.format}`"
             yield Difference(IMG001, name, _message(name, "the format"), detail)
     found: dict[str, tuple[str, Any]] = {
-        side: _declared(example, picture, side, Kind.INT64) for side in _SIDES
+        side: _declared(example, image, side, Kind.INT64) for side in _SIDES
     }
     sides = {side: value for side, (_, value) in found.items()}
     for side, (name, declared) in found.items():
@@ -169,27 +169,27 @@ def differences(
             more = ": the sides are exchanged, as if it had been turned" if turned else ""
             detail = f"declared {declared}, found {actual}{more}"
             yield Difference(IMG002, name, _message(name, f"the {side}"), detail)
-    name, declared = _declared(example, picture, "channels", Kind.INT64)
+    name, declared = _declared(example, image, "channels", Kind.INT64)
     fits = (header.channels, *(_PALETTES if _has_palette(data, header) else ()))
     if declared is not None and declared not in fits:
         detail = f"declared {declared}, found {header.channels}"
         yield Difference(IMG003, name, _message(name, "the number of channels"), detail)
 
 
-def _declared(example: Example, picture: str, what: str, kind: Kind) -> tuple[str, Any]:
+def _declared(example: Example, image: str, what: str, kind: Kind) -> tuple[str, Any]:
     """Name and value of the feature that declares it; an empty name and None if there is none."""
-    for name in neighbours(picture, what):
+    for name in neighbours(image, what):
         feature = example.get(name)
         if feature is not None and feature.kind is kind and feature.count == 1:
             return name, feature.values[0]
     return "", None
 
 
-def _has_palette(data: bytes, header: PictureHeader) -> bool:
+def _has_palette(data: bytes, header: ImageHeader) -> bool:
     if header.format == "png":
         return data[_PNG_COLOUR] == 3
     return header.format in ("gif", "bmp")
 
 
 def _message(name: str, what: str) -> str:
-    return f"`{safe(name)}` should be {what} of the picture"
+    return f"`{safe(name)}` should be {what} of the image"

@@ -14,10 +14,10 @@ from tfrecreg.codes import IMG004, IMG005, IMG006, IMG007, CodeList
 from tfrecreg.config import read_limits
 from tfrecreg.example import Example
 from tfrecreg.findings import Code, Finding, Measure
-from tfrecreg.pictures import PictureError, PictureHeader, is_truncated, read_header
-from tfrecreg.pictures.decodable import why_undecodable
-from tfrecreg.pictures.decoder import Undecodable, require_pillow, shared_decoder
-from tfrecreg.pictures.sniff import base64_inside
+from tfrecreg.images import ImageError, ImageHeader, is_truncated, read_header
+from tfrecreg.images.decodable import why_undecodable
+from tfrecreg.images.decoder import Undecodable, require_pillow, shared_decoder
+from tfrecreg.images.sniff import base64_inside
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
@@ -44,7 +44,7 @@ class ImagesOptions:
     """The most pixels of an image."""
 
 
-NOT_BASE64 = "should be the bytes of a picture, not their base64"
+NOT_BASE64 = "should be the bytes of an image, not their base64"
 """The end of a message about an intact image, which needs another hint than a damaged one."""
 
 _TOO_COSTLY = "SRC009"
@@ -77,13 +77,13 @@ class ImagesVisitor(Visitor):
 
     Args:
         options: what to check.
-        pictures: features that hold images, as the schema or the user names them.
+        images: features that hold images, as the schema or the user names them.
         shard: the shard.
     """
 
-    def __init__(self, options: ImagesOptions, pictures: Sequence[str], shard: Shard) -> None:
+    def __init__(self, options: ImagesOptions, images: Sequence[str], shard: Shard) -> None:
         self._options = options
-        self._pictures = ImageFeatures(tuple(pictures))
+        self._images = ImageFeatures(tuple(images))
         self._shard = shard
         self._part = ImagesPart()
 
@@ -92,7 +92,7 @@ class ImagesVisitor(Visitor):
             return
         tables = tables_of(batch)
         for table in tables.tables:
-            names = self._pictures.of(table.sample)
+            names = self._images.of(table.sample)
             if len(names) == 1 and not self._options.decode:
                 positions = self._look_at_table(tables, table, names[0])
             else:
@@ -110,7 +110,7 @@ class ImagesVisitor(Visitor):
         for position, data, declared in rows:
             try:
                 header = read_header(data)
-            except PictureError:
+            except ImageError:
                 yield position
                 continue
             if (
@@ -127,7 +127,7 @@ class ImagesVisitor(Visitor):
         """Check the images of one record."""
         if example is None:
             return
-        for name in self._pictures.of(example):
+        for name in self._images.of(example):
             values = example[name].values
             for data in values:
                 self._look(batch, position, example, name, data, alone=len(values) == 1)
@@ -149,9 +149,9 @@ class ImagesVisitor(Visitor):
         part, shown = self._part, f"`{safe(name)}`"
         try:
             header = read_header(data)
-        except PictureError as error:
+        except ImageError as error:
             part.unreadable += 1
-            message = f"{shown} should be a picture with a header that can be read"
+            message = f"{shown} should be an image with a header that can be read"
             if base64_inside(data) is not None:
                 message = f"{shown} {NOT_BASE64}"
             self._add(batch, position, IMG004, name, message, error.detail)
@@ -161,10 +161,10 @@ class ImagesVisitor(Visitor):
             self._add(batch, position, each.code, each.feature, each.message, each.detail)
         reason = why_undecodable(data, header)
         if reason is not None:
-            message = f"{shown} should be a picture that TensorFlow decodes as it is"
+            message = f"{shown} should be an image that TensorFlow decodes as it is"
             self._add(batch, position, IMG007, name, message, reason)
         if is_truncated(data):
-            message = f"{shown} should be a whole picture"
+            message = f"{shown} should be a whole image"
             detail = f"a {header.format.upper()} of {len(data)} bytes that ends before its end"
             self._add(batch, position, IMG004, name, message, detail)
         pixels = header.height * header.width
@@ -176,7 +176,7 @@ class ImagesVisitor(Visitor):
             self._decode(batch, position, name, data, header)
 
     def _decode(
-        self, batch: RecordBatch, position: int, name: str, data: bytes, header: PictureHeader
+        self, batch: RecordBatch, position: int, name: str, data: bytes, header: ImageHeader
     ) -> None:
         try:
             shared_decoder().verify(data, header)
@@ -216,7 +216,7 @@ class ImagesValidator(Validator):
         manifest = target.manifest
         if manifest is None or {ENCODED, *schema_images(target)} & manifest.features.keys():
             return None
-        return f"there is no feature of pictures: `{ENCODED}`, or one with an `image_domain`"
+        return f"there is no feature of images: `{ENCODED}`, or one with an `image_domain`"
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], ImagesVisitor]:
         """Read the options.
@@ -229,12 +229,12 @@ class ImagesValidator(Validator):
         found = read_limits(ImagesOptions, options, self.name)
         if found.decode:
             require_pillow("`decode` of the validator `images`")
-        return partial(ImagesVisitor, found, _pictures(target, found))
+        return partial(ImagesVisitor, found, _images(target, found))
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
         found = read_limits(ImagesOptions, options, self.name)
         decoder = version("pillow") if found.decode else None
-        return key_from(decoder, *_pictures(target, found), options=options)
+        return key_from(decoder, *_images(target, found), options=options)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, ImagesPart]]
@@ -244,7 +244,7 @@ class ImagesValidator(Validator):
             total.merge(part)
         formats = dict(sorted(total.formats.items()))
         text = ", ".join(f"{count} {name.upper()}" for name, count in formats.items())
-        yield Measure("images.formats", formats, text or "no pictures")
+        yield Measure("images.formats", formats, text or "no images")
         if total.unreadable:
             yield Measure("images.unreadable", total.unreadable, f"{total.unreadable} unreadable")
         if total.decoded:
@@ -255,5 +255,5 @@ class ImagesValidator(Validator):
             yield finding
 
 
-def _pictures(target: Target, options: ImagesOptions) -> tuple[str, ...]:
+def _images(target: Target, options: ImagesOptions) -> tuple[str, ...]:
     return (options.feature,) if options.feature is not None else schema_images(target)

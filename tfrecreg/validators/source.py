@@ -32,7 +32,7 @@ from tfrecreg.sources import GuardedSource
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 
-PICTURE = "image/encoded"
+IMAGE = "image/encoded"
 DIGEST = "image/key/sha256"
 _BLOCK = 1 << 20
 
@@ -44,7 +44,7 @@ class Part:
     damaged: bool = False
     """Whether the scanner saw a fault. After a fault, missing records are to be expected."""
     records: int = 0
-    pictures: int = 0
+    images: int = 0
     """Count of images compared with their digest."""
     compared: int = 0
     """Count of images compared with their raw files."""
@@ -89,19 +89,19 @@ class SourceValidator(Validator):
     ) -> Iterator[Finding | Measure]:
         tally = Tally()
         records: Counter[str] = Counter()
-        pictures = compared = 0
+        images = compared = 0
         for shard, part in parts:
             tally.merge(part.tally)
-            pictures += part.pictures
+            images += part.images
             compared += part.compared
             # For a damaged shard the `CRC` findings say what is lost; its ledger was right once.
             damaged = part.damaged and shard.entry is not None
             records[shard.split] += shard.entry.records if damaged and shard.entry else part.records
         if target.manifest is not None and target.manifest.ledger:
             _reconcile(tally, target, target.manifest, records)
-        yield Measure("source.pictures", pictures, f"{pictures} pictures have their own digest")
+        yield Measure("source.images", images, f"{images} images have their own digest")
         if target.raw_folder is not None:
-            text = self._not_compared or f"{compared} pictures were compared with their raw files"
+            text = self._not_compared or f"{compared} images were compared with their raw files"
             yield Measure("source.compared", compared, text)
             if self._not_compared:
                 yield Measure("source.not_compared", self._not_compared, self._not_compared)
@@ -165,21 +165,21 @@ class SourceVisitor(Visitor):
         return self._part
 
     def _compare(self, example: Example, batch: RecordBatch, position: int) -> None:
-        picture = _one(example, PICTURE)
-        if picture is None:
+        image = _one(example, IMAGE)
+        if image is None:
             return
         digest = _one(example, DIGEST)
         if digest is not None:
-            self._part.pictures += 1
-            found = hashlib.sha256(picture).hexdigest()
+            self._part.images += 1
+            found = hashlib.sha256(image).hexdigest()
             if digest.lower() != found.encode():
-                message = f"`{DIGEST}` is not the SHA-256 of `{PICTURE}`"
+                message = f"`{DIGEST}` is not the SHA-256 of `{IMAGE}`"
                 detail = f"expected {_shown(digest)}, found {found[:16]}…"
                 self._add(SRC016, message, detail, batch, position)
         if self._source is not None and self._raw is not None and self._index is not None:
-            self._compare_raw(picture, batch, position)
+            self._compare_raw(image, batch, position)
 
-    def _compare_raw(self, picture: bytes, batch: RecordBatch, position: int) -> None:
+    def _compare_raw(self, image: bytes, batch: RecordBatch, position: int) -> None:
         number = batch.first + position
         if self._source is None or self._raw is None or self._index is None:
             return
@@ -191,7 +191,7 @@ class SourceVisitor(Visitor):
         try:
             with self._raw.open(path) as file:
                 size = file.size
-                same = size == len(picture) and file.read_at(0, size) == picture
+                same = size == len(image) and file.read_at(0, size) == image
         except MissingFileError:
             detail = f"expected `{safe(path)}`"
             message = "the raw file that its key names is not there"
@@ -199,15 +199,15 @@ class SourceVisitor(Visitor):
             return
         self._part.compared += 1
         if not same:
-            detail = f"`{safe(path)}` has {size} bytes, the record's picture {len(picture)}"
-            message = f"`{PICTURE}` is not the bytes of the raw file that its key names"
+            detail = f"`{safe(path)}` has {size} bytes, the record's image {len(image)}"
+            message = f"`{IMAGE}` is not the bytes of the raw file that its key names"
             self._add(SRC017, message, detail, batch, position)
 
     def _add(
         self, code: Code, message: str, detail: str, batch: RecordBatch, position: int
     ) -> None:
-        place = self._shard.locate(batch, position, feature=PICTURE, detail=detail)
-        self._part.tally.add(code, message, place, split=self._shard.split, feature=PICTURE)
+        place = self._shard.locate(batch, position, feature=IMAGE, detail=detail)
+        self._part.tally.add(code, message, place, split=self._shard.split, feature=IMAGE)
 
 
 def _one(example: Example, name: str) -> bytes | None:

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from picture_support import gif, jpeg, png
+from image_support import gif, jpeg, png
 
 from tfrecreg.cli.render.records import (
     ImageProtocol,
@@ -15,9 +15,9 @@ from tfrecreg.cli.render.records import (
     inline_image,
     print_records,
 )
-from tfrecreg.operations.format_payload import ShownPart, ShownPicture
+from tfrecreg.images import read_header, sniff
+from tfrecreg.operations.format_payload import ShownImage, ShownPart
 from tfrecreg.operations.head import ShownFeature, ShownRecord
-from tfrecreg.pictures import read_header, sniff
 
 RECORDS = [
     ShownRecord(
@@ -66,7 +66,7 @@ def test_a_record_that_is_too_large_is_said_to_be_just_that(pipe) -> None:
     ]
 
 
-def test_where_pictures_were_saved_is_told_below_their_record(pipe) -> None:
+def test_where_images_were_saved_is_told_below_their_record(pipe) -> None:
     saved = replace(RECORDS[0], saved=("/out/a\x1b.png", "/out/b.jpg"))
     shown = pipe(lambda console: print_records(console, [saved]))
     assert [line.rstrip() for line in shown.splitlines()][-2:] == [
@@ -126,11 +126,11 @@ def test_payloads_that_are_no_examples_are_shown_by_their_parts(pipe) -> None:
     ]
 
 
-def picture(data: bytes) -> ShownPicture:
+def image(data: bytes) -> ShownImage:
     found = sniff(data)
     assert found is not None
     header = read_header(data)
-    return ShownPicture(feature="x", value=0, format=found, header=header, data=data)
+    return ShownImage(feature="x", value=0, format=found, header=header, data=data)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_terminal_is_known_by_its_environment(
     assert find_image_protocol(environment, terminal=False) is None
 
 
-def test_pictures_can_be_asked_for_in_a_pipe() -> None:
+def test_images_can_be_asked_for_in_a_pipe() -> None:
     assert find_image_protocol({}, terminal=False, always=True) == "iterm"
     assert find_image_protocol({"TERM": "xterm-kitty"}, terminal=False, always=True) == "kitty"
 
@@ -170,7 +170,7 @@ def test_pictures_can_be_asked_for_in_a_pipe() -> None:
 def test_iterm_gets_the_bytes_as_they_are(data: bytes) -> None:
     found = re.fullmatch(
         r"    \x1b\]1337;File=inline=1;size=(\d+);width=(\d+);height=(\d+):([A-Za-z0-9+/=]+)\x07\n",
-        inline_image(picture(data), "iterm"),
+        inline_image(image(data), "iterm"),
     )
     assert found is not None
     assert int(found[1]) == len(data)
@@ -182,14 +182,14 @@ def test_iterm_gets_the_bytes_as_they_are(data: bytes) -> None:
 def test_kitty_gets_a_png_in_chunks() -> None:
     noise = b"".join(bytes([(n * n * 31 + n) % 251]) for n in range(12_000))
     data = png(28, 28) + noise  # kitty is not asked to mind what follows
-    found = inline_image(picture(data), "kitty")
+    found = inline_image(image(data), "kitty")
     chunks = re.findall(r"\x1b_G([^;]*);([A-Za-z0-9+/=]*)\x1b\\", found)
     assert "".join(f"\x1b_G{keys};{part}\x1b\\" for keys, part in chunks) == found.strip()
     assert chunks[0][0] == "a=T,f=100,q=2,c=28,r=14,m=1"
     assert [keys for keys, _ in chunks[1:]] == ["m=1"] * (len(chunks) - 2) + ["m=0"]
     assert all(len(part) <= 4096 for _, part in chunks)
     assert base64.b64decode("".join(part for _, part in chunks)) == data
-    assert "m=0" in inline_image(picture(png(3, 3)), "kitty")
+    assert "m=0" in inline_image(image(png(3, 3)), "kitty")
 
 
 @pytest.mark.parametrize(
@@ -199,22 +199,22 @@ def test_kitty_gets_a_png_in_chunks() -> None:
 def test_proportions_are_kept_within_limits(
     width: int, height: int, columns: int, rows: int
 ) -> None:
-    shown = inline_image(picture(jpeg(width, height)), "iterm")
+    shown = inline_image(image(jpeg(width, height)), "iterm")
     assert f"width={columns};height={rows}:" in shown
 
 
 @pytest.mark.parametrize("protocol", ["iterm", "kitty"])
 def test_bombs_are_not_shown(protocol: ImageProtocol) -> None:
-    assert inline_image(picture(png(3, 3)), protocol)
-    huge = replace(picture(png(3, 3)), header=read_header(jpeg(5000, 5000)))
+    assert inline_image(image(png(3, 3)), protocol)
+    huge = replace(image(png(3, 3)), header=read_header(jpeg(5000, 5000)))
     assert inline_image(huge, protocol) == ""
-    assert inline_image(replace(picture(png(3, 3)), header=None), protocol) == ""
-    heavy = replace(picture(png(3, 3)), data=png(3, 3) + bytes(5 << 20))
+    assert inline_image(replace(image(png(3, 3)), header=None), protocol) == ""
+    heavy = replace(image(png(3, 3)), data=png(3, 3) + bytes(5 << 20))
     assert inline_image(heavy, protocol) == ""
 
 
 def test_kitty_is_sent_no_other_format() -> None:
-    assert inline_image(picture(jpeg(64, 64)), "kitty") == ""
+    assert inline_image(image(jpeg(64, 64)), "kitty") == ""
 
 
 RECORD = ShownRecord(
@@ -225,11 +225,11 @@ RECORD = ShownRecord(
     key=None,
     features=(),
     payload="example",
-    pictures=tuple(picture(png(3, 3, seed=seed)) for seed in range(6)),
+    images=tuple(image(png(3, 3, seed=seed)) for seed in range(6)),
 )
 
 
-def test_the_first_pictures_of_a_record_come_below_it(terminal) -> None:
+def test_the_first_images_of_a_record_come_below_it(terminal) -> None:
     shown = terminal(lambda console: print_records(console, [RECORD] * 2, protocol="iterm"), 80)
     parts = shown.split("a, record 0, offset 0, 9 bytes\n")
     assert [part.count("\x1b]1337") for part in parts] == [0, 4, 4]

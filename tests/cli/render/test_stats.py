@@ -6,7 +6,7 @@ import pytest
 
 from tfrecreg.cli.render.stats import print_stats, sparkline
 from tfrecreg.operations.stats import SplitStats, Stats
-from tfrecreg.statistics import FeatureSummary, LeftOut, Numbers, Picture, SplitStatistics, Texts
+from tfrecreg.statistics import FeatureSummary, Image, LeftOut, Numbers, SplitStatistics, Texts
 
 
 def feature(name: str, kind, detail, histogram=(), present: int = 4, **more) -> FeatureSummary:
@@ -25,7 +25,7 @@ def feature(name: str, kind, detail, histogram=(), present: int = 4, **more) -> 
 FEATURES = (
     feature("label", "int64", Numbers(2.5, 1.2, 1, 2, 4, 0, 0), (1, 0, 3)),
     feature("share", "float", Numbers(0.123456, math.nan, -math.inf, 0, 1e12, 0, 1), (4,)),
-    feature("image", "picture", Picture(94_230, 0, 140_000), present=3),
+    feature("image", "image", Image(94_230, 0, 140_000), present=3),
     feature(
         "name\x1b[31m",
         "bytes",
@@ -57,7 +57,7 @@ def test_a_table_a_split(pipe) -> None:
         "  label         int64      100 %           1      2.5  1.2     1       2         4  ▃ █",
         "  share         float      100 %           1   0.1235  nan  -inf       0     1e+12"
         "  █  25 % NaN",
-        "  image         picture     75 %           1  94.2 kB        0 B          140.0 kB",
+        "  image         image     75 %           1  94.2 kB        0 B          140.0 kB",
         "  name\\x1b[31m  bytes      100 %           1      6 B                             "
         '  █▅▅  3 different: "a\\u202e" 50 %, "xxxxxxxxxxxxxxxxxxxxxxx…" 25 %, bytes 25 %',
         "  digit         int64      100 %           1                                       "

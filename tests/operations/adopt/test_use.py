@@ -137,7 +137,7 @@ def test_what_others_published_is_adopted_released_and_checked(
 
 
 @pytest.mark.realdata
-def test_pictures_that_were_adopted_load(adopter, realdata: Path, tf: Any) -> None:
+def test_images_that_were_adopted_load(adopter, realdata: Path, tf: Any) -> None:
     from tfrecreg import load
 
     adopter.adopt(realdata / "tfrecord/raccoon/data/test.record", name="raccoon")

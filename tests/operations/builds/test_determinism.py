@@ -116,7 +116,7 @@ def test_content_does_not_depend_on_shards_or_compression(raw, tmp_path) -> None
     assert len({plain["digest"], packed["digest"], single["digest"]}) == 3
 
 
-def test_content_depends_on_the_encoding_of_the_pictures(raw, tmp_path) -> None:
+def test_content_depends_on_the_encoding_of_the_images(raw, tmp_path) -> None:
     plain = made(tmp_path / "a", raw)
     pixels = made(tmp_path / "b", raw, options={"encoding": "raw"})
     assert plain["content"] != pixels["content"]

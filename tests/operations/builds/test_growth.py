@@ -30,32 +30,32 @@ class Raw:
         self.folder = folder
         self.folder.mkdir(exist_ok=True)
         rng = random.Random(1)
-        self.pictures = {
+        self.images = {
             name: [rng.randbytes(784) for _ in range(count)]
             for name, count in (("train", train), ("t10k", test))
         }
         self.write()
 
     def write(self) -> None:
-        for name, pictures in self.pictures.items():
-            count = len(pictures)
-            pixels = struct.pack(">IIII", 0x803, count, 28, 28) + b"".join(pictures)
+        for name, images in self.images.items():
+            count = len(images)
+            pixels = struct.pack(">IIII", 0x803, count, 28, 28) + b"".join(images)
             labels = struct.pack(">II", 0x801, count) + bytes(n % 10 for n in range(count))
             (self.folder / f"{name}-images-idx3-ubyte").write_bytes(pixels)
             (self.folder / f"{name}-labels-idx1-ubyte").write_bytes(labels)
 
     def add(self, count: int) -> None:
-        rng = random.Random(len(self.pictures["train"]))
-        self.pictures["train"] += [rng.randbytes(784) for _ in range(count)]
+        rng = random.Random(len(self.images["train"]))
+        self.images["train"] += [rng.randbytes(784) for _ in range(count)]
         self.write()
 
     def change(self, number: int) -> None:
-        old = self.pictures["train"][number]
-        self.pictures["train"][number] = bytes([old[0] ^ 1]) + old[1:]
+        old = self.images["train"][number]
+        self.images["train"][number] = bytes([old[0] ^ 1]) + old[1:]
         self.write()
 
     def cut(self, count: int) -> None:
-        del self.pictures["train"][-count:]
+        del self.images["train"][-count:]
         self.write()
 
 

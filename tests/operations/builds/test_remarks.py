@@ -34,7 +34,7 @@ class Boxes:
     """A source with three items: one plain, one with a remark, one that is skipped."""
 
     def items(self) -> Iterator[Item | Skipped | Remark]:
-        yield Remark("train", "pictures/", "SRC030", "nothing names them: `b.jpg` …", 7)
+        yield Remark("train", "images/", "SRC030", "nothing names them: `b.jpg` …", 7)
         for key in ("plain", "remarked", "skipped"):
             yield Item("train", key, 10)
 
@@ -86,7 +86,7 @@ def test_a_journal_keeps_remarks(tmp_path) -> None:
 
 
 def test_remarks_of_a_split_without_items_are_counted_too() -> None:
-    remark = Remark("test", "pictures/", "SRC030", "nothing names them", 3)
+    remark = Remark("test", "images/", "SRC030", "nothing names them", 3)
     plan = make_plan("d", [Item("train", "a", 1), remark], ShardPolicy(), {})
     empty = replace(plan, shards=())
     assert ledgers(empty, [])["test"].remarks == {"SRC030": 3}

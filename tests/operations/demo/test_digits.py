@@ -48,9 +48,9 @@ def test_golden_pixels() -> None:
     assert digest == "6baba81bc33f82f97c45a20a0691a97450e8b24c61203b8ac9e17979eec2365f"
 
 
-def test_seeds_and_splits_give_other_pictures() -> None:
+def test_seeds_and_splits_give_other_images() -> None:
     drawn = [draw_digits(20, seed=seed, stream=stream)[0] for seed in (1, 2) for stream in (0, 1)]
-    assert len({picture.tobytes() for pixels in drawn for picture in pixels}) == 80
+    assert len({image.tobytes() for pixels in drawn for image in pixels}) == 80
 
 
 def test_looks_like_mnist_to_statistics() -> None:
@@ -59,7 +59,7 @@ def test_looks_like_mnist_to_statistics() -> None:
     assert pixels.dtype == labels.dtype == np.uint8
     assert set(labels.tolist()) == set(range(10))
     assert np.bincount(labels).min() > 140
-    assert len({picture.tobytes() for picture in pixels}) == 2000
+    assert len({image.tobytes() for image in pixels}) == 2000
     # MNIST: 19 % of the pixels hold ink, mean 33, gzip 0.21 of the pixels, margins blank.
     assert 0.15 < (pixels > 0).mean() < 0.25
     assert 25 < pixels.mean() < 45
@@ -80,8 +80,8 @@ def test_digits_can_be_told_apart() -> None:
 
 
 @pytest.mark.parametrize("count", [0, -1])
-def test_split_without_pictures_is_refused(count: int) -> None:
-    with pytest.raises(ValueError, match=f"a split needs at least 1 picture, not {count}"):
+def test_split_without_images_is_refused(count: int) -> None:
+    with pytest.raises(ValueError, match=f"a split needs at least 1 image, not {count}"):
         draw_digits(count, seed=1)
 
 

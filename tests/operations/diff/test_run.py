@@ -132,7 +132,7 @@ def test_features_that_were_added_are_minor_where_nothing_else_changed(compare) 
         {"label": float_feature(2.0), "width": int64_feature(1)},
         {"image/encoded": bytes_feature(b"other"), "width": int64_feature(1)},
     ],
-    ids=["value", "kind", "picture"],
+    ids=["value", "kind", "image"],
 )
 def test_features_that_were_added_beside_a_change_are_major(compare, other) -> None:
     after = {**TWO, "train": [{"a": example(1, width=int64_feature(1)), "b": example(2, **other)}]}
@@ -215,7 +215,7 @@ def test_an_example_that_moved_and_changed_is_told_by_its_key(compare) -> None:
     assert result.change.reasons == ["1 example moved from the split `train` to `test`"]
 
 
-def test_an_example_whose_key_and_record_changed_is_told_by_its_picture(compare) -> None:
+def test_an_example_whose_key_and_record_changed_is_told_by_its_image(compare) -> None:
     other = example(2, label=int64_feature(0), name=bytes_feature("test/b.png"))
     after = {"train": [{"a": example(1)}], "test": [{"a": example(9), "test/b": other}]}
     result = compare(TWO, after)
@@ -226,7 +226,7 @@ def test_an_example_whose_key_and_record_changed_is_told_by_its_picture(compare)
     assert result.totals["removed"] == result.totals["added"] == 0
 
 
-def test_one_key_in_two_splits_is_two_examples_where_the_pictures_differ(compare) -> None:
+def test_one_key_in_two_splits_is_two_examples_where_the_images_differ(compare) -> None:
     """Keys that are positions are in every split: what left one did not come to the other."""
     before = {"train": [{"0": example(1), "1": example(2)}], "test": [{"0": example(8)}]}
     after = {"train": [{"0": example(1)}], "test": [{"0": example(8), "1": example(7)}]}
@@ -256,7 +256,7 @@ def test_keys_that_are_positions_do_not_make_changes(compare) -> None:
     ]
 
 
-def test_the_same_picture_under_another_key_in_the_same_split_is_renamed(compare) -> None:
+def test_the_same_image_under_another_key_in_the_same_split_is_renamed(compare) -> None:
     other = example(2, label=int64_feature(0))
     result = compare(TWO, {**TWO, "train": [{"a": example(1), "c": other}]})
     (renamed,) = result.examples["renamed"]

@@ -15,16 +15,16 @@ from tfrecreg.operations.export.connectors import (
     require_expressible,
     usable_names,
 )
-from tfrecreg.operations.export.pictures import PicturesSeen
+from tfrecreg.operations.export.images import ImagesSeen
 from tfrecreg.schema import parse_schema
 
 ALWAYS = "presence { min_fraction: 1 }"
 
 
-def make(text: str, labels: Any = (), **pictures: PicturesSeen) -> Connectors:
+def make(text: str, labels: Any = (), **images: ImagesSeen) -> Connectors:
     schema = parse_schema(text, "things.pbtxt")
     require_expressible(schema)
-    seen = {name: pictures.get(name, PicturesSeen()) for name in schema.images()}
+    seen = {name: images.get(name, ImagesSeen()) for name in schema.images()}
     return make_connectors(schema, dict(labels), seen)
 
 
@@ -44,10 +44,10 @@ def short(connector: dict[str, Any]) -> Any:
     return (kind, content)
 
 
-def seen(*facts: tuple[str, int, int, int, bool], strange: int = 0) -> PicturesSeen:
-    made = PicturesSeen(count=len(facts))
+def seen(*facts: tuple[str, int, int, int, bool], strange: int = 0) -> ImagesSeen:
+    made = ImagesSeen(count=len(facts))
     for form, height, width, channels, deep in facts:
-        part = PicturesSeen(0, {form}, {channels}, {deep}, {height}, {width})
+        part = ImagesSeen(0, {form}, {channels}, {deep}, {height}, {width})
         made.merge(part)
     for _ in range(strange):
         made.add_strange("record 7 of `a shard`")
@@ -94,7 +94,7 @@ def test_forms_of_features(text: str, wanted: Any) -> None:
     assert one(text) == wanted
 
 
-def test_a_required_picture_without_any_record_is_rgb_of_any_size() -> None:
+def test_a_required_image_without_any_record_is_rgb_of_any_size() -> None:
     connector = one(f"type: BYTES {ALWAYS} shape {{}} image_domain {{}}")
     assert connector == ("Image", {"dtype": "uint8", "shape": {"dimensions": ["-1", "-1", "3"]}})
 
@@ -194,7 +194,7 @@ GREY = ("png", 28, 28, 1, False)
         ([("bmp", 5, 6, 3, False)], ["5", "6", "3"], "uint8", None),
     ],
 )
-def test_pictures_that_are_alike_need_no_note(facts, shape, dtype, encoding) -> None:
+def test_images_that_are_alike_need_no_note(facts, shape, dtype, encoding) -> None:
     text = f'feature {{ name: "x" type: BYTES {ALWAYS} shape {{}} image_domain {{}} }}'
     made = make(text, x=seen(*facts))
     wanted = {"dtype": dtype, "shape": {"dimensions": shape}}
@@ -209,14 +209,14 @@ def test_pictures_that_are_alike_need_no_note(facts, shape, dtype, encoding) -> 
     [
         ([GREY, ("png", 28, 28, 3, False)], 0, "3", "uint8", "come as RGB"),
         ([("png", 1, 1, 3, False), ("png", 1, 1, 4, False)], 0, "3", "uint8", "come as RGB"),
-        ([("png", 1, 1, 2, False)], 0, "4", "uint8", "grey pictures with alpha come as RGBA"),
+        ([("png", 1, 1, 2, False)], 0, "4", "uint8", "grey images with alpha come as RGBA"),
         ([("png", 1, 1, 2, False), ("png", 1, 1, 4, False)], 0, "4", "uint8", "come as RGBA"),
         ([GREY, ("png", 28, 28, 1, True)], 0, "1", "uint8", "16 bits a channel the upper 8 come"),
         ([GREY, GREY], 2, None, None, "decode 2 of its 4 values, the first in record 7 of `a shar"),
-        ([GREY, ("gif", 28, 28, 3, False)], 0, None, None, "GIF pictures have one dimension more"),
+        ([GREY, ("gif", 28, 28, 3, False)], 0, None, None, "GIF images have one dimension more"),
     ],
 )
-def test_pictures_that_differ_come_with_a_note(facts, strange, channels, dtype, note) -> None:
+def test_images_that_differ_come_with_a_note(facts, strange, channels, dtype, note) -> None:
     text = f'feature {{ name: "x" type: BYTES {ALWAYS} shape {{}} image_domain {{}} }}'
     made = make(text, x=seen(*facts, strange=strange))
     if channels is None:
@@ -229,13 +229,13 @@ def test_pictures_that_differ_come_with_a_note(facts, strange, channels, dtype, 
     assert note in found
 
 
-def test_as_supervised_takes_the_only_picture_and_the_only_class() -> None:
-    picture = f"type: BYTES {ALWAYS} shape {{}} image_domain {{}}"
+def test_as_supervised_takes_the_only_image_and_the_only_class() -> None:
+    image = f"type: BYTES {ALWAYS} shape {{}} image_domain {{}}"
     scalar = f"type: INT {ALWAYS} shape {{}}"
-    text = f'feature {{ name: "p" {picture} }} feature {{ name: "l" {scalar} }}'
+    text = f'feature {{ name: "p" {image} }} feature {{ name: "l" {scalar} }}'
     assert make(text, {"l": ["a"]}).supervised == ("p", "l")
     assert make(text).supervised is None
-    more = f'{text} feature {{ name: "q" {picture} }}'
+    more = f'{text} feature {{ name: "q" {image} }}'
     assert make(more, {"l": ["a"]}).supervised is None
     many = f'{text} feature {{ name: "m" type: INT }}'
     assert make(many, {"l": ["a"], "m": ["b"]}).supervised == ("p", "l")

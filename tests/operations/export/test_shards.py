@@ -22,7 +22,7 @@ from tfrecreg.storage import LocalStorage
 NAME = "things-train.tfrecord-00000-of-00001"
 
 
-def task(tmp_path: Path, compression="none", values=(b"a", b"b"), pictures=("x",)) -> ShardTask:
+def task(tmp_path: Path, compression="none", values=(b"a", b"b"), images=("x",)) -> ShardTask:
     source = LocalStorage(tmp_path / "source")
     with ShardWriter(source, "s/shard", compression=compression) as writer:
         for key, value in enumerate(values):
@@ -36,7 +36,7 @@ def task(tmp_path: Path, compression="none", values=(b"a", b"b"), pictures=("x",
         compression=compression,
         stage=LocalStorage(tmp_path / "stage"),
         name=NAME,
-        pictures=pictures,
+        images=images,
     )
 
 
@@ -106,13 +106,13 @@ def test_an_empty_shard_comes_too(tmp_path: Path) -> None:
         assert (tmp_path / compression / "stage" / NAME).read_bytes() == b""
 
 
-def test_pictures_are_looked_at_wherever_they_are(tmp_path: Path) -> None:
+def test_images_are_looked_at_wherever_they_are(tmp_path: Path) -> None:
     gif = b"GIF89a\x07\0\x05\0" + b"\0" * 9
-    done = bring_shard(task(tmp_path, values=(gif, b"none", [gif, gif]), pictures=("x", "n", "y")))
-    assert (done.pictures["x"].count, done.pictures["x"].strange) == (3, 1)
-    assert done.pictures["x"].where == "record 1 of `s/shard`"
-    assert (done.pictures["x"].heights, done.pictures["x"].widths) == ({5}, {7})
-    assert done.pictures["n"].count == done.pictures["y"].count == 0
+    done = bring_shard(task(tmp_path, values=(gif, b"none", [gif, gif]), images=("x", "n", "y")))
+    assert (done.images["x"].count, done.images["x"].strange) == (3, 1)
+    assert done.images["x"].where == "record 1 of `s/shard`"
+    assert (done.images["x"].heights, done.images["x"].widths) == ({5}, {7})
+    assert done.images["n"].count == done.images["y"].count == 0
 
 
 REFUSED = r"^`s/shard` is not what `things@1\.0\.0` has registered: "

@@ -49,7 +49,7 @@ def idx(path: Path) -> np.ndarray:
 
 
 def png(pixels: np.ndarray) -> bytes:
-    """A picture as PNG: u8 or u16, (height, width, 1 to 4)."""
+    """An image as PNG: u8 or u16, (height, width, 1 to 4)."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return (
@@ -163,8 +163,8 @@ feature { name: "word" type: BYTES presence { min_fraction: 1 } shape {}
           string_domain { value: "ä" value: "b" } }
 feature { name: "maybe/int" type: INT shape {} }
 feature { name: "maybe/word" type: BYTES natural_language_domain {} }
-feature { name: "maybe/picture" type: BYTES image_domain {} }
-feature { name: "pictures" type: BYTES image_domain {} value_count { min: 0 } }
+feature { name: "maybe/image" type: BYTES image_domain {} }
+feature { name: "images" type: BYTES image_domain {} value_count { min: 0 } }
 feature { name: "pair" type: BYTES presence { min_fraction: 1 } shape { dim { size: 2 } }
           image_domain {} }
 feature { name: "box" type: FLOAT presence { min_fraction: 1 }
@@ -198,8 +198,8 @@ def test_every_form_of_feature_comes_back(place_build, tmp_path: Path, read_tfds
         "word": bytes_feature("ä"),
         "maybe/int": int64_feature(7),
         "maybe/word": bytes_feature("ß"),
-        "maybe/picture": bytes_feature(png(grey)),
-        "pictures": bytes_feature([png(rgb), png(rgb[::-1]), png(rgb[:, ::-1])]),
+        "maybe/image": bytes_feature(png(grey)),
+        "images": bytes_feature([png(rgb), png(rgb[::-1]), png(rgb[:, ::-1])]),
         "pair": bytes_feature([png(small), png(small[::-1])]),
         "box": float_feature([1, 2, 3, 4, 5, 6]),
         "maybe/box": float_feature([1, 2, 3, 4, 5, 6]),
@@ -218,7 +218,7 @@ def test_every_form_of_feature_comes_back(place_build, tmp_path: Path, read_tfds
         name: feature for name, feature in full.items() if "maybe" not in name and name != "grid"
     }
     scant |= {
-        "pictures": bytes_feature([]),
+        "images": bytes_feature([]),
         "rows": int64_feature([]),
         "labels": unset_feature(),
     }
@@ -247,8 +247,8 @@ def test_every_form_of_feature_comes_back(place_build, tmp_path: Path, read_tfds
         assert first[name]["shape"] == [full[name].count]
         assert array(first[name]).tolist() == list(full[name].values)
     assert texts(first["maybe/word"]) == ["ß".encode()]
-    assert array(first["maybe/picture"]).tolist() == [grey.tolist()]
-    assert array(first["pictures"])[1].tolist() == rgb[::-1].tolist()
+    assert array(first["maybe/image"]).tolist() == [grey.tolist()]
+    assert array(first["images"])[1].tolist() == rgb[::-1].tolist()
     assert array(first["pair"]).tolist() == [small.tolist(), small[::-1].tolist()]
     assert array(first["box"]).tolist() == [[1, 2, 3], [4, 5, 6]]
     assert array(first["maybe/box"]).tolist() == [[[1, 2, 3], [4, 5, 6]]]
@@ -258,8 +258,8 @@ def test_every_form_of_feature_comes_back(place_build, tmp_path: Path, read_tfds
     for name, shape in {
         "maybe/int": [0],
         "maybe/word": [0],
-        "maybe/picture": [0, 4, 5, 1],
-        "pictures": [0, 4, 5, 3],
+        "maybe/image": [0, 4, 5, 1],
+        "images": [0, 4, 5, 3],
         "maybe/box": [0, 2, 3],
         "rows": [0, 2],
         "maybe/rows": [0, 2],
@@ -275,30 +275,30 @@ def test_every_form_of_feature_comes_back(place_build, tmp_path: Path, read_tfds
     assert any("`sparse` come as the features that they are made of" in n for n in result.notes)
 
 
-PICTURES = """
-feature { name: "picture" type: BYTES presence { min_fraction: 1 } shape {} image_domain {} }
+IMAGES = """
+feature { name: "image" type: BYTES presence { min_fraction: 1 } shape {} image_domain {} }
 """
 GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 
 
-def test_pictures_come_back_in_their_channels(place_build, tmp_path: Path, read_tfds) -> None:
+def test_images_come_back_in_their_channels(place_build, tmp_path: Path, read_tfds) -> None:
     rng = np.random.default_rng(6)
     sets = [(1,), (2,), (3,), (4,), (1, 3), (3, 4), (2, 4), (1, 2, 4)]
-    pictures: dict[Path, list[np.ndarray]] = {}
+    images: dict[Path, list[np.ndarray]] = {}
     for channels in sets:
         for dtype in (np.uint8, np.uint16):
             folder = tmp_path / f"{channels}-{dtype.__name__}"
             most = np.iinfo(dtype).max
             made = [rng.integers(0, most, (3, 4 + n, n), dtype, endpoint=True) for n in channels]
-            examples = [{"picture": bytes_feature(png(each))} for each in made]
-            export(place_build({"train": [examples]}, PICTURES), "things", folder)
+            examples = [{"image": bytes_feature(png(each))} for each in made]
+            export(place_build({"train": [examples]}, IMAGES), "things", folder)
             shutil.rmtree(tmp_path / "registry-root")
-            pictures[folder] = made
-    for found, made in zip(read_tfds(*pictures), pictures.values(), strict=True):
+            images[folder] = made
+    for found, made in zip(read_tfds(*images), images.values(), strict=True):
         channels = {each.shape[2] for each in made}
         wanted = channels.pop() if channels in ({1}, {3}) else 3 if {1, 3} & channels else 4
         for example, pixels in zip(found["splits"]["train"], made, strict=True):
-            decoded = array(example["picture"])
+            decoded = array(example["image"])
             assert decoded.dtype == pixels.dtype
             assert decoded.shape == (*pixels.shape[:2], wanted)
             count = pixels.shape[2]
@@ -310,7 +310,7 @@ def test_pictures_come_back_in_their_channels(place_build, tmp_path: Path, read_
                 assert (decoded[..., :same] == pixels[..., :same]).all()
 
 
-def test_other_pictures(place_build, tmp_path: Path, read_tfds) -> None:
+def test_other_images(place_build, tmp_path: Path, read_tfds) -> None:
     grey = np.arange(12, dtype=np.uint8).reshape(3, 4, 1)
     deep = np.arange(12, dtype=np.uint16).reshape(3, 4, 1) * 5000
     sets = {
@@ -320,14 +320,14 @@ def test_other_pictures(place_build, tmp_path: Path, read_tfds) -> None:
         "mixed-depth": [png(grey), png(deep)],
     }
     for name, values in sets.items():
-        examples = [{"picture": bytes_feature(value)} for value in values]
-        export(place_build({"train": [examples]}, PICTURES), "things", tmp_path / name)
+        examples = [{"image": bytes_feature(value)} for value in values]
+        export(place_build({"train": [examples]}, IMAGES), "things", tmp_path / name)
         shutil.rmtree(tmp_path / "registry-root")
     gif, both, webp, depths = read_tfds(*(tmp_path / name for name in sets))
-    assert [each["picture"]["shape"] for each in gif["splits"]["train"]] == [[1, 1, 1, 3]] * 2
-    assert [texts(each["picture"]) for each in both["splits"]["train"]] == sets["gif-and-png"]
-    assert [texts(each["picture"]) for each in webp["splits"]["train"]] == sets["webp"]
-    first, second = (array(each["picture"]) for each in depths["splits"]["train"])
+    assert [each["image"]["shape"] for each in gif["splits"]["train"]] == [[1, 1, 1, 3]] * 2
+    assert [texts(each["image"]) for each in both["splits"]["train"]] == sets["gif-and-png"]
+    assert [texts(each["image"]) for each in webp["splits"]["train"]] == sets["webp"]
+    first, second = (array(each["image"]) for each in depths["splits"]["train"])
     assert first.dtype == np.uint8
     assert (first == grey).all()
     assert (second == deep >> 8).all()

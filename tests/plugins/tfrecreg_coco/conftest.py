@@ -19,7 +19,7 @@ from tfrecreg_coco.coco_options import CocoOptions
 from tfrecreg_coco.source import CocoSource
 
 BOX = [10.0, 20.0, 30.0, 40.0]
-PICTURE = {
+IMAGE = {
     "image/encoded",
     "image/format",
     "image/height",
@@ -62,7 +62,7 @@ class Raw:
 
     png = staticmethod(png)
     box = BOX
-    of_picture = frozenset(PICTURE)
+    of_image = frozenset(IMAGE)
     of_objects = frozenset(LISTS)
 
     def __init__(self, path: Path) -> None:
@@ -77,12 +77,12 @@ class Raw:
             path.write_text(data if isinstance(data, str) else json.dumps(data), "utf-8")
         return path
 
-    def picture(self, name: str, width: int = 100, height: int = 80) -> Path:
+    def image_file(self, name: str, width: int = 100, height: int = 80) -> Path:
         return self.put(name, png(width, height, pixels=name.encode()))
 
     @staticmethod
     def image(number: int, name: str | None = None, **more: Any) -> dict[str, Any]:
-        """An entry of `images` for a picture of 100 × 80 pixels."""
+        """An entry of `images` for an image of 100 × 80 pixels."""
         name = f"{number}.png" if name is None else name
         return {"id": number, "file_name": name, "width": 100, "height": 80, **more}
 
@@ -98,16 +98,16 @@ class Raw:
         return {**found, **more}
 
     def one(self, *annotations: Any, **more: Any) -> None:
-        """`train`: one picture of 100 × 80 pixels with these annotations."""
-        self.picture("train2017/1.png")
+        """`train`: one image of 100 × 80 pixels with these annotations."""
+        self.image_file("train2017/1.png")
         data = self.dataset([self.image(1)], list(annotations), **more)
         self.put("annotations/instances_train2017.json", data)
 
     def several(self) -> None:
-        """Instances 1 to 3; keypoints of 2, 3 (another category) and 9; captions; pictures 1, 2."""
+        """Instances 1 to 3; keypoints of 2, 3 (another category) and 9; captions; images 1, 2."""
         images = [self.image(1), self.image(2)]
         for number in (1, 2):
-            self.picture(f"train2017/{number}.png")
+            self.image_file(f"train2017/{number}.png")
         objects = [self.annotation(id, area=id) for id in (1, 2, 3)]
         self.put("annotations/instances_train2017.json", self.dataset(images, objects))
         people = [{"id": 1, "name": "cat", "keypoints": ["nose", "tail"]}, {"id": 3, "name": "dog"}]
@@ -139,7 +139,7 @@ class Raw:
         return found
 
     def values(self, **options: Any) -> dict[str, tuple[Any, ...]]:
-        """The features of the only picture."""
+        """The features of the only image."""
         (made,) = self.made(**options).values()
         assert isinstance(made, Written), made
         return {name: feature.values for name, feature in made.example.items()}

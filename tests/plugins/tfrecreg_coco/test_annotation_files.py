@@ -1,4 +1,4 @@
-"""Which files are read for which split, and where their pictures are found."""
+"""Which files are read for which split, and where their images are found."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def keys(raw: Any, **options: Any) -> list[tuple[str, str]]:
     return [(each.split, each.key) for each in listed if isinstance(each, Item)]
 
 
-def put(raw: Any, path: str, *pictures: str, names: tuple[str, ...] = ()) -> None:
-    """A file of annotations of the pictures, which are at their places."""
-    for picture in pictures:
-        raw.picture(picture)
-    names = names or tuple(picture.rpartition("/")[2] for picture in pictures)
+def put(raw: Any, path: str, *images: str, names: tuple[str, ...] = ()) -> None:
+    """A file of annotations of the images, which are at their places."""
+    for image in images:
+        raw.image_file(image)
+    names = names or tuple(image.rpartition("/")[2] for image in images)
     images = [raw.image(number, name) for number, name in enumerate(names, start=1)]
     raw.put(path, raw.dataset(images, [raw.annotation(1)]))
 
 
 @pytest.mark.parametrize(
-    ("file", "picture", "split"),
+    ("file", "image", "split"),
     [
         ("annotations/instances_train2017.json", "train2017/a.png", "train"),
         ("annotations/instances_train2017.json", "images/train2017/a.png", "train"),
@@ -54,9 +54,9 @@ def put(raw: Any, path: str, *pictures: str, names: tuple[str, ...] = ()) -> Non
         ("test/coco.json", "test/images/a.png", "test"),
     ],
 )
-def test_usual_layouts_are_found(raw: Any, file: str, picture: str, split: str) -> None:
-    put(raw, file, picture)
-    assert keys(raw) == [(split, picture)]
+def test_usual_layouts_are_found(raw: Any, file: str, image: str, split: str) -> None:
+    put(raw, file, image)
+    assert keys(raw) == [(split, image)]
 
 
 def test_all_splits_of_a_layout_are_read_train_first(raw: Any) -> None:
@@ -66,7 +66,7 @@ def test_all_splits_of_a_layout_are_read_train_first(raw: Any) -> None:
     assert keys(raw, splits=("test",)) == [("test", "test/a.png")]
 
 
-def test_splits_may_share_a_folder_of_pictures(raw: Any) -> None:
+def test_splits_may_share_a_folder_of_images(raw: Any) -> None:
     put(raw, "annotations/instances_train.json", "images/a.png")
     put(raw, "annotations/instances_val.json", "images/b.png")
     assert keys(raw) == [("train", "images/a.png"), ("validation", "images/b.png")]
@@ -93,7 +93,7 @@ class TestGiven:
         }
         assert keys(raw, **options) == [("train", "pics/a.png"), ("holdout", "more/b.png")]
 
-    def test_the_raw_folder_itself_can_hold_the_pictures(self, raw: Any) -> None:
+    def test_the_raw_folder_itself_can_hold_the_images(self, raw: Any) -> None:
         put(raw, WHERE, "a.png", "train2017/a.png", names=("a.png",))
         assert keys(raw) == [("train", "train2017/a.png")]
         assert keys(raw, images=(".",)) == [("train", "a.png")]
@@ -144,7 +144,7 @@ class TestChoice:
         assert chosen.files == {"instances": WHERE}
 
     def test_one_other_kind_is_read_and_several_have_to_be_chosen_from(self, raw: Any) -> None:
-        raw.picture("train2017/a.png")
+        raw.image_file("train2017/a.png")
         said = {"images": [raw.image(1, "a.png")], "annotations": []}
         raw.put("annotations/captions_train2017.json", said)
         raw.put("annotations/image_info_test2017.json", said)
@@ -174,7 +174,7 @@ class TestChoice:
         assert hint == "leave it out, or the task: --option splits=train"
         assert keys(raw, tasks=tasks, splits=("train",)) == [("train", "images/train/a.png")]
 
-    def test_splits_of_pictures_alone_can_be_added(self, raw: Any) -> None:
+    def test_splits_of_images_alone_can_be_added(self, raw: Any) -> None:
         put(raw, WHERE, "train2017/a.png")
         put(raw, "annotations/image_info_test2017.json", "test2017/b.png")
         assert [split for split, _ in keys(raw)] == ["train"]
@@ -186,7 +186,7 @@ class TestChoice:
         message, _ = raw.refusal(tasks=("panoptic",))
         assert message == f"no file holds panoptic: found `{WHERE}`"
 
-    def test_labels_of_whole_pictures_are_refused(self, raw: Any) -> None:
+    def test_labels_of_whole_images_are_refused(self, raw: Any) -> None:
         data = raw.dataset([raw.image(1)], [{"id": 1, "image_id": 1, "category_id": 1}])
         for path in ("annotations/labels_train.json", "some.json"):
             raw.put(path, data)
@@ -204,7 +204,7 @@ class TestChoice:
         )
 
     def test_the_kind_of_other_names_is_told_by_the_first_annotation(self, raw: Any) -> None:
-        raw.picture("a.png")
+        raw.image_file("a.png")
         image = raw.image(1, "a.png")
         kinds = {
             "image/object/bbox/xmin": raw.annotation(1),
@@ -245,7 +245,7 @@ class TestNothing:
         message, _ = raw.refusal()
         assert message.startswith("`package.json` has no `images`: expected an object with")
 
-    def test_pictures_that_are_nowhere_are_refused_at_once(self, raw: Any) -> None:
+    def test_images_that_are_nowhere_are_refused_at_once(self, raw: Any) -> None:
         put(raw, WHERE, "train2017/a.png", names=("b.png", "c.png"))
         message, hint = raw.refusal()
         assert message == (

@@ -13,7 +13,7 @@ from tfrecreg.storage import LocalStorage
 from tfrecreg_coco.annotation_table import read_table
 
 
-def test_every_annotation_is_found_under_its_picture(raw: Any) -> None:
+def test_every_annotation_is_found_under_its_image(raw: Any) -> None:
     dice = random.Random(3)
     ids = dice.sample(range(-1000, 1 << 40), 50)
     images = [raw.image(number) for number in ids]

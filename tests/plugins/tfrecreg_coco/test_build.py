@@ -36,24 +36,24 @@ def cli(tmp_path: Path, capsys, monkeypatch) -> Cli:
 
 
 def several(raw: Any) -> tuple[str, ...]:
-    """Two splits, one box clipped, one dropped, one orphan, one picture missing."""
-    pictures = []
+    """Two splits, one box clipped, one dropped, one orphan, one image missing."""
+    images = []
     for number in range(1, 9):
         split = "val2017" if number > 6 else "train2017"
-        pictures.append((split, raw.image(number)))
+        images.append((split, raw.image(number)))
         if number != 5:
-            raw.picture(f"{split}/{number}.png")
-    raw.picture("train2017/orphan.png")
+            raw.image_file(f"{split}/{number}.png")
+    raw.image_file("train2017/orphan.png")
     annotations = [raw.annotation(number, image=number) for number in range(1, 7)]
     annotations.append(raw.annotation(20, image=2, bbox=[90, 0, 10.5, 5]))
     annotations.append(raw.annotation(21, image=3, bbox=[1, 1, -1, 1]))
     for split, mine in (("train2017", annotations), ("val2017", [raw.annotation(1, image=7)])):
-        images = [image for where, image in pictures if where == split]
+        images = [image for where, image in images if where == split]
         raw.put(f"annotations/instances_{split}.json", raw.dataset(images, mine))
     return ("build", "d", "--source", "coco", "--raw", str(raw.path), "--max-skipped", "1")
 
 
-def test_ledger_and_manifest_account_for_pictures_boxes_and_orphans(raw: Any, cli: Cli) -> None:
+def test_ledger_and_manifest_account_for_images_boxes_and_orphans(raw: Any, cli: Cli) -> None:
     out = cli(*several(raw), "--shards", "2")
     build = cli.root / "data/d"
     lines = [json.loads(line) for line in (build / "ledger.jsonl").read_text().splitlines()]
@@ -106,7 +106,7 @@ def test_ledger_and_manifest_account_for_pictures_boxes_and_orphans(raw: Any, cl
     assert cli("release", "d", "--version", "1.0.0")
 
 
-def test_a_missing_picture_refuses_the_build_with_the_option_that_accepts_it(
+def test_a_missing_image_refuses_the_build_with_the_option_that_accepts_it(
     raw: Any, cli: Cli
 ) -> None:
     error = cli(*several(raw)[:-2], code=1)
@@ -128,7 +128,7 @@ def test_a_missing_picture_refuses_the_build_with_the_option_that_accepts_it(
 def test_a_file_name_with_half_a_surrogate_pair_is_one_line(
     raw: Any, cli: Cli, name: str, shown: str
 ) -> None:
-    raw.picture("train2017/1.png")
+    raw.image_file("train2017/1.png")
     images = [raw.image(1), raw.image(2, f"{name}.png")]
     raw.put("annotations/instances_train2017.json", raw.dataset(images, []))
     build = ("build", "d", "--source", "coco", "--raw", str(raw.path))
@@ -151,7 +151,7 @@ def test_workers_and_their_number_change_no_byte(raw: Any, cli: Cli, tmp_path: P
 
 def test_a_dry_run_says_what_was_found(raw: Any, cli: Cli) -> None:
     out = cli(*several(raw), "--dry-run")
-    assert "instances of annotations/instances_val2017.json; pictures in val2017" in out
+    assert "instances of annotations/instances_val2017.json; images in val2017" in out
 
 
 @pytest.mark.parametrize(

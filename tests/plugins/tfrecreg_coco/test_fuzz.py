@@ -46,7 +46,7 @@ def spoilt(data: Any, dice: random.Random) -> Any:
 
 
 def rich(raw: Any) -> dict[str, Any]:
-    """Files of all kinds about two pictures, and what they hold."""
+    """Files of all kinds about two images, and what they hold."""
     raw.several()
     path = raw.path / "annotations/instances_train2017.json"
     data = json.loads(path.read_text())

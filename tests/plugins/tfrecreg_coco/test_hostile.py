@@ -91,7 +91,7 @@ class TestFiles:
 
 
 class TestIds:
-    def test_an_id_of_two_pictures_is_refused(self, raw: Any) -> None:
+    def test_an_id_of_two_images_is_refused(self, raw: Any) -> None:
         raw.put(WHERE, raw.dataset([raw.image(5, "a.png"), raw.image(5, "b.png")]))
         message, _ = raw.refusal()
         assert message == f"`{WHERE}` has the id 5 twice in `images`: `a.png` and `b.png`"
@@ -113,9 +113,9 @@ class TestIds:
             1,
         )
 
-    @pytest.mark.parametrize("what", ["picture", "category"])
+    @pytest.mark.parametrize("what", ["image", "category"])
     def test_what_refers_to_nothing_is_refused_or_left_out(self, raw: Any, what: str) -> None:
-        stray = {"image": 99} if what == "picture" else {"category_id": 99}
+        stray = {"image": 99} if what == "image" else {"category_id": 99}
         raw.one(raw.annotation(1), raw.annotation(2, **stray), raw.annotation(3, **stray))
         message, hint = raw.refusal()
         assert message == (
@@ -140,10 +140,10 @@ class TestIds:
         (remark,) = raw.remarks()
         assert remark.detail.startswith("an annotation has the box [0, 0, 0, 0]")
 
-    def test_one_of_many_pictures_that_are_not_listed_is_told(self, raw: Any) -> None:
+    def test_one_of_many_images_that_are_not_listed_is_told(self, raw: Any) -> None:
         raw.put(WHERE, raw.dataset([], [raw.annotation(1)]))
         message, _ = raw.refusal()
-        assert "1 annotation refers to a picture that is not listed" in message
+        assert "1 annotation refers to an image that is not listed" in message
 
     @pytest.mark.parametrize("number", [1 << 63, -(1 << 63) - 1, 1 << 64, 10**400])
     @pytest.mark.parametrize("where", ["images", "image_id", "id", "category_id", "categories"])
@@ -154,7 +154,7 @@ class TestIds:
             data[where][0]["id"] = number
         else:
             one[where] = number
-        raw.picture("train2017/1.png")
+        raw.image_file("train2017/1.png")
         raw.put(WHERE, data)
         message, _ = raw.refusal()
         assert "which does not fit into 64 bits" in message
@@ -192,7 +192,7 @@ class TestIds:
         assert raw.values()["image/object/class/label"] == ()
         assert raw.source().labels() == {"image/object/class/label": []}
 
-    def test_files_that_disagree_on_a_picture_are_refused(self, raw: Any) -> None:
+    def test_files_that_disagree_on_an_image_are_refused(self, raw: Any) -> None:
         raw.one()
         said = raw.dataset([raw.image(1, "other.png")], [])
         raw.put("annotations/captions_train2017.json", said)
@@ -205,8 +205,8 @@ class TestIds:
 
 class TestPaths:
     def made(self, raw: Any, name: str, **options: Any) -> Skipped:
-        """What becomes of a picture by that name, beside one that is fine."""
-        raw.picture("train2017/fine.png")
+        """What becomes of an image by that name, beside one that is fine."""
+        raw.image_file("train2017/fine.png")
         data = raw.dataset([raw.image(1, "fine.png"), raw.image(2, name)], [raw.annotation(1, 2)])
         raw.put(WHERE, data)
         made = raw.made(**options)
@@ -221,7 +221,7 @@ class TestPaths:
             ("..", "has a part `..`"),
             ("/etc/passwd", "the path `/etc/passwd` is absolute"),
             ("//host/share", "is absolute"),
-            ("C:\\pictures\\a.png", "is absolute"),
+            ("C:\\images\\a.png", "is absolute"),
             ("", "`` is no name of a file"),
             (".", "`.` is no name of a file"),
             ("a\0.png", "`a\\x00.png` is no name of a file"),
@@ -264,13 +264,13 @@ class TestPaths:
         assert orphans == ["no annotation file that was read names `train2017/nobody.png`"]
 
     def test_a_link_within_the_folder_is_followed(self, raw: Any) -> None:
-        raw.picture("store/a.png")
+        raw.image_file("store/a.png")
         raw.one()
         (raw.path / "train2017/1.png").unlink()
         (raw.path / "train2017/1.png").symlink_to("../store/a.png")
         assert raw.values()["image/encoded"] == ((raw.path / "store/a.png").read_bytes(),)
 
-    def test_a_folder_of_pictures_may_lie_outside(self, raw: Any) -> None:
+    def test_a_folder_of_images_may_lie_outside(self, raw: Any) -> None:
         outside = raw.path.parent / "outside"
         outside.mkdir()
         (outside / "1.png").write_bytes(raw.png(3, 3))
@@ -278,7 +278,7 @@ class TestPaths:
         (raw.path / "train2017").symlink_to(outside)
         assert raw.values()["image/encoded"] == ((outside / "1.png").read_bytes(),)
 
-    def test_a_folder_of_pictures_that_leads_nowhere_is_refused_at_once(self, raw: Any) -> None:
+    def test_a_folder_of_images_that_leads_nowhere_is_refused_at_once(self, raw: Any) -> None:
         raw.put(WHERE, raw.dataset([raw.image(1)]))
         (raw.path / "train2017").symlink_to("nowhere")
         message, hint = raw.refusal()
@@ -291,12 +291,12 @@ class TestPaths:
         skipped = self.made(raw, "fifo.png")
         assert (skipped.code, skipped.key) == ("SRC010", "train2017/fifo.png")
 
-    def test_a_folder_is_no_picture(self, raw: Any) -> None:
+    def test_a_folder_is_no_image(self, raw: Any) -> None:
         (raw.path / "train2017/a.png").mkdir(parents=True)
         skipped = self.made(raw, "a.png")
         assert (skipped.code, skipped.detail) == ("SRC010", "expected a file, found a folder")
 
-    def test_a_picture_that_is_missing_is_skipped(self, raw: Any) -> None:
+    def test_an_image_that_is_missing_is_skipped(self, raw: Any) -> None:
         skipped = self.made(raw, "gone.png")
         assert skipped == (
             "train",
@@ -308,7 +308,7 @@ class TestPaths:
     def test_a_name_of_255_bytes_is_read(self, raw: Any) -> None:
         name = "é" * 125 + "a.png"
         assert len(name.encode()) == 255
-        raw.picture(f"train2017/{name}")
+        raw.image_file(f"train2017/{name}")
         raw.put(WHERE, raw.dataset([raw.image(1, name)]))
         assert raw.values()["image/filename"] == (name.encode(),)
 
@@ -316,7 +316,7 @@ class TestPaths:
     def test_a_name_that_is_not_utf8_is_skipped(self, raw: Any, name: bytes) -> None:
         (raw.path / "train2017").mkdir()
         Path(os.fsdecode(os.fsencode(raw.path / "train2017") + b"/caf\xe9.png")).write_bytes(b"x")
-        raw.picture("train2017/fine.png")
+        raw.image_file("train2017/fine.png")
         raw.put(WHERE, raw.dataset([raw.image(1, "fine.png"), raw.image(2, "HERE")]))
         replaced(raw, "HERE", name)
         skipped = raw.skipped()
@@ -329,8 +329,8 @@ class TestPaths:
         message, _ = raw.refusal()
         assert message == f"the name of the category 3 in `{WHERE}` is not UTF-8: `d\\xf6g`"
 
-    def test_the_second_entry_of_a_picture_is_skipped(self, raw: Any) -> None:
-        raw.picture("train2017/a.png")
+    def test_the_second_entry_of_an_image_is_skipped(self, raw: Any) -> None:
+        raw.image_file("train2017/a.png")
         images = [raw.image(1, "a.png"), raw.image(2, "./a.png"), raw.image(3, "a.png")]
         raw.put(WHERE, raw.dataset(images))
         made = raw.made()
@@ -338,12 +338,12 @@ class TestPaths:
         second = made["train2017/a.png#2"]
         assert isinstance(second, Skipped)
         assert second.code == "SRC022"
-        assert second.detail == "the picture 2 has the file of the picture 1"
+        assert second.detail == "the image 2 has the file of the image 1"
 
-    def test_pictures_that_nothing_names_are_counted_and_said(self, raw: Any) -> None:
+    def test_images_that_nothing_names_are_counted_and_said(self, raw: Any) -> None:
         raw.one()
         for name in "abcde":
-            raw.picture(f"train2017/{name}.png")
+            raw.image_file(f"train2017/{name}.png")
         raw.put("train2017/readme.txt", "x")
         assert list(raw.made()) == ["train2017/1.png"]
         (remark,) = raw.remarks()
@@ -356,7 +356,7 @@ class TestPaths:
             5,
         )
 
-    def test_a_picture_too_large_for_a_record_is_skipped(self, raw: Any) -> None:
+    def test_an_image_too_large_for_a_record_is_skipped(self, raw: Any) -> None:
         raw.one()
         with (raw.path / "train2017/big.png").open("wb") as file:
             file.truncate((1 << 30) + 1)
@@ -385,8 +385,8 @@ def test_deep_nesting_is_refused_or_passed_over(raw: Any) -> None:
     assert raw.values()["image/object/area"] == (900.5,)
 
 
-def test_annotations_may_come_before_the_pictures(raw: Any) -> None:
-    raw.picture("train2017/1.png")
+def test_annotations_may_come_before_the_images(raw: Any) -> None:
+    raw.image_file("train2017/1.png")
     data = raw.dataset([raw.image(1)], [raw.annotation(1)])
     raw.put(WHERE, json.dumps(dict(reversed(data.items()))))
     assert raw.values()["image/object/area"] == (900.5,)

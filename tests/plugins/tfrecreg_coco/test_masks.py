@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrecreg.errors import MissingExtraError
-from tfrecreg.pictures import read_header
+from tfrecreg.images import read_header
 from tfrecreg_coco.annotations import SkipImage
 from tfrecreg_coco.masks import Masks, decode_rle, encode_mask, encode_rle, require_pycocotools
 
@@ -25,7 +25,7 @@ COUNTS = [80 * 10 + 5, 20, 60, 20, 80 * 100 - (80 * 10 + 105)]
 
 
 def added(form: Any, *segmentations: Any, sizes: Any = ((100, 80),)) -> tuple[dict, list]:
-    """The values of the features, and what was said of each object; pictures are 100 × 80."""
+    """The values of the features, and what was said of each object; images are 100 × 80."""
     masks = Masks(form, *sizes)
     said = [masks.add(msgspec.Raw(json.dumps(each).encode())) for each in segmentations]
     return {name: feature.values for name, feature in masks.features().items()}, said
@@ -149,7 +149,7 @@ def test_run_lengths_may_have_the_size_of_the_header() -> None:
     assert found["image/object/rle/size"] == (100, 80)
 
 
-def test_a_picture_too_large_to_draw_is_refused() -> None:
+def test_an_image_too_large_to_draw_is_refused() -> None:
     with pytest.raises(SkipImage, match="too large to draw"):
         Masks("png", (1 << 20, 1 << 20))
     found, said = added("rle", [SQUARE], sizes=((1 << 20, 1 << 20),))

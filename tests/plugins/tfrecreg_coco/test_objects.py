@@ -1,4 +1,4 @@
-"""Boxes: parts of the picture, clipped by little, and refused where nothing can be made of them."""
+"""Boxes: parts of the image, clipped by little, and refused where nothing can be made of them."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_bad_keypoints_leave_the_object_without(values, says) -> None:
 
 class TestPanoptic:
     def panoptic(self, raw: Any, **more: Any) -> None:
-        raw.picture("train2017/1.png")
+        raw.image_file("train2017/1.png")
         png = raw.png(100, 80, b"\x05\x01\x00" * 8000, colour=2)
         raw.put("annotations/panoptic_train2017/1.png", png)
         categories = [
@@ -189,9 +189,9 @@ class TestPanoptic:
         assert not any(name.startswith("image/object") for name in found)
         assert raw.source().labels() == {f"{prefix}/class/label": ["", "cat", "", "sky"]}
 
-    def test_a_picture_without_segments_is_kept(self, raw: Any) -> None:
+    def test_an_image_without_segments_is_kept(self, raw: Any) -> None:
         self.panoptic(raw)
-        raw.picture("train2017/2.png")
+        raw.image_file("train2017/2.png")
         data = raw.dataset([raw.image(2)], [])
         raw.put("annotations/panoptic_train2017.json", data)
         assert raw.values()["image/panoptic/encoded"] == ()
@@ -206,7 +206,7 @@ class TestPanoptic:
             ("none", "the PNG of its segments: there is no file"),
         ],
     )
-    def test_a_png_that_does_not_fit_skips_the_picture(self, raw: Any, file, says) -> None:
+    def test_a_png_that_does_not_fit_skips_the_image(self, raw: Any, file, says) -> None:
         self.panoptic(raw)
         path = raw.path / "annotations/panoptic_train2017/1.png"
         if file == "none":
@@ -231,13 +231,13 @@ class TestPanoptic:
             ({"file_name": None}, "has no `file_name`"),
         ],
     )
-    def test_segments_that_cannot_be_used_skip_the_picture(self, raw: Any, more, says) -> None:
+    def test_segments_that_cannot_be_used_skip_the_image(self, raw: Any, more, says) -> None:
         self.panoptic(raw, **more)
         skipped = raw.skipped()
         assert skipped.code == "SRC031"
         assert says in skipped.detail
 
-    def test_two_panoptic_annotations_skip_the_picture(self, raw: Any) -> None:
+    def test_two_panoptic_annotations_skip_the_image(self, raw: Any) -> None:
         self.panoptic(raw)
         one = {"image_id": 1, "file_name": "1.png", "segments_info": []}
         raw.put("annotations/panoptic_train2017.json", raw.dataset([raw.image(1)], [one, one]))

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.realdata
 
 
 class Counts(NamedTuple):
-    pictures: dict[str, int]
+    images: dict[str, int]
     """By split."""
     objects: int = 0
     crowds: int = 0
@@ -214,7 +214,7 @@ def test_a_folder_builds_checks_clean_and_is_released(
     examples = registry.examples()
     assert count(examples, registry.manifest) == counts
     assert {each["image/key/sha256"] for each in examples} == shas(examples)
-    # A split that lost all its pictures has an empty shard, which is a warning.
+    # A split that lost all its images has an empty shard, which is a warning.
     level = "error" if counts.skipped else "warning"
     report = json.loads(
         registry.run(
@@ -222,7 +222,7 @@ def test_a_folder_builds_checks_clean_and_is_released(
         )
     )
     assert report["status"] == "pass"
-    # So few pictures have not all classes: no more than that may be found.
+    # So few images have not all classes: no more than that may be found.
     found = json.loads(registry.run("check", "d", "--only=annotations,crc", "--json"))
     assert {each["code"] for each in found["findings"]} <= {"ANN005"}
     assert report["measures"]["source.compared"] == len(examples)
@@ -250,7 +250,7 @@ def count(examples: list[dict[str, tuple[Any, ...]]], manifest: dict[str, Any]) 
         split["name"]: split["records"] for split in manifest["splits"] if split["records"]
     } == {name: split["written"] for name, split in ledger.items() if split["written"]}
     return Counts(
-        pictures={name: split["items"] for name, split in ledger.items()},
+        images={name: split["items"] for name, split in ledger.items()},
         objects=len(all_of("image/object/class/label")),
         crowds=sum(all_of("image/object/is_crowd")),
         categories=len(names - {""}),
@@ -286,8 +286,8 @@ def tensorflow_reads_the_same(
         assert [tuple(row) for row in rows] == [each[name] for each in examples], name
     for each in examples:
         if each["image/format"] != (b"webp",):
-            picture = tf.io.decode_image(each["image/encoded"][0], expand_animations=False)
-            assert tuple(picture.shape[:2]) == (each["image/height"][0], each["image/width"][0])
+            image = tf.io.decode_image(each["image/encoded"][0], expand_animations=False)
+            assert tuple(image.shape[:2]) == (each["image/height"][0], each["image/width"][0])
 
 
 @refused
@@ -405,10 +405,10 @@ def test_polygons_come_back_for_every_annotation(realdata: Path) -> None:
     examples = made(folder, masks="polygons")
     for split in ("train", "val"):
         data = json.loads((folder / f"annotations/instances_{split}2017.json").read_text())
-        (picture,) = data["images"]
-        example = examples[f"images/{split}2017/{picture['file_name']}"]
+        (image,) = data["images"]
+        example = examples[f"images/{split}2017/{image['file_name']}"]
         x, y = (np.array(example[f"image/object/polygon/{axis}"]) for axis in "xy")
-        points = np.stack((x * picture["width"], y * picture["height"]), 1)
+        points = np.stack((x * image["width"], y * image["height"]), 1)
         pieces = np.split(points, np.cumsum(example["image/object/polygon/points"])[:-1])
         parts = iter(pieces)
         for each, number in zip(
@@ -423,7 +423,7 @@ def test_polygons_come_back_for_every_annotation(realdata: Path) -> None:
 
 
 def made(folder: Path, **options: Any) -> dict[str, dict[str, tuple[Any, ...]]]:
-    """The features of every picture by its key."""
+    """The features of every image by its key."""
     source = CocoSource(LocalStorage(folder), CocoOptions(**options))
     found = {}
     for item in source.items():

@@ -1,4 +1,4 @@
-"""What is written of a picture, task by task and option by option."""
+"""What is written of an image, task by task and option by option."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tfrecreg_coco.coco_options import CocoOptions
 TRIANGLE = [10.0, 20.0, 40.0, 20.0, 25.0, 60.0]
 
 
-def test_the_picture_goes_in_as_it_is(raw: Any) -> None:
+def test_the_image_goes_in_as_it_is(raw: Any) -> None:
     raw.one()
     data = (raw.path / "train2017/1.png").read_bytes()
     found = raw.values()
@@ -31,7 +31,7 @@ def test_the_picture_goes_in_as_it_is(raw: Any) -> None:
 def test_objects_have_the_keys_of_the_object_detection_api(raw: Any) -> None:
     raw.one(raw.annotation(7), raw.annotation(8, category_id=3, iscrowd=1, area=2))
     found = raw.values()
-    assert found.keys() == raw.of_picture | raw.of_objects
+    assert found.keys() == raw.of_image | raw.of_objects
     assert found["image/object/bbox/xmin"] == pytest.approx((0.1, 0.1))
     assert found["image/object/bbox/ymin"] == pytest.approx((0.25, 0.25))
     assert found["image/object/bbox/xmax"] == pytest.approx((0.4, 0.4))
@@ -42,9 +42,9 @@ def test_objects_have_the_keys_of_the_object_detection_api(raw: Any) -> None:
     assert found["image/object/area"] == (900.5, 2)
 
 
-def test_objects_come_in_the_order_of_the_file_and_in_that_of_their_picture(raw: Any) -> None:
+def test_objects_come_in_the_order_of_the_file_and_in_that_of_their_image(raw: Any) -> None:
     for number in (1, 2):
-        raw.picture(f"train2017/{number}.png")
+        raw.image_file(f"train2017/{number}.png")
     mixed = [raw.annotation(id, image=1 + id % 2, area=id) for id in (4, 1, 3, 2, 9, 6)]
     data = raw.dataset([raw.image(2), raw.image(1)], mixed)
     raw.put("annotations/instances_train2017.json", data)
@@ -53,11 +53,11 @@ def test_objects_come_in_the_order_of_the_file_and_in_that_of_their_picture(raw:
     assert areas == {"train2017/1.png": (4, 2, 6), "train2017/2.png": (1, 3, 9)}
 
 
-def test_a_picture_without_annotations_is_kept_and_its_lists_are_empty(raw: Any) -> None:
+def test_an_image_without_annotations_is_kept_and_its_lists_are_empty(raw: Any) -> None:
     raw.one()
     found = raw.values(masks="polygons")
     polygons = {f"image/object/polygon/{name}" for name in ("x", "y", "points", "parts")}
-    assert found.keys() == raw.of_picture | raw.of_objects | polygons
+    assert found.keys() == raw.of_image | raw.of_objects | polygons
     assert all(found[name] == () for name in raw.of_objects | polygons)
 
 
@@ -109,7 +109,7 @@ class TestLabels:
 
     def test_splits_share_one_list_of_categories(self, raw: Any) -> None:
         raw.one()
-        raw.picture("val2017/2.png")
+        raw.image_file("val2017/2.png")
         more = raw.dataset([raw.image(2)], categories=[{"id": 5, "name": "bird"}])
         raw.put("annotations/instances_val2017.json", more)
         labels = raw.source().labels()["image/object/class/label"]
@@ -117,7 +117,7 @@ class TestLabels:
 
     def test_splits_that_disagree_are_refused(self, raw: Any) -> None:
         raw.one()
-        raw.picture("val2017/2.png")
+        raw.image_file("val2017/2.png")
         more = raw.dataset([raw.image(2)], categories=[{"id": 3, "name": "bird"}])
         raw.put("annotations/instances_val2017.json", more)
         message, _ = raw.refusal()
@@ -158,13 +158,13 @@ class TestBadBoxes:
         assert (remark.code, remark.times) == ("SRC023", 2)
         assert "; it was kept" in remark.detail
 
-    def test_their_picture_can_be_skipped(self, raw: Any) -> None:
+    def test_their_image_can_be_skipped(self, raw: Any) -> None:
         self.bad(raw)
         skipped = raw.skipped(bad_boxes="skip-image")
         assert skipped.code == "SRC023"
         assert skipped.detail == (
             "the annotation 2 has the box [10, 10, 0, 5], which has no area; "
-            "--option bad_boxes=drop keeps the picture"
+            "--option bad_boxes=drop keeps the image"
         )
 
     def test_they_can_fail_the_build(self, raw: Any) -> None:
@@ -223,7 +223,7 @@ def test_masks_of_objects_can_be_had(raw: Any) -> None:
         assert remark.detail == "the mask of the annotation 2 is left empty: there is none"
 
 
-def test_a_picture_too_large_for_masks_is_skipped(raw: Any) -> None:
+def test_an_image_too_large_for_masks_is_skipped(raw: Any) -> None:
     pytest.importorskip("pycocotools.mask")
     raw.one(raw.annotation(1, segmentation=[TRIANGLE]))
     data = raw.dataset([raw.image(1, width=1 << 20, height=1 << 20)], [])
@@ -236,7 +236,7 @@ def test_a_picture_too_large_for_masks_is_skipped(raw: Any) -> None:
 
 
 def test_boxes_are_measured_against_the_size_that_the_annotations_say(raw: Any) -> None:
-    raw.picture("train2017/1.png", 50, 40)
+    raw.image_file("train2017/1.png", 50, 40)
     data = raw.dataset([raw.image(1)], [raw.annotation(1)])
     raw.put("annotations/instances_train2017.json", data)
     found = raw.values()
@@ -248,8 +248,8 @@ def test_boxes_are_measured_against_the_size_that_the_annotations_say(raw: Any) 
 
 
 @pytest.mark.parametrize("size", [None, 0, -5, 1 << 40, "absent"])
-def test_without_a_size_in_the_annotations_the_picture_says_it(raw: Any, size) -> None:
-    raw.picture("train2017/1.png", 50, 40)
+def test_without_a_size_in_the_annotations_the_image_says_it(raw: Any, size) -> None:
+    raw.image_file("train2017/1.png", 50, 40)
     image = raw.image(1, width=size, height=size)
     if size == "absent":
         del image["width"], image["height"]
@@ -309,7 +309,7 @@ def test_a_copy_that_never_listed_anything_makes_the_same_example(raw: Any) -> N
 
 def test_raw_files_are_the_files_that_were_read_once_each(raw: Any) -> None:
     raw.several()
-    raw.picture("train2017/orphan.png")
+    raw.image_file("train2017/orphan.png")
     files = list(raw.source(tasks=("instances", "captions")).raw_files())
     assert sorted(file.path for file in files) == [
         "annotations/captions_train2017.json",
@@ -349,7 +349,7 @@ def test_a_file_that_changes_after_it_was_listed_is_noticed(raw: Any) -> None:
         )
 
 
-def test_a_picture_that_is_none_is_skipped_with_the_reason(raw: Any) -> None:
+def test_an_image_that_is_none_is_skipped_with_the_reason(raw: Any) -> None:
     raw.one()
     raw.put("train2017/1.png", b"")
     assert raw.skipped()[1:] == ("train2017/1.png", "SRC002", "the file has no bytes")
@@ -381,7 +381,7 @@ class TestTasks:
     def test_instances_alone_are_the_default(self, raw: Any) -> None:
         raw.several()
         first, second = self.of_both(raw)
-        assert first.keys() == second.keys() == raw.of_picture | raw.of_objects
+        assert first.keys() == second.keys() == raw.of_image | raw.of_objects
         assert first["image/object/area"] == (1, 2, 3)
 
     def test_keypoints_join_the_object_of_the_same_id_and_category(self, raw: Any) -> None:
@@ -412,14 +412,14 @@ class TestTasks:
     def test_captions_alone_have_no_objects(self, raw: Any) -> None:
         raw.several()
         first, _ = self.of_both(raw, tasks=("captions",))
-        assert first.keys() == raw.of_picture | {"image/caption"}
+        assert first.keys() == raw.of_image | {"image/caption"}
         assert raw.source(tasks=("captions",)).labels() == {}
 
-    def test_pictures_alone_need_no_annotations(self, raw: Any) -> None:
+    def test_images_alone_need_no_annotations(self, raw: Any) -> None:
         raw.several()
         raw.put("annotations/image_info_train2017.json", {"images": [raw.image(1)]})
         (found,) = self.of_both(raw, tasks=("images",))
-        assert found.keys() == raw.of_picture
+        assert found.keys() == raw.of_image
 
     def test_bad_keypoints_and_captions_are_left_out_and_said(self, raw: Any) -> None:
         raw.several()

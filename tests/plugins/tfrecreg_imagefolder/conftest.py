@@ -1,4 +1,4 @@
-"""Folders of pictures, good and bad, made on the spot; and what the source makes of them."""
+"""Folders of images, good and bad, made on the spot; and what the source makes of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from picture_support import png
+from image_support import png
 
 from tfrecreg.errors import TfrecregError
 from tfrecreg.sources import Item, Remark, Skipped, Written
@@ -56,7 +56,7 @@ class Raw:
         path.mkdir(exist_ok=True)
 
     def put(self, name: str | bytes, data: bytes | str | None = None) -> Path:
-        """A file; without data a picture, of which no two are equal."""
+        """A file; without data an image, of which no two are equal."""
         path = self.path / os.fsdecode(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         if data is None:
@@ -65,7 +65,7 @@ class Raw:
         return path
 
     def puts(self, *names: str) -> None:
-        """Pictures."""
+        """Images."""
         for name in names:
             self.put(name)
 

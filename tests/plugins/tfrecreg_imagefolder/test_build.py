@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from picture_support import jpeg, png
+from image_support import jpeg, png
 from tests_support import tree
 
 from tfrecreg.cli.main import main
@@ -91,7 +91,7 @@ def test_a_folder_is_built_and_checks_clean(cli, build, raw) -> None:
     ]
     checked = cli("check", "pets", "--raw", raw.path)
     assert checked.code == 0, checked.out
-    assert "raw files: 3 pictures were compared with their raw files" in checked.out
+    assert "raw files: 3 images were compared with their raw files" in checked.out
     assert "pass: 0 errors, " in checked.out
     assert build("--json").json["unchanged"] is True
 
@@ -106,7 +106,7 @@ def test_the_plan_says_what_was_found(build, raw) -> None:
         f"would build pets from 3 raw files, {size} B; nothing was written",
         "  layout: split/class/file",
         "  classes: 3 (`bird`, `cat`, `dog`)",
-        "  classes without pictures: 1 (`bird`)",
+        "  classes without images: 1 (`bird`)",
         "  left out: 1 stray name, `LICENSE`",
         "",
     ]
@@ -162,7 +162,7 @@ def test_what_cannot_be_read_so_is_exit_2_in_one_line(build, raw, options, said)
 def test_without_pillow_decoding_is_exit_3_with_the_command_that_helps(
     build, raw, monkeypatch
 ) -> None:
-    from tfrecreg.pictures import decoder
+    from tfrecreg.images import decoder
 
     raw.puts("cat/1.png")
     monkeypatch.setattr(decoder, "find_spec", lambda name: None)
@@ -211,7 +211,7 @@ def test_everything_hostile_at_once_ends_in_words(cli, build, raw, tmp_path) -> 
     (raw.path / "cat/loop").unlink()  # `--raw` measures all that links lead to, and says no
     checked = cli("check", "pets", "--raw", raw.path)
     assert checked.code == 0, checked.out + checked.err
-    assert "6 pictures were compared with their raw files" in checked.out
+    assert "6 images were compared with their raw files" in checked.out
     shown = cli("head", "pets", "-n", "20")
     assert shown.code == 0
     assert "\x1b" not in shown.out
@@ -237,7 +237,7 @@ def test_the_bytes_do_not_depend_on_jobs_or_on_the_order_of_the_folder(
     assert {name: again[name] for name in first} == first
 
 
-def test_pictures_weigh_what_their_files_weigh(cli, build, raw) -> None:
+def test_images_weigh_what_their_files_weigh(cli, build, raw) -> None:
     chance = random.Random(0)
     for number in range(30):
         scan = chance.randbytes(chance.randrange(60_000, 140_000)).replace(b"\xff", b"\xfe")
@@ -298,8 +298,8 @@ def test_labels_from_1_are_recorded_so(build, raw) -> None:
 
 def test_tensorflow_reads_it_by_the_feature_spec_that_is_printed(cli, build, raw) -> None:
     tf = pytest.importorskip("tensorflow")
-    pictures = {f"{kind}/{n}.png": png(5, 4, seed=n) for kind in ("cat", "dog") for n in range(4)}
-    for name, data in pictures.items():
+    images = {f"{kind}/{n}.png": png(5, 4, seed=n) for kind in ("cat", "dog") for n in range(4)}
+    for name, data in images.items():
         raw.put(name, data)
     assert build("--shards=1").code == 0
     space: dict[str, Any] = {"tf": tf}
@@ -321,7 +321,7 @@ def test_tensorflow_reads_it_by_the_feature_spec_that_is_printed(cli, build, raw
         kind = parsed["image/class/text"][number].numpy().decode()
         assert ["cat", "dog"][parsed["image/class/label"][number].numpy()] == kind
         found[f"{kind}/{parsed['image/filename'][number].numpy().decode()}"] = data
-    assert found == pictures
+    assert found == images
 
 
 def test_python_loads_it(build, raw) -> None:

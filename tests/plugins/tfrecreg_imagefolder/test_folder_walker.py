@@ -193,7 +193,7 @@ def layout(raw, *options: str) -> str:
     return raw.source(*options).describe()["layout"]
 
 
-def test_folders_of_pictures_are_classes(raw) -> None:
+def test_folders_of_images_are_classes(raw) -> None:
     raw.puts("cat/1.png", "dog/1.png")
     assert layout(raw) == "class/file"
     assert raw.made().splits() == {"train": 2}

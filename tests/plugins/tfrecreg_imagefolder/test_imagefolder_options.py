@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfrecreg.errors import UsageError
-from tfrecreg.pictures.decoder import Conversion
+from tfrecreg.images.decoder import Conversion
 from tfrecreg.plugins.describe import describe_options
 from tfrecreg.schema import parse_schema
 from tfrecreg.storage import LocalStorage
@@ -23,7 +23,7 @@ def parse(*options: str) -> ImageFolderOptions:
     return parse_options(ImageFolderOptions, list(options), of="imagefolder")
 
 
-def test_the_defaults_change_nothing_about_a_picture() -> None:
+def test_the_defaults_change_nothing_about_an_image() -> None:
     options = parse()
     assert options.conversion is None
     assert options.verify == "header"
@@ -63,7 +63,7 @@ def test_what_is_written_down_is_read_back_the_same() -> None:
         (["reencode=png", "resize=320x240"], Conversion(0, 320, 240, "png", 0)),
     ],
 )
-def test_how_pictures_are_made_anew(options: list[str], conversion: Conversion) -> None:
+def test_how_images_are_made_anew(options: list[str], conversion: Conversion) -> None:
     assert parse(*options).conversion == conversion
 
 
@@ -144,7 +144,7 @@ def test_the_schema_names_every_feature_and_says_what_it_is() -> None:
     assert "image_domain {}" in text
 
 
-NAMES = [f"class/picture{number}.jpg" for number in range(5_000)]
+NAMES = [f"class/image{number}.jpg" for number in range(5_000)]
 
 
 def test_each_split_gets_about_its_share() -> None:
@@ -157,7 +157,7 @@ def test_each_split_gets_about_its_share() -> None:
 
 
 def test_a_share_is_what_it_is_forever() -> None:
-    # Golden: another hash, or another order, would move pictures of everybody's next build.
+    # Golden: another hash, or another order, would move images of everybody's next build.
     splitter = Splitter(["train=0.8", "validation=0.1", "test=0.1"])
     found = "".join(splitter.split_of_group(name)[:2] for name in NAMES[:40])
     assert found == GOLDEN

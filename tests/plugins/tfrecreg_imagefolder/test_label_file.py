@@ -1,4 +1,4 @@
-"""Flat folders: the label file says what the pictures are."""
+"""Flat folders: the label file says what the images are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfrecreg.storage import LocalStorage
 from tfrecreg_imagefolder.label_file import read_label_file
 
 
-def test_a_table_labels_the_pictures_it_names(raw) -> None:
+def test_a_table_labels_the_images_it_names(raw) -> None:
     raw.puts("a.png", "b.png", "deep/c.png", "unnamed.png", "LICENSE")
     raw.put("labels.csv", "file,label\na.png,dog\nb.png,cat\n./deep/c.png,dog\n")
     made = raw.made("label_file=labels.csv")
@@ -94,7 +94,7 @@ def test_every_line_is_accounted_for(raw, tmp_path) -> None:
     assert details["line 9"] == "line 9 of the label file has no file"
 
 
-def test_a_picture_that_two_lines_name_is_refused(raw) -> None:
+def test_an_image_that_two_lines_name_is_refused(raw) -> None:
     raw.puts("a.png", "b.png")
     raw.put("labels.csv", "a.png,cat\nb.png,cat\na.png,dog\n")
     error = raw.error("label_file=labels.csv")

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from picture_support import jpeg
+from image_support import jpeg
 
 from tfrecreg.sources import Item, RawFile
 from tfrecreg_imagefolder.listing import ItemClass
@@ -60,7 +60,7 @@ def test_an_empty_class_keeps_its_number_and_is_said(raw) -> None:
     (raw.path / "b").mkdir()
     assert raw.source().labels() == {"image/class/label": ["a", "b", "c"]}
     assert raw.made().labels()["c/1.png"] == (2, "c")
-    assert raw.source().describe()["classes without pictures"] == "1 (`b`)"
+    assert raw.source().describe()["classes without images"] == "1 (`b`)"
 
 
 def test_what_lies_beside_class_folders_is_counted(raw) -> None:
@@ -111,7 +111,7 @@ def test_what_is_bad_in_a_class_is_an_item_that_is_skipped(raw) -> None:
         "cat/out.png": "SRC011",
     }
     assert made.codes() == bad
-    # A link is followed to what then turns out to be no picture.
+    # A link is followed to what then turns out to be no image.
     assert raw.made().codes() == {**bad, "cat/out.png": "SRC003"}
 
 
@@ -166,7 +166,7 @@ def test_raw_files_are_the_files_of_the_items(raw) -> None:
 def test_an_estimate_is_close_to_the_record(raw) -> None:
     from tfrecreg.example import encode
 
-    raw.puts("cat/1.png", "a class with a long name/a picture with a long name.png")
+    raw.puts("cat/1.png", "a class with a long name/an image with a long name.png")
     raw.put("cat/large.jpg", jpeg(5_000, 4_000, scan=bytes(1_000_000)))
     source = raw.source()
     for item in source.items():
@@ -214,7 +214,7 @@ def test_a_group_may_be_a_folder_below_the_class(raw) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["^(patient[0-9]+)_", "(x)?patient"])
-def test_a_picture_without_a_group_is_refused(raw, pattern) -> None:
+def test_an_image_without_a_group_is_refused(raw, pattern) -> None:
     raw.puts("cat/patient1_a.png", "cat/patient2_a.png", "cat/somebody.png")
     error = raw.error("split=train=0.5,test=0.5", f"group={pattern}")
     assert error.message.startswith("`group` finds nothing in `cat/")

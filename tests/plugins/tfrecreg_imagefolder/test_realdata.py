@@ -27,7 +27,7 @@ def files(folder: Path) -> set[str]:
 
 
 def faithful(made, folder: Path) -> None:
-    """Every written picture is its file, byte for byte."""
+    """Every written image is its file, byte for byte."""
     for (_, key), found in made.written.items():
         data = (folder / key).read_bytes()
         assert found["image/encoded"] == data
@@ -36,7 +36,7 @@ def faithful(made, folder: Path) -> None:
 
 
 def by_class(made) -> tuple[dict[str, int], dict[str, Counter[str]]]:
-    """Written pictures, and codes of skipped ones, by the class folder."""
+    """Written images, and codes of skipped ones, by the class folder."""
     written = Counter(key.split("/")[0] for _, key in made.written)
     skipped: dict[str, Counter[str]] = {}
     for key, code in made.codes().items():
@@ -44,7 +44,7 @@ def by_class(made) -> tuple[dict[str, int], dict[str, Counter[str]]]:
     return dict(written), skipped
 
 
-def test_dali_has_47_pictures_of_19_classes(raw, realdata) -> None:
+def test_dali_has_47_images_of_19_classes(raw, realdata) -> None:
     folder = realdata / "imagefolder/dali"
     made = at(raw, folder).made()
     assert made.splits() == {"train": 47}
@@ -70,7 +70,7 @@ def test_dali_with_its_list_is_the_same_as_by_its_folders(raw, realdata) -> None
     assert [remark.detail for remark in made.remarks] == ["1 stray name, `LICENSE`"]
 
 
-def test_tfrecorder_has_three_splits_of_two_pictures(raw, realdata) -> None:
+def test_tfrecorder_has_three_splits_of_two_images(raw, realdata) -> None:
     folder = realdata / "imagefolder/tfrecorder/images"
     made = at(raw, folder).made()
     assert made.splits() == {"test": 2, "train": 2, "validation": 2}
@@ -102,7 +102,7 @@ def test_tfrecorder_a_level_too_high_is_refused_in_one_line(raw, realdata) -> No
     )
 
 
-def test_the_two_classes_of_digits_are_read_from_their_pictures(raw, realdata) -> None:
+def test_the_two_classes_of_digits_are_read_from_their_images(raw, realdata) -> None:
     folder = realdata / "mnist/two-class/training-images-insta"
     made = at(raw, folder).made()
     assert made.splits() == {"train": 102}
@@ -135,7 +135,7 @@ def test_raccoons_are_the_bytes_of_that_projects_own_records(raw, realdata) -> N
 
 
 @pytest.mark.parametrize("mode", ["header", "decode"])
-def test_every_odd_picture_is_written_or_skipped_for_a_reason(raw, realdata, mode) -> None:
+def test_every_odd_image_is_written_or_skipped_for_a_reason(raw, realdata, mode) -> None:
     if mode == "decode":
         pytest.importorskip("PIL", reason="Pillow is not installed")
     folder = realdata / "images-odd"
@@ -146,7 +146,7 @@ def test_every_odd_picture_is_written_or_skipped_for_a_reason(raw, realdata, mod
     faithful(made, folder)
 
 
-def test_headers_alone_decide_so_about_the_odd_pictures(raw, realdata) -> None:
+def test_headers_alone_decide_so_about_the_odd_images(raw, realdata) -> None:
     made = at(raw, realdata / "images-odd").made()
     written, skipped = by_class(made)
     assert written == {

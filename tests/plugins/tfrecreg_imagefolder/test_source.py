@@ -1,4 +1,4 @@
-"""What a picture becomes: its own bytes, and what its header says."""
+"""What an image becomes: its own bytes, and what its header says."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import os
 import pickle
 
 import pytest
-from picture_support import bmp, gif, jpeg, png, webp
+from image_support import bmp, gif, jpeg, png, webp
 
 from tfrecreg.errors import MissingExtraError, MissingFileError, RawDataError
-from tfrecreg.pictures import decoder
+from tfrecreg.images import decoder
 from tfrecreg.sources import Item, Skipped
 from tfrecreg_imagefolder import source
 
@@ -26,7 +26,7 @@ MADE = {
 
 @pytest.mark.parametrize("kind", MADE)
 @pytest.mark.parametrize("suffix", ["jpg", "png", "txt", ""])
-def test_a_picture_goes_in_byte_for_byte_whatever_its_name_says(raw, kind, suffix) -> None:
+def test_an_image_goes_in_byte_for_byte_whatever_its_name_says(raw, kind, suffix) -> None:
     name = f"one.{suffix}" if suffix else "one"
     raw.put(f"cat/deep/{name}", MADE[kind])
     ((place, found),) = raw.made("layout=class").written.items()
@@ -55,7 +55,7 @@ def test_a_picture_goes_in_byte_for_byte_whatever_its_name_says(raw, kind, suffi
         (jpeg(marker=0xF7), "SRC007", "a JPEG-LS"),
     ],
 )
-def test_what_is_no_sound_picture_is_skipped_with_its_reason(raw, data, code, detail) -> None:
+def test_what_is_no_sound_image_is_skipped_with_its_reason(raw, data, code, detail) -> None:
     raw.put("cat/good.png")
     raw.put("cat/bad.png", data)
     made = raw.made()
@@ -66,7 +66,7 @@ def test_what_is_no_sound_picture_is_skipped_with_its_reason(raw, data, code, de
     assert list(made.written) == [("train", "cat/good.png")]
 
 
-def test_a_picture_that_is_cut_short_is_written_and_remarked(raw) -> None:
+def test_an_image_that_is_cut_short_is_written_and_remarked(raw) -> None:
     whole = png(30, 20)
     raw.put("cat/cut.png", whole[:-20])
     made = raw.made()
@@ -89,7 +89,7 @@ def test_an_exif_orientation_is_not_applied(raw) -> None:
     assert found["image/encoded"] == data.getvalue()
 
 
-def test_a_large_file_that_is_no_picture_is_not_read(raw, monkeypatch) -> None:
+def test_a_large_file_that_is_no_image_is_not_read(raw, monkeypatch) -> None:
     path = raw.put("cat/film.mp4", b"\0\0\0\x1cftypisom")
     os.truncate(path, 40 << 20)
     raw.put("cat/huge.jpg", jpeg())
@@ -122,13 +122,13 @@ def test_a_large_file_that_is_no_picture_is_not_read(raw, monkeypatch) -> None:
         ),
         ("train", "cat/huge.jpg"): (
             "SRC007",
-            "a picture of 1073741825 bytes, at most 1073741824 go in",
+            "an image of 1073741825 bytes, at most 1073741824 go in",
         ),
     }
     assert read == [64, 64]
 
 
-def test_a_large_picture_is_read_in_one_go(raw, monkeypatch) -> None:
+def test_a_large_image_is_read_in_one_go(raw, monkeypatch) -> None:
     monkeypatch.setattr(source, "_SNIFFED", 100)
     data = jpeg(scan=bytes(1000))
     raw.put("cat/one.jpg", data)
@@ -212,13 +212,13 @@ class TestDecoding:
     def decode(self, data: bytes):
         from PIL import Image
 
-        picture = Image.open(io.BytesIO(data))
-        picture.load()
-        return picture
+        image = Image.open(io.BytesIO(data))
+        image.load()
+        return image
 
-    def encode(self, picture, kind: str, **options) -> bytes:
+    def encode(self, image, kind: str, **options) -> bytes:
         data = io.BytesIO()
-        picture.save(data, kind, **options)
+        image.save(data, kind, **options)
         return data.getvalue()
 
     def test_what_decodes_goes_in_byte_for_byte(self, raw) -> None:
@@ -243,7 +243,7 @@ class TestDecoding:
         assert made.remarks == []
         assert " 0x" not in str(made.skipped)
 
-    def test_reencoding_gives_other_bytes_of_the_same_picture(self, raw) -> None:
+    def test_reencoding_gives_other_bytes_of_the_same_image(self, raw) -> None:
         raw.put("cat/1.bmp", bmp(30, 20))
         ((_, found),) = raw.made("reencode=png").written.items()
         assert found["image/format"] == b"png"
@@ -274,13 +274,13 @@ class TestDecoding:
         assert (found["image/width"], found["image/height"]) == expected
         assert self.decode(found["image/encoded"]).size == expected
 
-    def test_reencoding_turns_a_picture_as_its_exif_says(self, raw) -> None:
+    def test_reencoding_turns_an_image_as_its_exif_says(self, raw) -> None:
         from PIL import Image
 
-        picture = Image.new("RGB", (30, 20))
-        exif = picture.getexif()
+        image = Image.new("RGB", (30, 20))
+        exif = image.getexif()
         exif[0x0112] = 6
-        raw.put("cat/1.jpg", self.encode(picture, "JPEG", exif=exif))
+        raw.put("cat/1.jpg", self.encode(image, "JPEG", exif=exif))
         ((_, found),) = raw.made("reencode=png").written.items()
         assert (found["image/width"], found["image/height"]) == (20, 30)
 

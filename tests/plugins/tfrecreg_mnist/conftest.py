@@ -26,7 +26,7 @@ class Raw:
 
     @staticmethod
     def pixels(count: int, height: int = 4, width: int = 3) -> bytes:
-        """Pictures of which no two are equal."""
+        """Images of which no two are equal."""
         return bytes(number * 31 % 251 for number in range(count * height * width))
 
     def images(self, count: int = 5, height: int = 4, width: int = 3) -> bytes:

@@ -56,6 +56,6 @@ def test_refuses_sides_that_png_has_not(height: int, width: int) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 5, 7])
-def test_refuses_pixels_that_do_not_fill_the_picture(count: int) -> None:
+def test_refuses_pixels_that_do_not_fill_the_image(count: int) -> None:
     with pytest.raises(ValueError, match=f"2 × 3 pixels expected, {count} found"):
         encode(bytes(count), 2, 3)

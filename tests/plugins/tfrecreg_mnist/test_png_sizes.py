@@ -1,4 +1,4 @@
-"""The encoder's fixed choices against the others, on real pictures: the table of the docs.
+"""The encoder's fixed choices against the others, on real images: the table of the docs.
 
 python -m pytest -m slow -s tests/plugins/tfrecreg_mnist/test_png_sizes.py
 """
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.realdata, pytest.mark.slow]
 
 
 def scanlines(pixels: NDArray[np.uint8]) -> dict[str, NDArray[np.uint8]]:
-    """Every picture's scanlines under each filter of PNG, and under the usual heuristic."""
+    """Every image's scanlines under each filter of PNG, and under the usual heuristic."""
     x = pixels.astype(np.int16)
     left, up, corner = np.zeros((3, *x.shape), np.int16)
     left[:, :, 1:] = x[:, :, :-1]
@@ -52,7 +52,7 @@ def test_no_filter_is_the_smallest_there_is(name: str, realdata: Path) -> None:
     file = realdata / "mnist" / name / "t10k-images-idx3-ubyte.gz"
     data = gzip.decompress(file.read_bytes())[16:]
     pixels = np.frombuffer(data, np.uint8).reshape(-1, 28, 28)
-    print(f"\n{name}, {len(pixels)} pictures, zlib {zlib.ZLIB_RUNTIME_VERSION}, bytes a picture")
+    print(f"\n{name}, {len(pixels)} images, zlib {zlib.ZLIB_RUNTIME_VERSION}, bytes an image")
     sizes = {}
     for kind, lines in scanlines(pixels).items():
         rows = [each.tobytes() for each in lines]
@@ -65,11 +65,11 @@ def test_no_filter_is_the_smallest_there_is(name: str, realdata: Path) -> None:
         spent = (time.process_time() - start) / len(rows)
         print(f"level {level}, filter none       {size + 57:6.1f} {1e6 * spent:5.1f} µs in zlib")
     assert min(sizes, key=lambda kind: sizes[kind]) == "none"
-    pictures = [each.tobytes() for each in pixels]
+    images = [each.tobytes() for each in pixels]
     start = time.process_time()
-    total = sum(len(grey_png.encode(each, 28, 28)) for each in pictures)
-    spent = (time.process_time() - start) / len(pictures)
-    print(f"grey_png.encode            {total / len(pictures):6.1f} {1e6 * spent:5.1f} µs in all")
+    total = sum(len(grey_png.encode(each, 28, 28)) for each in images)
+    spent = (time.process_time() - start) / len(images)
+    print(f"grey_png.encode            {total / len(images):6.1f} {1e6 * spent:5.1f} µs in all")
     # Its smaller window and blocks cost next to nothing.
     usual = sum(len(zlib.compress(each, 5)) + 57 for each in rows)
     assert usual * 0.999 <= total <= usual * 1.001

@@ -37,9 +37,9 @@ def check_every_pixel(raw: Any, split: str, word: str, count: int) -> None:
         example = source.example(item)
         assert example["image/class/label"].values == (labels[int(item.key)],)
         assert example["image/height"].values == example["image/width"].values == (28,)
-        picture = tf.io.decode_png(example["image/encoded"].values[0]).numpy()
-        assert picture.shape == (28, 28, 1)
-        decoded.append(picture.tobytes())
+        image = tf.io.decode_png(example["image/encoded"].values[0]).numpy()
+        assert image.shape == (28, 28, 1)
+        decoded.append(image.tobytes())
     assert b"".join(decoded) == pixels
 
 

@@ -16,7 +16,7 @@ from tfrecreg_mnist import grey_png
 from tfrecreg_mnist.source import MnistOptions
 
 
-def test_one_item_a_picture_known_by_its_number(raw: Any) -> None:
+def test_one_item_an_image_known_by_its_number(raw: Any) -> None:
     raw.put_pair("train", 3)
     raw.put_pair("t10k", 2)
     items = list(raw.source().items())
@@ -41,7 +41,7 @@ def test_keys_above_five_digits_stay_unique(raw: Any) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_png_examples_hold_picture_and_label(raw: Any, suffix: str) -> None:
+def test_png_examples_hold_image_and_label(raw: Any, suffix: str) -> None:
     raw.put_pair("train", 5, suffix)
     source = raw.source()
     for index, item in enumerate(source.items()):
@@ -97,7 +97,7 @@ def test_travels_to_another_process_without_its_open_files(raw: Any) -> None:
 
 @pytest.mark.parametrize(("encoding", "slack"), [("raw", 0.02), ("png", 0.6)])
 def test_estimated_size_is_near_the_payload(raw: Any, encoding: str, slack: float) -> None:
-    # 28 × 28 in stripes of noise and nothing: as compressible as real pictures are.
+    # 28 × 28 in stripes of noise and nothing: as compressible as real images are.
     count, noise = 20, raw.pixels(20, 28, 28)
     data = b"".join(noise[at : at + 7] + bytes(21) for at in range(0, len(noise), 28))
     raw.put("train-images-idx3-ubyte", raw.idx((count, 28, 28), data))
@@ -286,9 +286,9 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:8d42\nsize 16
         "float32",
         "unknown-type",
         "labels-for-images",
-        "no-pictures",
+        "no-images",
         "no-rows",
-        "huge-pictures",
+        "huge-images",
         "absurd-count",
         "one-byte-short",
         "one-byte-long",

@@ -18,7 +18,7 @@ Box = tuple[float, float, float, float]
 GOOD: Box = (0.1, 0.4, 0.2, 0.3)
 
 
-def picture(boxes: Sequence[Box] = (GOOD,), **changes: Feature | None) -> bytes:
+def image(boxes: Sequence[Box] = (GOOD,), **changes: Feature | None) -> bytes:
     """A record of TensorFlow's object detection; xmin, xmax, ymin, ymax of each object."""
     columns = list(zip(*boxes, strict=True)) if boxes else [()] * 4
     features: dict[str, Feature | None] = {
@@ -68,11 +68,11 @@ def found(document: Document) -> list[tuple[str, str, int]]:
 def test_sound_annotations_are_clean(tmp_path: Path) -> None:
     keypoints = {f"keypoint__{name}": float_feature([0.5] * 6) for name in ("x", "y")}
     payloads = [
-        picture(),
-        picture([]),
-        picture([GOOD, (0, 1, 0, 1)]),
-        picture([GOOD, GOOD], keypoint__num=int64_feature([3, 1]), **keypoints),
-        picture([GOOD], area=float_feature([]), class__text=bytes_feature([])),
+        image(),
+        image([]),
+        image([GOOD, (0, 1, 0, 1)]),
+        image([GOOD, GOOD], keypoint__num=int64_feature([3, 1]), **keypoints),
+        image([GOOD], area=float_feature([]), class__text=bytes_feature([])),
         encode({"image/encoded": bytes_feature(b"x")}),
         b"\xff",
     ]
@@ -119,7 +119,7 @@ class TestANN001:
     def test_a_list_of_another_length_is_found(
         self, tmp_path: Path, changes: dict[str, Any], feature: str, detail: str
     ) -> None:
-        checked = look(tmp_path, {"train": [picture([GOOD, GOOD]), picture([GOOD] * 2, **changes)]})
+        checked = look(tmp_path, {"train": [image([GOOD, GOOD]), image([GOOD] * 2, **changes)]})
         assert found(checked) == [("ANN001", f"image/object/{feature}", 1)]
         (finding,) = checked["findings"]
         assert finding["severity"] == "error"
@@ -156,7 +156,7 @@ class TestBoxes:
     def test_boxes_outside_and_boxes_without_area_are_found(
         self, tmp_path: Path, box: Box, codes: list[str]
     ) -> None:
-        checked = look(tmp_path, {"train": [picture(), picture([GOOD, box])]})
+        checked = look(tmp_path, {"train": [image(), image([GOOD, box])]})
         assert [code for code, _, _ in found(checked)] == codes
         for finding in checked["findings"]:
             (place,) = finding["locations"]
@@ -168,7 +168,7 @@ class TestBoxes:
             f"bbox__{side}": int64_feature(value)
             for side, value in zip(("xmin", "xmax", "ymin", "ymax"), (1, 20, 3, 40), strict=True)
         }
-        checked = look(tmp_path, {"train": [picture(**sides)]})
+        checked = look(tmp_path, {"train": [image(**sides)]})
         assert found(checked) == [("ANN002", "image/object/bbox/xmin", 1)]
         assert checked["findings"][0]["locations"][0]["detail"] == (
             "object 0: x 1 to 20, y 3 to 40"
@@ -250,10 +250,10 @@ class TestANN005:
         splits = {"train": [labelled(0), labelled(1)], "test": [labelled(-1)] * 3}
         assert found(look(tmp_path, splits)) == []
 
-    def test_objects_have_classes_as_pictures_do(self, tmp_path: Path) -> None:
+    def test_objects_have_classes_as_images_do(self, tmp_path: Path) -> None:
         splits = {
-            "train": [picture([GOOD] * 2, class__label=int64_feature([1, 5]), class__text=None)],
-            "test": [picture(class__text=None)],
+            "train": [image([GOOD] * 2, class__label=int64_feature([1, 5]), class__text=None)],
+            "test": [image(class__text=None)],
         }
         checked = look(tmp_path, splits)
         assert found(checked) == [("ANN005", "image/object/class/label", 1)]

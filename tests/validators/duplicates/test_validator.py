@@ -14,22 +14,22 @@ from typing import Any
 
 import pytest
 from check_support import Digits, Document, document, framed
-from picture_support import jpeg, png
+from image_support import jpeg, png
 
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import ConfigError
 from tfrecreg.example import Feature, bytes_feature, encode, float_feature, int64_feature
+from tfrecreg.images import decoder
 from tfrecreg.operations.check import CheckOptions, check
 from tfrecreg.operations.init import init
 from tfrecreg.operations.targets import files_target
-from tfrecreg.pictures import decoder
 from tfrecreg.records import RecordBatch, frame
 from tfrecreg.scan import run_scan
 from tfrecreg.storage import LocalStorage
 from tfrecreg.validators.duplicates.validator import DuplicatesValidator
 
 
-def picture(number: int) -> bytes:
+def image(number: int) -> bytes:
     return png(4, 3, seed=number % 200) + number.to_bytes(4, "big")
 
 
@@ -74,13 +74,13 @@ def codes(found: Document) -> list[tuple[str, str, int]]:
 def test_what_was_planted_is_counted_exactly(tmp_path: Path) -> None:
     """The numbers of Fashion-MNIST: 43 too many in train, 1 in test, 10 in both."""
     dice = random.Random(7)
-    train = [record(picture(number), number % 10) for number in range(1500)]
-    test = [record(picture(number), number % 10) for number in range(2000, 2400)]
-    # Another label, and so another record: the pictures are what is compared.
-    train += [record(picture(dice.randrange(500)), 11) for _ in range(40)]
-    train += [record(picture(900), 11)] * 3
-    test += [record(picture(2100), 3)]  # another one, too
-    test += [record(picture(number), 12) for number in range(1000, 1010)]
+    train = [record(image(number), number % 10) for number in range(1500)]
+    test = [record(image(number), number % 10) for number in range(2000, 2400)]
+    # Another label, and so another record: the images are what is compared.
+    train += [record(image(dice.randrange(500)), 11) for _ in range(40)]
+    train += [record(image(900), 11)] * 3
+    test += [record(image(2100), 3)]  # another one, too
+    test += [record(image(number), 12) for number in range(1000, 1010)]
     twice = len(set(train[1500:])) + 1 + 10
     dice.shuffle(train)
     dice.shuffle(test)
@@ -100,15 +100,15 @@ def test_what_was_planted_is_counted_exactly(tmp_path: Path) -> None:
         "duplicates.common": 10,
     }
     by_code = {each["code"]: each for each in found["findings"]}
-    assert by_code["DUP002"]["message"] == ("a record of `test` has the picture of one of `train`")
+    assert by_code["DUP002"]["message"] == ("a record of `test` has the image of one of `train`")
     assert (by_code["DUP001"]["severity"], by_code["DUP002"]["severity"]) == ("warning", "warning")
     assert len(by_code["DUP002"]["locations"]) == 10
     assert {place["split"] for place in by_code["DUP002"]["locations"]} == {"test"}
 
 
 def test_a_gate_makes_a_leak_an_error(tmp_path: Path) -> None:
-    write(tmp_path, "train", [record(picture(1)), record(picture(2))])
-    write(tmp_path, "test", [record(picture(2), 5)])
+    write(tmp_path, "train", [record(image(1)), record(image(2))])
+    write(tmp_path, "test", [record(image(2), 5)])
     assert look(tmp_path)["status"] == "pass"
     init(tmp_path / "strict", with_dvc=False)
     with (tmp_path / "strict/tfrecreg.toml").open("a", encoding="utf-8") as config:
@@ -124,11 +124,11 @@ def test_a_gate_makes_a_leak_an_error(tmp_path: Path) -> None:
 
 
 def test_the_first_20_pairs_are_named_with_place_and_key(digits: Digits) -> None:
-    """A release of digits whose test split was built from some of its train pictures."""
+    """A release of digits whose test split was built from some of its train images."""
     from tfrecreg.operations.builds import BuildRequest, build
     from tfrecreg.registry import open_registry
 
-    raw = digits.root / "pictures"
+    raw = digits.root / "images"
     for number in range(60):
         for split, name in (("train", number), ("test", number + 30)):
             path = raw / split / "cat" / f"{name:03}.png"
@@ -148,7 +148,7 @@ def test_the_first_20_pairs_are_named_with_place_and_key(digits: Digits) -> None
         assert " of pets-train.tfrecord-" in place["detail"]
 
 
-def test_records_without_a_picture_are_compared_whole_whatever_the_order(tmp_path: Path) -> None:
+def test_records_without_an_image_are_compared_whole_whatever_the_order(tmp_path: Path) -> None:
     one = {"b": int64_feature([1, 2]), "a": float_feature(0.5)}
     pieces = [encode({name: feature}) for name, feature in one.items()]
     swapped = b"\n" + bytes([sum(len(each) - 2 for each in pieces)])
@@ -169,16 +169,16 @@ def test_payloads_that_are_no_examples_are_compared_as_bytes(tmp_path: Path) -> 
     assert [place["record"] for place in found["findings"][0]["locations"]] == [2, 3]
 
 
-def test_pictures_are_found_by_what_they_begin_with(tmp_path: Path) -> None:
+def test_images_are_found_by_what_they_begin_with(tmp_path: Path) -> None:
     """Features of TFDS: no `image/encoded`, and no schema to say it."""
 
     def tfds(number: int, label: int) -> bytes:
-        return encode({"image": bytes_feature(picture(number)), "label": int64_feature(label)})
+        return encode({"image": bytes_feature(image(number)), "label": int64_feature(label)})
 
     write(tmp_path, "train", [tfds(1, 0), tfds(2, 0), tfds(1, 5)])
     found = look(tmp_path)
     assert codes(found) == [("DUP001", "train", 1), ("DUP005", "", 1)]
-    assert "picture" in found["findings"][0]["message"]
+    assert "image" in found["findings"][0]["message"]
 
 
 def test_several_splits_are_compared_two_by_two(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_several_splits_are_compared_two_by_two(tmp_path: Path) -> None:
         "train": [2, 3, 4],
         "validation": [3, 5],
     }.items():
-        write(tmp_path, split, [record(picture(number)) for number in numbers])
+        write(tmp_path, split, [record(image(number)) for number in numbers])
     assert codes(look(tmp_path)) == [
         ("DUP002", "test::train", 2),
         ("DUP002", "test::validation", 1),
@@ -216,12 +216,12 @@ class TestOptions:
     def test_a_patient_in_two_splits_is_found_by_a_feature(self, tmp_path: Path) -> None:
         def slices(patients: Iterable[int], first: int) -> list[bytes]:
             return [
-                record(picture(first + number), patient=bytes_feature(f"p{patient}"))
+                record(image(first + number), patient=bytes_feature(f"p{patient}"))
                 for number, patient in enumerate(patients)
             ]
 
         write(tmp_path, "train", slices([1, 1, 2, 3, 3, 3], 0), shards=2)
-        write(tmp_path, "test", [*slices([3, 4, 4, 2], 100), record(picture(300))])
+        write(tmp_path, "test", [*slices([3, 4, 4, 2], 100), record(image(300))])
         assert codes(look(tmp_path)) == []
         found = look(tmp_path, group="more/patient")
         assert codes(found) == [("DUP004", "test::train", 2)]
@@ -237,7 +237,7 @@ class TestOptions:
         from tfrecreg.operations.builds import BuildRequest, build
         from tfrecreg.registry import open_registry
 
-        raw = digits.root / "pictures"
+        raw = digits.root / "images"
         for number, (split, name) in enumerate(
             [("train", "p1_a"), ("train", "p2_a"), ("test", "p2_b"), ("test", "odd")]
         ):
@@ -281,7 +281,7 @@ class TestOptions:
     def test_pixels_without_pillow_are_an_incomplete_check(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        write(tmp_path, "train", [record(picture(1))])
+        write(tmp_path, "train", [record(image(1))])
         monkeypatch.setattr(decoder, "find_spec", lambda name: None)
         found = look(tmp_path, pixels=True)
         assert found["status"] == "error"
@@ -317,7 +317,7 @@ class TestOptions:
     def test_an_option_that_makes_no_sense_is_refused(
         self, tmp_path: Path, options: dict[str, Any], complaint: str
     ) -> None:
-        write(tmp_path, "train", [record(picture(1))])
+        write(tmp_path, "train", [record(image(1))])
         with pytest.raises(ConfigError) as caught:
             look(tmp_path, **options)
         assert caught.value.message == complaint
@@ -328,7 +328,7 @@ class TestRuns:
     def test_workers_find_what_one_process_finds_and_leave_nothing_behind(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        payloads = [record(picture(number % 70)) for number in range(100)]
+        payloads = [record(image(number % 70)) for number in range(100)]
         write(tmp_path, "train", payloads, shards=3)
         scratch = tmp_path / "scratch"
         scratch.mkdir()
@@ -341,7 +341,7 @@ class TestRuns:
         assert list(scratch.iterdir()) == []
 
     def test_a_worker_that_shares_no_folder_hands_its_runs_back(self, tmp_path: Path) -> None:
-        payloads = [record(picture(number % 70)) for number in range(100)]
+        payloads = [record(image(number % 70)) for number in range(100)]
         target = files_target(
             [str(path) for path in write(tmp_path, "train", payloads, 2)], schema=None, raw=None
         )
@@ -364,7 +364,7 @@ class TestRuns:
     def test_a_check_that_is_cut_short_leaves_nothing_behind(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        write(tmp_path, "train", [record(picture(1))])
+        write(tmp_path, "train", [record(image(1))])
         scratch = tmp_path / "scratch"
         scratch.mkdir()
         monkeypatch.setattr(tempfile, "tempdir", str(scratch))
@@ -486,7 +486,7 @@ def test_ten_million_records_stay_under_500_mb(tmp_path: Path) -> None:
 
 
 class TestDUP005:
-    """One picture under several labels."""
+    """One image under several labels."""
 
     def contradictions(self, checked: Document) -> list[tuple[str, int, str]]:
         """Shard, record and detail of each place."""
@@ -498,10 +498,10 @@ class TestDUP005:
         ]
 
     def test_it_is_found_in_a_split_and_across_splits(self, tmp_path: Path) -> None:
-        rows = [record(picture(number), number % 3) for number in range(30)]
-        train = [*rows, record(picture(4), 2), record(picture(7), 1)]
+        rows = [record(image(number), number % 3) for number in range(30)]
+        train = [*rows, record(image(4), 2), record(image(7), 1)]
         write(tmp_path, "train", train, shards=2)
-        write(tmp_path, "test", [record(picture(20), 0), record(picture(21), 0)])
+        write(tmp_path, "test", [record(image(20), 0), record(image(21), 0)])
         checked = look(tmp_path)
         first = "x-train.tfrecord-00000-of-00002"
         assert self.contradictions(checked) == [
@@ -516,16 +516,16 @@ class TestDUP005:
         (finding,) = (each for each in checked["findings"] if each["code"] == "DUP005")
         assert (finding["severity"], finding["count"]) == ("warning", 2)
         assert finding["fingerprint"] == "DUP005::::"
-        assert finding["message"] == "a picture has a label that contradicts another record's"
+        assert finding["message"] == "an image has a label that contradicts another record's"
 
     def test_equal_labels_no_labels_and_several_labels_do_not_contradict(
         self, tmp_path: Path
     ) -> None:
         def other(label: Feature | None) -> bytes:
-            features = {"image/encoded": bytes_feature(picture(1))}
+            features = {"image/encoded": bytes_feature(image(1))}
             return encode(features | ({"image/class/label": label} if label is not None else {}))
 
-        rows = [record(picture(1), 1)] * 3
+        rows = [record(image(1), 1)] * 3
         rows += [other(None), other(int64_feature(-1)), other(int64_feature([1, 2]))]
         rows += [other(float_feature(2)), other(bytes_feature(b"2")), other(int64_feature(1 << 40))]
         write(tmp_path, "train", rows)
@@ -537,7 +537,7 @@ class TestDUP005:
         rows = [
             encode(
                 {
-                    "image/encoded": bytes_feature(picture(1)),
+                    "image/encoded": bytes_feature(image(1)),
                     "image/object/class/label": int64_feature(number),
                 }
             )
@@ -558,9 +558,9 @@ class TestDUP005:
         assert len(self.contradictions(look(tmp_path, pixels=True))) == 1
 
     @pytest.mark.parametrize("count", [5, 3000])
-    def test_every_picture_counts_once(self, tmp_path: Path, count: int) -> None:
-        rows = [record(picture(number), 0) for number in range(count)]
-        rows += [record(picture(number), 1 + number % 2) for number in range(count)] * 2
+    def test_every_image_counts_once(self, tmp_path: Path, count: int) -> None:
+        rows = [record(image(number), 0) for number in range(count)]
+        rows += [record(image(number), 1 + number % 2) for number in range(count)] * 2
         write(tmp_path, "train", rows, shards=3)
         checked = look(tmp_path)
         (finding,) = (each for each in checked["findings"] if each["code"] == "DUP005")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from check_support import Document, document, framed
-from picture_support import png
+from image_support import png
 
 from tfrecreg.example import Feature, bytes_feature, encode, float_feature, int64_feature
 
@@ -138,11 +138,11 @@ class TestINF002:
         self, tmp_path: Path, form: str, raw: bool
     ) -> None:
         # Without noise: else nothing makes them much smaller than gzip does.
-        pictures = [np.asarray(each) // 8 * 8 for each in scenes()]
+        images = [np.asarray(each) // 8 * 8 for each in scenes()]
         said, store = WRAPPED[form]
-        files = [encoded(pixels, "JPEG", quality=80) for pixels in pictures]
+        files = [encoded(pixels, "JPEG", quality=80) for pixels in images]
         folder = raw_folder(tmp_path, files) if raw else None
-        found = look(tmp_path, [sided(each, store(each)) for each in pictures], raw=folder)
+        found = look(tmp_path, [sided(each, store(each)) for each in images], raw=folder)
         assert f"`image/raw` holds decoded pixels {said}, " in one(found, "INF002")["message"]
         assert ("INF001" in codes(found)) == raw
 
@@ -205,14 +205,14 @@ class TestINF002:
         payloads = [encode({name: bytes_feature(each.tobytes())}) for each in scenes()]
         assert codes(look(tmp_path, payloads)) == (["INF002"] if told else [])
 
-    def test_text_as_long_as_a_picture_is_none(self, tmp_path: Path) -> None:
+    def test_text_as_long_as_an_image_is_none(self, tmp_path: Path) -> None:
         texts = [(b"%d dark and stormy nights; " % number * 1000) for number in range(40)]
         payloads = [
             encode({"image/caption": bytes_feature(text[: SIDE * SIDE * 3])}) for text in texts
         ]
         assert codes(look(tmp_path, payloads)) == []
 
-    def test_encoded_pictures_are_fine(self, tmp_path: Path) -> None:
+    def test_encoded_images_are_fine(self, tmp_path: Path) -> None:
         payloads = [
             encode({"image": bytes_feature(png(SIDE, SIDE, seed=n) + os.urandom(2000))})
             for n in range(100)
@@ -227,7 +227,7 @@ class TestINF002:
                 sided(pixels, bytes_feature(pixels.tobytes() if shard == 3 else data))
                 for pixels, data in zip(scenes(50), files, strict=True)
             ]
-            # Many more encoded pictures are in the others.
+            # Many more encoded images are in the others.
             payloads = payloads if shard == 3 else payloads * 4
             paths.append(tmp_path / f"x-train.tfrecord-{shard:05d}-of-00005")
             paths[-1].write_bytes(framed(*payloads))
@@ -329,8 +329,8 @@ class TestINF004:
     """A record for each annotation."""
 
     @staticmethod
-    def annotations(pictures: int, times: int) -> list[bytes]:
-        data = [os.urandom(4000) for _ in range(pictures)]
+    def annotations(images: int, times: int) -> list[bytes]:
+        data = [os.urandom(4000) for _ in range(images)]
         payloads = [
             encode(
                 {
@@ -344,7 +344,7 @@ class TestINF004:
         random.Random(1).shuffle(payloads)
         return payloads
 
-    def test_pictures_that_are_there_again_are_told(self, tmp_path: Path) -> None:
+    def test_images_that_are_there_again_are_told(self, tmp_path: Path) -> None:
         payloads = self.annotations(50, 7)
         found = look(tmp_path, payloads)
         assert codes(found) == ["INF004"]
@@ -375,16 +375,14 @@ class TestINF004:
         size = found["measures"]["inflation.bytes"]
         assert abs(cured / size - 1 / 3) < 0.05
 
-    def test_a_record_a_picture_is_fine(self, tmp_path: Path) -> None:
+    def test_a_record_an_image_is_fine(self, tmp_path: Path) -> None:
         assert codes(look(tmp_path, self.annotations(200, 1))) == []
 
 
 class TestINF005:
     """PNG made of JPEG."""
 
-    def test_pictures_larger_than_the_files_they_were_made_of_are_told(
-        self, tmp_path: Path
-    ) -> None:
+    def test_images_larger_than_the_files_they_were_made_of_are_told(self, tmp_path: Path) -> None:
         files = [encoded(pixels, "JPEG", quality=80) for pixels in scenes()]
         payloads = [
             encode({"image/encoded": bytes_feature(encoded(pixels, "PNG"))}) for pixels in scenes()
@@ -392,7 +390,7 @@ class TestINF005:
         found = look(tmp_path, payloads, raw=raw_folder(tmp_path, files))
         assert codes(found) == ["INF001", "INF005"]
         message = one(found, "INF005")["message"]
-        assert message.startswith("`image/encoded` holds pictures as PNG, ")
+        assert message.startswith("`image/encoded` holds images as PNG, ")
         assert " times the raw data of JPEG; as they lie there " in message
         cured = [encode({"image/encoded": bytes_feature(data)}) for data in files]
         predicted = found["measures"]["inflation.cures"]["INF005 image/encoded"]
@@ -427,10 +425,10 @@ class TestINF005:
 
 
 class TestINF007:
-    """Pictures as base64."""
+    """Images as base64."""
 
     @pytest.mark.parametrize("encode_text", [b64encode, urlsafe_b64encode])
-    def test_base64_of_encoded_pictures_is_told(
+    def test_base64_of_encoded_images_is_told(
         self, tmp_path: Path, encode_text: Callable[[bytes], bytes]
     ) -> None:
         files = [encoded(pixels, "JPEG", quality=90) for pixels in scenes()]
@@ -447,7 +445,7 @@ class TestINF007:
         assert said is not None, finding["message"]
         assert float(said[2]) * 1000 == pytest.approx(size, rel=0.02)
 
-    def test_text_that_is_no_picture_is_fine(self, tmp_path: Path) -> None:
+    def test_text_that_is_no_image_is_fine(self, tmp_path: Path) -> None:
         rows = [encode({"text": bytes_feature(b64encode(os.urandom(3000)))}) for _ in range(60)]
         assert codes(look(tmp_path, rows)) == []
 
@@ -505,7 +503,7 @@ class TestRealData:
         assert codes(found) == ["INF001", "INF003"]
         assert found["measures"]["inflation.ratio_decoded"] == 4.0803
 
-    def test_base64_of_pixels_is_24_times_the_pictures(self, realdata: Path) -> None:
+    def test_base64_of_pixels_is_24_times_the_images(self, realdata: Path) -> None:
         folder = realdata / "imagefolder/tfrecorder"
         path = folder / "sample_tfrecords/test-00000-of-00001.tfrecord.gz"
         found = document([path], only=("inflation",))
@@ -518,6 +516,6 @@ class TestRealData:
             "there 127.4 kB, and all records 127.7 kB instead of 3.0 MB before gzip"
         )
 
-    def test_pictures_that_went_in_as_they_are_have_nothing_to_save(self, realdata: Path) -> None:
+    def test_images_that_went_in_as_they_are_have_nothing_to_save(self, realdata: Path) -> None:
         path = realdata / "tfrecord/raccoon/data/test.record"
         assert codes(document([path], only=("inflation",))) == []

@@ -115,7 +115,7 @@ class TestSides:
         assert list(fitting_shapes(105, "x", [ImageShape(5, 7, 3)])) == [ImageShape(5, 7, 3)]
         assert list(fitting_shapes(106, "x", [ImageShape(5, 7, 3)])) == []
 
-    def test_sides_of_two_pictures_are_kept_apart(self) -> None:
+    def test_sides_of_two_images_are_kept_apart(self) -> None:
         example = {
             "left/height": int64_feature(1),
             "left/width": int64_feature(2),
@@ -131,7 +131,7 @@ class TestSides:
         assert list(fitting_shapes(5 * 7 * 4, "x", [ImageShape(5, 7, 0)])) == [ImageShape(5, 7, 4)]
         assert list(fitting_shapes(5 * 7 * 2, "x", [ImageShape(5, 7, 0)])) == []
 
-    def test_a_square_needs_a_name_that_sounds_like_a_picture(self) -> None:
+    def test_a_square_needs_a_name_that_sounds_like_an_image(self) -> None:
         assert list(fitting_shapes(784, "image_floats", [])) == [ImageShape(28, 28, 1)]
         assert list(fitting_shapes(3072, "pixels", [])) == [ImageShape(32, 32, 3)]
         assert list(fitting_shapes(784, "embedding", [])) == []
@@ -192,7 +192,7 @@ class TestWrapped:
         assert decompressed(b"\x78\x9c no zlib") is None
         assert decompressed(b"text") is None
 
-    def test_random_floats_are_no_picture(self) -> None:
+    def test_random_floats_are_no_image(self) -> None:
         noise = np.random.default_rng(1).normal(size=3072).astype("<f4")
         assert smooth_levels(noise, 32, 3) is None
         assert smooth_levels(np.zeros(3072, "<f4"), 32, 3) is None

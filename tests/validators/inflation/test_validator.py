@@ -108,7 +108,7 @@ class TestMeasures:
 
 
 class TestINF001:
-    def test_a_build_of_encoded_pictures_is_within_the_default_limit(self, digits: Digits) -> None:
+    def test_a_build_of_encoded_images_is_within_the_default_limit(self, digits: Digits) -> None:
         found = digits.check("inflation")
         assert (found["status"], found["findings"]) == ("pass", [])
         _, decoded = raw_bytes(digits)
@@ -223,7 +223,7 @@ class TestRaw:
     def test_bare_files_are_measured_against_a_folder(self, digits: Digits, tmp_path: Path) -> None:
         raw = tmp_path / "raw"
         raw.mkdir()
-        (raw / "picture").write_bytes(b"\xff" * 100)
+        (raw / "image").write_bytes(b"\xff" * 100)
         shard = tmp_path / "x.tfrecord"
         shard.write_bytes(framed(b"\xff" * 10000))
         found = document([shard], only=("inflation",), raw=str(raw))

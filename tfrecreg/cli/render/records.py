@@ -13,9 +13,9 @@ from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.format_payload import ShownPart, ShownPicture
+    from tfrecreg.images import ImageHeader
+    from tfrecreg.operations.format_payload import ShownImage, ShownPart
     from tfrecreg.operations.head import ShownRecord
-    from tfrecreg.pictures import PictureHeader
 
 
 _NAMES = {
@@ -25,7 +25,7 @@ _NAMES = {
 """The names of known payloads that are not Examples."""
 
 
-_PICTURES = 4
+_IMAGES = 4
 """The number of images shown per record."""
 
 
@@ -42,9 +42,9 @@ def print_records(
     for each in records:
         _print_record(console, each)
         if protocol is not None:
-            for picture in each.pictures[:_PICTURES]:
+            for image in each.images[:_IMAGES]:
                 # rich would print the escape sequences of the protocol as text.
-                console.file.write(inline_image(picture, protocol))
+                console.file.write(inline_image(image, protocol))
         for path in each.saved:
             console.print(line(("  saved: ", "green"), safe(path, limit=1 << 16)))
 
@@ -146,9 +146,9 @@ def find_image_protocol(
     return "iterm" if always else None
 
 
-def inline_image(picture: ShownPicture, protocol: ImageProtocol) -> str:
+def inline_image(image: ShownImage, protocol: ImageProtocol) -> str:
     """The escape sequences that show an image, with line ends; empty if it is not shown."""
-    header, data = picture.header, picture.data
+    header, data = image.header, image.data
     if header is None or len(data) > _BYTES or header.width * header.height > _PIXELS:
         return ""
     columns, rows = _cells(header)
@@ -156,10 +156,10 @@ def inline_image(picture: ShownPicture, protocol: ImageProtocol) -> str:
         size = f"size={len(data)};width={columns};height={rows}"
         encoded = base64.b64encode(data).decode("ascii")
         return f"{_INDENT}\x1b]1337;File=inline=1;{size}:{encoded}\x07\n"
-    return f"{_INDENT}{_kitty(data, columns, rows)}\n" if picture.format == "png" else ""
+    return f"{_INDENT}{_kitty(data, columns, rows)}\n" if image.format == "png" else ""
 
 
-def _cells(header: PictureHeader) -> tuple[int, int]:
+def _cells(header: ImageHeader) -> tuple[int, int]:
     """The largest number of columns and rows with these proportions within the limits."""
     scale = min(_COLUMNS / (2 * header.width), _ROWS / header.height)
     return max(1, round(2 * header.width * scale)), max(1, round(header.height * scale))

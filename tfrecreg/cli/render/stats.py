@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from tfrecreg.cli.render.console import PlainTable, count, line
-from tfrecreg.statistics import FeatureSummary, Numbers, Picture, Texts
+from tfrecreg.statistics import FeatureSummary, Image, Numbers, Texts
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _row(feature: FeatureSummary) -> tuple[str, ...]:
     per_example = _span(feature.min_values, feature.max_values) if feature.present else ""
     return (
         safe(feature.name),
-        feature.type,
+        "image" if feature.type == "picture" else feature.type,
         present,
         per_example,
         *_detail(feature),
@@ -71,7 +71,7 @@ def _detail(feature: FeatureSummary) -> tuple[str, str, str, str, str]:
         values = (detail.mean, detail.std, detail.min, detail.median, detail.max)
         mean, std, low, median, high = (_number(value, feature.type) for value in values)
         return mean, std, low, median, high
-    if isinstance(detail, Picture):
+    if isinstance(detail, Image):
         return si_bytes(detail.mean), "", si_bytes(detail.min), "", si_bytes(detail.max)
     if isinstance(detail, Texts) and feature.type == "bytes":
         return si_bytes(detail.mean_length), "", "", "", ""

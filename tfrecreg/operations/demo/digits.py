@@ -1,7 +1,7 @@
 """Draws a small dataset of handwritten-looking digits, as IDX files in gzip: raw data for the demo.
 
-No download and no font: each digit is a few smooth curves through points that vary from picture
-to picture, drawn with a round pen. The same arguments give the same pictures on every machine:
+No download and no font: each digit is a few smooth curves through points that vary from image
+to image, drawn with a round pen. The same arguments give the same images on every machine:
 the randomness is PCG64's raw stream, which NumPy promises to keep, and the drawing uses only
 operations that IEEE 754 rounds exactly (no sines, no sums whose order NumPy may choose).
 """
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 SIDE = 28
-"""Pixels of a picture's side."""
+"""Pixels of an image's side."""
 
 _BLOCK = 256
-"""Pictures that are drawn at a time: what fits a processor's cache."""
+"""Images that are drawn at a time: what fits a processor's cache."""
 _SUBDIVISIONS = 3
 """Straight pieces between two points of a curve."""
 
@@ -36,13 +36,13 @@ def write_digits(raw: Storage, *, train: int, test: int, seed: int) -> None:
 
     Args:
         raw: where to; files of the same names are replaced.
-        train: pictures in the split `train`, at least 1.
-        test: pictures in the split `test`, at least 1.
-        seed: another seed, other pictures.
+        train: images in the split `train`, at least 1.
+        test: images in the split `test`, at least 1.
+        seed: another seed, other images.
 
     Raises:
         StorageError: a file cannot be written.
-        ValueError: a split without pictures.
+        ValueError: a split without images.
     """
     for name, count, number in (("train", train, 0), ("t10k", test, 1)):
         pixels, labels = draw_digits(count, seed=seed, stream=number)
@@ -53,7 +53,7 @@ def write_digits(raw: Storage, *, train: int, test: int, seed: int) -> None:
 def draw_digits(
     count: int, *, seed: int, stream: int = 0
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Draw `count` pictures.
+    """Draw `count` images.
 
     Returns:
         Pixels, u8 of shape (count, 28, 28), 0 where no ink is; labels, u8 of shape (count,).
@@ -62,7 +62,7 @@ def draw_digits(
         ValueError: `count` is less than 1.
     """
     if count < 1:
-        raise ValueError(f"a split needs at least 1 picture, not {count}")
+        raise ValueError(f"a split needs at least 1 image, not {count}")
     dice = _Dice(seed, stream)
     labels = np.minimum(dice.uniform(count) * 10, 9).astype(np.uint8)
     pixels = np.zeros((count, SIDE, SIDE), np.uint8)
@@ -98,7 +98,7 @@ class _Dice:
 
 
 def _draw(strokes: tuple[Stroke, ...], count: int, dice: _Dice) -> NDArray[np.uint8]:
-    """`count` pictures of one glyph: (count, 28, 28)."""
+    """`count` images of one glyph: (count, 28, 28)."""
     # From the unit box, y down, to pixels: about 20 high and 14 wide in the middle of 28 × 28.
     height = 19.0 + dice.spread(2.5, count)
     width = 13.5 + dice.spread(4.0, count)

@@ -3,7 +3,7 @@
 - `side`: one of the two: its manifest, indexes and records
 - `match`: what became of every example, from the indexes alone
 - `compare`: which features and labels differ, from the records
-- `pictures`: the same image under another key
+- `images`: the same image under another key
 - `verdict`: the version number that a difference asks for
 - `result`: the result, and its list of examples
 - `run`: the operation, and what a release asks of it

@@ -219,24 +219,24 @@ def compare(before: Read, after: Read, labels: Labels) -> RecordChange:
     )
 
 
-def pictures_of(before: Side, after: Side) -> tuple[str, ...]:
-    """The features that hold encoded pictures on both sides, by their schemas, sorted."""
+def images_of(before: Side, after: Side) -> tuple[str, ...]:
+    """The features that hold encoded images on both sides, by their schemas, sorted."""
     if before.schema is None or after.schema is None:
         return ()
     return tuple(sorted({*before.schema.images()} & {*after.schema.images()}))
 
 
-def picture_digest(read: Read, pictures: Sequence[str]) -> bytes | None:
-    """16 bytes that name the pictures of a record; None where it has none.
+def image_digest(read: Read, images: Sequence[str]) -> bytes | None:
+    """16 bytes that name the images of a record; None where it has none.
 
     Args:
         read: the record.
-        pictures: features that hold encoded pictures, sorted.
+        images: features that hold encoded images, sorted.
     """
     if read.example is None:
         return None
     hasher, found = blake3(), False
-    for name in pictures:
+    for name in images:
         feature = read.example.get(name)
         if feature is None or feature.kind is not Kind.BYTES:
             continue

@@ -277,7 +277,7 @@ class Matched:
     moved_changed: Pairs = field(default_factory=Pairs.none)
     """The same key in another split, with another record."""
     renamed_changed: Pairs = field(default_factory=Pairs.none)
-    """The same picture in the same split, under another key and in another record. Found where the
+    """The same image in the same split, under another key and in another record. Found where the
     records themselves were looked at."""
     removed: Places = field(default_factory=lambda: np.empty(0, np.uint64))
     added: Places = field(default_factory=lambda: np.empty(0, np.uint64))

@@ -26,7 +26,7 @@ from tfrecreg.schema.differ import Change as SchemaChange
 Kind = Literal["removed", "added", "changed", "moved", "renamed"]
 
 KINDS: tuple[Kind, ...] = ("removed", "added", "changed", "moved", "renamed")
-"""What can become of an example; ``renamed`` is the same picture or record under another key."""
+"""What can become of an example; ``renamed`` is the same image or record under another key."""
 
 
 _COUNTS = ("added", "removed", "changed", "moved_in", "moved_out", "renamed")

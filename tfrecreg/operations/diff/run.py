@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from tfrecreg.manifest import Change
 from tfrecreg.operations.diff.compare import Labels, Payloads, Tallied, tally
+from tfrecreg.operations.diff.images import follow_images
 from tfrecreg.operations.diff.match import Matched, Pairs, Places, match
-from tfrecreg.operations.diff.pictures import follow_pictures
 from tfrecreg.operations.diff.result import (
     KINDS,
     DiffResult,
@@ -67,7 +67,7 @@ def diff_sides(before: Side, after: Side, progress: Progress = SILENT) -> DiffRe
     """As :func:`diff`, of two sides that were found."""
     labels = Labels.of(before, after)
     with _reading(before, after) as readers:
-        matched = follow_pictures(before, after, match(before, after, progress), readers, progress)
+        matched = follow_images(before, after, match(before, after, progress), readers, progress)
         tallied = Tallied()
         _tally(matched.changed, readers, labels, progress, into=tallied)
         same = before.manifest.content == after.manifest.content
@@ -135,7 +135,7 @@ def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILE
         return Classified(judge(before, after, order, None, Tallied()), "")
     labels, tallied = Labels.of(before, after), Tallied()
     with _reading(before, after) as readers:
-        matched = follow_pictures(before, after, match(before, after, progress), readers, progress)
+        matched = follow_images(before, after, match(before, after, progress), readers, progress)
         pairs = matched.changed
         may_be_minor = judge(before, after, None, replace(matched, changed=Pairs.none()), tallied)
         if len(pairs) <= _FEW or may_be_minor.level == "minor":

@@ -5,7 +5,7 @@
 - `index`: shards with an index of records beside each, for DALI and others
 - `tfds`: the files that make the folder a dataset of TensorFlow Datasets
 - `connectors`: a schema as TFDS's features
-- `pictures`: what the headers of encoded pictures say
+- `images`: what the headers of encoded images say
 
 Nothing here imports TensorFlow or TFDS: TFDS's files are JSON and text.
 """

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tfrecreg.errors import SchemaError
-from tfrecreg.operations.export.pictures import PicturesSeen
+from tfrecreg.operations.export.images import ImagesSeen
 from tfrecreg.schema import (
     Feature,
     OtherDomain,
@@ -50,7 +50,7 @@ class Connectors:
     label_files: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """File name to class names in order of their numbers."""
     supervised: tuple[str, str] | None = None
-    """The one picture and the one label, for `as_supervised`; None where there is a choice."""
+    """The one image and the one label, for `as_supervised`; None where there is a choice."""
     notes: list[str] = field(default_factory=list)
     """What a person should know, a line each."""
 
@@ -88,19 +88,19 @@ def require_expressible(schema: Schema) -> None:
 
 
 def make_connectors(
-    schema: Schema, labels: Mapping[str, Sequence[str]], pictures: Mapping[str, PicturesSeen]
+    schema: Schema, labels: Mapping[str, Sequence[str]], images: Mapping[str, ImagesSeen]
 ) -> Connectors:
     """The connectors of every feature that the schema relies on.
 
     Args:
         schema: one that :func:`require_expressible` passes.
         labels: feature to class names in order of their numbers.
-        pictures: what was seen of the features that hold encoded pictures.
+        images: what was seen of the features that hold encoded images.
     """
     made = Connectors()
     compiled = compile_schema(schema)
     for rule in compiled.features:
-        leaf = _leaf(rule, labels, pictures, made.notes)
+        leaf = _leaf(rule, labels, images, made.notes)
         made.features[rule.name] = _shaped(rule, leaf, made.notes)
     _add_labels(made, labels)
     made.supervised = _supervised(made.features)
@@ -140,22 +140,22 @@ def _sequence(feature: Json, length: int = -1) -> Json:
 def _leaf(
     rule: Feature,
     labels: Mapping[str, Sequence[str]],
-    pictures: Mapping[str, PicturesSeen],
+    images: Mapping[str, ImagesSeen],
     notes: list[str],
 ) -> Json:
     """The connector of a single value."""
     if rule.kind == "INT" and labels.get(rule.name):
         classes = {"numClasses": str(len(labels[rule.name]))}
         return _connector("class_label_feature.ClassLabel", classLabel=classes)
-    if rule.is_image and rule.name in pictures:
-        return _image(rule, pictures[rule.name], notes)
+    if rule.is_image and rule.name in images:
+        return _image(rule, images[rule.name], notes)
     texts = isinstance(rule.domain, OtherDomain) and rule.domain.name in _TEXTS
     if rule.kind == "BYTES" and (texts or isinstance(rule.domain, StringDomain)):
         return _connector("text_feature.Text", text={})
     return _tensor(rule)
 
 
-def _image(rule: Feature, seen: PicturesSeen, notes: list[str]) -> Json:
+def _image(rule: Feature, seen: ImagesSeen, notes: list[str]) -> Json:
     name = f"`{safe(rule.name)}`"
     if seen.strange:
         notes.append(
@@ -165,20 +165,20 @@ def _image(rule: Feature, seen: PicturesSeen, notes: list[str]) -> Json:
         return _tensor(rule)
     if "gif" in seen.formats and len(seen.formats) > 1:
         notes.append(
-            f"{name} comes as encoded bytes: GIF pictures have one dimension more than the others"
+            f"{name} comes as encoded bytes: GIF images have one dimension more than the others"
         )
         return _tensor(rule)
     if seen.channels == {2} or seen.channels == {2, 4}:
         channels = 4
-        notes.append(f"{name}: grey pictures with alpha come as RGBA")
+        notes.append(f"{name}: grey images with alpha come as RGBA")
     elif len(seen.channels) > 1:
         channels = 3
-        notes.append(f"{name}: some pictures are grey or have alpha, and some not: all come as RGB")
+        notes.append(f"{name}: some images are grey or have alpha, and some not: all come as RGB")
     else:
         channels = next(iter(seen.channels), 3)
     deep = seen.depths == {True} and seen.formats == {"png"}
     if True in seen.depths and not deep:
-        notes.append(f"{name}: of pictures with 16 bits a channel the upper 8 come")
+        notes.append(f"{name}: of images with 16 bits a channel the upper 8 come")
     sides = [next(iter(each)) if len(each) == 1 else None for each in (seen.heights, seen.widths)]
     shape = [None, None, None, 3] if seen.formats == {"gif"} else [*sides, channels]
     content: Json = {"dtype": "uint16" if deep else "uint8", "shape": _shape(shape)}
@@ -204,7 +204,7 @@ def _shaped(rule: Feature, leaf: Json, notes: list[str]) -> Json:
     if len(shape) == 1:
         return _sequence(leaf, shape[0] or 0)
     notes.append(
-        f"`{safe(rule.name)}` comes as plain values: TFDS has pictures, texts and classes in one "
+        f"`{safe(rule.name)}` comes as plain values: TFDS has images, texts and classes in one "
         "dimension only"
     )
     return _shaped(rule, _tensor(rule), notes)
@@ -259,6 +259,6 @@ def usable_names(names: Sequence[str]) -> tuple[tuple[str, ...], int]:
 
 
 def _supervised(features: Mapping[str, Json]) -> tuple[str, str] | None:
-    pictures = [name for name, connector in features.items() if "image" in connector]
+    images = [name for name, connector in features.items() if "image" in connector]
     classes = [name for name, connector in features.items() if "classLabel" in connector]
-    return (pictures[0], classes[0]) if len(pictures) == len(classes) == 1 else None
+    return (images[0], classes[0]) if len(images) == len(classes) == 1 else None

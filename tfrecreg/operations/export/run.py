@@ -15,8 +15,8 @@ from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest import Manifest, ShardEntry
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.export.connectors import make_connectors, require_expressible
+from tfrecreg.operations.export.images import ImagesSeen
 from tfrecreg.operations.export.index import IndexedShards, index_notes, require_suffix
-from tfrecreg.operations.export.pictures import PicturesSeen
 from tfrecreg.operations.export.shards import BroughtShard, ShardTask, bring_shard, numbered
 from tfrecreg.operations.export.tfds import (
     BUILD_VERSION,
@@ -145,7 +145,7 @@ def _schema(resolved: Resolved) -> Schema:
 
 def _bring_all(
     resolved: Resolved,
-    pictures: tuple[str, ...],
+    images: tuple[str, ...],
     stage: LocalStorage,
     engine: Engine,
     progress: Progress,
@@ -160,7 +160,7 @@ def _bring_all(
             compression=manifest.compression,
             stage=stage,
             name=shard_name(manifest.dataset, shard.split, number, of),
-            pictures=pictures,
+            images=images,
         )
         for shard, number, of in numbered(manifest.shards)
     )
@@ -188,7 +188,7 @@ def _describe(
     """Write what stands beside the shards."""
     manifest = resolved.manifest
     config = resolved.registry.dataset_config(resolved.dataset)
-    connectors = make_connectors(schema, manifest.labels, _pictures(schema, brought))
+    connectors = make_connectors(schema, manifest.labels, _images(schema, brought))
     shards: dict[str, list[ShardEntry]] = {split.name: [] for split in manifest.splits}
     for each in brought:
         shards[each.entry.split].append(each.entry)
@@ -234,11 +234,11 @@ def _result(
     )
 
 
-def _pictures(schema: Schema, brought: list[BroughtShard]) -> Mapping[str, PicturesSeen]:
-    seen = {name: PicturesSeen() for name in schema.images()}
+def _images(schema: Schema, brought: list[BroughtShard]) -> Mapping[str, ImagesSeen]:
+    seen = {name: ImagesSeen() for name in schema.images()}
     for each in brought:
-        for name, pictures in each.pictures.items():
-            seen[name].merge(pictures)
+        for name, images in each.images.items():
+            seen[name].merge(images)
     return seen
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 from tfrecreg.errors import RefusedError
 from tfrecreg.example import Kind
 from tfrecreg.manifest import ShardEntry
-from tfrecreg.operations.export.pictures import PicturesSeen
+from tfrecreg.operations.export.images import ImagesSeen
 from tfrecreg.records import OVERHEAD, Fault, RecordBatch, scan
 from tfrecreg.records.reader import open_stream
 from tfrecreg.storage import LocalStorage, Storage
@@ -35,8 +35,8 @@ class ShardTask:
     """Rooted at the folder of the export in the making."""
     name: str
     """Of the shard's file there."""
-    pictures: tuple[str, ...]
-    """Features whose values are encoded pictures."""
+    images: tuple[str, ...]
+    """Features whose values are encoded images."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class BroughtShard:
     entry: ShardEntry
     name: str
     """Of the shard's file there."""
-    pictures: dict[str, PicturesSeen] = field(default_factory=dict)
+    images: dict[str, ImagesSeen] = field(default_factory=dict)
     """By feature."""
 
 
@@ -65,7 +65,7 @@ def bring_shard(task: ShardTask) -> BroughtShard:
     if found is None or found.kind != "file":
         raise _refused(task, "it is missing")
     how = _decompress(task) if task.compression == "gzip" else _link(task)
-    return BroughtShard(how=how, entry=task.entry, name=task.name, pictures=_read_back(task))
+    return BroughtShard(how=how, entry=task.entry, name=task.name, images=_read_back(task))
 
 
 def _link(task: ShardTask) -> Literal["linked", "copied"]:
@@ -96,8 +96,8 @@ def _decompress(task: ShardTask) -> Literal["decompressed"]:
     return "decompressed"
 
 
-def _read_back(task: ShardTask) -> dict[str, PicturesSeen]:
-    seen = {name: PicturesSeen() for name in task.pictures}
+def _read_back(task: ShardTask) -> dict[str, ImagesSeen]:
+    seen = {name: ImagesSeen() for name in task.images}
     for event in scan(task.stage, task.name, declared="none", digest=True):
         if isinstance(event, Fault):
             raise _refused(task, f"{event.code} at byte {event.offset}: {event.detail}")
@@ -112,17 +112,17 @@ def _read_back(task: ShardTask) -> dict[str, PicturesSeen]:
     return seen
 
 
-def _see(task: ShardTask, batch: RecordBatch, seen: dict[str, PicturesSeen]) -> None:
+def _see(task: ShardTask, batch: RecordBatch, seen: dict[str, ImagesSeen]) -> None:
     if not seen:
         return
     for number, example in enumerate(batch.examples, batch.first):
         where = f"record {number} of `{safe(task.entry.path)}`"
-        for name, pictures in seen.items():
+        for name, images in seen.items():
             if example is None:
-                pictures.add_strange(where)
+                images.add_strange(where)
             elif (feature := example.get(name)) is not None and feature.kind is Kind.BYTES:
                 for value in feature.values:
-                    pictures.add(value, where)
+                    images.add(value, where)
 
 
 def _refused(task: ShardTask, why: str) -> RefusedError:

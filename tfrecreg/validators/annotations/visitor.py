@@ -116,7 +116,7 @@ def _wrong_boxes(sides: list[Feature]) -> Iterator[Problem]:
             yield Problem(ANN002, BOX[0], "the sides of a box should be finite", box)
             continue
         if min(values) < -_NEAR or max(values) > 1 + _NEAR:
-            message = "a box should be in its picture: sides from 0 to 1"
+            message = "a box should be in its image: sides from 0 to 1"
             yield Problem(ANN002, BOX[0], message, box)
         if right <= left or bottom <= top:
             message = "a box should have an area: `xmin` < `xmax` and `ymin` < `ymax`"

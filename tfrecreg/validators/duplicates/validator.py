@@ -13,7 +13,7 @@ from typing import Any
 from tfrecreg.codes import DUP001, DUP002, DUP004, DUP005
 from tfrecreg.config import read_limits
 from tfrecreg.findings import Code, Finding, Location, Measure
-from tfrecreg.pictures.decoder import require_pillow
+from tfrecreg.images.decoder import require_pillow
 from tfrecreg.scan.indexes import keys_of
 from tfrecreg.scan.interface import Shard, Target, Validator
 from tfrecreg.scan.tally import Tally, key_from
@@ -76,8 +76,8 @@ class DuplicatesValidator(Validator):
         # Also where the scan ends by an exception, or the program.
         self._clear = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._storage = self.part_codec.storage = LocalStorage(folder)
-        pictures, labels = schema_images(target), _labels(target)
-        return partial(DuplicatesVisitor, self._options, pictures, self._storage, labels=labels)
+        images, labels = schema_images(target), _labels(target)
+        return partial(DuplicatesVisitor, self._options, images, self._storage, labels=labels)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
         return key_from(*schema_images(target), "", *_labels(target), options=options)
@@ -164,7 +164,7 @@ class DuplicatesValidator(Validator):
                 f"is the same, labelled {other}",
             )
             count = found.count - len(found.first) + 1 if number == 0 else 1
-            message = "a picture has a label that contradicts another record's"
+            message = "an image has a label that contradicts another record's"
             tally.add(DUP005, message, place, split="", count=count)
 
     def _what(self, parts: Sequence[DuplicatesPart]) -> str:
@@ -172,9 +172,9 @@ class DuplicatesValidator(Validator):
         options = self._options
         if options.feature is not None:
             return f"`{safe(options.feature)}`"
-        if not all(part.pictured == part.compared for part in parts):
+        if not all(part.with_image == part.compared for part in parts):
             return "content"
-        return "pixels" if options.pixels else "picture"
+        return "pixels" if options.pixels else "image"
 
     def _add(
         self,

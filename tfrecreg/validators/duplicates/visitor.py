@@ -17,9 +17,9 @@ from msgspec import Meta
 
 from tfrecreg.digests import DIGEST_BYTES, record_digest
 from tfrecreg.example import Example, Kind, canonical, encode
+from tfrecreg.images import ImageError, read_header
+from tfrecreg.images.decoder import Undecodable, shared_decoder
 from tfrecreg.index import Index
-from tfrecreg.pictures import PictureError, read_header
-from tfrecreg.pictures.decoder import Undecodable, shared_decoder
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Shard, Visitor
@@ -70,7 +70,7 @@ class DuplicatesPart:
 
     compared: int = 0
     """Records with a fingerprint."""
-    pictured: int = 0
+    with_image: int = 0
     """Those of them with the fingerprint of an image."""
     unheld: int = 0
     """Records too large to be held in memory."""
@@ -134,29 +134,29 @@ class ImageFingerprint:
     """A :data:`Fingerprint` of the images of a record; of a record without images, of all of it.
 
     Args:
-        pictures: knows the features that hold images.
+        images: knows the features that hold images.
         pixels: whether to decode the images and compare their pixels.
     """
 
-    def __init__(self, pictures: ImageFeatures, *, pixels: bool) -> None:
-        self._pictures = pictures
+    def __init__(self, images: ImageFeatures, *, pixels: bool) -> None:
+        self._images = images
         self._pixels = pixels
-        self.pictured = 0
+        self.with_image = 0
         """Count of records with an image, so far."""
 
     def of_table(self, tables: Tables, table: Table) -> list[bytes] | None:
         """The fingerprints of all records of a table; None if each has to be read."""
-        names = self._pictures.of(table.sample)
+        names = self._images.of(table.sample)
         if self._pixels or len(names) != 1:
             return None
-        self.pictured += len(table.positions)
+        self.with_image += len(table.positions)
         return tables.digests(table, names[0])
 
     def __call__(self, batch: RecordBatch, position: int, example: Example | None) -> bytes:
-        names = self._pictures.of(example) if example is not None else ()
+        names = self._images.of(example) if example is not None else ()
         if example is None or not names:
             return record_digest(canonical(batch.payload(position)))
-        self.pictured += 1
+        self.with_image += 1
         if self._pixels:
             values = [value for name in names for value in example[name].values]
             digests = [_pixels(value) for value in values]
@@ -169,7 +169,7 @@ def _pixels(value: bytes) -> bytes:
     """The digest of an image's pixels; of its bytes, if it does not decode."""
     try:
         return shared_decoder().digest(value, read_header(value))
-    except (PictureError, Undecodable):
+    except (ImageError, Undecodable):
         return blake3(value).digest(DIGEST_BYTES)
 
 
@@ -194,7 +194,7 @@ class DuplicatesVisitor(Visitor):
 
     Args:
         options: what to compare.
-        pictures: features that hold images, by the schema.
+        images: features that hold images, by the schema.
         storage: where to write runs; None to return them in the part.
         shard: the shard.
         labels: features that may be the label of an image, the likeliest first.
@@ -203,7 +203,7 @@ class DuplicatesVisitor(Visitor):
     def __init__(
         self,
         options: DuplicatesOptions,
-        pictures: Sequence[str],
+        images: Sequence[str],
         storage: Storage | None,
         shard: Shard,
         labels: Sequence[str] = (),
@@ -212,9 +212,9 @@ class DuplicatesVisitor(Visitor):
         if storage is not None and storage.stat("") is None:
             storage = None
         self._part = DuplicatesPart()
-        found = ImageFeatures(tuple(pictures))
-        self._pictures = ImageFingerprint(found, pixels=options.pixels)
-        self._fingerprint: Fingerprint = self._pictures
+        found = ImageFeatures(tuple(images))
+        self._images = ImageFingerprint(found, pixels=options.pixels)
+        self._fingerprint: Fingerprint = self._images
         if options.feature is not None:
             self._fingerprint = partial(feature_digest, options.feature)
         self._runs = RunBuilder(storage)
@@ -229,7 +229,7 @@ class DuplicatesVisitor(Visitor):
         if not batch.whole:
             self._part.unheld += len(batch)
             return
-        pictured = self._pictures.pictured
+        with_image = self._images.with_image
         digests = self._digests(batch)
         found = [position for position, digest in enumerate(digests) if digest is not None]
         self._runs.extend(
@@ -238,7 +238,7 @@ class DuplicatesVisitor(Visitor):
             [batch.offsets[position] for position in found],
         )
         self._part.compared += len(found)
-        if self._pictures.pictured > pictured or self._fingerprint is not self._pictures:
+        if self._images.with_image > with_image or self._fingerprint is not self._images:
             add_labels(self._labelled, batch, digests, self._labels)
         if self._group is not None or self._pattern is not None:
             self._take_groups(batch)
@@ -250,8 +250,8 @@ class DuplicatesVisitor(Visitor):
         unread: list[int] = []
         for table in tables.tables:
             found = None
-            if self._fingerprint is self._pictures:
-                found = self._pictures.of_table(tables, table)
+            if self._fingerprint is self._images:
+                found = self._images.of_table(tables, table)
             if found is None:
                 unread += table.positions.tolist()
                 continue
@@ -269,7 +269,7 @@ class DuplicatesVisitor(Visitor):
         part.runs, part.pairs = self._runs.close()
         part.groups, _ = self._groups.close()
         part.labelled, _ = self._labelled.close()
-        part.pictured = self._pictures.pictured
+        part.with_image = self._images.with_image
         return part
 
     def _take_groups(self, batch: RecordBatch) -> None:

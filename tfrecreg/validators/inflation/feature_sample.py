@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.example import Feature, Kind
-from tfrecreg.pictures import sniff
-from tfrecreg.pictures.sniff import base64_inside
+from tfrecreg.images import sniff
+from tfrecreg.images.sniff import base64_inside
 from tfrecreg.validators.inflation.stored_numbers import (
     Array,
     ImageShape,

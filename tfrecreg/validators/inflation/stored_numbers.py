@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.example.tensors import read_tensor
-from tfrecreg.pictures import PictureError, bmp, read_header
+from tfrecreg.images import ImageError, bmp, read_header
 
 _SIDE = re.compile(r"(.*?)(height|rows|width|cols|columns|channels?|depth)$", re.IGNORECASE)
 _MEANING = {
@@ -31,7 +31,7 @@ _MEANING = {
     "channels": "channels",
     "depth": "channels",
 }
-_PICTURE = re.compile(r"image|img|pixel|picture|frame|digit", re.IGNORECASE)
+_IMAGE = re.compile(r"image|img|pixel|image|frame|digit", re.IGNORECASE)
 """Names of features that may hold a square image whose shape is not declared."""
 _CHANNELS = (1, 3, 4)
 _LEAST_SIDE = 8
@@ -75,7 +75,7 @@ def fitting_shapes(count: int, name: str, declared: list[ImageShape]) -> Iterato
         for each in (channels,) if channels else _CHANNELS:
             if height * width * each == count and each in _CHANNELS:
                 yield ImageShape(height, width, each)
-    if not declared and _PICTURE.search(name):
+    if not declared and _IMAGE.search(name):
         for channels in (1, 3):
             side = math.isqrt(count // channels)
             if side >= _LEAST_SIDE and side * side * channels == count:
@@ -127,7 +127,7 @@ def bmp_pixels(data: bytes) -> tuple[bytes, ImageShape] | None:
     """The pixels and shape of an uncompressed BMP of 8, 24 or 32 bits, rows bottom to top."""
     try:
         header = read_header(data)
-    except PictureError:
+    except ImageError:
         return None
     found = bmp.details(data)
     channels = found.depth // 8

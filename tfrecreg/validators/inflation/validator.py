@@ -15,7 +15,7 @@ from tfrecreg.codes import INF001, INF002, INF003, INF004, INF005, INF006, INF00
 from tfrecreg.config import InflationLimit, read_limits
 from tfrecreg.errors import TfrecregError
 from tfrecreg.findings import Code, Finding, Measure
-from tfrecreg.pictures import sniff
+from tfrecreg.images import sniff
 from tfrecreg.scan.interface import RawSize, Shard, Target, Validator
 from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.storage import LocalStorage, list_through_links
@@ -122,7 +122,7 @@ def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause 
     form = f" as {sample.form}" if sample.form != "bytes" else ""
     of = f" of {si_bytes(feature.bytes)}" if sample.formats else ""
     holds = f"{feature.shown} holds decoded pixels{form}, {si_bytes(held)}{of}"
-    # What the raw data have for these: all that the encoded pictures beside them do not need.
+    # What the raw data have for these: all that the encoded images beside them do not need.
     there = raw.decoded - (feature.bytes - held if sample.formats else 0) if raw is not None else 0
     if there > 0:
         if sample.all_pixels <= RATIO * there:
@@ -158,14 +158,14 @@ def _wide(feature: _Feature, total: ShardSizes) -> Cause | None:
 
 
 def _text(feature: _Feature, total: ShardSizes) -> Cause | None:
-    """INF007: encoded pictures as base64."""
+    """INF007: encoded images as base64."""
     sample = feature.sample
     if not sample.texts:
         return None
     kind = max(sorted(sample.texts), key=sample.texts.__getitem__).upper()
     cured = sample.all_text * 3 // 4
     after = total.stream_bytes - sample.all_text + cured
-    holds = f"{feature.shown} holds pictures as base64 of {kind}, {si_bytes(sample.all_text)}"
+    holds = f"{feature.shown} holds images as base64 of {kind}, {si_bytes(sample.all_text)}"
     cure = f"as bytes about {si_bytes(cured)}"
     return Cause(INF007, feature.name, _told(holds, cure, after, total), after)
 
@@ -187,7 +187,7 @@ def _repeated(feature: _Feature, total: ShardSizes) -> Cause | None:
 def _reencoded(
     feature: _Feature, total: ShardSizes, raw: RawSize | None, raw_formats: Mapping[str, int]
 ) -> Cause | None:
-    """INF005: encoded pictures that are larger than the raw data are."""
+    """INF005: encoded images that are larger than the raw data are."""
     formats = feature.sample.formats
     if raw is None or not formats or sum(formats.values()) < feature.sample.content:
         return None
@@ -199,7 +199,7 @@ def _reencoded(
     source = max(sorted(raw_formats), key=raw_formats.__getitem__).upper() if raw_formats else ""
     of = f" of {source}" if source and source != kind else ""
     holds = (
-        f"{feature.shown} holds pictures as {kind}, {si_bytes(once)}, "
+        f"{feature.shown} holds images as {kind}, {si_bytes(once)}, "
         f"{once / raw.decoded:.1f} times the raw data{of}"
     )
     cure = f"as they lie there {si_bytes(raw.decoded)}"

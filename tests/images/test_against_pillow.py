@@ -1,4 +1,4 @@
-"""What the headers say is what Pillow decodes, of pictures that other encoders wrote."""
+"""What the headers say is what Pillow decodes, of images that other encoders wrote."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tfrecreg.pictures import PictureError, is_truncated, read_header
+from tfrecreg.images import ImageError, is_truncated, read_header
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
@@ -61,7 +61,7 @@ def test_an_animation_is_seen(kind: str) -> None:
 
 
 @pytest.mark.realdata
-def test_headers_agree_with_pillow_on_pictures_from_the_wild(realdata: Path) -> None:
+def test_headers_agree_with_pillow_on_images_from_the_wild(realdata: Path) -> None:
     compared = 0
     for path in sorted(realdata.rglob("*")):
         if not path.is_file() or path.stat().st_size > 5_000_000 or path.suffix == ".json":
@@ -69,13 +69,13 @@ def test_headers_agree_with_pillow_on_pictures_from_the_wild(realdata: Path) -> 
         data = path.read_bytes()
         try:
             found = read_header(data)
-        except PictureError:
+        except ImageError:
             continue
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                with Image.open(io.BytesIO(data), formats=[found.format.upper()]) as picture:
-                    size = picture.size
+                with Image.open(io.BytesIO(data), formats=[found.format.upper()]) as image:
+                    size = image.size
         except (OSError, SyntaxError, Image.DecompressionBombError):
             continue
         assert (found.width, found.height) == size, path

@@ -1,4 +1,4 @@
-"""All formats together: whatever the bytes, an answer or a `PictureError`, and nothing else."""
+"""All formats together: whatever the bytes, an answer or a `ImageError`, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import random
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from picture_support import bmp, gif, jpeg, png, webp
+from image_support import bmp, gif, jpeg, png, webp
 
 from tfrecreg.codes import CORE_CODES
-from tfrecreg.pictures import (
+from tfrecreg.images import (
     FORMATS,
     REASONS,
-    PictureError,
-    PictureHeader,
+    ImageError,
+    ImageHeader,
     is_truncated,
     read_header,
 )
@@ -30,10 +30,10 @@ MADE = [
 ]
 
 
-def header_of(data: bytes) -> PictureHeader | PictureError:
+def header_of(data: bytes) -> ImageHeader | ImageError:
     try:
         return read_header(data)
-    except PictureError as error:
+    except ImageError as error:
         return error
 
 
@@ -41,7 +41,7 @@ def look(data: bytes) -> None:
     """What has to hold of any bytes."""
     cut = is_truncated(data)
     found = header_of(data)
-    if isinstance(found, PictureError):
+    if isinstance(found, ImageError):
         assert found.reason in REASONS
         assert found.detail == safe(found.detail, limit=200)
         assert found.detail == str(found)
@@ -55,14 +55,14 @@ def look(data: bytes) -> None:
 
 
 def test_the_file_without_bytes_has_a_reason_of_its_own() -> None:
-    with pytest.raises(PictureError) as caught:
+    with pytest.raises(ImageError) as caught:
         read_header(b"")
     assert (caught.value.reason, caught.value.code) == ("empty", "SRC002")
     assert str(caught.value) == "the file has no bytes"
 
 
-def test_what_is_no_picture_is_named() -> None:
-    with pytest.raises(PictureError, match="expected a JPEG, PNG, GIF, WebP or BMP, found a TIFF"):
+def test_what_is_no_image_is_named() -> None:
+    with pytest.raises(ImageError, match="expected a JPEG, PNG, GIF, WebP or BMP, found a TIFF"):
         read_header(b"II*\0" + bytes(20))
 
 
@@ -72,7 +72,7 @@ def test_every_reason_has_a_code_that_exists() -> None:
 
 
 def test_an_error_crosses_processes() -> None:
-    error = pickle.loads(pickle.dumps(PictureError("zero-size", "no pixels")))
+    error = pickle.loads(pickle.dumps(ImageError("zero-size", "no pixels")))
     assert (error.reason, error.detail, error.code) == ("zero-size", "no pixels", "SRC006")
 
 
@@ -84,7 +84,7 @@ def test_any_bytes_give_an_answer(data: bytes) -> None:
 
 @given(st.sampled_from(MADE), st.data())
 @settings(max_examples=400)
-def test_any_change_of_a_picture_gives_an_answer(whole: bytes, data: st.DataObject) -> None:
+def test_any_change_of_an_image_gives_an_answer(whole: bytes, data: st.DataObject) -> None:
     changed = bytearray(whole)
     for _ in range(data.draw(st.integers(1, 8))):
         changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))

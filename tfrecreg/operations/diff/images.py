@@ -1,8 +1,8 @@
-"""Examples whose keys moved with them: told by their pictures.
+"""Examples whose keys moved with them: told by their images.
 
-An ImageFolder names its records by paths, so a picture that goes from one split to another comes
+An ImageFolder names its records by paths, so an image that goes from one split to another comes
 under another key, and often in another record (its file name is in it). What is the same are the
-bytes of the picture.
+bytes of the image.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tfrecreg.operations.diff.compare import Payloads, UnreadError, picture_digest, pictures_of
+from tfrecreg.operations.diff.compare import Payloads, UnreadError, image_digest, images_of
 from tfrecreg.operations.diff.match import (
     DIGEST,
     PLACE,
@@ -29,16 +29,16 @@ from tfrecreg.operations.diff.side import Side
 from tfrecreg.progress import Progress
 
 
-def follow_pictures(
+def follow_images(
     before: Side,
     after: Side,
     matched: Matched,
     readers: tuple[Payloads, Payloads],
     progress: Progress,
 ) -> Matched:
-    """Find the partners of what seems to be gone and new, by the pictures in them.
+    """Find the partners of what seems to be gone and new, by the images in them.
 
-    Where a key is in two splits and the pictures differ, these are two examples: keys that are
+    Where a key is in two splits and the images differ, these are two examples: keys that are
     positions are in every split.
 
     Args:
@@ -48,16 +48,16 @@ def follow_pictures(
         readers: of both sides.
         progress: told of each record that is read.
     """
-    pictures = pictures_of(before, after)
-    if not pictures or not _may_help(matched):
+    images = images_of(before, after)
+    if not images or not _may_help(matched):
         return matched
     todo = len(matched.moved_changed) + len(matched.removed) + len(matched.added)
-    progress.start("comparing pictures", todo)
+    progress.start("comparing images", todo)
     try:
-        matched = _part(matched, readers, pictures, progress)
+        matched = _part(matched, readers, images, progress)
         splits = split_numbers(before, after)
-        first = _rows(before, matched.removed, readers[0], pictures, splits, progress)
-        second = _rows(after, matched.added, readers[1], pictures, splits, progress)
+        first = _rows(before, matched.removed, readers[0], images, splits, progress)
+        second = _rows(after, matched.added, readers[1], images, splits, progress)
     except UnreadError:
         return matched  # without the bytes, keys are all there is to tell by
     finally:
@@ -80,15 +80,15 @@ def _may_help(matched: Matched) -> bool:
 def _part(
     matched: Matched,
     readers: tuple[Payloads, Payloads],
-    pictures: Sequence[str],
+    images: Sequence[str],
     progress: Progress,
 ) -> Matched:
-    """Part the pairs of one key in two splits whose pictures are not the same."""
+    """Part the pairs of one key in two splits whose images are not the same."""
     pairs = matched.moved_changed
     wrong = []
     for position, places in enumerate(zip(pairs.before, pairs.after, strict=True)):
         first, second = (
-            picture_digest(reader.read(int(place)), pictures)
+            image_digest(reader.read(int(place)), images)
             for reader, place in zip(readers, places, strict=True)
         )
         if first is not None and second is not None and first != second:
@@ -108,17 +108,17 @@ def _rows(
     side: Side,
     places: Places,
     reader: Payloads,
-    pictures: Sequence[str],
+    images: Sequence[str],
     splits: dict[str, int],
     progress: Progress,
 ) -> Rows:
-    """Rows whose digest is that of the pictures; records without a picture have none."""
+    """Rows whose digest is that of the images; records without an image have none."""
     rows: Rows = np.zeros((len(places), WIDTH), np.uint8)
     count = 0
     for place in places.tolist():
         read = reader.read(place)
         progress.advance(1, read.size)
-        digest = picture_digest(read, pictures)
+        digest = image_digest(read, images)
         if digest is None:
             continue
         split = splits[side.manifest.shards[shard_of(place)].split]

@@ -4,13 +4,13 @@ import io
 import time
 
 import pytest
-from picture_support import gif
+from image_support import gif
 
-from tfrecreg.pictures import PictureError, is_truncated, read_header
+from tfrecreg.images import ImageError, is_truncated, read_header
 
 
 def reason(data: bytes) -> str:
-    with pytest.raises(PictureError) as caught:
+    with pytest.raises(ImageError) as caught:
         read_header(data)
     return caught.value.reason
 
@@ -36,7 +36,7 @@ def test_a_screen_without_pixels_is_refused() -> None:
     assert reason(gif(32, 0)) == "zero-size"
 
 
-def test_a_picture_is_whole_to_its_trailer() -> None:
+def test_an_image_is_whole_to_its_trailer() -> None:
     whole = gif(frames=2)
     assert not is_truncated(whole)
     assert not is_truncated(whole + b"more")

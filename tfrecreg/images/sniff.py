@@ -1,4 +1,4 @@
-"""Formats by their first bytes: of pictures, and of what is often found where one should be."""
+"""Formats by their first bytes: of images, and of what is often found where one should be."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def sniff(data: bytes) -> str | None:
 
 
 def base64_inside(data: bytes) -> str | None:
-    """The format of the picture that these bytes are the base64 of; None where they are not.
+    """The format of the image that these bytes are the base64 of; None where they are not.
 
     Args:
         data: all of it, or at least its first 24 bytes.
@@ -88,7 +88,7 @@ def base64_inside(data: bytes) -> str | None:
 
 
 def guess(data: bytes) -> str:
-    """What bytes of no known picture format seem to be, in words for a message."""
+    """What bytes of no known image format seem to be, in words for a message."""
     for magic, name in _OTHERS:
         if data.startswith(magic):
             return name

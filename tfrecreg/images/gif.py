@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfrecreg.pictures.model import PictureError, PictureHeader, sized
+from tfrecreg.images.model import ImageError, ImageHeader, sized
 
 _IMAGE, _EXTENSION, _TRAILER = 0x2C, 0x21, 0x3B
 _LAST = b"\0;"
@@ -11,19 +11,19 @@ _MOST_BLOCKS = 1 << 20
 """A frame of 200 MB has so many; what has more is not followed any further."""
 
 
-def header(data: bytes) -> PictureHeader:
+def header(data: bytes) -> ImageHeader:
     """What the logical screen descriptor says: the canvas that frames are drawn on.
 
     Raises:
-        PictureError: it is cut, or empty.
+        ImageError: it is cut, or empty.
     """
     if len(data) < 13:
-        raise PictureError(
+        raise ImageError(
             "truncated-header", f"a GIF that ends after {len(data)} bytes, inside its header"
         )
     width, height = int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
     frames, _ = _walk(data, most=2)
-    return sized(PictureHeader("gif", height, width, 3, 8, animated=frames > 1))
+    return sized(ImageHeader("gif", height, width, 3, 8, animated=frames > 1))
 
 
 def ends(data: bytes) -> bool:

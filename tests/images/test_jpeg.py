@@ -3,13 +3,13 @@ from __future__ import annotations
 import time
 
 import pytest
-from picture_support import jpeg, segment
+from image_support import jpeg, segment
 
-from tfrecreg.pictures import PictureError, is_truncated, read_header
+from tfrecreg.images import ImageError, is_truncated, read_header
 
 
 def reason(data: bytes) -> tuple[str, str]:
-    with pytest.raises(PictureError) as caught:
+    with pytest.raises(ImageError) as caught:
         read_header(data)
     return caught.value.reason, caught.value.detail
 
@@ -26,7 +26,7 @@ def test_tables_are_no_frames() -> None:
     assert read_header(jpeg(7, 5, before=tables))[:3] == ("jpeg", 5, 7)
 
 
-def test_a_thumbnail_in_the_metadata_is_not_the_picture() -> None:
+def test_a_thumbnail_in_the_metadata_is_not_the_image() -> None:
     thumbnail = segment(0xE1, b"Exif\0\0" + jpeg(160, 120))
     assert read_header(jpeg(640, 427, before=thumbnail))[:3] == ("jpeg", 427, 640)
 
@@ -90,7 +90,7 @@ def test_a_header_that_goes_on_for_ever_takes_no_time(filling: bytes) -> None:
     assert time.perf_counter() - start < 2
 
 
-def test_a_picture_is_whole_to_its_end_marker() -> None:
+def test_an_image_is_whole_to_its_end_marker() -> None:
     assert not is_truncated(jpeg())
     assert not is_truncated(jpeg(end=b"\xff\xd9trailing bytes of a camera"))
     assert is_truncated(jpeg(end=b""))

@@ -3,9 +3,9 @@ from __future__ import annotations
 import struct
 
 import pytest
-from picture_support import chunk, png
+from image_support import chunk, png
 
-from tfrecreg.pictures import PictureError, is_truncated, read_header
+from tfrecreg.images import ImageError, is_truncated, read_header
 
 LEGAL = [(0, d) for d in (1, 2, 4, 8, 16)] + [(3, d) for d in (1, 2, 4, 8)]
 LEGAL += [(c, d) for c in (2, 4, 6) for d in (8, 16)]
@@ -13,7 +13,7 @@ CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
 
 
 def reason(data: bytes) -> tuple[str, str]:
-    with pytest.raises(PictureError) as caught:
+    with pytest.raises(ImageError) as caught:
         read_header(data)
     return caught.value.reason, caught.value.detail
 
@@ -62,12 +62,12 @@ def test_values_that_do_not_exist_are_refused(values: tuple[int, ...]) -> None:
     assert reason(with_header(*values))[1] == "a PNG whose header has values that do not exist"
 
 
-def test_a_picture_without_pixels_is_refused() -> None:
+def test_an_image_without_pixels_is_refused() -> None:
     assert reason(with_header(0, 2, 8, 2, 0, 0, 0))[0] == "zero-size"
     assert reason(with_header(3, 0, 8, 2, 0, 0, 0))[0] == "zero-size"
 
 
-def test_interlaced_pictures_are_read() -> None:
+def test_interlaced_images_are_read() -> None:
     assert read_header(with_header(3, 2, 8, 2, 0, 0, 1))[:3] == ("png", 2, 3)
 
 
@@ -99,7 +99,7 @@ def test_what_comes_after_the_pixels_makes_no_animation() -> None:
     assert not read_header(png(end=late)).animated
 
 
-def test_a_picture_is_whole_to_its_last_chunk() -> None:
+def test_an_image_is_whole_to_its_last_chunk() -> None:
     whole = png(30, 20)
     assert not is_truncated(whole)
     assert not is_truncated(whole + b"whatever follows")

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from picture_support import bmp, gif, jpeg, png, webp
+from image_support import bmp, gif, jpeg, png, webp
 
-from tfrecreg.pictures import FORMATS, sniff
-from tfrecreg.pictures.sniff import guess
+from tfrecreg.images import FORMATS, sniff
+from tfrecreg.images.sniff import guess
 
 MADE = {"bmp": bmp(), "gif": gif(), "jpeg": jpeg(), "png": png(), "webp": webp()}
 
@@ -64,6 +64,6 @@ def test_no_format_is_known_by_a_part_of_its_magic(name: str) -> None:
         (b"\x01\x02\x03", "the bytes 01 02 03"),
     ],
 )
-def test_what_is_no_picture_is_called_by_its_name(data: bytes, words: str) -> None:
+def test_what_is_no_image_is_called_by_its_name(data: bytes, words: str) -> None:
     assert sniff(data) is None
     assert guess(data).startswith(words)

@@ -1,4 +1,4 @@
-"""Pictures made byte by byte. Only :func:`png` makes some that decode; the others are headers."""
+"""Images made byte by byte. Only :func:`png` makes some that decode; the others are headers."""
 
 from __future__ import annotations
 

@@ -52,17 +52,17 @@ def _answer(head: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
 
     kind = head["format"].upper()
     if kind == "PNG":
-        with Image.open(io.BytesIO(data), formats=[kind]) as picture:
-            picture.verify()  # the checksums of all chunks, which decoding does not look at
-    with Image.open(io.BytesIO(data), formats=[kind]) as picture:
-        picture.load()
+        with Image.open(io.BytesIO(data), formats=[kind]) as image:
+            image.verify()  # the checksums of all chunks, which decoding does not look at
+    with Image.open(io.BytesIO(data), formats=[kind]) as image:
+        image.load()
         if head["conversion"] is not None:
-            return {}, _converted(picture, *head["conversion"])
+            return {}, _converted(image, *head["conversion"])
         if head["digest"]:
-            return {}, _digest(picture)
-        size = list(picture.size)
+            return {}, _digest(image)
+        size = list(image.size)
         if kind in _ANIMATED:
-            _load_frames(picture)
+            _load_frames(image)
     if size != [head["width"], head["height"]]:
         detail = (
             f"it decodes to {size[0]} × {size[1]} pixels, and its header says "
@@ -72,58 +72,56 @@ def _answer(head: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
     return {}, b""
 
 
-def _load_frames(picture: Any) -> None:
+def _load_frames(image: Any) -> None:
     """Decode all frames behind the first one."""
     while True:
         try:
-            picture.seek(picture.tell() + 1)
+            image.seek(image.tell() + 1)
         except EOFError:
             return
-        picture.load()
+        image.load()
 
 
-def _converted(
-    picture: Any, shorter: int, width: int, height: int, kind: str, quality: int
-) -> bytes:
+def _converted(image: Any, shorter: int, width: int, height: int, kind: str, quality: int) -> bytes:
     from PIL import ImageOps
 
-    picture = _plain(ImageOps.exif_transpose(picture), kind)
-    if shorter and min(picture.size) > shorter:
-        scale = shorter / min(picture.size)
-        width, height = (max(1, round(side * scale)) for side in picture.size)
-    if width and height and picture.size != (width, height):
-        picture = picture.resize((width, height), resample=3)  # bicubic
+    image = _plain(ImageOps.exif_transpose(image), kind)
+    if shorter and min(image.size) > shorter:
+        scale = shorter / min(image.size)
+        width, height = (max(1, round(side * scale)) for side in image.size)
+    if width and height and image.size != (width, height):
+        image = image.resize((width, height), resample=3)  # bicubic
     made = io.BytesIO()
     options = {"quality": quality} if kind == "jpeg" else {}
-    picture.save(made, kind, **options)
+    image.save(made, kind, **options)
     return made.getvalue()
 
 
-def _digest(picture: Any) -> bytes:
+def _digest(image: Any) -> bytes:
     """Of the size and the pixels: those of more than 8 bits in their own mode, others as RGBA."""
-    wide = picture.mode[0] in "IF"
-    mode = picture.mode if wide else "RGBA"
-    pixels = picture if picture.mode == mode else picture.convert(mode)
-    hasher = hashlib.blake2b(json.dumps([mode, *picture.size]).encode(), digest_size=16)
+    wide = image.mode[0] in "IF"
+    mode = image.mode if wide else "RGBA"
+    pixels = image if image.mode == mode else image.convert(mode)
+    hasher = hashlib.blake2b(json.dumps([mode, *image.size]).encode(), digest_size=16)
     hasher.update(pixels.tobytes())
     return hasher.digest()
 
 
-def _plain(picture: Any, kind: str) -> Any:
+def _plain(image: Any, kind: str) -> Any:
     """Grey or RGB; in a PNG with alpha, where there was any. A JPEG has it over white."""
     from PIL import Image
 
-    if picture.mode.startswith("I"):  # 16 bits, which a conversion would clip
-        return picture.convert("I").point(lambda value: value * (1 / 256)).convert("L")
-    if picture.mode in ("1", "L"):
-        return picture.convert("L")
-    if not picture.has_transparency_data:
-        return picture.convert("RGB")
-    picture = picture.convert("RGBA")
+    if image.mode.startswith("I"):  # 16 bits, which a conversion would clip
+        return image.convert("I").point(lambda value: value * (1 / 256)).convert("L")
+    if image.mode in ("1", "L"):
+        return image.convert("L")
+    if not image.has_transparency_data:
+        return image.convert("RGB")
+    image = image.convert("RGBA")
     if kind == "jpeg":
-        white = Image.new("RGBA", picture.size, "white")
-        picture = Image.alpha_composite(white, picture).convert("RGB")
-    return picture
+        white = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(white, image).convert("RGB")
+    return image
 
 
 def _limit_memory(most: int) -> None:

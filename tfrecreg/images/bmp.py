@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tfrecreg.pictures.model import PictureError, PictureHeader, sized
+from tfrecreg.images.model import ImageError, ImageHeader, sized
 
 CORE = 12
 """Bytes of the header of OS/2."""
@@ -14,28 +14,28 @@ _EMBEDDED = {4: "a JPEG", 5: "a PNG"}
 _COMPRESSIONS = frozenset((_PLAIN, 1, 2, _FIELDS, _ALPHA_FIELDS))
 
 
-def header(data: bytes) -> PictureHeader:
+def header(data: bytes) -> ImageHeader:
     """What the second header says. A negative height means rows from the top: its sign is dropped.
 
     Raises:
-        PictureError: it is cut, or says what cannot be.
+        ImageError: it is cut, or says what cannot be.
     """
     size = int.from_bytes(data[14:18], "little")
     if len(data) < 14 + min(size, 40):
-        raise PictureError(
+        raise ImageError(
             "truncated-header", f"a BMP that ends after {len(data)} bytes, inside its header"
         )
     width, height, depth, compression = _fields(data, size)
     if depth not in _DEPTHS:
-        raise PictureError("corrupt-header", f"a BMP of {depth} bits a pixel")
+        raise ImageError("corrupt-header", f"a BMP of {depth} bits a pixel")
     if compression in _EMBEDDED:
-        raise PictureError("unsupported", f"a BMP with {_EMBEDDED[compression]} inside")
+        raise ImageError("unsupported", f"a BMP with {_EMBEDDED[compression]} inside")
     if compression not in _COMPRESSIONS:
-        raise PictureError("corrupt-header", f"a BMP of the unknown compression {compression}")
+        raise ImageError("corrupt-header", f"a BMP of the unknown compression {compression}")
     if width < 0:
-        raise PictureError("corrupt-header", f"a BMP {width} pixels wide")
+        raise ImageError("corrupt-header", f"a BMP {width} pixels wide")
     channels = 4 if depth == 32 else 3
-    return sized(PictureHeader("bmp", abs(height), width, channels, 8, animated=False))
+    return sized(ImageHeader("bmp", abs(height), width, channels, 8, animated=False))
 
 
 def ends(data: bytes) -> bool:

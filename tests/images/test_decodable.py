@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from picture_support import bmp, gif, jpeg, png, webp
+from image_support import bmp, gif, jpeg, png, webp
 
-from tfrecreg.pictures import PictureError, is_truncated, read_header
-from tfrecreg.pictures.decodable import why_undecodable
+from tfrecreg.images import ImageError, is_truncated, read_header
+from tfrecreg.images.decodable import why_undecodable
 
 
 def palette(depth: int, *, grey: bool) -> bytes:
@@ -36,7 +36,7 @@ def packed() -> bytes:
     return bytes(made)
 
 
-PICTURES = {
+IMAGES = {
     "jpeg": (jpeg(9, 7), None),
     "png": (png(5, 4), None),
     "gif": (gif(), None),
@@ -56,9 +56,9 @@ PICTURES = {
 }
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", IMAGES)
 def test_every_kind_has_its_reason(name: str) -> None:
-    data, reason = PICTURES[name]
+    data, reason = IMAGES[name]
     assert why_undecodable(data, read_header(data)) == reason
 
 
@@ -90,14 +90,14 @@ def tf() -> Any:
     return pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
 
 
-@pytest.mark.parametrize("name", sorted(PICTURES.keys() - {"webp", "gif", "jpeg"}))
+@pytest.mark.parametrize("name", sorted(IMAGES.keys() - {"webp", "gif", "jpeg"}))
 def test_tensorflow_does_so(tf: Any, name: str) -> None:
-    data, reason = PICTURES[name]
+    data, reason = IMAGES[name]
     assert takes(tf, data) == (reason is None)
 
 
 @pytest.mark.realdata
-def test_tensorflow_does_so_with_pictures_of_other_projects(tf: Any, realdata: Path) -> None:
+def test_tensorflow_does_so_with_images_of_other_projects(tf: Any, realdata: Path) -> None:
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     looked = 0
     for path in sorted((realdata / "images-odd").rglob("*")):
@@ -107,7 +107,7 @@ def test_tensorflow_does_so_with_pictures_of_other_projects(tf: Any, realdata: P
             if header.height * header.width > 1 << 24:
                 continue
             image.open(io.BytesIO(data)).load()
-        except (PictureError, OSError, SyntaxError, ValueError, image.DecompressionBombError):
+        except (ImageError, OSError, SyntaxError, ValueError, image.DecompressionBombError):
             continue
         if header.format == "png" or is_truncated(data):
             continue

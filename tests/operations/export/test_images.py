@@ -1,4 +1,4 @@
-"""Headers say what TensorFlow will make of a picture; whatever else comes raises nothing."""
+"""Headers say what TensorFlow will make of an image; whatever else comes raises nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.operations.export.pictures import PicturesSeen, look
+from tfrecreg.operations.export.images import ImagesSeen, look
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
@@ -132,12 +132,12 @@ def test_damaged_headers_raise_nothing(whole: bytes, data: st.DataObject) -> Non
 
 
 def test_parts_of_what_was_seen_add_up() -> None:
-    values = [png(3, 2, 8, 0), jpeg(frame(0xC0)), b"no picture", png(4, 9, 16, 2), b"nor this"]
-    whole = PicturesSeen()
-    parts = PicturesSeen()
+    values = [png(3, 2, 8, 0), jpeg(frame(0xC0)), b"no image", png(4, 9, 16, 2), b"nor this"]
+    whole = ImagesSeen()
+    parts = ImagesSeen()
     for number, value in enumerate(values):
         whole.add(value, f"record {number}")
-        part = PicturesSeen()
+        part = ImagesSeen()
         part.add(value, f"record {number}")
         parts.merge(pickle.loads(pickle.dumps(part)))
     assert parts.count == whole.count == 3
@@ -150,7 +150,7 @@ def test_parts_of_what_was_seen_add_up() -> None:
 
 @pytest.mark.slow
 @pytest.mark.realdata
-def test_headers_agree_with_tensorflow_on_real_pictures(realdata: Path) -> None:
+def test_headers_agree_with_tensorflow_on_real_images(realdata: Path) -> None:
     tf = pytest.importorskip("tensorflow")
     agreed = 0
     for path in sorted((realdata / "images-odd").rglob("*")):

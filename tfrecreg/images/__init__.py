@@ -1,10 +1,10 @@
-"""Pictures as bytes: which format they have and what their headers say.
+"""Images as bytes: which format they have and what their headers say.
 
-For sources, which pass pictures through as they are, and for whatever looks at records. It needs
+For sources, which pass images through as they are, and for whatever looks at records. It needs
 neither Pillow nor TensorFlow, decodes no pixel, never reads more than is there, and for whatever
-bytes it is given answers or raises :class:`PictureError`.
+bytes it is given answers or raises :class:`ImageError`.
 
-- `model`: :class:`PictureHeader`, what a header says; :class:`PictureError`, why there is none
+- `model`: :class:`ImageHeader`, what a header says; :class:`ImageError`, why there is none
 - `sniff`: the format by the first bytes, and what other known things begin like
 - `read`: :func:`read_header` and :func:`is_truncated`, over the five formats
 - `jpeg`, `png`, `gif`, `webp`, `bmp`: one format each
@@ -14,15 +14,15 @@ bytes it is given answers or raises :class:`PictureError`.
 
 from __future__ import annotations
 
-from tfrecreg.pictures.model import FORMATS, REASONS, PictureError, PictureHeader
-from tfrecreg.pictures.read import is_truncated, read_header
-from tfrecreg.pictures.sniff import sniff
+from tfrecreg.images.model import FORMATS, REASONS, ImageError, ImageHeader
+from tfrecreg.images.read import is_truncated, read_header
+from tfrecreg.images.sniff import sniff
 
 __all__ = [
     "FORMATS",
     "REASONS",
-    "PictureError",
-    "PictureHeader",
+    "ImageError",
+    "ImageHeader",
     "is_truncated",
     "read_header",
     "sniff",

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from tfrecreg.pictures.model import PictureError, PictureHeader, sized
+from tfrecreg.images.model import ImageError, ImageHeader, sized
 
 _ANIMATION, _ALPHA = 0x02, 0x10
 
 
-def header(data: bytes) -> PictureHeader:
+def header(data: bytes) -> ImageHeader:
     """What the first chunk says: a key frame of VP8, a lossless VP8L, or a canvas (VP8X).
 
     Raises:
-        PictureError: the chunk is cut, or none of these.
+        ImageError: the chunk is cut, or none of these.
     """
     kind = data[12:16]
     sizes = {b"VP8 ": 30, b"VP8L": 25, b"VP8X": 30}
     needed = sizes.get(kind)
     if needed is None and len(data) >= 16:
-        raise PictureError("corrupt-header", "a WebP whose first chunk is of no known kind")
+        raise ImageError("corrupt-header", "a WebP whose first chunk is of no known kind")
     if needed is None or len(data) < needed:
-        raise PictureError(
+        raise ImageError(
             "truncated-header", f"a WebP that ends after {len(data)} bytes, inside its header"
         )
     if kind == b"VP8X":
@@ -27,10 +27,10 @@ def header(data: bytes) -> PictureHeader:
     if kind == b"VP8L":
         return _lossless(data)
     if data[20] & 1 or data[23:26] != b"\x9d\x01\x2a":
-        raise PictureError("corrupt-header", "a WebP that does not begin with a key frame")
+        raise ImageError("corrupt-header", "a WebP that does not begin with a key frame")
     width = int.from_bytes(data[26:28], "little") & 0x3FFF
     height = int.from_bytes(data[28:30], "little") & 0x3FFF
-    return sized(PictureHeader("webp", height, width, 3, 8, animated=False))
+    return sized(ImageHeader("webp", height, width, 3, 8, animated=False))
 
 
 def ends(data: bytes) -> bool:
@@ -38,20 +38,20 @@ def ends(data: bytes) -> bool:
     return len(data) >= 8 + int.from_bytes(data[4:8], "little")
 
 
-def _lossless(data: bytes) -> PictureHeader:
+def _lossless(data: bytes) -> ImageHeader:
     bits = int.from_bytes(data[21:25], "little")
     if data[20] != 0x2F or bits >> 29:
-        raise PictureError("corrupt-header", "a WebP whose lossless header has a wrong signature")
+        raise ImageError("corrupt-header", "a WebP whose lossless header has a wrong signature")
     width, height = (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
     channels = 4 if bits >> 28 & 1 else 3
-    return PictureHeader("webp", height, width, channels, 8, animated=False)
+    return ImageHeader("webp", height, width, channels, 8, animated=False)
 
 
-def _extended(data: bytes) -> PictureHeader:
+def _extended(data: bytes) -> ImageHeader:
     flags = data[20]
     width = int.from_bytes(data[24:27], "little") + 1
     height = int.from_bytes(data[27:30], "little") + 1
     if height * width >= 1 << 32:
-        raise PictureError("corrupt-header", f"a WebP with a canvas of {width} × {height} pixels")
+        raise ImageError("corrupt-header", f"a WebP with a canvas of {width} × {height} pixels")
     channels = 4 if flags & _ALPHA else 3
-    return PictureHeader("webp", height, width, channels, 8, animated=bool(flags & _ANIMATION))
+    return ImageHeader("webp", height, width, channels, 8, animated=bool(flags & _ANIMATION))

@@ -1,4 +1,4 @@
-"""The process that decodes has limits, and whatever happens in it costs one picture."""
+"""The process that decodes has limits, and whatever happens in it costs one image."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import zlib
 from pathlib import Path
 
 import pytest
-from picture_support import chunk, jpeg, png
+from image_support import chunk, jpeg, png
 
 from tfrecreg.errors import MissingExtraError
-from tfrecreg.pictures import decoder as module
-from tfrecreg.pictures import read_header
-from tfrecreg.pictures.decoder import Conversion, Decoder, Undecodable, shared_decoder
+from tfrecreg.images import decoder as module
+from tfrecreg.images import read_header
+from tfrecreg.images.decoder import Conversion, Decoder, Undecodable, shared_decoder
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
@@ -61,7 +61,7 @@ def test_one_process_decodes_many(decoder) -> None:
     assert pid(decoder) == first
 
 
-def test_pictures_larger_than_a_pipe_go_through_and_come_back(decoder) -> None:
+def test_images_larger_than_a_pipe_go_through_and_come_back(decoder) -> None:
     noise = Image.frombytes("RGB", (700, 700), os.urandom(700 * 700 * 3))
     data = io.BytesIO()
     noise.save(data, "PNG")
@@ -109,7 +109,7 @@ def test_time_is_limited_and_nothing_hangs() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT])
-def test_a_crash_costs_one_picture(decoder, number) -> None:
+def test_a_crash_costs_one_image(decoder, number) -> None:
     assert verify(decoder, png()) == ("", "")
     os.kill(pid(decoder), number)
     assert verify(decoder, png()) == (
@@ -173,9 +173,9 @@ def test_it_ends_when_it_is_closed_and_starts_again(decoder) -> None:
 def test_it_ends_when_its_parent_does(tmp_path) -> None:
     code = (
         "import os, sys; sys.path[:] = eval(sys.argv[1])\n"
-        "from picture_support import png\n"
-        "from tfrecreg.pictures import read_header\n"
-        "from tfrecreg.pictures.decoder import Decoder\n"
+        "from image_support import png\n"
+        "from tfrecreg.images import read_header\n"
+        "from tfrecreg.images.decoder import Decoder\n"
         "decoder = Decoder(); decoder.verify(png(), read_header(png()))\n"
         "print(decoder._process.pid, flush=True); os._exit(0)"
     )
@@ -205,6 +205,6 @@ def test_a_process_that_does_not_start_is_said_to_need_the_extra(monkeypatch, tm
     with pytest.raises(MissingExtraError) as caught:
         verify(Decoder(), png())
     assert caught.value.message == (
-        "decoding pictures (its process does not start: the decoder ended over it, with exit code "
+        "decoding images (its process does not start: the decoder ended over it, with exit code "
         "1) needs the extra `images`, which is not installed"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tfrecreg.pictures.model import PictureError, PictureHeader, sized
+from tfrecreg.images.model import ImageError, ImageHeader, sized
 
 _TEM, _SOI, _EOI, _SOS, _DHP, _SOF55 = 0x01, 0xD8, 0xD9, 0xDA, 0xDE, 0xF7
 _RESTARTS = range(0xD0, 0xD8)
@@ -19,11 +19,11 @@ _MARKER = re.compile(rb"\xff[^\xff]", re.DOTALL)
 _MOST_SEGMENTS = 10_000
 
 
-def header(data: bytes) -> PictureHeader:
+def header(data: bytes) -> ImageHeader:
     """What the first frame header says. Junk between segments is passed over, as libjpeg does.
 
     Raises:
-        PictureError: there is no frame header, or none that makes sense.
+        ImageError: there is no frame header, or none that makes sense.
     """
     _, position, size = _find_frame(data)
     return _frame(data, position, size)
@@ -33,7 +33,7 @@ def is_lossless(data: bytes) -> bool:
     """Whether a JPEG with a sound header is lossless or hierarchical, which hardly anybody reads.
 
     Raises:
-        PictureError: as :func:`header`.
+        ImageError: as :func:`header`.
     """
     return _find_frame(data)[0] not in _USUAL
 
@@ -51,37 +51,37 @@ def _find_frame(data: bytes) -> tuple[int, int, int]:
             continue
         if marker in (_SOS, _EOI):
             name = "scan" if marker == _SOS else "end"
-            raise PictureError("corrupt-header", f"a JPEG whose {name} comes before a frame header")
+            raise ImageError("corrupt-header", f"a JPEG whose {name} comes before a frame header")
         size = int.from_bytes(data[position : position + 2], "big")
         if position + 2 > len(data):
             raise _short(data)
         if size < 2:
-            raise PictureError(
+            raise ImageError(
                 "corrupt-header", f"a JPEG with a segment of length {size} at byte {position - 2}"
             )
         if marker in _FRAMES:
             return marker, position, size
         if marker == _SOF55:
-            raise PictureError("unsupported", "a JPEG-LS, which shares JPEG's first bytes only")
+            raise ImageError("unsupported", "a JPEG-LS, which shares JPEG's first bytes only")
         position += size
-    raise PictureError(
+    raise ImageError(
         "corrupt-header", f"a JPEG without a frame header in {_MOST_SEGMENTS} segments"
     )
 
 
-def _frame(data: bytes, position: int, size: int) -> PictureHeader:
+def _frame(data: bytes, position: int, size: int) -> ImageHeader:
     segment = data[position + 2 : position + size]
     if len(segment) < size - 2:
         raise _short(data)
     if size < 8 or size != 8 + 3 * segment[5]:
-        raise PictureError("corrupt-header", f"a JPEG with a frame header of length {size}")
+        raise ImageError("corrupt-header", f"a JPEG with a frame header of length {size}")
     bits, channels = segment[0], segment[5]
     height, width = int.from_bytes(segment[1:3], "big"), int.from_bytes(segment[3:5], "big")
     if not 2 <= bits <= 16 or not 1 <= channels <= 4:
-        raise PictureError(
+        raise ImageError(
             "corrupt-header", f"a JPEG of {channels} components with {bits} bits a sample"
         )
-    return sized(PictureHeader("jpeg", height, width, channels, bits, animated=False))
+    return sized(ImageHeader("jpeg", height, width, channels, bits, animated=False))
 
 
 def ends(data: bytes) -> bool:
@@ -104,7 +104,7 @@ def _after_header(data: bytes) -> int:
     return position
 
 
-def _short(data: bytes) -> PictureError:
-    return PictureError(
+def _short(data: bytes) -> ImageError:
+    return ImageError(
         "truncated-header", f"a JPEG that ends after {len(data)} bytes, before its frame header"
     )

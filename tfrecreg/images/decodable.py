@@ -6,13 +6,13 @@ of its own for every kind in the tests.
 
 from __future__ import annotations
 
-from tfrecreg.pictures import bmp, jpeg
-from tfrecreg.pictures.model import PictureHeader
+from tfrecreg.images import bmp, jpeg
+from tfrecreg.images.model import ImageHeader
 
 _BMP_DEPTHS = (8, 24, 32)
 
 
-def why_undecodable(data: bytes, header: PictureHeader) -> str | None:
+def why_undecodable(data: bytes, header: ImageHeader) -> str | None:
     """Why `tf.io.decode_image` refuses a sound image or gives other pixels; None if it does not.
 
     Args:

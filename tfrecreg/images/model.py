@@ -1,4 +1,4 @@
-"""What the header of a picture says, and why a picture has none that could be read."""
+"""What the header of an image says, and why an image has none that could be read."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "unsupported": "SRC007",
     }
 )
-"""Every reason of a :class:`PictureError`, and the code of an item that is skipped for it."""
+"""Every reason of a :class:`ImageError`, and the code of an item that is skipped for it."""
 
 
-class PictureHeader(NamedTuple):
-    """What a picture's header says, as it is stored: EXIF and ICC are not looked at.
+class ImageHeader(NamedTuple):
+    """What an image's header says, as it is stored: EXIF and ICC are not looked at.
 
     So `height` and `width` are those of the stored pixels, which is what decoders give that do not
-    turn pictures by their EXIF orientation (TensorFlow's do not).
+    turn images by their EXIF orientation (TensorFlow's do not).
     """
 
     format: str
@@ -43,8 +43,8 @@ class PictureHeader(NamedTuple):
     """Whether there is more than one frame."""
 
 
-class PictureError(ValueError):
-    """The bytes are no picture of a known format, or their header cannot be relied on.
+class ImageError(ValueError):
+    """The bytes are no image of a known format, or their header cannot be relied on.
 
     Args:
         reason: one of :data:`REASONS`.
@@ -65,14 +65,14 @@ class PictureError(ValueError):
         return self.detail
 
 
-def sized(header: PictureHeader) -> PictureHeader:
+def sized(header: ImageHeader) -> ImageHeader:
     """`header`, where it has at least one pixel.
 
     Raises:
-        PictureError: it has none.
+        ImageError: it has none.
     """
     if header.height < 1 or header.width < 1:
-        raise PictureError(
+        raise ImageError(
             "zero-size",
             f"the header says {header.width} pixels wide and {header.height} high",
         )

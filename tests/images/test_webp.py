@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from picture_support import webp
+from image_support import webp
 
-from tfrecreg.pictures import PictureError, is_truncated, read_header
+from tfrecreg.images import ImageError, is_truncated, read_header
 
 
 def reason(data: bytes) -> tuple[str, str]:
-    with pytest.raises(PictureError) as caught:
+    with pytest.raises(ImageError) as caught:
         read_header(data)
     return caught.value.reason, caught.value.detail
 
@@ -59,11 +59,11 @@ def test_a_header_that_says_nothing_sound_is_refused(data: bytes, words: str) ->
     assert words in found[1]
 
 
-def test_a_picture_without_pixels_is_refused() -> None:
+def test_an_image_without_pixels_is_refused() -> None:
     assert reason(webp(0, 5))[0] == "zero-size"
 
 
-def test_a_picture_is_whole_where_all_announced_bytes_are_there() -> None:
+def test_an_image_is_whole_where_all_announced_bytes_are_there() -> None:
     whole = webp()
     assert not is_truncated(whole)
     assert not is_truncated(whole + b"more")

@@ -1,4 +1,4 @@
-"""Decoding in a process of its own, with limits: a bomb or a crash costs one picture, not the job.
+"""Decoding in a process of its own, with limits: a bomb or a crash costs one image, not the job.
 
 One process a worker, started when it is first needed and again after it was lost. `decoder_child`
 is what runs there.
@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tfrecreg.errors import MissingExtraError
-from tfrecreg.pictures.model import PictureHeader
+from tfrecreg.images.model import ImageHeader
 from tfrecreg.text import safe
 
 _MEMORY = 2 << 30
 """Bytes of address space that decoding may take, Python and Pillow included."""
 _PIXELS = 1 << 28
-"""Pixels that a picture may have."""
+"""Pixels that an image may have."""
 _SECONDS = 60
-"""For one picture."""
+"""For one image."""
 _START_SECONDS = 120
 """For Python and Pillow to start, on a machine with other things to do."""
 _CHILD = Path(__file__).with_name("decoder_child.py")
@@ -37,7 +37,7 @@ _BLOCK = 1 << 16
 
 
 class Conversion(NamedTuple):
-    """How pictures are made anew."""
+    """How images are made anew."""
 
     shorter: int
     """Pixels that the shorter side may have at most; 0 for any."""
@@ -52,10 +52,10 @@ class Conversion(NamedTuple):
 
 
 class Undecodable(Exception):
-    """The picture did not decode.
+    """The image did not decode.
 
     Args:
-        code: ``SRC008`` where the picture is at fault, ``SRC009`` where it asks for too much.
+        code: ``SRC008`` where the image is at fault, ``SRC009`` where it asks for too much.
         detail: one line, escaped.
     """
 
@@ -70,7 +70,7 @@ class _Lost(Exception):
 
 
 def require_pillow(what: str) -> None:
-    """Check that pictures can be decoded, without importing anything.
+    """Check that images can be decoded, without importing anything.
 
     Raises:
         MissingExtraError: Pillow is not installed.
@@ -84,8 +84,8 @@ class Decoder:
 
     Args:
         memory: bytes of address space that it may use.
-        pixels: that a picture may have.
-        seconds: that a picture may take.
+        pixels: that an image may have.
+        seconds: that an image may take.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Decoder:
         self._seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
 
-    def verify(self, data: bytes, header: PictureHeader) -> None:
+    def verify(self, data: bytes, header: ImageHeader) -> None:
         """Decode every pixel of every frame.
 
         Raises:
@@ -103,20 +103,20 @@ class Decoder:
         """
         self._ask(data, header)
 
-    def digest(self, data: bytes, header: PictureHeader) -> bytes:
+    def digest(self, data: bytes, header: ImageHeader) -> bytes:
         """16 bytes that are the same for the same pixels, whatever the format: of the first frame,
         as RGBA of 8 bits where that loses nothing, and not turned as EXIF says.
 
         Raises:
-            Undecodable: the picture does not decode.
+            Undecodable: the image does not decode.
         """
         return self._ask(data, header, digest=True)
 
-    def convert(self, data: bytes, header: PictureHeader, conversion: Conversion) -> bytes:
+    def convert(self, data: bytes, header: ImageHeader, conversion: Conversion) -> bytes:
         """The first frame, turned as its EXIF says, resized if asked for, and encoded anew.
 
         Raises:
-            Undecodable: the picture does not decode.
+            Undecodable: the image does not decode.
         """
         return self._ask(data, header, conversion=conversion)
 
@@ -133,7 +133,7 @@ class Decoder:
     def _ask(
         self,
         data: bytes,
-        header: PictureHeader,
+        header: ImageHeader,
         *,
         conversion: Conversion | None = None,
         digest: bool = False,
@@ -161,7 +161,7 @@ class Decoder:
         return made
 
     def _start(self) -> subprocess.Popen[bytes]:
-        require_pillow("decoding pictures")
+        require_pillow("decoding images")
         setup = json.dumps({**self._limits, "path": [each for each in sys.path if each]})
         process = self._process = subprocess.Popen(
             [sys.executable, "-I", str(_CHILD), setup],
@@ -178,7 +178,7 @@ class Decoder:
         except _Lost as error:
             self.close()
             raise MissingExtraError(
-                f"decoding pictures (its process does not start: {error})", "images"
+                f"decoding images (its process does not start: {error})", "images"
             ) from None
         return process
 

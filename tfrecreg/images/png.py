@@ -6,7 +6,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 
-from tfrecreg.pictures.model import PictureError, PictureHeader, sized
+from tfrecreg.images.model import ImageError, ImageHeader, sized
 
 _IHDR = struct.Struct(">IIBBBBB")
 _COLOURS = {
@@ -22,37 +22,37 @@ _MOST_BEFORE_DATA = 1_000
 _MOST_CHUNKS = 10_000_000
 
 
-def header(data: bytes) -> PictureHeader:
+def header(data: bytes) -> ImageHeader:
     """What IHDR says, and whether a chunk announces an animation.
 
     Raises:
-        PictureError: the first chunk is no sound IHDR.
+        ImageError: the first chunk is no sound IHDR.
     """
     if len(data) < 33:
-        raise PictureError(
+        raise ImageError(
             "truncated-header", f"a PNG that ends after {len(data)} bytes, inside its header"
         )
     size, kind = int.from_bytes(data[8:12], "big"), data[12:16]
     if kind == b"CgBI":
-        raise PictureError("unsupported", "a PNG of Apple's own kind (CgBI)")
+        raise ImageError("unsupported", "a PNG of Apple's own kind (CgBI)")
     if size != 13 or kind != b"IHDR":
-        raise PictureError("corrupt-header", "a PNG that does not begin with the chunk IHDR")
+        raise ImageError("corrupt-header", "a PNG that does not begin with the chunk IHDR")
     if zlib.crc32(data[12:29]) != int.from_bytes(data[29:33], "big"):
-        raise PictureError("corrupt-header", "a PNG whose header has a wrong CRC")
+        raise ImageError("corrupt-header", "a PNG whose header has a wrong CRC")
     width, height, depth, colour, compression, method, interlace = _IHDR.unpack(data[16:29])
     channels, depths = _COLOURS.get(colour, (0, ()))
     if depth not in depths:
-        raise PictureError(
+        raise ImageError(
             "corrupt-header", f"a PNG of colour type {colour} with a bit depth of {depth}"
         )
     if compression or method or interlace > 1 or max(height, width) >= 1 << 31:
-        raise PictureError("corrupt-header", "a PNG whose header has values that do not exist")
+        raise ImageError("corrupt-header", "a PNG whose header has values that do not exist")
     bits = 8 if colour == _PALETTE else depth
-    return sized(PictureHeader("png", height, width, channels, bits, _animated(data)))
+    return sized(ImageHeader("png", height, width, channels, bits, _animated(data)))
 
 
 def ends(data: bytes) -> bool:
-    """Whether the chunk IEND is reached; whatever follows it is no part of the picture."""
+    """Whether the chunk IEND is reached; whatever follows it is no part of the image."""
     return any(kind == b"IEND" for kind, _ in _chunks(data, _MOST_CHUNKS))
 
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tfrecreg.pictures import PictureError, read_header
-from tfrecreg.pictures.bmp import details
-from tfrecreg.pictures.decodable import why_undecodable
-from tfrecreg.pictures.model import PictureHeader
-from tfrecreg.pictures.png import is_transparent
+from tfrecreg.images import ImageError, read_header
+from tfrecreg.images.bmp import details
+from tfrecreg.images.decodable import why_undecodable
+from tfrecreg.images.model import ImageHeader
+from tfrecreg.images.png import is_transparent
 
 _BMP_DEPTH = 24
 """The only depth that TensorFlow decodes into the same channels whatever it is asked for."""
 
 
-def look(data: bytes) -> PictureHeader | None:
+def look(data: bytes) -> ImageHeader | None:
     """The header of an image, with the channels that `tf.io.decode_image` chooses.
 
     Returns:
@@ -25,7 +25,7 @@ def look(data: bytes) -> PictureHeader | None:
     """
     try:
         header = read_header(data)
-    except PictureError:
+    except ImageError:
         return None
     if why_undecodable(data, header) is not None:
         return None
@@ -41,7 +41,7 @@ def look(data: bytes) -> PictureHeader | None:
 
 
 @dataclass(slots=True)
-class PicturesSeen:
+class ImagesSeen:
     """What the images of one feature have in common. Picklable and mergeable; size bounded."""
 
     count: int = 0
@@ -81,7 +81,7 @@ class PicturesSeen:
         self.strange += 1
         self.where = self.where or where
 
-    def merge(self, other: PicturesSeen) -> None:
+    def merge(self, other: ImagesSeen) -> None:
         """See all that `other` saw."""
         self.count += other.count
         self.formats |= other.formats

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import pytest
-from picture_support import bmp
+from image_support import bmp
 
-from tfrecreg.pictures import PictureError, is_truncated, read_header
+from tfrecreg.images import ImageError, is_truncated, read_header
 
 HEADERS = (12, 16, 40, 52, 56, 64, 108, 124)
 
 
 def reason(data: bytes) -> tuple[str, str]:
-    with pytest.raises(PictureError) as caught:
+    with pytest.raises(ImageError) as caught:
         read_header(data)
     return caught.value.reason, caught.value.detail
 
@@ -57,7 +57,7 @@ def test_a_header_that_says_nothing_sound_is_refused(
 
 @pytest.mark.parametrize("height", [5, -5])
 @pytest.mark.parametrize("depth", [1, 8, 24])
-def test_a_picture_is_whole_where_all_rows_are_there(height: int, depth: int) -> None:
+def test_an_image_is_whole_where_all_rows_are_there(height: int, depth: int) -> None:
     whole = bmp(7, height, depth=depth)
     assert not is_truncated(whole)
     assert is_truncated(whole[:-1])
