@@ -103,5 +103,5 @@ def test_gto_shows_the_versions_and_stages_of_a_repository(
     assert {each["version"] for each in shown} == {"v1.0.0", "v1.1.0"}
     assert [each["version"] for each in api.show(root, "mnist#prod")] == ["v1.1.0"]
     monkeypatch.delenv("GIT_COMMITTER_DATE")
-    git.create_tag(root, gto.withdrawal_tag("mnist", "1.1.0"), two, "Withdraw")
+    git.create_tag(root, gto.withdrawal_tag("mnist", "1.1.0"), two, "Yank")
     assert {each["version"] for each in api.show(root, "mnist")} == {"v1.0.0"}

@@ -85,7 +85,7 @@ def test_a_withdrawn_release_is_warned_of(digits_registry: Path) -> None:
     assert (found["status"], codes(found)) == ("pass", ["REG007"])
     assert found["findings"][0]["severity"] == "warning"
     assert found["findings"][0]["message"] == (
-        "withdrawn on 2026-01-01T00:00:00Z by ada: labels \\x1b[31m are wrong"
+        "yanked on 2026-01-01T00:00:00Z by ada: labels \\x1b[31m are wrong"
     )
     assert codes(document(["digits"], digits_registry, only=("registry",))) == []
 

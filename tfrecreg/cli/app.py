@@ -23,7 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "show": "Show what a build or a release is",
     "log": "Tell the history of a dataset",
     "diff": "Compare two builds or releases, example by example",
-    "tag": "Tag a release in git, or withdraw it",
+    "tag": "Tag a release in git, or yank it",
     "head": "Show the first records",
     "stats": "Show the statistics of the features",
     "schema": "Work with schemas",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command(name="tag")
 @click.argument("reference", metavar="REF", shell_complete=complete.releases)
 @click.option("--stage", metavar="S", help="Assign it to this stage, such as prod.")
-@click.option("--yank", metavar="REASON", help="Withdraw it: latest passes it over from then on.")
+@click.option("--yank", metavar="REASON", help="Yank it: latest passes it over from then on.")
 @click.option(
     "--commit",
     metavar="REV",
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def command(
     face: Face, reference: str, stage: str | None, yank: str | None, commit: str | None
 ) -> None:
-    """Tag a release in git, or withdraw it.
+    """Tag a release in git, or yank it.
 
     REF is a release (mnist@1.2.0). Its tags are those of GTO: mnist@v1.2.0 for the version, and
     mnist#prod#1 for a stage. They go to a commit that holds the release and DVC's pointer to its
@@ -48,7 +48,7 @@ def _print(face: Face, result: TagResult) -> None:
     from tfrecreg.text import safe
 
     if result.yank is not None:
-        word = "withdrew" if result.yanked_now else "withdrawn before:"
+        word = "yanked" if result.yanked_now else "already yanked:"
         head = (f"{word} {result.reference}", "bold")
         face.out.print(line(head, f": {safe(result.yank.reason, limit=1000)}"))
     at = f" at commit {result.commit[:12]}"

@@ -21,7 +21,7 @@ class Listed:
     name: str
     state: Literal["configured", "built", "released", "broken"]
     latest: str
-    """The newest release that was not withdrawn; empty where there is none."""
+    """The newest release that was not yanked; empty where there is none."""
     releases: int
     records: int | None
     """Of the newest release, else of the build; None where there is neither."""
@@ -91,7 +91,7 @@ class LogEntry:
     counts: ChangeCounts | None = None
     """What changed in numbers; None for a first release, and where nobody could tell."""
     yanks: tuple[Yank, ...] = ()
-    """How it was withdrawn; empty where it was not."""
+    """How it was yanked; empty where it was not."""
 
 
 def log(registry: Registry, name: str) -> list[LogEntry]:
@@ -128,7 +128,7 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
 
 def manifest_json(resolved: Resolved) -> dict[str, Any]:
     """The manifest as JSON-able data, with the reference, where the bytes are, how the release was
-    withdrawn, and which splits growth has made long.
+    yanked, and which splits growth has made long.
     """
     import msgspec
 

@@ -130,7 +130,7 @@ def _exists(
     """The number is taken: by the same content, which is well, or by other content.
 
     Raises:
-        ConflictError: by other content, or the release was withdrawn.
+        ConflictError: by other content, or the release was yanked.
         RefusedError: the bytes that are here are not those of the manifest.
     """
     registry, name = change.registry, change.dataset
@@ -140,7 +140,7 @@ def _exists(
         yanks = read_yanks(registry, name, version)
         if yanks:
             raise ConflictError(
-                f"`{name}@{version}` has this very content and was withdrawn: "
+                f"`{name}@{version}` has this very content and was yanked: "
                 f"{safe(yanks[-1].reason)}",
                 hint=f"change the data; or release them again: tfrecreg release {name} "
                 "--version X.Y.Z",

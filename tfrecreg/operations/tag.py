@@ -1,4 +1,4 @@
-"""Tagging a release in git as GTO does, and withdrawing one.
+"""Tagging a release in git as GTO does, and yanking one.
 
 A tag goes to a commit that holds the release and the pointer to its bytes, so that whoever checks
 it out gets these bytes by `dvc pull`, and nothing else.
@@ -30,7 +30,7 @@ class TagRequest:
     stage: str | None = None
     """The stage to assign it to; None to register the version alone."""
     yank: str | None = None
-    """Why it is withdrawn; None where it is not."""
+    """Why it is yanked; None where it is not."""
     commit: str | None = None
     """The git revision to tag; None for the first commit that holds the release and its bytes."""
 
@@ -48,7 +48,7 @@ class TagResult:
     there: tuple[str, ...] = ()
     """Tags that were there, and mean the same."""
     yank: Yank | None = None
-    """Its withdrawal, made now or before."""
+    """Its yank, made now or before."""
     yanked_now: bool = False
     commands: tuple[str, ...] = field(default=())
     """What to run next, so that others have it."""
@@ -66,7 +66,7 @@ class TagResult:
 
 
 def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT) -> TagResult:
-    """Tag a release, or withdraw it.
+    """Tag a release, or yank it.
 
     Doing it again does nothing more.
 
@@ -74,14 +74,14 @@ def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT)
         UsageError: no such release, a stage without a name, a registry outside git, a commit that
             does not hold the release and the pointer to its bytes.
         ConflictError: the tag is there already, at another commit.
-        ManifestError: a manifest or a list of withdrawals is damaged.
+        ManifestError: a manifest or a list of yanks is damaged.
         MissingExtraError: DVC is not installed, whose files are to be read.
         FailureError: git refused.
     """
     if request.yank is not None and request.stage is not None:
         raise UsageError(
             "`--stage` and `--yank` exclude each other",
-            hint="a release that is withdrawn has no stage",
+            hint="a release that is yanked has no stage",
         )
     if request.stage is not None:
         gto.check_stage(request.stage)
@@ -103,7 +103,7 @@ def _withdraw(
     reason = (request.yank or "").strip()
     if not reason:
         raise UsageError(
-            f"`{resolved.name}` cannot be withdrawn without a reason",
+            f"`{resolved.name}` cannot be yanked without a reason",
             hint=f"tfrecreg tag {resolved.name} --yank 'why nobody should use it'",
         )
     if request.commit is not None:
@@ -114,7 +114,7 @@ def _withdraw(
     yank = same or Yank(created=now(), by=user(), reason=reason)
     if same is None:
         change.yank(version, yank)
-    else:  # whoever withdrew it may have been killed before that was durable
+    else:  # whoever yanked it may have been killed before that was durable
         change.sync_releases()
     made: tuple[str, ...] = ()
     there: tuple[str, ...] = ()
@@ -123,7 +123,7 @@ def _withdraw(
     if git.work_tree(root) is not None:
         paths = f"{layout.yanks_path(resolved.dataset, version)} {layout.ATTRIBUTES}"
         if same is None:
-            commands = [f"git add {paths}", f"git commit -m 'Withdraw {resolved.name}'"]
+            commands = [f"git add {paths}", f"git commit -m 'Yank {resolved.name}'"]
         made, there, commit = _deregister(resolved, version, reason)
     return TagResult(
         reference=resolved.name,
@@ -152,7 +152,7 @@ def _deregister(
     wanted = gto.withdrawal_tag(name, str(version))
     if wanted in tags:
         return (), (wanted,), known.commit
-    git.create_tag(root, wanted, known.commit, f"Withdraw {resolved.name}: {reason}")
+    git.create_tag(root, wanted, known.commit, f"Yank {resolved.name}: {reason}")
     return (wanted,), (), known.commit
 
 
@@ -161,7 +161,7 @@ def _tag(resolved: Resolved, version: Version, request: TagRequest) -> TagResult
     yanks = resolved.yanks
     if yanks:
         raise UsageError(
-            f"`{resolved.name}` was withdrawn: {safe(yanks[-1].reason)}",
+            f"`{resolved.name}` was yanked: {safe(yanks[-1].reason)}",
             hint=f"tag another release: tfrecreg log {resolved.dataset}",
         )
     if git.work_tree(root) is None:

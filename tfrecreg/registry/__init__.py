@@ -8,7 +8,7 @@
 - `transaction`: the only place that changes what is published; `verify` compares bytes with a
   manifest, `output_folder` makes folders of the user's
 - `indexes`: the indexes of builds and releases
-- `yanks`: releases that were withdrawn
+- `yanks`: releases that were yanked
 - `audit`: whether releases are unchanged and follow each other, by their manifests and by git
 - `lock`: keeping two commands from doing the same work
 """

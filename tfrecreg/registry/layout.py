@@ -33,9 +33,9 @@ a dot."""
 SCHEMA_NAME = "schema.pbtxt"
 """The schema in a release's folder."""
 YANKS_SUFFIX = ".yanks.jsonl"
-"""Of the file beside a release's folder that says why it was withdrawn."""
+"""Of the file beside a release's folder that says why it was yanked."""
 ATTRIBUTES = f"{RELEASES}/.gitattributes"
-"""Tells git how withdrawals on two branches become one file. It never changes."""
+"""Tells git how yanks on two branches become one file. It never changes."""
 MERGE_YANKS = f"*{YANKS_SUFFIX} merge=union\n".encode()
 """What is in it: the lines of both."""
 
@@ -56,7 +56,7 @@ def release_folder(dataset: str, version: Version) -> str:
 
 
 def yanks_path(dataset: str, version: Version) -> str:
-    """Why a release was withdrawn: beside its folder, which never changes."""
+    """Why a release was yanked: beside its folder, which never changes."""
     return f"{release_folder(dataset, version)}{YANKS_SUFFIX}"
 
 

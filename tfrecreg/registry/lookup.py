@@ -81,7 +81,7 @@ class Resolved:
 
     @property
     def yanks(self) -> tuple[Yank, ...]:
-        """How it was withdrawn; empty where it was not, and for a build.
+        """How it was yanked; empty where it was not, and for a build.
 
         Raises:
             ManifestError: the file that says so cannot be read.
@@ -190,7 +190,7 @@ def _resolve_release(registry: Registry, reference: Reference) -> Resolved:
         if matching:
             last = gone[matching[-1]][-1]
             raise UsageError(
-                f"every release `{name}@{reference.selector}` was withdrawn, {matching[-1]} "
+                f"every release `{name}@{reference.selector}` was yanked, {matching[-1]} "
                 f"because: {safe(last.reason)}",
                 hint=f"`{name}@{matching[-1]}` is still there for whoever names it in full",
             )

@@ -75,7 +75,7 @@ class Releases(NamedTuple):
     versions: list[Version]
     """Oldest first."""
     noted: frozenset[Version]
-    """Those with a file of withdrawals beside them; it may be that of a release that is gone."""
+    """Those with a file of yanks beside them; it may be that of a release that is gone."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Registry:
         return self.releases(dataset).versions
 
     def releases(self, dataset: str) -> Releases:
-        """The versions of every release of `dataset`, and which were withdrawn, it seems."""
+        """The versions of every release of `dataset`, and which were yanked, it seems."""
         versions, noted = [], []
         folder = self._releases_of(dataset)
         for name, version in _beside(folder):
@@ -267,7 +267,7 @@ RegistryLike: TypeAlias = Registry | str | os.PathLike[str]
 
 
 def _beside(folder: Storage) -> Iterator[tuple[str, Version]]:
-    """Names of folders and of files with withdrawals, and the version that each is named by."""
+    """Names of folders and of files with yanks, and the version that each is named by."""
     for entry in folder.list(recursive=False):
         name = entry.path
         if entry.kind != "dir" and not name.endswith(layout.YANKS_SUFFIX):

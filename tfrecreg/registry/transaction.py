@@ -204,7 +204,7 @@ class Transaction:
         return manifest
 
     def yank(self, version: Version, yank: Yank) -> None:
-        """Append a withdrawal to those of a release.
+        """Append a yank to those of a release.
 
         Raises:
             ManifestError: what is there already cannot be read, and nothing is added.

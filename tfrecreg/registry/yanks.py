@@ -1,4 +1,4 @@
-"""Releases that were withdrawn: a file beside the folder of each, a line of JSON a withdrawal.
+"""Releases that were yanked: a file beside the folder of each, a line of JSON a yank.
 
 Lines are appended and never changed, so that a file of two branches is the lines of both.
 """
@@ -20,7 +20,7 @@ YANKS_FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Yank:
-    """One withdrawal of a release."""
+    """One yank of a release."""
 
     created: str
     """UTC, ISO 8601 to the second."""
@@ -29,7 +29,7 @@ class Yank:
 
 
 def read_yanks(registry: Registry, dataset: str, version: Version) -> tuple[Yank, ...]:
-    """The withdrawals of a release, the first one first; empty where it was never withdrawn.
+    """The yanks of a release, the first one first; empty where it was never yanked.
 
     Raises:
         ManifestError: the file says something else.
@@ -63,12 +63,12 @@ def parse_yanks(data: bytes, where: str) -> tuple[Yank, ...]:
             raise NewerFormatError(told, hint=error.hint) from None
         except ValueError as error:
             raise ManifestError(
-                f"`{where}` is no list of withdrawals: line {number}: {safe(str(error))}",
+                f"`{where}` is not a list of yanks: line {number}: {safe(str(error))}",
                 hint=f"put it right: each line is one JSON object: git log -p -- {where}",
             ) from None
     if not found:
         raise ManifestError(
-            f"`{where}` is no list of withdrawals: it is empty",
+            f"`{where}` is not a list of yanks: it is empty",
             hint=f"restore it: git checkout -- {where}",
         )
     return tuple(dict.fromkeys(found))
@@ -98,7 +98,7 @@ def _yank(line: bytes) -> Yank:
 def withdrawn(
     registry: Registry, dataset: str, releases: Releases | None = None
 ) -> dict[Version, tuple[Yank, ...]]:
-    """The releases of a dataset that were withdrawn, and how.
+    """The releases of a dataset that were yanked, and how.
 
     Args:
         registry: the registry.
@@ -121,10 +121,10 @@ def withdrawn(
 
 
 def held(registry: Registry, dataset: str) -> list[Version]:
-    """The releases of a dataset that were not withdrawn, oldest first.
+    """The releases of a dataset that were not yanked, oldest first.
 
     Raises:
-        ManifestError: a list of withdrawals cannot be read.
+        ManifestError: a list of yanks cannot be read.
         NewerFormatError: a newer tfrecreg wrote one.
     """
     releases = registry.releases(dataset)
@@ -133,7 +133,7 @@ def held(registry: Registry, dataset: str) -> list[Version]:
 
 
 def appended(registry: Registry, dataset: str, version: Version, yank: Yank) -> bytes:
-    """The bytes of the file with one more withdrawal at its end.
+    """The bytes of the file with one more yank at its end.
 
     Raises:
         ManifestError: the file that is there cannot be read.

@@ -235,7 +235,7 @@ def _check_all(
 
 
 def _is_history(opened: Registry, name: str) -> bool:
-    """Whether all that names a dataset is releases that were withdrawn: nobody is to use them."""
+    """Whether all that names a dataset is releases that were yanked: nobody is to use them."""
     if name in opened.config.datasets or opened.is_built(name):
         return False
     try:

@@ -173,7 +173,7 @@ def check_compatibility(
 def _releases(name: str, registry: RegistryLike | None, *, transitive: bool) -> Sequence[str]:
     """The releases to compare with, oldest first; for a release, those before it.
 
-    Withdrawn releases are left out.
+    Yanked releases are left out.
     """
     if not looks_like_reference(name):
         raise UsageError(
