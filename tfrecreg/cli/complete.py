@@ -1,4 +1,4 @@
-"""What a shell may complete: names of the registry, plugins and codes, and paths.
+"""Shell completion of names in the registry, plugins, codes, and paths.
 
 Each function is a `shell_complete` of click's: it gets what was typed of one argument. Nothing is
 ever printed, and where there is no registry there are no names, whatever the reason.
@@ -21,7 +21,7 @@ Complete = Callable[[click.Context, click.Parameter, str], Items]
 
 
 def _silent(names: Callable[[click.Context, str], Iterable[str]]) -> Complete:
-    """A completion of those of some names that begin with what was typed."""
+    """Complete to the names that begin with the typed text."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
         del param
@@ -37,7 +37,7 @@ def _silent(names: Callable[[click.Context, str], Iterable[str]]) -> Complete:
 
 
 def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Paths of files; the shell knows them best."""
+    """Paths of files, completed by the shell itself."""
     del ctx, param
     return [CompletionItem(incomplete, type="file")]
 
@@ -83,7 +83,7 @@ def _releases(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 
 def _meant(registry: Registry, incomplete: str) -> list[str]:
-    """The datasets that a reference of which this was typed may name."""
+    """The datasets that a partially typed reference may name."""
     name, at, _ = incomplete.partition("@")
     return [each for each in registry.datasets() if (each == name if at else each.startswith(name))]
 
@@ -136,21 +136,21 @@ datasets = _silent(_datasets)
 references = _silent(_references)
 """Builds, and releases once one dataset is left."""
 releases = _silent(_releases)
-"""Releases alone."""
+"""Releases only."""
 plugins = _silent(_plugins)
 """Names of sources and validators."""
 sources = _silent(_sources)
 """Names of sources."""
 validators = _silent(_validators)
-"""Names of validators, as many as are wanted, with commas between them."""
+"""Names of validators, separated by commas."""
 codes = _silent(_codes)
 """Codes of findings."""
 export_formats = _silent(_export_formats)
-"""What `export --to` takes."""
+"""Values of `export --to`."""
 
 
 def known_codes() -> dict[str, Code]:
-    """All codes of findings, those of plugins among them, by their names."""
+    """All finding codes by name, including those of plugins."""
     from tfrecreg.codes import CORE_CODES
     from tfrecreg.plugins import plugins
 

@@ -117,7 +117,7 @@ def _document(
     code: int,
     findings: Sequence[object],
 ) -> None:
-    """Whoever asked for JSON gets one document, whatever happens."""
+    """With `--json`, print one document for any error."""
     # Of arguments that do not parse, nobody may have taken `--json` yet.
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     if face.reported or not (face.as_json or "--json" in options):

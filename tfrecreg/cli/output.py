@@ -1,4 +1,4 @@
-"""Writing a file that a person or another program asked for: whole, or not at all."""
+"""Writing a requested output file, completely or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def expect_free(path: str) -> None:
         UsageError: it exists.
     """
     if os.path.lexists(path):
-        raise UsageError(f"`{safe(path)}` exists", hint="name another file: this one is kept")
+        raise UsageError(
+            f"`{safe(path)}` exists", hint="name another file; existing files are not overwritten"
+        )
 
 
 def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool = False) -> None:
@@ -60,7 +62,7 @@ def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool =
 
 
 def _is_stream(path: str) -> bool:
-    """Whether bytes go through it, so that a file in its place would be another thing."""
+    """Whether it is a pipe or device, which a file must not replace."""
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - as above
     except OSError:

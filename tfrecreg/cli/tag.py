@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @click.command(name="tag")
 @click.argument("reference", metavar="REF", shell_complete=complete.releases)
-@click.option("--stage", metavar="S", help="Assign it to this stage, such as prod.")
-@click.option("--yank", metavar="REASON", help="Yank it: latest passes it over from then on.")
+@click.option("--stage", metavar="S", help="Assign the release to this stage, such as prod.")
+@click.option("--yank", metavar="REASON", help="Yank the release: `latest` skips it from then on.")
 @click.option(
     "--commit",
     metavar="REV",
@@ -29,9 +29,9 @@ def command(
 ) -> None:
     """Tag a release in git, or yank it.
 
-    REF is a release (mnist@1.2.0). Its tags are those of GTO: mnist@v1.2.0 for the version, and
-    mnist#prod#1 for a stage. They go to a commit that holds the release and DVC's pointer to its
-    bytes, and to no other.
+    REF is a release (mnist@1.2.0). The tags are in GTO's format: mnist@v1.2.0 for the version, and
+    mnist#prod#1 for a stage. They point to a commit that holds the release and DVC's pointer to its
+    bytes.
     """
     from tfrecreg.operations.tag import TagRequest, tag
 
@@ -55,5 +55,5 @@ def _print(face: Face, result: TagResult) -> None:
     for each in result.made:
         face.out.print(line((f"tagged {safe(each)}", "bold"), at))
     for each in result.there:
-        face.out.print(line(f"{safe(each)} is there", at))
+        face.out.print(line(f"{safe(each)} exists", at))
     face.commands(result.commands)
