@@ -137,8 +137,8 @@ class AnnotationReader:
 
     def _changed(self, file: int) -> RawDataError:
         return RawDataError(
-            f"`{safe(self._paths[file])}` changed while it was built from",
-            hint="build again when nothing writes to the raw data",
+            f"`{safe(self._paths[file])}` changed during the build",
+            hint="build again when no other process writes to the raw data",
         )
 
 

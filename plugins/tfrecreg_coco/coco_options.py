@@ -67,7 +67,7 @@ class CocoOptions:
             raise UsageError(
                 f"`masks={self.masks}` is about objects, and `tasks` names none of "
                 f"{', '.join(OBJECT_TASKS)}",
-                hint="leave `masks` away, or add instances to `tasks`",
+                hint="leave out `masks`, or add instances to `tasks`",
             )
 
 

@@ -134,7 +134,7 @@ class FolderFinder:
                 raise UsageError(
                     f"the option `{option}` names the split `{safe(split)}`, and there are "
                     + ", ".join(f"`{each}`" for each in sorted(splits)),
-                    hint="leave `SPLIT:` away for a folder of all splits",
+                    hint="leave out `SPLIT:` for a folder of all splits",
                 )
             if split in self._named:
                 raise UsageError(

@@ -75,12 +75,12 @@ class ImageFolderOptions:
         if self.label_file is not None and self.layout in ("class", "split"):
             raise UsageError(
                 f"`label_file` labels a flat folder, and `layout` is `{self.layout}`",
-                hint="leave one of them away: the names of class folders are labels",
+                hint="leave out one of them: the names of class folders are labels",
             )
         if self.split and self.layout == "split":
             raise UsageError(
-                "`split` deals images to splits, and with `layout=split` they have theirs",
-                hint="leave one of them away",
+                "`split` assigns images to splits, and with `layout=split` they have theirs",
+                hint="leave out one of them",
             )
         if self.resize is not None and not _RESIZE.fullmatch(self.resize):
             raise UsageError(
@@ -203,7 +203,7 @@ class Splitter:
             raise RawDataError(
                 f"the split `{safe(min(missing))}` got no image: there are too few of them, or "
                 "of their groups, for its share",
-                hint="make its share larger, or leave it away",
+                hint="make its share larger, or leave it out",
             )
 
 

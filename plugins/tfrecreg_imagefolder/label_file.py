@@ -281,9 +281,9 @@ def _normal_splits(
         return {}
     if options.split:
         raise UsageError(
-            f"`split` deals images to splits, and the label file `{safe(label_file)}` names "
+            f"`split` assigns images to splits, and the label file `{safe(label_file)}` names "
             f"theirs: {format_names(distinct)}",
-            hint="leave the option away, or the column",
+            hint="leave out the option, or the column",
         )
     if not all(names):
         raise RawDataError(

@@ -89,9 +89,9 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
     layout, folders = find_split_folders(walker, options.layout)
     if layout == "split" and options.split:
         raise UsageError(
-            f"`split` deals images to splits, and `{safe(raw.root, limit=4096)}` has folders of "
+            f"`split` assigns images to splits, and `{safe(raw.root, limit=4096)}` has folders of "
             f"splits: {format_names(folder.path for folder in folders)}",
-            hint="leave the option away, or say `--option layout=class` if these are classes",
+            hint="leave out the option, or set `--option layout=class` if these are classes",
         )
     splitters = {
         folder.path: Splitter(options.split, options.group, folder.split) for folder in folders
@@ -133,7 +133,7 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
         raise RawDataError(
             f"`{safe(raw.root, limit=4096)}` has no image in its class folders: "
             f"{format_names(names)}",
-            hint="`--raw` takes the folder of the classes or of the splits; "
+            hint="pass `--raw` the folder of the classes or of the splits; "
             "`extensions` says which files are taken",
         )
     for splitter in splitters.values():

@@ -165,7 +165,7 @@ class ImageFolderSource(Source):
             raise RawDataError(
                 f"`{safe(path)}` became shorter while it was read: expected {size} bytes, found "
                 f"{len(data)}",
-                hint="build again when nothing writes to the raw data",
+                hint="build again when no other process writes to the raw data",
             )
         return data
 

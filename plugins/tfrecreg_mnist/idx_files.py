@@ -29,7 +29,7 @@ _NAME = re.compile(
     rf"(?P<role>images|labels)(?P<dot>[-_.])idx[0-9]-[a-z0-9]+(?P<gz>\.gz)?",
     re.DOTALL,
 )
-_TAKES = "`--raw` takes the folder of the IDX files"
+_TAKES = "pass `--raw` the folder of the IDX files"
 
 
 class IdxFile(NamedTuple):
@@ -85,7 +85,7 @@ def find_files(raw: Storage, prefix: str) -> list[IdxFile]:
     if len(sets) > 1:
         raise RawDataError(
             f"`{folder}` holds several sets: {_format_names(sets.values())}",
-            hint=f"choose one with `--option prefix={safe(max(sets))}`, or keep one in the folder",
+            hint=f"select one with `--option prefix={safe(max(sets))}`, or keep one in the folder",
         )
     if not files and not others:
         raise RawDataError(

@@ -206,7 +206,7 @@ def test_unknown_limits_are_refused(cli, built) -> None:
         config.write("\n[gates.default.limits]\ninflaton = {ratio = 2.0}\n")
     done = cli("check", "digits")
     assert done.code == 2
-    assert "`limits.inflaton` is for no validator; did you mean `inflation`?" in done.err
+    assert "`limits.inflaton` matches no validator; did you mean `inflation`?" in done.err
 
 
 def test_cached_says_how_many_shards_were_not_read(cli, tmp_path, monkeypatch) -> None:

@@ -155,7 +155,7 @@ def test_what_cannot_be_compared_is_said(cli, root: Path, tmp_path: Path) -> Non
     assert "  1 example not compared: the bytes of `d@1.0.0` are not on this machine\n" in done.out
     assert "smallest legal number: 2.0.0 (major)" in done.out
     assert done.out.endswith(
-        "  hint: DVC did not keep them: bring `versions/d/1.0.0` back from another machine or a "
+        "  hint: DVC does not have them: copy `versions/d/1.0.0` back from another machine or a "
         "backup\n"
     )
 

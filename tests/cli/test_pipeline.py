@@ -105,7 +105,7 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
         (
             {"dvc.yaml": "stages: {a: {cmd: a}}\n"},
             (),
-            "`dvc.yaml` cannot be changed without changing more",
+            "`dvc.yaml` cannot be edited automatically",
             "write `stages:` and each stage below it as a block of its own lines",
         ),
         (

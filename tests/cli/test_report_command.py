@@ -150,7 +150,7 @@ def test_the_report_that_is_judged_is_not_written_over(cli, built) -> None:
     done = cli("gate", "digits", "--report", "report.json", "--output", "./report.json")
     assert done.code == 2
     assert done.err.splitlines() == [
-        "error: `--report` and `--output` name one file",
+        "error: `--report` and `--output` name the same file",
         "hint: name another one to write",
     ]
     assert Path("report.json").read_bytes() == before
@@ -182,7 +182,7 @@ def test_one_dataset_that_is_not_built_hides_no_report(cli, built) -> None:
         (("digits", "--ignore-missing"), "`--ignore-missing` goes without targets"),
         (
             ("--registry", "--ignore-missing"),
-            "`--ignore-missing` is about shards, and `--registry`",
+            "`--ignore-missing` is about shards, which `--registry`",
         ),
     ],
 )

@@ -56,10 +56,10 @@ def test_a_withdrawal_as_json(cli, here: Path) -> None:
     ("arguments", "code", "message"),
     [
         (("digits",), 2, "error: `digits` is a build, which changes: only releases are tagged"),
-        (("digits@1.0.0",), 2, "error: the registry lies in no git work tree"),
+        (("digits@1.0.0",), 2, "error: the registry is not in a git work tree"),
         (("digits@2.0.0",), 2, "error: no release `digits@2.0.0`"),
         (("digits@1.0.0", "--yank", ""), 2, "error: `digits@1.0.0` cannot be yanked without"),
-        (("digits@1.0.0", "--stage", "a b"), 2, "error: `a b` is no name of a stage"),
+        (("digits@1.0.0", "--stage", "a b"), 2, "error: `a b` is not a stage name"),
         (("digits@1.0.0", "--stage", "a", "--yank", "b"), 2, "`--stage` and `--yank` exclude"),
     ],
 )
@@ -139,8 +139,11 @@ class TestRegistry:
         ("arguments", "message"),
         [
             (("--base", "main"), "`--base` goes with `--registry`"),
-            (("--registry", "--base", "none"), "`none` names no commit here"),
-            (("--registry", "--only", "crc"), "`--only` is about shards, and `--registry` reads"),
+            (("--registry", "--base", "none"), "`none` does not name a commit here"),
+            (
+                ("--registry", "--only", "crc"),
+                "`--only` is about shards, which `--registry` does not read",
+            ),
             (("--registry", "--skip", "crc"), "`--skip` is about shards"),
             (("--registry", "--raw", "x"), "`--raw` is about shards"),
             (("--registry", "--schema", "x"), "`--schema` is about shards"),
@@ -157,7 +160,9 @@ class TestRegistry:
 def test_a_stage_is_a_reference_to_the_release_in_it(cli, here: Path) -> None:
     outside = cli("show", "digits#prod")
     assert outside.code == 2
-    assert "`digits#prod` is a stage, which git's tags name, and the registry lies" in outside.err
+    assert (
+        "`digits#prod` is a stage, which git's tags name, and the registry is not in" in outside.err
+    )
     assert "hint: name a version: `tfrecreg log digits` shows them" in outside.err
     start(here)
     commit(here, "Release digits@1.0.0")

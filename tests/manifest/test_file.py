@@ -222,7 +222,7 @@ class TestRefusals:
     def test_what_is_none_is_refused_with_the_reason(self, data: bytes, reason: str) -> None:
         with pytest.raises(ManifestError) as caught:
             parse_manifest(data, "m\x1b.json")
-        assert caught.value.message.startswith(f"`m\\x1b.json` is no manifest: {reason}")
+        assert caught.value.message.startswith(f"`m\\x1b.json` is not a manifest: {reason}")
         assert caught.value.hint == HINT
         assert caught.value.exit_code == 2
 
@@ -246,7 +246,7 @@ class TestRefusals:
     ) -> None:
         with pytest.raises(ManifestError) as caught:
             parse_manifest(edited(build(), *path, to=value), "m.json")
-        assert caught.value.message.startswith(f"`m.json` is no manifest: {reason}")
+        assert caught.value.message.startswith(f"`m.json` is not a manifest: {reason}")
         assert "\x1b" not in caught.value.message
 
     def test_newer_format_says_so(self) -> None:
@@ -255,7 +255,7 @@ class TestRefusals:
             parse_manifest(data, "m.json")
         assert caught.value.message == (
             f"`m.json` has manifest format {FORMAT_VERSION + 1}, "
-            f"this tfrecreg knows {FORMAT_VERSION}"
+            f"this tfrecreg supports {FORMAT_VERSION}"
         )
         assert caught.value.hint == "pip install --upgrade tfrecreg"
         assert caught.value.exit_code == 3

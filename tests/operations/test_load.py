@@ -287,7 +287,9 @@ def test_unknown_datasets_and_releases_are_refused(digits_original: Path) -> Non
         "no release `digits@2.0.0`",
         "there is 1.0.0",
     )
-    assert refusal(digits_original, "digits@")[0] == "`digits@` names no version after the `@`"
+    assert (
+        refusal(digits_original, "digits@")[0] == "`digits@` does not name a version after the `@`"
+    )
 
 
 def test_no_registry_is_refused(tmp_path: Path) -> None:

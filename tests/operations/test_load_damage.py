@@ -202,7 +202,7 @@ def test_a_shard_with_more_records_than_registered_is_named(
 @pytest.mark.parametrize(
     ("begins", "why"),
     [
-        (b"\xff", "it is no `tf.train.Example`"),
+        (b"\xff", "it is not a `tf.train.Example`"),
         (b"", "Feature: image/class/label (data type: int64) is required but could not be found."),
     ],
 )

@@ -364,5 +364,5 @@ def test_the_commands_speak_json(root, capsys) -> None:
 
 def test_outside_a_dvc_repository_nothing_is_kept_to_push(tmp_path: Path) -> None:
     init(tmp_path, with_dvc=False)
-    with pytest.raises(UsageError, match="there is no release that DVC keeps"):
+    with pytest.raises(UsageError, match="no release is stored in DVC"):
         push(open_registry(tmp_path))

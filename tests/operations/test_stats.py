@@ -109,7 +109,7 @@ class TestRefusals:
         (tmp_path / "x").write_bytes(framed(encode({"a": int64_feature(1)})))
         with pytest.raises(UsageError) as caught:
             stats(str(tmp_path / "x"), split="train")
-        assert caught.value.hint == "the names of its files tell of none"
+        assert caught.value.hint == "its file names contain no split"
 
     def test_a_feature_that_there_is_not(self, tmp_path: Path) -> None:
         pattern = write(tmp_path, *dealt(alike_examples(3), 1))
@@ -134,7 +134,7 @@ class TestRefusals:
 
     def test_a_shard_that_cannot_be_read(self, tmp_path: Path) -> None:
         (tmp_path / "x").symlink_to(tmp_path / "nowhere")
-        with pytest.raises(FailureError, match="was not read to its end: ") as caught:
+        with pytest.raises(FailureError, match="was not read completely: ") as caught:
             stats(str(tmp_path / "x"))
         assert caught.value.hint.startswith("statistics of a part")
 

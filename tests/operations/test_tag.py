@@ -118,7 +118,7 @@ def test_a_commit_that_points_to_other_bytes_is_refused(root: Path, registry: Re
 def test_a_commit_before_the_release_is_refused(root: Path, registry: Registry) -> None:
     with pytest.raises(UsageError, match=r"it has no `registry/digits/2\.0\.0/manifest\.json`"):
         call(registry, "digits@2.0.0", commit="after-1.0.0")
-    with pytest.raises(UsageError, match="`none` names no commit here"):
+    with pytest.raises(UsageError, match="`none` does not name a commit here"):
         call(registry, "digits@2.0.0", commit="none")
     assert "digits@v2.0.0" not in git(root, "tag").split()
 
@@ -168,7 +168,7 @@ def test_bytes_that_dvc_does_not_keep_have_no_pointer(digits_registry: Path) -> 
 
 
 def test_outside_git_there_is_nothing_to_tag(digits_registry: Path) -> None:
-    with pytest.raises(UsageError, match="the registry lies in no git work tree"):
+    with pytest.raises(UsageError, match="the registry is not in a git work tree"):
         call(open_registry(digits_registry), "digits@1.0.0")
 
 
@@ -177,7 +177,7 @@ def test_outside_git_there_is_nothing_to_tag(digits_registry: Path) -> None:
     [
         ("digits", {}, "`digits` is a build, which changes: only releases are tagged"),
         ("digits@7.0.0", {}, "no release `digits@7.0.0`"),
-        ("digits@1.0.0", {"stage": "-x"}, "`-x` is no name of a stage"),
+        ("digits@1.0.0", {"stage": "-x"}, "`-x` is not a stage name"),
         ("digits@1.0.0", {"stage": "a", "yank": "b"}, "`--stage` and `--yank` exclude each other"),
         ("digits@1.0.0", {"yank": " "}, "`digits@1.0.0` cannot be yanked without a reason"),
         ("digits@1.0.0", {"yank": "b", "commit": "HEAD"}, "`--commit` is for tags, not for"),

@@ -87,7 +87,7 @@ def test_a_build_is_brought_as_it_is_kept(root: Path, files: dict[str, str], hin
 @pytest.mark.parametrize(
     ("dvc", "hint"),
     [
-        ("12.dir", "`tfrecreg pull mnist@1.0.0` brings its newest release"),
+        ("12.dir", "`tfrecreg pull mnist@1.0.0` fetches its newest release"),
         (None, "its newest release is `mnist@1.0.0`"),
     ],
 )

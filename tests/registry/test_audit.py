@@ -61,7 +61,7 @@ def test_a_dataset_without_releases_has_none(root: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (lambda data: data[:50], "is no manifest: not JSON"),
+        (lambda data: data[:50], "is not a manifest: not JSON"),
         (lambda data: data.replace(b'"none"', b'"gzip"'), "was changed after it was sealed"),
     ],
 )
@@ -97,7 +97,7 @@ def test_a_manifest_that_was_rewritten_with_its_digest_contradicts_its_build(
     reseal(root, "2.0.0", content="ff" * 32)
     ((code, said),) = found(root)
     assert code == "REG002"
-    assert said.startswith("it says other things than the build that it names: expected digest ")
+    assert said.startswith("it differs from the build that it names: expected digest ")
 
 
 def test_a_manifest_that_was_rewritten_with_all_its_digests_breaks_the_next_one(

@@ -115,7 +115,7 @@ def test_in_an_empty_registry_it_says_how_to_begin(registry: Registry) -> None:
 
 
 def test_what_is_no_reference_is_refused(registry: Registry) -> None:
-    assert "`MNIST` is no name of a dataset" in refusal(registry, "MNIST")[0]
+    assert "`MNIST` is not a dataset name" in refusal(registry, "MNIST")[0]
     assert "names no version" in refusal(registry, "mnist@one")[0]
 
 
@@ -146,10 +146,10 @@ def test_else_they_are_the_copy_that_was_brought_back(
 @pytest.mark.parametrize(
     ("built", "dvc", "what", "hint"),
     [
-        (True, None, "is another build", "DVC did not keep them: bring `versions/mnist/1.0.0` "),
+        (True, None, "is another build", "DVC does not have them: copy `versions/mnist/1.0.0` "),
         (True, "12.dir", "is another build", "tfrecreg pull mnist@1.0.0"),
         (False, "12.dir", "", "tfrecreg pull mnist@1.0.0"),
-        (False, None, "", "DVC did not keep them: bring `versions/mnist/1.0.0` "),
+        (False, None, "", "DVC does not have them: copy `versions/mnist/1.0.0` "),
     ],
 )
 def test_else_a_clear_error_says_how_to_get_them(

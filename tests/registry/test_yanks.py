@@ -79,7 +79,7 @@ def test_where_all_were_withdrawn_it_says_why(registry: Registry) -> None:
     assert caught.value.message == (
         "every release `mnist@2.*` was yanked, 2.0.0 because: labels are wrong"
     )
-    assert caught.value.hint == "`mnist@2.0.0` is still there for whoever names it in full"
+    assert caught.value.hint == "`mnist@2.0.0` is still available by its full version"
     with pytest.raises(UsageError, match=r"no release `mnist@3\.\*`"):
         resolve(registry, "mnist@3.*")
 
@@ -113,7 +113,7 @@ def test_what_is_no_list_of_withdrawals_is_refused_by_name(
 
 
 def test_a_line_of_a_newer_format_is_refused() -> None:
-    with pytest.raises(NewerFormatError, match="line 1: it has format 2, this tfrecreg knows 1"):
+    with pytest.raises(NewerFormatError, match="line 1: it has format 2, this tfrecreg supports 1"):
         parse_yanks(b'{"format_version":2}\n', "x")
 
 

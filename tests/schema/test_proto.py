@@ -234,7 +234,7 @@ def test_schemas_are_picklable_values() -> None:
             "feature { struct_domain { " * 2000,
             " ",
             "messages are nested too deeply to be a schema",
-            "a `struct_domain` in a `struct_domain` is as deep as schemas go",
+            "a `struct_domain` in a `struct_domain` is the deepest valid nesting",
         ),
         (
             b'feature {\n  name: "caf\xe9"\n}',

@@ -52,7 +52,7 @@ class TestPaths:
         put(storage, "s/file")
         with pytest.raises(UsageError) as caught:
             call(storage, path)  # type: ignore[operator]  # a lambda
-        assert caught.value.message.endswith(f"is no path below `{storage.root}`: {why}")
+        assert caught.value.message.endswith(f"is not a path below `{storage.root}`: {why}")
         assert "relative" in caught.value.hint
 
     @pytest.mark.parametrize(

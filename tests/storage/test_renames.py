@@ -120,7 +120,7 @@ class TestRenameDir:
                 storage.rename_dir(name, "target")
             path = f"{storage.root}/{name}"
             assert caught.value.message == (
-                f"cannot move `{path}` to `{storage.root}/target`: `{path}` is no folder"
+                f"cannot move `{path}` to `{storage.root}/target`: `{path}` is not a folder"
             )
 
     def test_refusal_names_both_paths(self, storage: LocalStorage) -> None:
@@ -131,7 +131,7 @@ class TestRenameDir:
             f"cannot move `{storage.root}/a` to `{storage.root}/{'x' * 256}`: File name too long"
         )
         put(storage, "file")
-        with pytest.raises(StorageError, match=r"(?m)^cannot move .*: `.*/file` is no folder$"):
+        with pytest.raises(StorageError, match=r"(?m)^cannot move .*: `.*/file` is not a folder$"):
             storage.rename_dir("a", "file/x/y")
 
     @pytest.mark.parametrize(("source", "target"), [("a", "a"), ("a", "a/b"), ("a/b", "a")])
@@ -193,7 +193,8 @@ class TestReplaceDir:
             storage.replace_dir("file", "target")
         root = storage.root
         assert caught.value.message == (
-            f"cannot put `{root}/file` in the place of `{root}/target`: `{root}/file` is no folder"
+            f"cannot put `{root}/file` in the place of `{root}/target`: "
+            f"`{root}/file` is not a folder"
         )
         assert tree(storage) == {"file": b"data", "target/old": b"data"}
 

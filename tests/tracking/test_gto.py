@@ -57,7 +57,7 @@ def test_what_gto_has_no_names_for_is_refused(dataset, folder, message) -> None:
 
 @pytest.mark.parametrize("stage", ["", "-prod", "prod-", "a b", "pröd", "prod#1", "x\n"])
 def test_what_is_no_stage_is_refused(stage: str) -> None:
-    with pytest.raises(UsageError, match="is no name of a stage") as caught:
+    with pytest.raises(UsageError, match="is not a stage name") as caught:
         gto.check_stage(stage)
     assert caught.value.hint == "write `--stage prod`"
 

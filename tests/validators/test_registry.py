@@ -51,7 +51,7 @@ def test_a_manifest_that_was_rewritten_to_fit_other_shards_is_found(digits_regis
     found = document(["digits@1.0.0"], digits_registry, only=("registry",))
     assert codes(found) == ["REG002"]
     (finding,) = found["findings"]
-    assert finding["message"].startswith("it says other things than the build that it names")
+    assert finding["message"].startswith("it differs from the build that it names")
     assert finding["locations"] == [{"shard": "registry/digits/1.0.0/manifest.json"}]
     assert finding["fingerprint"] == "REG002:digits:::registry/digits/1.0.0/manifest.json"
     assert codes(document(["digits"], digits_registry, only=("registry",))) == ["REG002"]

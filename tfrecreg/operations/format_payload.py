@@ -112,7 +112,7 @@ def _header(data: bytes) -> ImageHeader | None:
 def _tensor(tensor: Tensor, data: bytes) -> str:
     sides = ", ".join(map(str, tensor.shape[:_VALUES]))
     more = ", …" if len(tensor.shape) > _VALUES else ""
-    return f"serialised tensor, {tensor.dtype}[{sides}{more}], {si_bytes(len(data))}"
+    return f"serialized tensor, {tensor.dtype}[{sides}{more}], {si_bytes(len(data))}"
 
 
 def _as_text(data: bytes) -> str | None:

@@ -87,11 +87,11 @@ def wanted_validators(policy: GateConfig) -> list[str]:
 
 
 def _is_of_today(found: Report, resolved: Resolved, path: str) -> None:
-    """Refuse a report about something else, or one that says less than was found."""
+    """Refuse a report about another target, or one that lacks findings."""
     if found.judged:
         raise UsageError(
-            f"the report `{safe(path)}` was judged already: what a waiver covered then is not "
-            "among its findings now",
+            f"the report `{safe(path)}` was judged already: it lacks the findings that "
+            "waivers covered",
             hint=_again(resolved, path),
         )
     if resolved.schema is None:

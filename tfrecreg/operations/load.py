@@ -160,7 +160,7 @@ def read_records(
             parse(tensorflow.constant([payload]))
         except (tensorflow.errors.OpError, UnicodeError) as error:
             if decode_or_none(payload) is None:
-                return "it is no `tf.train.Example`"
+                return "it is not a `tf.train.Example`"
             return safe(re.sub(r"\{\{.*\}\} |Name: [^,]*, ", "", str(error)), limit=500)
         return ""
 

@@ -136,7 +136,7 @@ class SplitRecords:
                         return f"{self.named(whole)} does not parse: {problem}{self.key(whole)}"
         if count != entry.records:
             return self._other(entry, f"should have {entry.records} records, it has {count}")
-        return f"{self.named(number)} did not come, though it is sound now{self.key(number)}"
+        return f"{self.named(number)} did not come, although it is intact now{self.key(number)}"
 
     def _other(self, entry: ShardEntry, fault: str) -> str:
         return f"`{safe(entry.path)}` of {self._name} {fault}: `tfrecreg check {self._name}`"

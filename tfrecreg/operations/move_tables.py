@@ -44,9 +44,9 @@ def move_tables(registry: Registry) -> list[str]:
                 continue
             if parse_dataset(storage.read(path), path) != config.datasets[name]:
                 raise ConfigError(
-                    f"`{name}` is described twice, and not alike: in `{path}`, and in "
+                    f"`{name}` is configured twice, with differences: in `{path}`, and in "
                     f"`{CONFIG_NAME}` by `[datasets.{name}]`",
-                    hint="keep what is right, and remove the other one",
+                    hint="keep the right one and remove the other",
                 )
         for path, content in [
             *((layout.dataset_path(name), files[name]) for name in files),

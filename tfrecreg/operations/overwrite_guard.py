@@ -20,7 +20,7 @@ def expect_no_strangers(registry: Registry, dataset: str) -> None:
         return
     if entry.kind != "dir" or next(registry.storage.list(folder, recursive=False), None):
         raise UsageError(
-            f"`{folder}` holds files that are no build, and would be replaced",
+            f"`{folder}` holds files that do not belong to a build and would be replaced",
             hint=f"move them away, or `tfrecreg adopt {dataset} --in-place` makes a build of "
             "TFRecords",
         )

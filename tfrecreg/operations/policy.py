@@ -54,8 +54,8 @@ def _expect_datasets(registry: Registry, names: set[str]) -> None:
     for name in unknown:
         if name not in datasets:
             raise (KeyPath(CONFIG_NAME) / "gates" / name).error(
-                f"is for no dataset{did_you_mean(name, datasets)}",
-                hint=f"datasets: {listed(sorted(datasets))}; for one that is not made yet, add "
+                f"matches no dataset{did_you_mean(name, datasets)}",
+                hint=f"datasets: {listed(sorted(datasets))}; for a new dataset, add "
                 f"`{layout.DATASETS}/{safe(name)}.toml`",
             )
 

@@ -140,8 +140,7 @@ def _exists(
         yanks = read_yanks(registry, name, version)
         if yanks:
             raise ConflictError(
-                f"`{name}@{version}` has this very content and was yanked: "
-                f"{safe(yanks[-1].reason)}",
+                f"`{name}@{version}` has this content and was yanked: {safe(yanks[-1].reason)}",
                 hint=f"change the data; or release them again: tfrecreg release {name} "
                 "--version X.Y.Z",
             )
@@ -224,7 +223,7 @@ def _judge(
     if report.errors:
         raise FailureError(
             f"the gate could not judge `{name}`, nothing was released: {report.errors[0]}",
-            hint=f"`tfrecreg check {name}` says more",
+            hint=f"`tfrecreg check {name}` has the details",
         )
     if report.status != "pass":
         raise RefusedError(
@@ -338,8 +337,7 @@ def choose_number(
             REG005,
             name,
             version,
-            f"`{version}` would come before {above[0]}, which does not hold what changed "
-            f"since {before}",
+            f"`{version}` would come before {above[0]}, which lacks the changes since {before}",
             next_one,
         )
     return version

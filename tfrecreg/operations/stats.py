@@ -189,7 +189,7 @@ def _only(target: Target, split: str | None) -> Target:
         named = [safe(each) for each in splits if each]
         raise UsageError(
             f"`{target.name}` has no split `{safe(split)}`{did_you_mean(split, splits)}",
-            hint=f"there is {listed(named)}" if named else "the names of its files tell of none",
+            hint=f"there is {listed(named)}" if named else "its file names contain no split",
         )
     return replace(target, shards=tuple(each for each in target.shards if each.split == split))
 
@@ -221,7 +221,7 @@ def _make(
         engine,
         progress,
         doing="statistics of",
-        otherwise="statistics of a part would be taken for those of the whole",
+        otherwise="statistics of incomplete data would be misleading",
     )
     return {
         each.split: (each, sound.splits.get(each.split, False)) for each in collector.statistics()

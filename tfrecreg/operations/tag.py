@@ -81,7 +81,7 @@ def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT)
     if request.yank is not None and request.stage is not None:
         raise UsageError(
             "`--stage` and `--yank` exclude each other",
-            hint="a release that is yanked has no stage",
+            hint="a yanked release has no stage",
         )
     if request.stage is not None:
         gto.check_stage(request.stage)
@@ -166,7 +166,7 @@ def _tag(resolved: Resolved, version: Version, request: TagRequest) -> TagResult
         )
     if git.work_tree(root) is None:
         raise UsageError(
-            "the registry lies in no git work tree, so there is nothing to tag",
+            "the registry is not in a git work tree, so there is nothing to tag",
             hint="git init, git add and git commit; then tag",
         )
     name = gto.artifact(resolved.dataset, git.folder_in_tree(root))
@@ -209,7 +209,7 @@ def _is_there(tags: list[git.GitTag], wanted: str, commit: str, name: str) -> bo
             what = f"at commit {each.commit[:12]}" if each.annotated else "and is not annotated"
             raise ConflictError(
                 f"the tag `{wanted}` is there {what}: expected an annotated one at {commit[:12]}",
-                hint=f"tags that others have never move: look at it with git show {wanted}",
+                hint=f"tags that others may have must not move: inspect it with git show {wanted}",
             )
         if each.commit == commit and gto.is_version(name, each.name):
             raise ConflictError(

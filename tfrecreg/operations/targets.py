@@ -364,8 +364,8 @@ def _raw_files(storage: LocalStorage, progress: Progress) -> Iterator[RawFile]:
                 raise MissingFileError(
                     f"`{safe(f'{storage.root}/{entry.path}', limit=4096)}` is a symbolic link that "
                     "leads nowhere",
-                    hint="correct the link; `dvc checkout` or `dvc pull` brings what a link into "
-                    "DVC's cache lacks",
+                    hint="correct the link; `dvc checkout` or `dvc pull` restores the target of "
+                    "a link into DVC's cache",
                 )
             if entry.kind == "file":
                 decoded = decoded_size(storage, entry.path)

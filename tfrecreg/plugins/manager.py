@@ -254,7 +254,8 @@ def _loaded(kind: Kind, announced: Announced[R]) -> Any:
         raise PluginError(
             f"the {kind} `{announced.name}` of {announced.origin} cannot be loaded: "
             f"{one_line(error)}",
-            hint=f"reinstall or update `{safe(announced.distribution)}`, or tell its authors",
+            hint=f"reinstall or update `{safe(announced.distribution)}`, or report this to its "
+            "authors",
         ) from error
     if wrong:
         raise _unfit(kind, announced, wrong)
@@ -283,5 +284,5 @@ def _wrong(kind: Kind, loaded: Any) -> str:
 def _unfit(kind: Kind, announced: Announced[R], reason: str) -> PluginError:
     return PluginError(
         f"the {kind} `{announced.name}` of {announced.origin} cannot be used: {reason}",
-        hint=f"tell the authors of `{safe(announced.distribution)}`",
+        hint=f"report this to the authors of `{safe(announced.distribution)}`",
     )

@@ -75,7 +75,7 @@ def _released(registry: Registry, name: str) -> str:
     except (UsageError, FailureError):
         return f"`tfrecreg check --registry {name}` says what is wrong with its releases"
     if release is not None and release.dvc is not None:
-        return f"`tfrecreg pull {name}@{version}` brings its newest release"
+        return f"`tfrecreg pull {name}@{version}` fetches its newest release"
     return f"its newest release is `{name}@{version}`"
 
 
@@ -95,7 +95,7 @@ def absent_release(
     if manifest.release is not None and manifest.release.dvc:
         hint = f"tfrecreg pull {name}"
     else:
-        hint = f"DVC did not keep them: bring `{copy}` back from another machine or a backup"
+        hint = f"DVC does not have them: copy `{copy}` from another machine or a backup"
     return NotHereError(
         f"the bytes of `{name}` are not here: {where}, and there is no `{copy}`", hint=hint
     )

@@ -112,7 +112,7 @@ class ChangedFile:
     """The last commit that changed it since, as hex; empty where none did: it was changed in the
     work tree, or by a merge."""
     gone: bool
-    """Whether it is not there any more."""
+    """Whether it no longer exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ def _alone(
             yield _issue(
                 REG002,
                 path,
-                f"it says other things than the build that it names: expected digest "
+                f"it differs from the build that it names: expected digest "
                 f"{safe(release.build[:16])}…, found {built[:16]}…",
                 version,
             )

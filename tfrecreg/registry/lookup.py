@@ -46,7 +46,7 @@ def version_in_stage(registry: Registry, dataset: str, stage: str) -> Version:
         raise UsageError(
             f"no release of `{dataset}` is in the stage `{stage}`",
             hint=f"`tfrecreg tag {dataset}@latest --stage {stage}` assigns one; `git fetch --tags` "
-            "brings the tags of others",
+            "fetches the tags of others",
         )
     return max(map(parse_version, versions))
 
@@ -192,7 +192,7 @@ def _resolve_release(registry: Registry, reference: Reference) -> Resolved:
             raise UsageError(
                 f"every release `{name}@{reference.selector}` was yanked, {matching[-1]} "
                 f"because: {safe(last.reason)}",
-                hint=f"`{name}@{matching[-1]}` is still there for whoever names it in full",
+                hint=f"`{name}@{matching[-1]}` is still available by its full version",
             )
         if versions:
             shown = ", ".join(str(each) for each in versions[-5:])

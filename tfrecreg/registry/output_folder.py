@@ -153,7 +153,7 @@ def _require_free(path: Path, shown: str, hint: str) -> None:
     if path.name and entry is None:
         return
     if entry is not None and entry.kind != "dir":
-        raise UsageError(f"`{shown}` is no folder", hint=hint)
+        raise UsageError(f"`{shown}` is not a folder", hint=hint)
     if next(LocalStorage(path).list(recursive=False), None) is not None:
         with suppress(StorageError):
             # Whoever filled it may have been killed before its name was durable.

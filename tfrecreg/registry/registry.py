@@ -109,9 +109,9 @@ class Registry:
                 )
             if name in config.tables:
                 raise ConfigError(
-                    f"`{name}` is described twice: in `{entry.path}`, and in `{CONFIG_NAME}` by "
+                    f"`{name}` is configured twice: in `{entry.path}`, and in `{CONFIG_NAME}` by "
                     f"`[datasets.{name}]`",
-                    hint="remove one of them; where both say the same, `tfrecreg init` does it",
+                    hint="remove one of them; if both are equal, `tfrecreg init` does",
                 )
             data = self._read(entry.path)
             if data is not None:

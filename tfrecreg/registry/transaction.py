@@ -235,7 +235,7 @@ class Transaction:
         if value is None:
             raise FailureError(
                 f"DVC's cache does not keep the bytes of `{folder}`",
-                hint="release again when nothing else writes there",
+                hint="release again when no other process writes there",
             )
         return value
 

@@ -83,7 +83,7 @@ def _yank(line: bytes) -> Yank:
         raise ValueError("it has no `format_version`")
     if version > YANKS_FORMAT:
         raise NewerFormatError(
-            f"it has format {version}, this tfrecreg knows {YANKS_FORMAT}",
+            f"it has format {version}, this tfrecreg supports {YANKS_FORMAT}",
             hint="pip install --upgrade tfrecreg",
         )
     values: dict[str, str] = {}

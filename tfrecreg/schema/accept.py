@@ -193,10 +193,10 @@ class _Editor:
         """Answer one finding; yields the changes as phrases.
 
         Raises:
-            _RefusedError: no change of the schema answers it.
+            _RefusedError: no schema change resolves it.
         """
         if code == "SCH001":
-            raise _RefusedError("no schema describes records that are no examples")
+            raise _RefusedError("no schema describes records that are not Examples")
         if code == "SCH009":
             raise _RefusedError("parts that do not fit together mean nothing: correct the data")
         if code == "SCH010":
@@ -212,7 +212,7 @@ class _Editor:
             "SCH008": self._distinct,
         }
         if code not in answers:
-            raise _RefusedError("no change of the schema answers it")
+            raise _RefusedError("no schema change resolves it")
         if name not in self._declared:
             raise _RefusedError("a sparse feature is declared by hand")
         found = self._violations.of(code, name)

@@ -138,7 +138,7 @@ def _says(case: _Case, asks: str, found: str) -> str:
     return f"{rule_text(case.reader, asks)} for the reader; in the records it {found}"
 
 
-@_rule("absent", SCH020, "The reader wants it in every example, and the records may lack it")
+@_rule("absent", SCH020, "The reader requires it in every example, and the records may lack it")
 def _may_lack_it(case: _Case) -> str | None:
     if case.spec.form != "fixed":
         return None

@@ -246,7 +246,7 @@ class SchemaSketch:
         yield "# proto-message: Schema"
         yield "#"
         yield f"# Drafted from {counted(self.examples, 'example')} of {safe(dataset) or 'no name'}."
-        yield "# It says what was seen, not what ought to be: read it, correct it, keep it in git."
+        yield "# It describes the data as found: review it, correct it, keep it in git."
         if self.others:
             yield f"# Left out, as no tf.train.Example: {counted(self.others, 'record')}."
         if self.empty:
@@ -306,7 +306,7 @@ def _comments(summary: FeatureSummary, usual: Kind, examples: int) -> Iterator[s
         yield f"# {image_format} in {count} of {total}"
     for what, count in sorted(values.tensors.items(), key=repr):
         shown = "others" if what is None else f"{what[0]}[{', '.join(map(str, what[1]))}]"
-        yield f"# serialised tensors, {shown}, in {count} of {total}"
+        yield f"# serialized tensors, {shown}, in {count} of {total}"
 
 
 def _share(number: int, examples: int) -> str:

@@ -129,7 +129,7 @@ def load_tfdv() -> Tfdv:
     except ImportError as error:
         raise FailureError(
             f"TensorFlow Data Validation is installed and cannot be imported: {safe(str(error))}",
-            hint="pip install 'tfrecreg[tfdv]' brings a set that fits together",
+            hint="pip install 'tfrecreg[tfdv]' installs a compatible set",
         ) from error
     finally:
         # A library that warns while it is imported leaves a handler on the stream of the moment.

@@ -44,7 +44,7 @@ def locate(root: str, path: str) -> str:
     fault = _fault(path)
     if fault:
         raise UsageError(
-            f"`{path_text(path)}` is no path below `{path_text(root)}`: {fault}",
+            f"`{path_text(path)}` is not a path below `{path_text(root)}`: {fault}",
             hint="paths are relative to that folder, with `/` between names: `train/cat/1.png`",
         )
     return os.path.join(root, path)
@@ -99,7 +99,7 @@ def kind_of(mode: int) -> str:
 
 def no_folder(path: str) -> NotADirectoryError:
     """The error of the system for a file where a folder is needed, naming the file."""
-    return NotADirectoryError(errno.ENOTDIR, f"`{path_text(path)}` is no folder", path)
+    return NotADirectoryError(errno.ENOTDIR, f"`{path_text(path)}` is not a folder", path)
 
 
 def refusal(action: str, path: str, error: OSError, rest: str = "") -> StorageError:

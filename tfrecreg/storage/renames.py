@@ -40,7 +40,7 @@ def move_to_free_name(source: str, target: str, top: str) -> bool:
         top: a folder above `target`, from which on all on the way is made durable.
 
     Raises:
-        OSError: `source` is no folder, or the system refused.
+        OSError: `source` is not a folder, or the system refused.
     """
     _require_folder(source)
     make_way(os.path.dirname(target), top)
@@ -79,7 +79,7 @@ def replace(source: str, target: str, top: str) -> None:
         top: as for :func:`move_to_free_name`.
 
     Raises:
-        OSError: `source` is no folder, or the system refused.
+        OSError: `source` is not a folder, or the system refused.
         StorageError: ``<source>.old`` is there, and so are both others.
     """
     aside = source + ASIDE

@@ -50,14 +50,14 @@ def artifact(dataset: str, folder: str) -> str:
 
 
 def check_stage(stage: str) -> None:
-    """Refuse what is no name of a stage.
+    """Refuse what is not a stage name.
 
     Raises:
         UsageError: it is none.
     """
     if not _NAME.fullmatch(stage):
         raise UsageError(
-            f"`{safe(stage)}` is no name of a stage: expected letters, digits, `-`, `_` and `/`, "
+            f"`{safe(stage)}` is not a stage name: expected letters, digits, `-`, `_` and `/`, "
             "with a letter or digit at both ends",
             hint="write `--stage prod`",
         )

@@ -194,7 +194,7 @@ class SourceVisitor(Visitor):
                 same = size == len(image) and file.read_at(0, size) == image
         except MissingFileError:
             detail = f"expected `{safe(path)}`"
-            message = "the raw file that its key names is not there"
+            message = "the raw file named by its key does not exist"
             self._add(SRC018, message, detail, batch, position)
             return
         self._part.compared += 1

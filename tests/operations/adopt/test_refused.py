@@ -39,7 +39,7 @@ class TestRefused:
         (adopter.foreign / "test.tfrecord").write_bytes(b"this is no TFRecord at all")
         error = self.refused(adopter)
         assert [finding.code for finding in error.findings] == ["CRC008"]
-        assert error.hint == "leave out what is no TFRecord"
+        assert error.hint == "leave out files that are not TFRecords"
 
     def test_a_set_that_is_not_whole(self, adopter) -> None:
         (adopter.foreign / "train-00001-of-00003.tfrecord").unlink()

@@ -125,12 +125,12 @@ def test_one_split_may_have_several_globs(tmp_path: Path) -> None:
         (
             ("a.tfrecord",),
             (("train", "a*"), ("test", "*.tfrecord")),
-            "`{0}/a.tfrecord` is of the split `train` and of `test`, by what `--split` says",
+            "`{0}/a.tfrecord` is of the split `train` and of `test`, according to `--split`",
         ),
         (
             ("a.tfrecord",),
             (("my split", "a*"),),
-            "`my split` is no name of a split: expected letters, digits and `_`",
+            "`my split` is not a split name: expected letters, digits and `_`",
         ),
     ],
 )

@@ -96,7 +96,7 @@ def test_without_targets_a_broken_build_hides_no_other(digits_registry: Path) ->
     flip(digits_registry / TRAIN.format(0), 30)
     alpha, digits, gamma, more, newer = check([], registry=digits_registry)
     assert (alpha.target, alpha.status, alpha.exit_code) == ("alpha", "error", 3)
-    assert alpha.errors[0].startswith("`data/alpha/manifest.json` is no manifest: ")
+    assert alpha.errors[0].startswith("`data/alpha/manifest.json` is not a manifest: ")
     assert (digits.status, codes(digits)) == ("fail", ["CRC002"])
     assert gamma.status == "error"
     assert gamma.errors[0].startswith("schemas/gamma.pbtxt:")

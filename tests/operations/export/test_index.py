@@ -72,7 +72,7 @@ def test_what_should_be_known_is_said(registry: Registry, tmp_path: Path) -> Non
         "index, DALI does not"
     )
     unpacked = (
-        "readers with an index cannot jump in gzip: the shards were decompressed, each record the "
+        "readers with an index cannot seek in gzip: the shards were decompressed, each record the "
         "same to the byte"
     )
     if manifest.compression == "gzip":

@@ -157,11 +157,11 @@ def test_layouts_that_can_be_edited(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("stages: {a: {cmd: a}}\n", "cannot be changed without changing more"),
-        ("{stages: {a: {cmd: a}}}\n", "cannot be changed without changing more"),
-        ("- a\n", "cannot be changed without changing more"),
-        ("stages: 1\n", "cannot be changed without changing more"),
-        ("stages: [a]\n", "cannot be changed without changing more"),
+        ("stages: {a: {cmd: a}}\n", "cannot be edited automatically"),
+        ("{stages: {a: {cmd: a}}}\n", "cannot be edited automatically"),
+        ("- a\n", "cannot be edited automatically"),
+        ("stages: 1\n", "cannot be edited automatically"),
+        ("stages: [a]\n", "cannot be edited automatically"),
         ("stages:\n  a: [\n", "is not YAML in line"),
         ("a: 1\na: 2\n", "is not YAML in line"),
         ("a: \x00\n", "is not YAML"),

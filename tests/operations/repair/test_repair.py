@@ -260,7 +260,7 @@ def test_raw_data_that_lost_items_are_refused(
     refused(
         digits_registry,
         "1 record differs, it is `00111`: the raw data have no such item any more",
-        "the same plugin and the same raw size as then; bring back what it was made from",
+        "the same plugin and the same raw size as then; restore its raw data",
     )
 
 

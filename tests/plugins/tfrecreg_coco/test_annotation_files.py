@@ -131,7 +131,7 @@ class TestGiven:
     def test_a_path_out_of_the_folder_is_refused(self, raw: Any) -> None:
         put(raw, WHERE, "train2017/a.png")
         message, _ = raw.refusal(annotations=("../x.json",))
-        assert "`../x.json` is no path below" in message
+        assert "`../x.json` is not a path below" in message
 
 
 class TestChoice:

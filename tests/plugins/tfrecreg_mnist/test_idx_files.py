@@ -100,7 +100,7 @@ def test_file_in_place_of_the_folder_is_named(raw: Any) -> None:
     raw.path = raw.put("train-images-idx3-ubyte.gz", raw.images())
     message, hint = raw.refusal()
     assert message == f"no such folder: `{raw.path}`"
-    assert hint == "`--raw` takes the folder of the IDX files"
+    assert hint == "pass `--raw` the folder of the IDX files"
 
 
 def test_empty_folder_says_what_is_expected(raw: Any) -> None:
@@ -203,7 +203,7 @@ def test_several_sets_want_a_choice(raw: Any) -> None:
         f"`{raw.path}` holds several sets: "
         "`emnist-digits-train-labels-idx1-ubyte`, `emnist-letters-train-labels-idx1-ubyte`"
     )
-    assert hint == ("choose one with `--option prefix=emnist-letters-`, or keep one in the folder")
+    assert hint == ("select one with `--option prefix=emnist-letters-`, or keep one in the folder")
 
 
 @pytest.mark.parametrize(

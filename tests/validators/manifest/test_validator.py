@@ -60,7 +60,7 @@ class TestSHD001:
         found = digits.check("manifest")
         assert (found["status"], codes(found)) == ("fail", ["SHD001"])
         finding = one(found, "SHD001")
-        assert finding["message"] == "the manifest lists it, and it is not there"
+        assert finding["message"] == "the manifest lists it, but it does not exist"
         assert finding["fingerprint"] == f"SHD001:digits:::{shard.name}"
         assert shown(finding) == [shard.name]
         assert finding["locations"][0]["tensorflow"] == READS

@@ -257,7 +257,7 @@ class LargeRecords:
         if len(data) != length:
             raise UsageError(
                 f"`{name}` changed while it was read",
-                hint="adopt it when nothing writes to it any more",
+                hint="adopt it when no other process writes to it",
             )
         return data
 

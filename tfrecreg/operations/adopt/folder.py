@@ -155,7 +155,7 @@ def place_shard(task: PlaceTask) -> FileDigest:
         raise UsageError(
             f"`{safe(shard.name, limit=1000)}` changed while it was adopted: blake3 was "
             f"{task.blake3[:16]}…, now it is {found.blake3[:16]}…",
-            hint="adopt it when nothing writes to it any more",
+            hint="adopt it when no other process writes to it",
         )
     return found
 
@@ -263,22 +263,22 @@ def _expect_complete(result: ScanResult) -> None:
     for each in result.unreadable:
         raise FailureError(
             f"`{safe(each.shard, limit=_PATH)}` was not read: {each.reason}",
-            hint="nothing was adopted: mend that first",
+            hint="nothing was adopted: fix that first",
         )
     for crash in result.crashes:
         where = f" on `{safe(crash.shard, limit=_PATH)}`" if crash.shard else ""
         raise FailureError(
             f"`{crash.validator}` failed{where}: {crash.reason}",
-            hint="the files are as they were; leave that validator out, or mend its plugin",
+            hint="the files are as they were; leave that validator out, or fix its plugin",
         )
 
 
 def _refused(plan: AdoptPlan, findings: Sequence[Finding]) -> RefusedError:
     first = findings[0]
     codes = {finding.code for finding in findings}
-    hint = "mend the files, or accept what was found by a waiver in `tfrecreg.toml`"
+    hint = "fix the files, or accept the findings with a waiver in `tfrecreg.toml`"
     if "CRC008" in codes:
-        hint = "leave out what is no TFRecord"
+        hint = "leave out files that are not TFRecords"
     elif any(code.startswith("CRC") for code in codes):
         hint = "`tfrecreg salvage FILE.. --output DIR` saves what is undamaged; DIR can be adopted"
     return RefusedError(

@@ -132,7 +132,7 @@ def deal(shards: Iterable[Shard], rules: Sequence[tuple[str, str]]) -> dict[str,
     for split, _ in rules:
         if not _NAME.fullmatch(split):
             raise UsageError(
-                f"`{safe(split)}` is no name of a split: expected letters, digits and `_`",
+                f"`{safe(split)}` is not a split name: expected letters, digits and `_`",
                 hint="--split NAME=GLOB, such as --split train='a-*.tfrecord'",
             )
     files = [_file(shard) for shard in shards]
@@ -166,8 +166,8 @@ def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[
             if found.setdefault(file.shard.path, split) != split:
                 raise UsageError(
                     f"`{safe(file.shard.name, limit=_PATH)}` is of the split "
-                    f"`{safe(found[file.shard.path])}` and of `{safe(split)}`, by what "
-                    "`--split` says",
+                    f"`{safe(found[file.shard.path])}` and of `{safe(split)}`, according "
+                    "to `--split`",
                     hint="let each file fit one glob",
                 )
     return found
@@ -292,8 +292,8 @@ def _expect_whole_sets(shards: Sequence[Shard]) -> None:
         shown = safe(each.subject, limit=_PATH)
         raise UsageError(
             f"{each.of - each.unnamed} of the {each.of} shards of `{shown}` are named, "
-            f"{each.unnamed} more lie beside them",
-            hint="name all of a set, by its folder or a glob",
+            f"{each.unnamed} more are in the same folder",
+            hint="name the whole set, by its folder or a glob",
         )
 
 

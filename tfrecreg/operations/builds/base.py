@@ -122,8 +122,8 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
         if index is None or found is None:
             raise UsageError(
                 f"the index of `{entry.path}` of the base `{resolved.name}` is not on this machine",
-                hint=f"bring its bytes back: tfrecreg pull {resolved.name}; or build afresh: "
-                "--base none",
+                hint=f"fetch its bytes: tfrecreg pull {resolved.name}; or build without a "
+                "base: --base none",
             )
         path = f"{resolved.folder}/{entry.path}" if resolved.folder is not None else None
         if path is not None and registry.storage.stat(path) is None:

@@ -134,13 +134,13 @@ def make_plan(
         if entry.split not in splits and not _SPLIT.fullmatch(entry.split):
             raise PluginError(
                 f"{who} lists the split `{safe(entry.split)}`",
-                hint="the plugin is at fault: a split is letters, digits and underscores",
+                hint="this is an error in the plugin: a split is letters, digits and underscores",
             )
         splits[entry.split].append((order_key(entry.split, entry.key), entry))
     if not splits and not skipped:
         raise UsageError(
             "the source found no items in the raw data",
-            hint="is it the right folder? docs/sources says which layouts are understood",
+            hint="check that this is the right folder; docs/sources lists the supported layouts",
         )
     hasher = blake3(b"tfrecreg plan v1\n")
     for name, value in sorted(salt.items()):
@@ -170,7 +170,7 @@ def _ordered(split: str, keyed: list[tuple[bytes, Item]], who: str) -> list[Item
         if left.key == right.key:
             raise PluginError(
                 f"{who} lists `{safe(left.key)}` twice in the split `{split}`",
-                hint="the plugin is at fault: keys are unique in a split",
+                hint="this is an error in the plugin: keys are unique in a split",
             )
     return [item for _, item in keyed]
 

@@ -117,7 +117,7 @@ def prepare(
     remembered = _remember(request, config, source_name, raw_text, given)
     if remembered and request.name in registry.config.tables:
         raise UsageError(
-            f"{registry.described_in(request.name)} is read and not written: settings are kept in "
+            f"{registry.described_in(request.name)} is read-only: settings are kept in "
             f"`{layout.dataset_path(request.name)}`",
             hint="`tfrecreg init` moves the table there; then build again",
         )
@@ -165,7 +165,7 @@ def _raw(
             hint=f"tfrecreg build {request.name} --raw PATH",
         )
     if not folder.is_dir():
-        what = "is no folder" if folder.exists() else "does not exist"
+        what = "is not a folder" if folder.exists() else "does not exist"
         raise UsageError(
             f"the raw data `{safe(str(folder))}` {what}", hint="name the folder with --raw PATH"
         )

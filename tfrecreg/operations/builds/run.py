@@ -256,7 +256,7 @@ def _accept_skipped(begun: _Begun, made: Sequence[MadeShard]) -> None:
     raise RefusedError(
         f"{skipped} of {items} items were skipped ({reasons}), at most "
         f"{begun.prepared.max_skipped} may be; one is `{safe(first.key)}`: {safe(first.detail)}",
-        hint=f"mend the raw data, or accept them: --max-skipped {skipped}",
+        hint=f"fix the raw data, or accept the skipped items: --max-skipped {skipped}",
     )
 
 
@@ -283,25 +283,25 @@ def _read_back(
     if report.errors:
         raise FailureError(
             f"the new build could not be read back, and the old one stays: {report.errors[0]}",
-            hint="build again when that is mended: what was made so far is gone on with",
+            hint="fix this and run the build again; finished shards are reused",
         )
     first = report.findings[0].message
     raise RefusedError(
         f"the new build does not pass its own check, and the old one stays: {first}",
-        hint="mend the schema or the raw data; the findings above say where",
+        hint="fix the schema or the raw data; the findings above say where",
         findings=report.findings,
     )
 
 
 def _raw_is_unchanged(begun: _Begun, progress: Progress) -> None:
     """Raise if a raw file changed during the build: it would mix two states of the data."""
-    with counting(progress, "looking whether raw data changed", "files") as ticker:
+    with counting(progress, "checking whether raw data changed", "files") as ticker:
         for path, before in begun.files.items():
             entry = begun.prepared.raw.stat(path, follow="all")
             if entry is None or (entry.size, entry.mtime_ns) != before:
                 raise RawDataError(
-                    f"the raw file `{safe(path)}` changed while it was built from",
-                    hint="build again when nothing writes to the raw data",
+                    f"the raw file `{safe(path)}` changed during the build",
+                    hint="build again when no other process writes to the raw data",
                 )
             ticker.add(1, 0)
 

@@ -82,8 +82,9 @@ def raw_files(
             entry = raw.stat(file.path, follow="all")
             if entry is None:
                 raise RawDataError(
-                    f"{source.brought} lists the raw file `{safe(file.path)}`, which is not there",
-                    hint="build again, if it was removed just now; else tell the authors",
+                    f"{source.brought} lists the raw file `{safe(file.path)}`, which does not "
+                    "exist",
+                    hint="build again if it was just removed; otherwise report this to its authors",
                 )
             files[file.path] = (file.stored, entry.mtime_ns)
             stored += file.stored

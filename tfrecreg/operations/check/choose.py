@@ -81,7 +81,7 @@ def choose(target: Target, gate: GateConfig, only: Sequence[str], skip: Sequence
         if announced.qualified not in left_out:
             _consider(choice, known, announced, target, must=named)
     if not choice.running and not choice.problems:
-        choice.problems.append(f"no validator looked at `{target.name}`: none of them applies")
+        choice.problems.append(f"no validator applies to `{target.name}`")
     return choice
 
 
@@ -167,7 +167,7 @@ def _unknown_limits(gate: GateConfig, known: Plugins) -> list[str]:
         meant = did_you_mean(name, names)
         if meant:
             raise ConfigError(
-                f"`{CONFIG_NAME}`: `limits.{safe(name)}` is for no validator{meant}",
+                f"`{CONFIG_NAME}`: `limits.{safe(name)}` matches no validator{meant}",
                 hint=f"there is {listed(names)}",
             )
     return unknown

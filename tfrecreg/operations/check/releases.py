@@ -171,7 +171,7 @@ class _Base:
         root = registry.storage.root
         if git.work_tree(root) is None:
             raise UsageError(
-                f"`--base {safe(revision)}`: the registry lies in no git work tree",
+                f"`--base {safe(revision)}`: the registry is not in a git work tree",
                 hint="leave out `--base`",
             )
         commit = git.find_commit(root, revision)
@@ -199,7 +199,7 @@ class _Base:
                 ours = here.links.get(version)
                 if ours is not None and there is not None and there.digest != ours.digest:
                     message = (
-                        f"`{name}@{version}` is another release on {shown}: expected digest "
+                        f"`{name}@{version}` is a different release on {shown}: expected digest "
                         f"{there.digest[:16]}…, found {ours.digest[:16]}…"
                     )
                     yield Issue(

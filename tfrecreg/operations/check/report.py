@@ -261,7 +261,7 @@ def read_report(path: str, target: str) -> Report:
             f"the report `{safe(path)}` cannot be read: {error.strerror}", hint=_HINT
         ) from None
     if len(data) > _LARGEST:
-        raise UsageError(f"`{safe(path)}` is too large for a report of a check", hint=_HINT)
+        raise UsageError(f"`{safe(path)}` is too large for a check report", hint=_HINT)
     return parse_report(data, path, target)
 
 
@@ -281,9 +281,9 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
         # A name that was not UTF-8 is a lone surrogate here, which stricter readers refuse.
         found: Any = json.loads(data)
     except (ValueError, RecursionError):
-        raise UsageError(f"`{safe(where)}` is no report of a check", hint=_HINT) from None
+        raise UsageError(f"`{safe(where)}` is not a check report", hint=_HINT) from None
     if not isinstance(found, dict) or not isinstance(found.get("format_version"), int):
-        raise UsageError(f"`{safe(where)}` is no report of a check", hint=_HINT)
+        raise UsageError(f"`{safe(where)}` is not a check report", hint=_HINT)
     version = found["format_version"]
     if version > JSON_VERSION:
         raise NewerFormatError(
@@ -305,7 +305,7 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
         return _report(msgspec.convert(document, _Document))
     except msgspec.ValidationError as error:
         raise UsageError(
-            f"`{safe(where)}` is no report of a check: {safe(str(error))}", hint=_HINT
+            f"`{safe(where)}` is not a check report: {safe(str(error))}", hint=_HINT
         ) from None
 
 

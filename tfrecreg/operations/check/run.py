@@ -229,7 +229,7 @@ def _check_all(
     if not reports:
         raise NotHereError(
             f"none of {listed(names)} is here",
-            hint="without `--ignore-missing`, the report says what brings each of them",
+            hint="without `--ignore-missing`, the report names the command for each of them",
         )
     return reports
 

@@ -164,7 +164,7 @@ def check_target(
 
 
 def _schema_problems(target: Target, options: CheckOptions) -> Iterator[str]:
-    """Why a build cannot be held against its schema; nothing where nobody asked for that.
+    """Why a build cannot be checked against its schema; nothing where nobody asked for that.
 
     Every build was made with a schema, so one without is not a build that has none.
     """

@@ -46,7 +46,8 @@ def demo_folder(folder: str | None) -> Path:
     path = Path(folder).absolute()
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise UsageError(
-            f"`{safe(str(path))}` is not an empty folder", hint="name another one: nothing is lost"
+            f"`{safe(str(path))}` is not an empty folder",
+            hint="name another folder; existing files are not overwritten",
         )
     return path
 

@@ -48,7 +48,7 @@ class Read:
     size: int
     """Bytes of the payload."""
     example: Example | None
-    """None where it is no `tf.train.Example`, or one with fields that no Example has."""
+    """None where it is not a `tf.train.Example`, or one with fields that no Example has."""
 
 
 class Payloads:
@@ -82,7 +82,7 @@ class Payloads:
         if record_digest(canonical(payload)) == expected:
             return Read(len(payload), None)
         path = self._side.manifest.shards[shard].path
-        raise UnreadError(f"record {number} of `{path}` is not the one that its index is of")
+        raise UnreadError(f"record {number} of `{path}` does not match its index")
 
     def close(self) -> None:
         """Close what is open."""

@@ -327,7 +327,7 @@ def split_numbers(before: Side, after: Side) -> dict[str, int]:
         raise UsageError(
             f"`{before.name}` and `{after.name}` have {len(names)} splits, at most {_MOST_SPLITS} "
             "can be compared",
-            hint="what tells records apart belongs into their keys or features, not into splits",
+            hint="distinguish records by keys or features, not by splits",
         )
     return {name: number for number, name in enumerate(sorted(names))}
 

@@ -35,11 +35,11 @@ class Side:
         """How its bytes and indexes come to this machine."""
         release = self.manifest.release
         if release is None:
-            return f"`tfrecreg check {self.name}` says what is missing"
+            return f"`tfrecreg check {self.name}` lists the missing bytes"
         if release.dvc is not None:
-            return f"`tfrecreg pull {self.name}` brings them"
+            return f"`tfrecreg pull {self.name}` fetches them"
         return (
-            f"DVC did not keep them: bring `versions/{self.manifest.dataset}/{release.version}` "
+            f"DVC does not have them: copy `versions/{self.manifest.dataset}/{release.version}` "
             "back from another machine or a backup"
         )
 

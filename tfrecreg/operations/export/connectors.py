@@ -107,13 +107,11 @@ def make_connectors(
     groups = _GROUPS.findall(render_schema(schema))
     if groups:
         made.notes.append(
-            f"TFDS has no sparse or weighted features: {listed(groups)} come as the features that "
-            "they are made of"
+            f"TFDS has no sparse or weighted features: {listed(groups)} are exported as their "
+            "component features"
         )
     if compiled.ignored:
-        made.notes.append(
-            f"left out, as their life cycle stage says: {listed(sorted(compiled.ignored))}"
-        )
+        made.notes.append(f"left out by lifecycle stage: {listed(sorted(compiled.ignored))}")
     return made
 
 

@@ -61,7 +61,7 @@ def index_notes(manifest: Manifest) -> Iterable[str]:
     """What a person should know of the folder."""
     if manifest.compression == "gzip":
         yield (
-            "readers with an index cannot jump in gzip: the shards were decompressed, each record "
+            "readers with an index cannot seek in gzip: the shards were decompressed, each record "
             "the same to the byte"
         )
     small = sum(1 for shard in manifest.shards if shard.records < 2)

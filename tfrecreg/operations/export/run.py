@@ -248,6 +248,6 @@ def _notes(manifest: Manifest) -> list[str]:
         notes.append(f"a build has no number: it is exported as version {BUILD_VERSION}")
     if manifest.compression == "gzip":
         notes.append(
-            "TFDS reads no gzip: the shards were decompressed, each record the same to the byte"
+            "TFDS does not read gzip: the shards were decompressed, with identical records"
         )
     return notes

@@ -54,7 +54,7 @@ def require_shards_of_splits(manifest: Manifest, name: str) -> None:
     ):
         raise ManifestError(
             f"the manifest of `{name}` {problem.format(safe(split))}",
-            hint=f"`tfrecreg check {name}` says more; restore the manifest, or build again",
+            hint=f"`tfrecreg check {name}` has the details; restore the manifest, or build again",
         )
 
 

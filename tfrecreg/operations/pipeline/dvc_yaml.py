@@ -296,7 +296,7 @@ def _unharmed(
 
 def _unfit(section: Section, names: Sequence[str] = ()) -> UsageError:
     return UsageError(
-        f"`{PIPELINE_NAME}` cannot be changed without changing more",
+        f"`{PIPELINE_NAME}` cannot be edited automatically",
         hint=f"write `{section}:` and each {section[:-1]} below it as a block of its own lines"
         + (f"; missing are {listed(names)}" if names else ""),
     )

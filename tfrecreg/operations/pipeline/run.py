@@ -191,7 +191,7 @@ def _missing(registry: Registry, name: str) -> dict[str, bytes]:
         config = registry.dataset_config(name)
         if config.source is None or config.raw is None:
             raise UsageError(
-                f"`{name}` has neither a schema `{schema}` nor a source that brings one",
+                f"`{name}` has neither a schema `{schema}` nor a source with one",
                 hint=schema_hint(registry, name),
             )
         options, _ = plugins().source_options(config.source, config.options)

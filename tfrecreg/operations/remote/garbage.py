@@ -108,7 +108,7 @@ def _manifests(registry: Registry) -> Iterator[Manifest]:
         try:
             yield parse_manifest(data, f"{layout.RELEASES}/…/{MANIFEST_NAME} in git")
         except (ManifestError, NewerFormatError) as error:
-            error.hint = "gc removes nothing while it cannot tell what is referred to"
+            error.hint = "gc removes nothing while references cannot be determined"
             raise
 
 

@@ -65,7 +65,7 @@ def _releases(registry: Registry, names: Sequence[str]) -> list[Resolved]:
         kept = [each for each in every if each.manifest.release and each.manifest.release.dvc]
         if not kept:
             raise UsageError(
-                "there is no release that DVC keeps",
+                "no release is stored in DVC",
                 hint="tfrecreg release NAME, in a DVC repository",
             )
         return kept
@@ -205,7 +205,7 @@ def _here(resolved: Resolved, progress: Progress) -> str | None:
         progress.stop()
     if first is None:
         return resolved.folder
-    progress.note(f"`{resolved.folder}/{safe(first.path)}` {first.fault}: bringing all of it again")
+    progress.note(f"`{resolved.folder}/{safe(first.path)}` {first.fault}: fetching all of it again")
     return None
 
 
@@ -237,7 +237,7 @@ def _copy(resolved: Resolved, held: dict[str, str], path: str, staged: Storage) 
     if path not in held:
         raise RefusedError(
             f"the folder that DVC keeps of `{resolved.name}` has no `{safe(path)}`",
-            hint="the manifest was changed: `tfrecreg check --registry` says more",
+            hint="the manifest was changed: `tfrecreg check --registry` has the details",
         )
     source = Path(held[path])
     cache = LocalStorage(source.parent)

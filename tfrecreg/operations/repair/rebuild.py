@@ -55,8 +55,8 @@ def refusal(
     return RefusedError(
         f"`{name}` cannot be repaired, and nothing was changed: `{safe(first.entry.path)}` comes "
         f"out with other bytes{more}: {_why(first, manifest)}",
-        hint=f"{told or 'the same plugin and the same raw size as then'}; bring back what it was "
-        "made from, or restore the files from DVC or a backup",
+        hint=f"{told or 'the same plugin and the same raw size as then'}; restore the original "
+        "raw data and plugin, or restore the files from DVC or a backup",
     )
 
 
@@ -95,7 +95,7 @@ class RawData:
     """The source of a build, with the options that the manifest names."""
 
     prepared: Prepared | None
-    """None where the raw data are not at hand: then a record that is lost stays lost."""
+    """None where the raw data are not available: then a record that is lost stays lost."""
     problem: TfrecregError | None
     """Why they are not."""
 
@@ -136,7 +136,8 @@ def open_raw(registry: Registry, manifest: Manifest, raw: str | None) -> RawData
     if is_adopted(manifest) or not manifest.source.name:
         problem = UsageError(
             f"`{manifest.dataset}` was adopted from another tool: no source makes its records",
-            hint="restore the files from DVC or a backup, or `tfrecreg salvage` what is left",
+            hint="restore the files from DVC or a backup, or save the undamaged records with "
+            "`tfrecreg salvage`",
         )
         return RawData(None, problem)
     request = BuildRequest(
@@ -163,7 +164,7 @@ class RemakeTask:
     items: Mapping[str, Item]
     """Key to item, of the items that the raw data still have."""
     source: bytes | None
-    """The source, pickled; None where the raw data are not at hand."""
+    """The source, pickled; None where the raw data are not available."""
     compression: Compression
     folder: Storage
     """Rooted at the folder that the damaged shard lies in, if it is there."""
@@ -247,7 +248,7 @@ def remake(task: RemakeTask) -> RemadeShard:
 def _made(task: RemakeTask, source: GuardedSource | None, key: str) -> bytes | str:
     """The record of an item, or why there is none."""
     if source is None:
-        return "the raw data are not at hand"
+        return "the raw data are not available"
     item = task.items.get(key)
     if item is None:
         return "the raw data have no such item any more"

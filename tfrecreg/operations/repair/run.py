@@ -68,7 +68,7 @@ def build_manifest(manifest: Manifest) -> Manifest:
     if found.digest != manifest.release.build:
         raise ManifestError(
             f"the release `{manifest.dataset}@{manifest.release.version}` does not say what was "
-            "built: its digest of the build's manifest is another one",
+            "built: its digest of the build's manifest differs",
             hint="restore its manifest from git",
         )
     return found
@@ -303,7 +303,7 @@ def _content(manifest: Manifest, entry: FileEntry) -> bytes:
     if data is not None and blake3(data).hexdigest() == entry.blake3:
         return data
     raise RefusedError(
-        f"`{safe(entry.path)}` is lost, and a repair cannot make it again; nothing was changed",
+        f"`{safe(entry.path)}` is missing and cannot be rebuilt; nothing was changed",
         hint=f"restore it from DVC or a backup, or `tfrecreg build {manifest.dataset}` makes all",
     )
 

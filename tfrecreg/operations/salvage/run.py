@@ -1,4 +1,4 @@
-"""The operation: find the damaged shards, write what is left of each, and mark the folder."""
+"""The operation: find damaged shards, write their undamaged records, and mark the folder."""
 
 from __future__ import annotations
 
@@ -99,16 +99,16 @@ def _require_some(result: SalvageResult) -> None:
     name = safe(first.name)
     if first.status == "unreadable":
         raise StorageError(
-            f"nothing was salvaged: {first.reason}", hint="copy the file to a sound disk first"
+            f"nothing was salvaged: {first.reason}", hint="copy the file to a working disk first"
         )
     if first.status == "refused":
         raise RefusedError(
             f"`{name}` is no TFRecord{more}: {first.reason}",
-            hint=f"`tfrecreg check {name}` says more; nothing was written",
+            hint=f"`tfrecreg check {name}` has the details; nothing was written",
         )
     raise RefusedError(
         f"`{name}` is not there{more}: nothing is left to salvage",
-        hint="`tfrecreg build NAME --repair REF` makes it again where the raw data are",
+        hint="`tfrecreg build NAME --repair REF` rebuilds it from the raw data",
     )
 
 

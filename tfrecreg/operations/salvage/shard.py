@@ -101,7 +101,7 @@ def _read_index(shard: Shard) -> tuple[Index | None, str]:
     try:
         return load_index(shard.storage, shard.index), ""
     except TfrecregError as error:
-        return None, f"the index is of no use: {error.message}"
+        return None, f"the index is not usable: {error.message}"
 
 
 def _scan(shard: Shard, hints: Index | None, *, digest: bool) -> Generator[Event, None, None]:

@@ -240,7 +240,7 @@ class Work:
     def _refuse(self, offset: int, number: int, frame: bytes) -> None:
         pieces = self._quarantine.add([frame], "stream", offset)
         code = "CRC007" if self._last is None else self._last.code
-        detail = "its checksums hold, and the index knows no such record"
+        detail = "its checksums match, but the index has no such record"
         self.cuts.add(code, "unknown record", (offset, len(frame)), number, 0, True, detail, pieces)
 
     def _settle(self, to: int) -> None:
@@ -413,7 +413,7 @@ class Work:
         if mask(crc) != int.from_bytes(footer, "little"):
             raise StorageError(
                 f"`{safe(self._name)}` changed while it was read: the record at byte {start} is "
-                "another one now",
+                "different now",
                 hint="let whatever writes it finish, then salvage again",
             )
         clean.write(footer)

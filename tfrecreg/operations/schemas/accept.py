@@ -127,7 +127,7 @@ def propose(
     collector = _Collector()
     if reason := collector.applies(scanned):
         raise UsageError(
-            f"`{scanned.name}` cannot be held against `{safe(where)}`: {reason}",
+            f"`{scanned.name}` cannot be checked against `{safe(where)}`: {reason}",
             hint="name a schema of tf.train.Examples",
         )
     limits = config.gate(scanned.dataset).options_of(collector.name)
@@ -137,7 +137,7 @@ def propose(
         engine or LocalEngine(1),
         progress,
         doing="checking",
-        otherwise="a schema that takes in a part would refuse the rest",
+        otherwise="a schema from incomplete data would refuse the rest",
         options={collector.name: limits},
     )
     after, edits, refused = edit_schema(

@@ -177,7 +177,7 @@ def _releases(name: str, registry: RegistryLike | None, *, transitive: bool) -> 
     """
     if not looks_like_reference(name):
         raise UsageError(
-            f"`{safe(name)}` is a file: there is nothing to hold it against",
+            f"`{safe(name)}` is a file: there is no release to compare it with",
             hint="name another schema with --against",
         )
     opened = open_registry(registry)

@@ -42,12 +42,12 @@ def infer_schema(
         engine,
         progress,
         doing="looking at",
-        otherwise="a schema of a part would refuse the rest",
+        otherwise="a schema from incomplete data would refuse the rest",
     )
     if result.records == 0:
         raise UsageError(
             f"`{target.name}` has no readable record to infer a schema from",
-            hint="`tfrecreg check` on it says why",
+            hint="`tfrecreg check` gives the reason",
         )
     if damage is not None:
         damage += sketcher.damage

@@ -321,7 +321,7 @@ def _measures(total: ShardSizes, raw: RawSize | None) -> Iterator[Measure]:
         "around": total.examples_bytes - held,
         "other": total.stream_bytes - total.examples_bytes,
     }
-    told = {"around": "names, lengths and framing", "other": "what is no Example, or damaged"}
+    told = {"around": "names, lengths and framing", "other": "damaged or other payloads"}
     for name, count in beside.items():
         if count:
             yield Measure(f"inflation.{name}", count, f"{si_bytes(count)} of {told[name]}")
