@@ -66,7 +66,7 @@ def test_images() -> None:
     found = feature(
         f"type: BYTES bytes_stats {{ {COMMON} avg_num_bytes: 5 min_num_bytes: 1 max_num_bytes: 9 }}"
     )
-    assert (found.type, found.detail) == ("image", Image(5, 1, 9))
+    assert (found.type, found.detail) == ("picture", Image(5, 1, 9))
 
 
 @pytest.mark.parametrize("text", ["type: STRING", "type: FLOAT num_stats { }", "type: STRUCT"])

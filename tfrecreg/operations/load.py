@@ -67,7 +67,7 @@ def load(
         return read_records(_tensorflow(), records, compression, lambda payloads: payloads)
     text = resolved.schema
     if text is None:
-        raise absent_schema(resolved.registry, resolved.dataset)
+        raise absent_schema(resolved.dataset)
     schema = parse_schema(text, resolved.schema_path)
     records.expect_whole()
     tf = _tensorflow()

@@ -14,7 +14,6 @@ from tfrecreg.manifest import Manifest, RawTotals
 from tfrecreg.progress import SILENT, Progress, counting
 from tfrecreg.reference import looks_like_reference, parse_reference
 from tfrecreg.registry import (
-    Registry,
     RegistryLike,
     Resolved,
     find_registry,
@@ -58,7 +57,7 @@ def find(argument: str, registry: RegistryLike | None) -> Resolved | str:
         if root is None:
             return argument
         opened = open_registry(root)
-        if parse_reference(argument).name not in opened.datasets():
+        if parse_reference(argument).name not in opened.dataset_names():
             return argument
         return resolve(opened, argument)
     return resolve(open_registry(registry), argument)
@@ -79,7 +78,7 @@ def expect_no_misspelt_reference(argument: str, registry: RegistryLike | None) -
         return
     if mark == "@" and rest.isdecimal():
         root = registry if registry is not None else find_registry()
-        if root is None or name not in open_registry(root).datasets():
+        if root is None or name not in open_registry(root).dataset_names():
             return
         if any(sharded_spec(argument)):
             return
@@ -310,15 +309,6 @@ def total_raw(files: Iterable[RawFile]) -> RawSize:
         stored += file.stored
         decoded += file.decoded
     return RawSize(stored, decoded)
-
-
-def configured_raw(registry: Registry, dataset: str) -> str | None:
-    """The folder that `raw` of a dataset names; None where there is none.
-
-    It counts where a manifest knows no raw data: for shards that were adopted.
-    """
-    raw = registry.dataset_config(dataset).raw
-    return None if raw is None else str(Path(registry.storage.root, raw))
 
 
 def measure_raw(folder: str, progress: Progress = SILENT) -> RawSize:
