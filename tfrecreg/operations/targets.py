@@ -29,17 +29,31 @@ if TYPE_CHECKING:
     from tfrecreg.sources import RawFile
 
 
-TargetsLike: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-"""One or more references, paths, globs or folders."""
+TargetLike: TypeAlias = str | os.PathLike[str] | Resolved
+"""A reference, path, glob or folder; or a build or a release."""
+TargetsLike: TypeAlias = TargetLike | Iterable[TargetLike]
+"""One of them or more."""
 
 
-def named_targets(targets: TargetsLike) -> list[str]:
-    """What the user names, each once."""
-    several = [targets] if isinstance(targets, str | os.PathLike) else targets
-    return list(dict.fromkeys(os.fsdecode(each) for each in several))
+def named_targets(targets: TargetsLike) -> list[str | Resolved]:
+    """The targets, each once, paths as text."""
+    several = [targets] if isinstance(targets, str | os.PathLike | Resolved) else targets
+    named = (each if isinstance(each, Resolved) else os.fsdecode(each) for each in several)
+    return list(dict.fromkeys(named))
 
 
-def find(argument: str, registry: RegistryLike | None) -> Resolved | str:
+def resolve_in(registry: RegistryLike | None, reference: str | Resolved) -> Resolved:
+    """The build or the release that `reference` names; one that is found already stays as it is.
+
+    Raises:
+        UsageError, NotHereError, ManifestError: as :func:`tfrecreg.resolve`.
+    """
+    if isinstance(reference, Resolved):
+        return reference
+    return resolve(open_registry(registry), reference)
+
+
+def find(argument: str | Resolved, registry: RegistryLike | None) -> Resolved | str:
     """The build or release that `argument` names; `argument` itself where it names files.
 
     A dataset of the registry comes before a file or folder of the same name, for which
@@ -49,6 +63,8 @@ def find(argument: str, registry: RegistryLike | None) -> Resolved | str:
         UsageError: it is a reference, and there is no such thing.
         ManifestError: the manifest of what it names is damaged.
     """
+    if isinstance(argument, Resolved):
+        return argument
     if not looks_like_reference(argument):
         expect_no_misspelt_reference(argument, registry)
         return argument
@@ -85,16 +101,15 @@ def expect_no_misspelt_reference(argument: str, registry: RegistryLike | None) -
     parse_reference(argument)
 
 
-def find_target(
-    argument: str | os.PathLike[str], *, registry: RegistryLike | None = None
-) -> Target:
+def find_target(argument: TargetLike, *, registry: RegistryLike | None = None) -> Target:
     """What one argument names, as a target.
 
     Raises:
         UsageError: it does not exist.
         ManifestError: the manifest of what it names is damaged.
     """
-    found = find(os.fsdecode(argument), registry)
+    (named,) = named_targets(argument)
+    found = find(named, registry)
     if isinstance(found, Resolved):
         return reference_target(found, schema=None, raw=None)
     return files_target([found], schema=None, raw=None)

@@ -60,9 +60,12 @@ class Resolved(ABC):
     """What a reference names: a :class:`Build` or a :class:`Release`."""
 
     dataset: Dataset
-    manifest: Manifest = field(repr=False)
+    manifest: Manifest = field(repr=False, hash=False)
     folder: str | None
     """The folder of the bytes in the registry, None where they are not on this machine."""
+
+    def __str__(self) -> str:
+        return self.name
 
     @property
     def registry(self) -> Registry:

@@ -67,8 +67,8 @@ def check(
     """Check references and files.
 
     Args:
-        targets: one or more references (``mnist``, ``mnist@1.0.0``), paths, globs or folders; empty
-            for every dataset of the registry.
+        targets: one or more references (``mnist``, ``mnist@1.0.0``), builds, releases, paths, globs
+            or folders; empty for every dataset of the registry.
         registry: an open registry or a path in one; None for that of the current folder.
         options: what to check and when to fail.
         engine: where to scan; None for this process.
@@ -106,7 +106,7 @@ def check(
         except _UNFIT as error:
             if len(named) == 1 or _is_the_users(error, options):
                 raise
-            todo.append(_unjudged(name, error))
+            todo.append(_unjudged(str(name), error))
     if files:
         target = files_target(files, schema=options.schema, raw=options.raw, progress=progress)
         todo.append((target, _registry_here(registry)))
