@@ -52,24 +52,26 @@ if TYPE_CHECKING:
     from tfrecreg.operations.stats import stats
     from tfrecreg.operations.tag import TagRequest, tag
     from tfrecreg.records import Records, read
-    from tfrecreg.registry import Registry, Resolved, open_registry, resolve
+    from tfrecreg.registry import Build, Dataset, Registry, Release, open_registry, resolve
     from tfrecreg.shards import ShardPolicy
 
 __all__ = [
     "AdoptRequest",
     "AdoptResult",
+    "Build",
     "BuildRequest",
     "BuildResult",
     "CheckOptions",
     "CompatibilityOptions",
+    "Dataset",
     "DiffResult",
     "FailOn",
     "Records",
     "Registry",
+    "Release",
     "ReleaseRequest",
     "ReleaseResult",
     "Report",
-    "Resolved",
     "ShardPolicy",
     "SkipLimit",
     "TagRequest",
@@ -132,7 +134,14 @@ _EXPORTS = {
     "tfrecreg.operations.stats": ("stats",),
     "tfrecreg.operations.tag": ("TagRequest", "tag"),
     "tfrecreg.records": ("Records", "read"),
-    "tfrecreg.registry": ("Registry", "Resolved", "open_registry", "resolve"),
+    "tfrecreg.registry": (
+        "Build",
+        "Dataset",
+        "Registry",
+        "Release",
+        "open_registry",
+        "resolve",
+    ),
     "tfrecreg.shards": ("ShardPolicy",),
 }
 _HOMES = {name: module for module, names in _EXPORTS.items() for name in names}

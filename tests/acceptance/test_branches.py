@@ -58,7 +58,10 @@ def merge(root: Path, branch: str) -> subprocess.CompletedProcess[str]:
 
 def releases(root: Path) -> dict[str, list[str]]:
     registry = open_registry(root)
-    return {name: [str(v) for v in registry.versions(name)] for name in registry.datasets()}
+    return {
+        name: [str(v) for v in registry.dataset(name).versions()]
+        for name in registry.dataset_names()
+    }
 
 
 def test_releases_of_different_datasets_merge_without_a_conflict(root: Path) -> None:

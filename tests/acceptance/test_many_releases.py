@@ -38,10 +38,14 @@ def verify(root: Path, said: Sequence[Said], *, with_dvc: bool = False) -> list[
     registry = open_registry(root)
     numbers = {(each.dataset, each.text) for each in made}
     assert len(numbers) == len(made), "a number was given twice"
-    there = {(name, str(v)) for name in registry.datasets() for v in registry.versions(name)}
+    there = {
+        (name, str(v))
+        for name in registry.dataset_names()
+        for v in registry.dataset(name).versions()
+    }
     assert there == numbers
     for each in made:
-        manifest = registry.release_manifest(each.dataset, parse_version(each.text))
+        manifest = registry.dataset(each.dataset).release_manifest(parse_version(each.text))
         assert (manifest.digest, manifest.content) == (each.digest, each.content)
         if with_dvc:
             assert manifest.release is not None

@@ -126,7 +126,7 @@ def test_the_exit_code_is_0_unless_it_is_asked_for(cli, root: Path) -> None:
 
 def test_names_of_the_data_are_escaped(cli, root: Path) -> None:
     odd = {"\x1b[31mred": bytes_feature(b"x")}
-    names = open_registry(root).release_manifest("d", Version(1, 0, 0)).labels
+    names = open_registry(root).dataset("d").release_manifest(Version(1, 0, 0)).labels
     hostile = {"k\u202e0\n": example(80, **odd), "k1": example(1)}
     put_build(root, {**BEFORE, "train": [hostile]}, labels=names)
     done = cli("-C", root, "diff", "d@1.0.0", "d")

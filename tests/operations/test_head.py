@@ -352,7 +352,7 @@ def test_the_json_has_everything_but_their_bytes(tmp_path: Path) -> None:
         tmp_path, {"p\x1b": bytes_feature([png(4, 3), b"BM" + bytes(12) + b"\x28\0\0\0"])}
     )
     document = json.loads(json.dumps(record.to_json()))
-    assert document["images"] == [
+    assert document["pictures"] == [
         {
             "feature": "p\\x1b",
             "value": 0,

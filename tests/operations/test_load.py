@@ -221,7 +221,7 @@ def test_an_image_that_does_not_decode_is_named_by_its_record(
         bytes(each["image/filename"].numpy()) for each in load("pets", registry=digits_registry)
     ]
     number = next(at for at, name in enumerate(names) if name.endswith(b".webp"))
-    manifest = registry.build_manifest("pets")
+    manifest = registry.dataset("pets").build_manifest()
     assert manifest is not None
     first = manifest.shards[0].records
     shard = manifest.shards[number >= first]

@@ -44,7 +44,7 @@ def stopped(tf: Any, dataset: Any, count: int | None = None) -> str:
 
 
 def entry_of(root: Path, name: str = SHARD) -> ShardEntry:
-    manifest = open_registry(root).build_manifest("digits")
+    manifest = open_registry(root).dataset("digits").build_manifest()
     assert manifest is not None
     return next(each for each in manifest.shards if each.path == name)
 

@@ -93,9 +93,9 @@ def test_an_older_registry_is_read_as_it_is(tmp_path: Path) -> None:
     before = tree(tmp_path)
     registry = open_registry(tmp_path)
     assert registry.config.datasets == DATASETS
-    assert registry.datasets() == ["mnist", "pets"]
-    assert registry.dataset_file("mnist") == "tfrecreg.toml"
-    assert registry.described_in("pets") == "`[datasets.pets]` in `tfrecreg.toml`"
+    assert registry.dataset_names() == ["mnist", "pets"]
+    assert registry.dataset("mnist").config_file == "tfrecreg.toml"
+    assert registry.dataset("pets").config_place == "`[datasets.pets]` in `tfrecreg.toml`"
     assert tree(tmp_path) == before
 
 
@@ -111,7 +111,7 @@ def test_init_moves_its_tables_with_their_comments(tmp_path: Path) -> None:
     registry = open_registry(tmp_path)
     assert registry.config.datasets == DATASETS
     assert (registry.config.gates, registry.config.waivers) == (config.gates, config.waivers)
-    assert registry.dataset_file("mnist") == "datasets/mnist.toml"
+    assert registry.dataset("mnist").config_file == "datasets/mnist.toml"
     assert init(tmp_path, with_dvc=False).moved == ()
 
 

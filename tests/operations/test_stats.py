@@ -81,7 +81,7 @@ def test_files_need_no_registry_and_are_not_remembered(tmp_path: Path) -> None:
     schema.write_text(IMAGES, encoding="utf-8")
     (split,) = stats(pattern, schema=str(schema), features=["im*", "label"]).splits
     assert [(each.name, each.type) for each in split.features] == [
-        ("image", "image"),
+        ("image", "picture"),
         ("label", "int64"),
     ]
 

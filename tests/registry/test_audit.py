@@ -24,7 +24,7 @@ def found(root: Path) -> list[tuple[str, str]]:
 
 
 def look(root: Path) -> Audit:
-    return audit(open_registry(root), "m")
+    return audit(open_registry(root).dataset("m"))
 
 
 @pytest.fixture

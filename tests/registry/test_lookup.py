@@ -44,8 +44,8 @@ def refusal(registry: Registry, text: str) -> tuple[str, str]:
 def test_a_name_is_the_build(root: Path, registry: Registry) -> None:
     build = put_build(root, "mnist")
     found = resolve(registry, "mnist")
-    assert (found.kind, found.name, found.version) == ("build", "mnist", None)
-    assert (found.manifest, found.folder, found.proven) == (build, "data/mnist", True)
+    assert (found.kind, found.name) == ("build", "mnist")
+    assert (found.manifest, found.folder) == (build, "data/mnist")
     assert (found.schema, found.schema_path) == (SCHEMA, "schemas/mnist.pbtxt")
     assert found.storage().root == str(root / "data/mnist")
 
@@ -121,9 +121,9 @@ def test_what_is_no_reference_is_refused(registry: Registry) -> None:
 
 def test_expecting_a_dataset_that_is_known_is_no_event(root: Path, registry: Registry) -> None:
     put_build(root, "mnist")
-    expect_dataset(registry, "mnist")
+    expect_dataset(registry.dataset("mnist"))
     with pytest.raises(UsageError, match="no dataset `other`"):
-        expect_dataset(registry, "other")
+        expect_dataset(registry.dataset("other"))
 
 
 def test_the_bytes_of_a_release_are_the_build_while_it_still_is_it(

@@ -12,7 +12,7 @@ from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
 from tfrecreg.reference import Version
 from tfrecreg.registry import Registry, layout, resolve
 from tfrecreg.registry.transaction import transaction
-from tfrecreg.registry.yanks import Yank, parse_yanks, read_yanks, withdrawn
+from tfrecreg.registry.yanks import Yank, parse_yanks, read_yanks, yanked
 
 ONE, TWO = Version(1, 0, 0), Version(1, 1, 0)
 WHY = Yank(created="2026-01-01T00:00:00Z", by="ada", reason="labels are wrong")
@@ -21,7 +21,7 @@ PATH = "registry/mnist/1.1.0.yanks.jsonl"
 
 
 def yank(registry: Registry, dataset: str, version: Version, why: Yank) -> None:
-    with transaction(registry, dataset) as change:
+    with transaction(registry.dataset(dataset)) as change:
         change.yank(version, why)
 
 
@@ -36,7 +36,7 @@ def registry(tmp_path: Path) -> Registry:
 
 
 def test_a_withdrawal_is_a_line_beside_the_folder(registry: Registry) -> None:
-    assert read_yanks(registry, "mnist", TWO) == ()
+    assert read_yanks(registry.dataset("mnist"), TWO) == ()
     yank(registry, "mnist", TWO, WHY)
     root = Path(registry.storage.root)
     assert layout.yanks_path("mnist", TWO) == PATH
@@ -49,15 +49,15 @@ def test_a_withdrawal_is_a_line_beside_the_folder(registry: Registry) -> None:
         "schema.pbtxt",
     ]
     yank(registry, "mnist", TWO, MORE)
-    assert read_yanks(registry, "mnist", TWO) == (WHY, MORE)
-    assert withdrawn(registry, "mnist") == {TWO: (WHY, MORE)}
+    assert read_yanks(registry.dataset("mnist"), TWO) == (WHY, MORE)
+    assert yanked(registry.dataset("mnist")) == {TWO: (WHY, MORE)}
 
 
 def test_any_reason_stays_on_its_line(registry: Registry) -> None:
     odd = Yank(created="now", by="a\r\nb", reason='two\nlines \u2028 "quoted" \x1b[31m \\ ü')
     yank(registry, "mnist", TWO, odd)
     yank(registry, "mnist", TWO, WHY)
-    assert read_yanks(registry, "mnist", TWO) == (odd, WHY)
+    assert read_yanks(registry.dataset("mnist"), TWO) == (odd, WHY)
 
 
 def test_latest_and_globs_pass_a_withdrawn_release_over(registry: Registry) -> None:
@@ -133,5 +133,5 @@ def test_withdrawals_on_two_branches_merge_into_both(registry: Registry) -> None
     yank(registry, "mnist", ONE, WHY)
     commit(root, "ours")
     git(root, "merge", "--quiet", "--no-edit", "other")
-    assert set(read_yanks(registry, "mnist", TWO)) == {WHY, MORE}
-    assert read_yanks(registry, "mnist", ONE) == (WHY,)
+    assert set(read_yanks(registry.dataset("mnist"), TWO)) == {WHY, MORE}
+    assert read_yanks(registry.dataset("mnist"), ONE) == (WHY,)

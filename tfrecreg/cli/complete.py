@@ -61,7 +61,7 @@ def _registry(ctx: click.Context) -> Registry:
 
 def _datasets(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del incomplete
-    return _registry(ctx).datasets()
+    return _registry(ctx).dataset_names()
 
 
 def _references(ctx: click.Context, incomplete: str) -> Iterable[str]:
@@ -85,11 +85,12 @@ def _releases(ctx: click.Context, incomplete: str) -> Iterable[str]:
 def _meant(registry: Registry, incomplete: str) -> list[str]:
     """The datasets that a partially typed reference may name."""
     name, at, _ = incomplete.partition("@")
-    return [each for each in registry.datasets() if (each == name if at else each.startswith(name))]
+    names = registry.dataset_names()
+    return [each for each in names if (each == name if at else each.startswith(name))]
 
 
 def _releases_of(registry: Registry, name: str) -> list[str]:
-    versions = [f"{name}@{version}" for version in reversed(registry.versions(name))]
+    versions = [f"{name}@{version}" for version in reversed(registry.dataset(name).versions())]
     return [f"{name}@latest", *versions] if versions else []
 
 

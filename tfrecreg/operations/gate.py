@@ -57,14 +57,15 @@ def gate(
     resolved = resolve(registry, reference)
     path = os.fspath(report)
     found = read_report(path, resolved.name)
-    expect_policy(registry, resolved.dataset)
+    dataset = resolved.dataset.name
+    expect_policy(registry, dataset)
     if resolved.kind == "build":
-        expect_pipeline(registry, resolved.dataset)
-    policy = registry.config.gate(resolved.dataset)
+        expect_pipeline(registry, dataset)
+    policy = registry.config.gate(dataset)
     _is_of_today(found, resolved, path)
     _looked_at_all(found, registry.config, policy, resolved, path)
     verdict = judge_findings(
-        found.findings, policy, registry.config.waivers, dataset=resolved.dataset, today=today
+        found.findings, policy, registry.config.waivers, dataset=dataset, today=today
     )
     for note in verdict.notes:
         progress.note(note)
@@ -95,7 +96,7 @@ def _is_of_today(found: Report, resolved: Resolved, path: str) -> None:
             hint=_again(resolved, path),
         )
     if resolved.schema is None:
-        raise absent_schema(resolved.registry, resolved.dataset)
+        raise absent_schema(resolved.dataset)
     basis = found.basis or Basis()
     for what, then, now in (
         (f"`{resolved.name}`", basis.manifest, resolved.manifest.digest),
@@ -123,7 +124,7 @@ def _looked_at_all(
             hint=_again(resolved, path),
         )
     for name in found.validators:
-        now = limits_of(config, policy, resolved.dataset, name)
+        now = limits_of(config, policy, resolved.dataset.name, name)
         then = dict(basis.limits.get(name, {}))
         if then != msgspec.to_builtins(now):
             raise UsageError(

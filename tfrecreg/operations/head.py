@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -20,7 +19,7 @@ from tfrecreg.operations.format_payload import (
     words,
 )
 from tfrecreg.operations.full_scan import PassedOver
-from tfrecreg.operations.targets import find_target
+from tfrecreg.operations.targets import TargetLike, find_target
 from tfrecreg.records import HOLD_LIMIT, Fault, RecordBatch, Records, scan
 from tfrecreg.registry import RegistryLike
 from tfrecreg.scan import Shard, Target
@@ -82,7 +81,7 @@ class ShownRecord:
 
 
 def head(
-    target: Target | str | os.PathLike[str],
+    target: Target | TargetLike,
     count: int = 5,
     *,
     registry: RegistryLike | None = None,
@@ -96,7 +95,7 @@ def head(
     to be sound.
 
     Args:
-        target: a reference, or a path, folder or glob of files.
+        target: a reference, a build or a release; or a path, folder or glob of files.
         count: how many records, at most.
         registry: an open registry or a path in one; None for that of the current folder.
         at: number of the record to begin with, in its shard, from 0 as findings have it; negative

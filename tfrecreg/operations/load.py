@@ -14,7 +14,8 @@ from tfrecreg.images import ImageError, read_header
 from tfrecreg.images.decodable import why_undecodable
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.load_records import SplitRecords
-from tfrecreg.registry import RegistryLike, Resolved, open_registry, resolve
+from tfrecreg.operations.targets import resolve_in
+from tfrecreg.registry import RegistryLike, Resolved
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.schema import parse_schema, tf_feature_spec
 from tfrecreg.suggest import did_you_mean, listed
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def load(
-    reference: str,
+    reference: str | Resolved,
     split: str | None = None,
     *,
     registry: RegistryLike | None = None,
@@ -34,7 +35,8 @@ def load(
     """The examples of a build or a release, parsed by its schema.
 
     Args:
-        reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build.
+        reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build; or the build or
+            release itself.
         split: which split; may be left out where there is only one.
         registry: an open registry or a path in one; None for that of the current folder.
         decode: whether images come out as uint8 tensors of shape (height, width, channels)
@@ -56,7 +58,7 @@ def load(
         MissingExtraError: TensorFlow is not installed.
         FailureError: TensorFlow is installed and does not work.
     """
-    resolved = resolve(open_registry(registry), reference)
+    resolved = resolve_in(registry, reference)
     storage = resolved.storage()
     chosen = _split(resolved, split)
     shards = [each for each in resolved.manifest.shards if each.split == chosen]
@@ -67,7 +69,7 @@ def load(
         return read_records(_tensorflow(), records, compression, lambda payloads: payloads)
     text = resolved.schema
     if text is None:
-        raise absent_schema(resolved.registry, resolved.dataset)
+        raise absent_schema(resolved.dataset)
     schema = parse_schema(text, resolved.schema_path)
     records.expect_whole()
     tf = _tensorflow()

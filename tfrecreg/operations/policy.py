@@ -62,7 +62,7 @@ def _expect_datasets(registry: Registry, names: set[str]) -> None:
 
 def _datasets(registry: Registry) -> set[str]:
     """Configured, built or released, or known to git by a schema or by DVC's pointer."""
-    found = set(registry.datasets())
+    found = set(registry.dataset_names())
     for folder, suffix in (("schemas", _SCHEMA), (layout.BUILDS, _POINTER)):
         for entry in registry.storage.list(folder, recursive=False):
             name = entry.path.rpartition("/")[2]

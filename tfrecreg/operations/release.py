@@ -20,7 +20,7 @@ from tfrecreg.operations.check import CheckOptions, Report, check_target, scan_c
 from tfrecreg.operations.diff import classify
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.provenance import now, user
-from tfrecreg.operations.targets import configured_raw, reference_target
+from tfrecreg.operations.targets import reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import Registry, Resolved, layout, resolve
@@ -88,7 +88,7 @@ def release(
             above it was made without it (REG005).
         FailureError: DVC, a plugin or the disk failed.
     """
-    with transaction(registry, request.name, progress) as change:
+    with transaction(registry.dataset(request.name), progress) as change:
         expect_policy(registry, request.name)
         resolved = resolve(registry, request.name)
         build, schema = resolved.manifest, built_schema(resolved)
@@ -96,7 +96,7 @@ def release(
             path = resolved.schema_path
             progress.note(f"`{path}` means the same as at the build: the text of then is released")
         version = parse_version(request.version) if request.version is not None else None
-        versions = registry.versions(request.name)
+        versions = registry.dataset(request.name).versions()
         if version is not None and version in versions:
             return _exists(change, version, build, progress)
         parent = _parent(registry, request.name, versions, version)
@@ -133,11 +133,12 @@ def _exists(
         ConflictError: by other content, or the release was yanked.
         RefusedError: the bytes that are here are not those of the manifest.
     """
-    registry, name = change.registry, change.dataset
-    there = registry.release_manifest(name, version)
+    dataset = change.dataset
+    registry, name = dataset.registry, dataset.name
+    there = dataset.release_manifest(version)
     same = there.content == build.content, there.labels == build.labels
     if all(same) and there.schema == build.schema:
-        yanks = read_yanks(registry, name, version)
+        yanks = read_yanks(dataset, version)
         if yanks:
             raise ConflictError(
                 f"`{name}@{version}` has this content and was yanked: {safe(yanks[-1].reason)}",
@@ -206,7 +207,7 @@ def _judge(
 ) -> Report:
     name, raw = request.name, request.raw
     if raw is None and not build.raw.files:
-        raw = configured_raw(registry, name)
+        raw = registry.dataset(name).raw_folder
     resolved = resolve(registry, name)
     target = reference_target(resolved, schema=None, raw=raw, progress=progress)
     if target.raw is None:
@@ -276,9 +277,9 @@ def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...
     root = registry.storage.root
     if git.work_tree(root) is None:
         return ()
-    paths = [layout.release_folder(name, version), registry.schema_path(name)]
+    paths = [layout.release_folder(name, version), registry.dataset(name).schema_path]
     if name in registry.config.datasets:
-        paths.append(registry.dataset_file(name))
+        paths.append(registry.dataset(name).config_file)
     pointer = dvc.pointer(layout.build_folder(name))
     # Where no stage of a pipeline makes the build, a pointer of its own names the bytes.
     known = (each for each in (pointer, dvc.LOCK_NAME) if registry.storage.stat(each) is not None)

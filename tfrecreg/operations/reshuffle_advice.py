@@ -75,7 +75,7 @@ def _origin(registry: Registry, manifest: Manifest) -> Manifest | None:
     base = manifest.base
     while base is not None:
         try:
-            found = registry.release_manifest(manifest.dataset, parse_version(base.version))
+            found = registry.dataset(manifest.dataset).release_manifest(parse_version(base.version))
         except TfrecregError:
             break  # what is wrong with it, `check` says
         if found.digest != base.digest:

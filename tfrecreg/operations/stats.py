@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -13,7 +12,13 @@ from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.operations.full_scan import read_whole
-from tfrecreg.operations.targets import files_target, find, reference_target
+from tfrecreg.operations.targets import (
+    TargetLike,
+    files_target,
+    find,
+    named_targets,
+    reference_target,
+)
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import StreamEnd
 from tfrecreg.registry import RegistryLike, Resolved
@@ -140,7 +145,7 @@ def stats_of(
 
 
 def stats(
-    argument: str | os.PathLike[str],
+    argument: TargetLike,
     *,
     registry: RegistryLike | None = None,
     split: str | None = None,
@@ -152,7 +157,7 @@ def stats(
     """The statistics of a build, a release or files; cached in a registry.
 
     Args:
-        argument: a reference, or a path, folder or glob of files.
+        argument: a reference, a build or a release; or a path, folder or glob of files.
         registry: an open registry or a path in one; None for that of the current folder.
         split: as in :func:`stats_of`.
         features: as in :func:`stats_of`.
@@ -163,7 +168,8 @@ def stats(
     Raises:
         TfrecregError: as :func:`stats_of`, or there is no such thing.
     """
-    found = find(os.fsdecode(argument), registry)
+    (named,) = named_targets(argument)
+    found = find(named, registry)
     cache = None
     if isinstance(found, Resolved):
         target = reference_target(found, schema=schema, raw=None)

@@ -14,7 +14,6 @@ from tfrecreg.manifest import Manifest, RawTotals
 from tfrecreg.progress import SILENT, Progress, counting
 from tfrecreg.reference import looks_like_reference, parse_reference
 from tfrecreg.registry import (
-    Registry,
     RegistryLike,
     Resolved,
     find_registry,
@@ -30,17 +29,31 @@ if TYPE_CHECKING:
     from tfrecreg.sources import RawFile
 
 
-TargetsLike: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-"""One or more references, paths, globs or folders."""
+TargetLike: TypeAlias = str | os.PathLike[str] | Resolved
+"""A reference, path, glob or folder; or a build or a release."""
+TargetsLike: TypeAlias = TargetLike | Iterable[TargetLike]
+"""One of them or more."""
 
 
-def named_targets(targets: TargetsLike) -> list[str]:
-    """What the user names, each once."""
-    several = [targets] if isinstance(targets, str | os.PathLike) else targets
-    return list(dict.fromkeys(os.fsdecode(each) for each in several))
+def named_targets(targets: TargetsLike) -> list[str | Resolved]:
+    """The targets, each once, paths as text."""
+    several = [targets] if isinstance(targets, str | os.PathLike | Resolved) else targets
+    named = (each if isinstance(each, Resolved) else os.fsdecode(each) for each in several)
+    return list(dict.fromkeys(named))
 
 
-def find(argument: str, registry: RegistryLike | None) -> Resolved | str:
+def resolve_in(registry: RegistryLike | None, reference: str | Resolved) -> Resolved:
+    """The build or the release that `reference` names; one that is found already stays as it is.
+
+    Raises:
+        UsageError, NotHereError, ManifestError: as :func:`tfrecreg.resolve`.
+    """
+    if isinstance(reference, Resolved):
+        return reference
+    return resolve(open_registry(registry), reference)
+
+
+def find(argument: str | Resolved, registry: RegistryLike | None) -> Resolved | str:
     """The build or release that `argument` names; `argument` itself where it names files.
 
     A dataset of the registry comes before a file or folder of the same name, for which
@@ -50,6 +63,8 @@ def find(argument: str, registry: RegistryLike | None) -> Resolved | str:
         UsageError: it is a reference, and there is no such thing.
         ManifestError: the manifest of what it names is damaged.
     """
+    if isinstance(argument, Resolved):
+        return argument
     if not looks_like_reference(argument):
         expect_no_misspelt_reference(argument, registry)
         return argument
@@ -58,7 +73,7 @@ def find(argument: str, registry: RegistryLike | None) -> Resolved | str:
         if root is None:
             return argument
         opened = open_registry(root)
-        if parse_reference(argument).name not in opened.datasets():
+        if parse_reference(argument).name not in opened.dataset_names():
             return argument
         return resolve(opened, argument)
     return resolve(open_registry(registry), argument)
@@ -79,23 +94,22 @@ def expect_no_misspelt_reference(argument: str, registry: RegistryLike | None) -
         return
     if mark == "@" and rest.isdecimal():
         root = registry if registry is not None else find_registry()
-        if root is None or name not in open_registry(root).datasets():
+        if root is None or name not in open_registry(root).dataset_names():
             return
         if any(sharded_spec(argument)):
             return
     parse_reference(argument)
 
 
-def find_target(
-    argument: str | os.PathLike[str], *, registry: RegistryLike | None = None
-) -> Target:
+def find_target(argument: TargetLike, *, registry: RegistryLike | None = None) -> Target:
     """What one argument names, as a target.
 
     Raises:
         UsageError: it does not exist.
         ManifestError: the manifest of what it names is damaged.
     """
-    found = find(os.fsdecode(argument), registry)
+    (named,) = named_targets(argument)
+    found = find(named, registry)
     if isinstance(found, Resolved):
         return reference_target(found, schema=None, raw=None)
     return files_target([found], schema=None, raw=None)
@@ -312,15 +326,6 @@ def total_raw(files: Iterable[RawFile]) -> RawSize:
     return RawSize(stored, decoded)
 
 
-def configured_raw(registry: Registry, dataset: str) -> str | None:
-    """The folder that `raw` of a dataset names; None where there is none.
-
-    It counts where a manifest knows no raw data: for shards that were adopted.
-    """
-    raw = registry.dataset_config(dataset).raw
-    return None if raw is None else str(Path(registry.storage.root, raw))
-
-
 def measure_raw(folder: str, progress: Progress = SILENT) -> RawSize:
     """The size of :func:`raw_totals`."""
     totals = raw_totals(folder, progress)
@@ -341,7 +346,7 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
     entry = storage.stat("")
     if entry is None or entry.kind != "dir":
         raise UsageError(
-            f"there is no folder `{safe(folder)}` of raw data",
+            f"there is not a folder `{safe(folder)}` of raw data",
             hint=_WHERE,
         )
     files = list(_raw_files(storage, progress))

@@ -15,15 +15,25 @@
 
 from __future__ import annotations
 
-from tfrecreg.registry.lookup import Resolved, expect_dataset, resolve
-from tfrecreg.registry.registry import Registry, RegistryLike, find_registry, open_registry
+from tfrecreg.registry.lookup import Build, Release, Resolved, expect_dataset, open_release, resolve
+from tfrecreg.registry.registry import (
+    Dataset,
+    Registry,
+    RegistryLike,
+    find_registry,
+    open_registry,
+)
 
 __all__ = [
+    "Build",
+    "Dataset",
     "Registry",
     "RegistryLike",
+    "Release",
     "Resolved",
     "expect_dataset",
     "find_registry",
     "open_registry",
+    "open_release",
     "resolve",
 ]

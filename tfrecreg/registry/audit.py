@@ -16,7 +16,7 @@ from tfrecreg.manifest import MANIFEST_NAME, Manifest
 from tfrecreg.manifest.file import build_digest
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import layout
-from tfrecreg.registry.registry import Registry
+from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.yanks import read_yanks
 from tfrecreg.text import safe
 from tfrecreg.tracking import git
@@ -225,7 +225,7 @@ class Audit:
     """Why git's history was not looked at, or not all of it; empty where it was, outside git."""
 
 
-def audit(registry: Registry, dataset: str) -> Audit:
+def audit(dataset: Dataset) -> Audit:
     """Look at all releases of a dataset.
 
     Raises:
@@ -233,13 +233,14 @@ def audit(registry: Registry, dataset: str) -> Audit:
         StorageError: a file cannot be read.
     """
     found = Audit()
-    for version in registry.versions(dataset):
-        found.issues.extend(_alone(registry, dataset, version, found.links))
-    found.issues.extend(_numbers(dataset, found.links))
-    found.issues.extend(_parents(registry, dataset, found.links))
-    found.issues.extend(fork_issue(dataset, *pair) for pair in forks(found.links))
+    name, versions = dataset.name, dataset.versions()
+    for version in versions:
+        found.issues.extend(_alone(dataset, version, found.links))
+    found.issues.extend(_numbers(name, found.links))
+    found.issues.extend(_parents(name, versions, found.links))
+    found.issues.extend(fork_issue(name, *pair) for pair in forks(found.links))
     try:
-        history = read_history(registry, dataset)
+        history = read_history(dataset.registry, name)
     except FailureError as error:
         found.unseen = error.message
         return found
@@ -249,15 +250,13 @@ def audit(registry: Registry, dataset: str) -> Audit:
     return found
 
 
-def _alone(
-    registry: Registry, dataset: str, version: Version, links: dict[Version, Link]
-) -> Iterator[Issue]:
-    """What one release says of itself."""
-    folder = layout.release_folder(dataset, version)
+def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> Iterator[Issue]:
+    """The issues of one release by itself."""
+    folder = layout.release_folder(dataset.name, version)
     path = f"{folder}/{MANIFEST_NAME}"
     try:
-        manifest = registry.release_manifest(dataset, version)
-        data = registry.storage.read(path)
+        manifest = dataset.release_manifest(version)
+        data = dataset.registry.storage.read(path)
         link = link_of(manifest)
         release = manifest.release
         built = build_digest(data)
@@ -274,14 +273,14 @@ def _alone(
         yield _issue(REG002, path, error.message, version)
     else:
         try:
-            registry.release_schema(dataset, version, manifest.schema.blake3)
+            dataset.release_schema(version, manifest.schema.blake3)
         except (ManifestError, MissingFileError) as error:
             path = f"{folder}/{layout.SCHEMA_NAME}"
             yield _issue(REG002, path, error.message, version)
     try:
-        read_yanks(registry, dataset, version)
+        read_yanks(dataset, version)
     except ManifestError as error:
-        yield _issue(REG008, layout.yanks_path(dataset, version), error.message, version)
+        yield _issue(REG008, layout.yanks_path(dataset.name, version), error.message, version)
 
 
 def _numbers(dataset: str, links: Mapping[Version, Link]) -> Iterator[Issue]:
@@ -298,8 +297,9 @@ def _numbers(dataset: str, links: Mapping[Version, Link]) -> Iterator[Issue]:
             )
 
 
-def _parents(registry: Registry, dataset: str, links: Mapping[Version, Link]) -> Iterator[Issue]:
-    there = registry.versions(dataset)
+def _parents(
+    dataset: str, there: Sequence[Version], links: Mapping[Version, Link]
+) -> Iterator[Issue]:
     for version, link in links.items():
         parent = link.parent
         if parent is None:

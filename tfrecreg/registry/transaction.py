@@ -25,9 +25,9 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, check_dataset_name
 from tfrecreg.registry import layout
 from tfrecreg.registry.lock import copy_unless_read, locked, locked_registry
-from tfrecreg.registry.registry import Registry
+from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.verify import below, expect_intact, repair_hint
-from tfrecreg.registry.yanks import Yank, appended
+from tfrecreg.registry.yanks import Yank, append_yank
 from tfrecreg.storage import LocalStorage, Storage, is_temporary
 from tfrecreg.storage.renames import ASIDE
 from tfrecreg.tracking import cloud, dvc, git
@@ -40,36 +40,34 @@ _PLAN = "plan-"
 
 
 @contextlib.contextmanager
-def transaction(
-    registry: Registry, dataset: str, progress: Progress = SILENT
-) -> Iterator[Transaction]:
+def transaction(dataset: Dataset, progress: Progress = SILENT) -> Iterator[Transaction]:
     """Hold the lock of a dataset, and clear away what a killed command left of it.
 
     Args:
-        registry: the registry.
-        dataset: its name.
+        dataset: the dataset.
         progress: told when it waits, how far it is, and what it could not clear away.
 
     Raises:
         UsageError: it is no dataset's name.
         StorageError: the registry cannot be written.
     """
-    check_dataset_name(dataset)
-    with locked(registry, dataset, lambda: progress.note(_WAITING)):
-        _complete_exchanges(registry.storage, dataset)
-        _clear(registry.storage, dataset)
-        yield Transaction(registry, dataset, progress)
+    check_dataset_name(dataset.name)
+    registry = dataset.registry
+    with locked(registry, dataset.name, lambda: progress.note(_WAITING)):
+        _complete_exchanges(registry.storage, dataset.name)
+        _clear(registry.storage, dataset.name)
+        yield Transaction(dataset, progress)
 
 
 class Transaction:
     """Changes to one dataset. Made by :func:`transaction`, which holds the lock."""
 
-    def __init__(self, registry: Registry, dataset: str, progress: Progress) -> None:
-        self.registry = registry
+    def __init__(self, dataset: Dataset, progress: Progress) -> None:
+        registry = dataset.registry
         self.dataset = dataset
         self._storage = registry.storage
         self._progress = progress
-        self._stage = layout.stage_folder(dataset)
+        self._stage = layout.stage_folder(dataset.name)
 
     @contextlib.contextmanager
     def stage(self, purpose: str) -> Iterator[Storage]:
@@ -145,7 +143,7 @@ class Transaction:
         Raises:
             StorageError: the file system refused.
         """
-        folder, source = layout.build_folder(self.dataset), self._path(staged)
+        folder, source = layout.build_folder(self.dataset.name), self._path(staged)
         for entry in list(self._storage.list(folder, recursive=False)):
             if is_temporary(entry.path):
                 self._storage.remove_abandoned(entry.path)
@@ -210,9 +208,9 @@ class Transaction:
             ManifestError: what is there already cannot be read, and nothing is added.
             StorageError: the registry cannot be written.
         """
-        data = appended(self.registry, self.dataset, version, yank)
+        data = append_yank(self.dataset, version, yank)
         self._storage.put_if_absent(layout.ATTRIBUTES, layout.MERGE_YANKS)
-        self._write(layout.yanks_path(self.dataset, version), data)
+        self._write(layout.yanks_path(self.dataset.name, version), data)
 
     def sync_releases(self) -> None:
         """Make durable what a command that was killed may have committed just before.
@@ -225,7 +223,7 @@ class Transaction:
 
     def _keep_in_dvc(self, build: Manifest, undo: contextlib.ExitStack) -> str:
         """DVC's hash of the build's folder, which its cache has, byte for byte."""
-        folder = layout.build_folder(self.dataset)
+        folder = layout.build_folder(self.dataset.name)
         pointer = dvc.pointer(folder)
         before = self._storage.read(pointer) if self._storage.stat(pointer) is not None else None
         undo.callback(self._tried, self._restore, pointer, before)
@@ -265,7 +263,7 @@ class Transaction:
                 build,
                 place,
                 what=f"nothing was released: the bytes that DVC keeps of `{self.dataset}`",
-                hint=repair_hint(self.dataset),
+                hint=repair_hint(self.dataset.name),
                 progress=self._progress,
             )
         except RefusedError:
@@ -292,8 +290,8 @@ class Transaction:
         self, build: Manifest, version: Version, undo: contextlib.ExitStack
     ) -> None:
         """Hard links to the build's files, which outlive the next build."""
-        folder = layout.build_folder(self.dataset)
-        copy = layout.version_folder(self.dataset, version)
+        folder = layout.build_folder(self.dataset.name)
+        copy = layout.version_folder(self.dataset.name, version)
         self._expect_leftover(copy, build, version)
         with self.stage("versions") as staged:
             for path in _paths(build):
@@ -304,7 +302,7 @@ class Transaction:
                 build,
                 below(staged),
                 what=f"nothing was released: the bytes of `{self.dataset}`",
-                hint=repair_hint(self.dataset),
+                hint=repair_hint(self.dataset.name),
                 progress=self._progress,
             )
             undo.callback(self._tried, self._storage.remove, copy)
@@ -320,7 +318,7 @@ class Transaction:
     def _stands(self, version: Version) -> bool:
         """Whether a release is there, as far as can be told."""
         try:
-            return self._storage.stat(layout.release_folder(self.dataset, version)) is not None
+            return self._storage.stat(layout.release_folder(self.dataset.name, version)) is not None
         except StorageError:
             return True
 
@@ -328,7 +326,7 @@ class Transaction:
         """Refuse to replace the only bytes of a release that another branch has."""
         if self._storage.stat(f"{copy}/{MANIFEST_NAME}") is None:
             return
-        folder = layout.release_folder(self.dataset, version)
+        folder = layout.release_folder(self.dataset.name, version)
         for data in git.blobs_of_refs(self._storage.root, folder, MANIFEST_NAME):
             other = parse_manifest(data, f"{folder}/{MANIFEST_NAME} in git").release
             if other is not None and other.build != build.digest:
@@ -345,7 +343,7 @@ class Transaction:
         for entry in build.files:
             target = layout.cached_index(entry.blake3)
             if entry.path in wanted and self._storage.stat(target) is None:
-                self._storage.link(f"{layout.build_folder(self.dataset)}/{entry.path}", target)
+                self._storage.link(f"{layout.build_folder(self.dataset.name)}/{entry.path}", target)
 
     def _commit(self, manifest: Manifest, version: Version, schema: str) -> bool:
         """One rename makes the release; False where the number was taken meanwhile."""
@@ -357,7 +355,7 @@ class Transaction:
             for name, data in files.items():
                 with staged.create(name) as writer:
                     writer.write(data)
-            target = layout.release_folder(self.dataset, version)
+            target = layout.release_folder(self.dataset.name, version)
             return self._storage.rename_dir(self._path(staged), target)
 
     def _dvc(self) -> contextlib.AbstractContextManager[None]:

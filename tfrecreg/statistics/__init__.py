@@ -21,32 +21,38 @@ What was made of a release before is in the :class:`StatisticsCache` of its regi
 
 * :mod:`.tfdv` - the one home of TFDV, `tfx_bsl` and pyarrow
 * :mod:`.options` - which statistics
-* :mod:`.shape` - what looks like Examples
-* :mod:`.cut` - images cut out before anybody decodes them
-* :mod:`.layouts` - record batches straight from the bytes, where all records are alike
-* :mod:`.columns` - decoded batches, images as sizes
-* :mod:`.values` - frequent and different values, exact while they fit
-* :mod:`.accumulate` - TFDV's generators at work
+* :mod:`.columns` - from payloads to record batches, images as sizes
+* :mod:`.accumulate` - TFDV's generators, and the most frequent values
 * :mod:`.part` - what a shard contributes
-* :mod:`.visitor` - the eyes on a shard
-* :mod:`.collect` - all splits of a target
-* :mod:`.proto`, :mod:`.summary` - statistics as bytes, as text, as plain values, without TFDV
-* :mod:`.compare` - which features are compared, and by which measure
-* :mod:`.judge` - TFDV's anomalies and distances
+* :mod:`.collect` - the visitor of a shard, and all splits of a target
+* :mod:`.summary` - statistics as bytes, as text, as plain values, without TFDV
+* :mod:`.judge` - TFDV's anomalies and distances, and the features that it compares
 * :mod:`.cache` - statistics by content digest
 """
 
 from __future__ import annotations
 
 from tfrecreg.statistics.cache import StatisticsCache
-from tfrecreg.statistics.collect import SplitStatistics, StatisticsCollector
+from tfrecreg.statistics.collect import (
+    SplitStatistics,
+    StatisticsCollector,
+    StatisticsVisitor,
+    make_visitor,
+)
 from tfrecreg.statistics.judge import Anomaly, Distance, Judgement, judge
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import Conflict, LeftOut, StatisticsPart
-from tfrecreg.statistics.proto import named, parse_proto, render_proto
-from tfrecreg.statistics.summary import FeatureSummary, Image, Numbers, Texts, summarize
+from tfrecreg.statistics.summary import (
+    FeatureSummary,
+    Image,
+    Numbers,
+    Texts,
+    named,
+    parse_proto,
+    render_proto,
+    summarize,
+)
 from tfrecreg.statistics.tfdv import load_tfdv, missing_tfdv, tfdv_version
-from tfrecreg.statistics.visitor import StatisticsVisitor, make_visitor
 
 __all__ = [
     "Anomaly",

@@ -15,7 +15,7 @@ from tfrecreg.registry import layout
 from tfrecreg.statistics.collect import SplitStatistics
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import LeftOut
-from tfrecreg.statistics.proto import parse_proto
+from tfrecreg.statistics.summary import parse_proto
 from tfrecreg.statistics.tfdv import tfdv_version
 from tfrecreg.storage import Storage
 

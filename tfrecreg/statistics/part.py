@@ -7,9 +7,8 @@ from typing import Any
 
 from tfrecreg.errors import RefusedError
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.statistics.accumulate import Accumulator
+from tfrecreg.statistics.accumulate import MAX_BYTES, Accumulator
 from tfrecreg.statistics.options import StatisticsOptions
-from tfrecreg.statistics.values import MAX_BYTES
 from tfrecreg.text import safe
 
 _WAITING_BYTES = 64 << 20
@@ -73,7 +72,7 @@ class StatisticsPart:
 
     Args:
         options: which statistics.
-        max_value_bytes: see :data:`tfrecreg.statistics.values.MAX_BYTES`.
+        max_value_bytes: see :data:`tfrecreg.statistics.accumulate.MAX_BYTES`.
     """
 
     def __init__(self, options: StatisticsOptions, max_value_bytes: int = MAX_BYTES) -> None:

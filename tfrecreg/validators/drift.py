@@ -23,7 +23,7 @@ from tfrecreg.statistics import (
     make_visitor,
     parse_proto,
 )
-from tfrecreg.statistics.compare import Compared, comparators
+from tfrecreg.statistics.judge import Compared, comparators
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.validators.statistics import by_split, expect_tfdv

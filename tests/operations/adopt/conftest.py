@@ -46,7 +46,7 @@ class Adopter:
         return adopt(self.registry, AdoptRequest(name=name, paths=named, **more))
 
     def manifest(self, name: str = "pets") -> Manifest:
-        found = self.registry.build_manifest(name)
+        found = self.registry.dataset(name).build_manifest()
         assert found is not None
         return found
 

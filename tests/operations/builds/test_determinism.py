@@ -153,7 +153,7 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(raw, tmp_path, monk
         patch.setattr(make, "finish", killed)
         with pytest.raises(KeyboardInterrupt):
             build(registry, request)
-    assert registry.build_manifest("digits") is None
+    assert registry.dataset("digits").build_manifest() is None
     (stage,) = (tmp_path / "killed").glob(".tfrecreg/stage/digits/*/build")
     with LocalStorage(stage).create("digits-test.tfrecord-00000-of-00003") as writer:
         writer.write(b"half a shard")

@@ -351,7 +351,7 @@ def test_nor_does_a_gate_that_names_others(target: Target) -> None:
 def test_a_distribution_that_made_the_data_and_is_not_installed_is_named(
     digits_registry: Path,
 ) -> None:
-    manifest = open_registry(digits_registry).build_manifest("digits")
+    manifest = open_registry(digits_registry).dataset("digits").build_manifest()
     assert manifest is not None
     source = SourceEntry(name="voc", distribution="voc-tools", version="1.2")
     target = build_target(

@@ -65,7 +65,7 @@ def test_the_offsets_are_those_of_plain_files(registry: Registry, tmp_path: Path
 
 def test_what_should_be_known_is_said(registry: Registry, tmp_path: Path) -> None:
     result = export(registry, "things", tmp_path / "out", to="index")
-    manifest = registry.build_manifest("things")
+    manifest = registry.dataset("things").build_manifest()
     assert manifest is not None
     small = (
         "1 of 3 shards have fewer than two records: the package `tfrecord` fails on so short an "

@@ -51,7 +51,7 @@ def registry(place_build: Callable[..., Registry]) -> Registry:
 
 def renamed(registry: Registry, **changes: str) -> Registry:
     """A registry whose manifest was edited and sealed by another tool."""
-    manifest = registry.build_manifest("things")
+    manifest = registry.dataset("things").build_manifest()
     assert manifest is not None
     splits = [replace(each, name=changes.get("split", each.name)) for each in manifest.splits[:1]]
     shards = [replace(each, split=changes.get("shard", each.split)) for each in manifest.shards[:1]]
@@ -81,7 +81,7 @@ def test_a_split_that_no_shard_names_is_one_line(
     changes: dict[str, str],
     message: str,
 ) -> None:
-    before = registry.build_manifest("things")
+    before = registry.dataset("things").build_manifest()
     assert before is not None
     root = renamed(registry, **changes).storage.root
     assert main(["-C", root, "export", "things", str(tmp_path / "out"), "--to", "tfds"]) == 2
@@ -166,7 +166,7 @@ def test_the_folder_holds_what_tfds_reads(registry: Registry, tmp_path: Path) ->
             }
         },
     }
-    manifest = registry.build_manifest("things")
+    manifest = registry.dataset("things").build_manifest()
     assert manifest is not None
     assert loaded(out / "metadata.json") == {
         "tfrecreg": {

@@ -164,7 +164,7 @@ class TestBadBoxes:
         assert skipped.code == "SRC023"
         assert skipped.detail == (
             "the annotation 2 has the box [10, 10, 0, 5], which has no area; "
-            "--option bad_boxes=drop keeps the image"
+            "--option bad_boxes=drop keeps the picture"
         )
 
     def test_they_can_fail_the_build(self, raw: Any) -> None:

@@ -37,8 +37,8 @@ def expect_free(registry: Registry, plan: AdoptPlan) -> Manifest | None:
         UsageError: adopting would cost somebody's files, or there is nothing to adopt.
         ManifestError: there is a build, and its manifest is damaged.
     """
-    folder = layout.build_folder(plan.dataset)
-    before = registry.build_manifest(plan.dataset)
+    folder, dataset = layout.build_folder(plan.dataset), registry.dataset(plan.dataset)
+    before = dataset.build_manifest()
     if plan.how == "in-place":
         if before is not None and not is_adopted(before):
             raise UsageError(
@@ -46,7 +46,7 @@ def expect_free(registry: Registry, plan: AdoptPlan) -> Manifest | None:
                 hint=f"tfrecreg release {plan.dataset}",
             )
         return before
-    expect_no_strangers(registry, plan.dataset)
+    expect_no_strangers(dataset)
     return before
 
 

@@ -70,8 +70,8 @@ def known_schema(registry: Registry, request: AdoptRequest) -> KnownSchema | Non
         UsageError: the one that was named does not exist, or is not the dataset's own.
         SchemaError: it does not parse.
     """
-    own = registry.schema_text(request.name)
-    path = registry.schema_path(request.name)
+    own = registry.dataset(request.name).schema_text()
+    path = registry.dataset(request.name).schema_path
     if request.schema is not None:
         text, where = find_schema(request.schema, registry=registry.storage.root)
         if own is not None and own != text:

@@ -40,7 +40,7 @@ from tfrecreg.operations.adopt.request import (
 )
 from tfrecreg.operations.overwrite_guard import expect_kept
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.operations.targets import configured_raw, raw_totals
+from tfrecreg.operations.targets import raw_totals
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import Compression, FileDigest, hashed_write
 from tfrecreg.registry import Registry, layout
@@ -125,7 +125,7 @@ def adopt(
         FailureError: a file cannot be read, or the disk refused.
     """
     engine = engine or LocalEngine(1)
-    with transaction(registry, request.name, progress) as change:
+    with transaction(registry.dataset(request.name), progress) as change:
         expect_policy(registry, request.name)
         plan = make_plan(registry, request)
         before = expect_free(registry, plan)
@@ -146,7 +146,7 @@ def _adopt(
     engine: Engine,
     progress: Progress,
 ) -> AdoptResult:
-    registry = change.registry
+    registry = change.dataset.registry
     scratch = staged.below("examined")
     build = staged.below("build")
     key = _key(request, before)
@@ -162,7 +162,7 @@ def _adopt(
         keep_indexes(registry, plan, before, seen, scratch)
     splits, content = split_entries(plan, scratch)
     if plan.how != "in-place":
-        expect_kept(registry, before, content)
+        expect_kept(change.dataset, before, content)
     others = list(bystanders(registry, plan, before)) if plan.how == "in-place" else []
     placed = _place(plan, seen, build, engine, progress)
     for file in plan.files:
@@ -191,7 +191,7 @@ def _adopt(
         # A linked file was hashed where it is; a copy only on its way.
         verified = plan.how == "link"
         change.replace(layout.build_folder(plan.dataset), build, manifest, verified=verified)
-    path = registry.schema_path(plan.dataset)
+    path = registry.dataset(plan.dataset).schema_path
     keep_schema(registry, schema)
     if known is None or known.is_new:
         registry.storage.put_if_absent(path, schema.encode("utf-8"))
@@ -214,7 +214,7 @@ def _raw(
     """How large the raw data are: files that stay where they are keep what was known of them."""
     folder = request.raw
     if folder is None:
-        folder = configured_raw(registry, request.name)
+        folder = registry.dataset(request.name).raw_folder
     if folder is not None:
         return raw_totals(folder, progress)
     if request.how == "in-place" and before is not None:
@@ -266,7 +266,7 @@ def _schema(
     """The text of the schema: the known one, a draft, or one that says nothing."""
     if known is not None:
         if kind is PayloadKind.EXAMPLE and not known.judges:
-            path = registry.schema_path(plan.dataset)
+            path = registry.dataset(plan.dataset).schema_path
             raise UsageError(
                 f"`{safe(known.path, limit=_PATH)}` describes no feature of Examples, and the "
                 "payloads are Examples",

@@ -28,7 +28,7 @@ from tfrecreg.manifest import LEDGER_NAME, FileEntry, Manifest, ShardEntry
 from tfrecreg.plugins import Announced, plugins
 from tfrecreg.registry import Registry, resolve
 from tfrecreg.registry.indexes import find_index
-from tfrecreg.registry.yanks import held
+from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.sources import Item, SourceRecord
 from tfrecreg.storage import Storage
 
@@ -104,12 +104,12 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
     Raises:
         UsageError: there is no such release, or its indexes are not on this machine.
     """
-    if wanted == "none" or (wanted is None and not held(registry, dataset)):
+    if wanted == "none" or (wanted is None and not not_yanked(registry.dataset(dataset))):
         return None
     named = wanted is not None and ("@" in wanted or "#" in wanted)
     text = wanted if wanted is not None and named else f"{dataset}@{wanted or 'latest'}"
     resolved = resolve(registry, text)
-    if resolved.dataset != dataset:
+    if resolved.dataset.name != dataset:
         raise UsageError(
             f"`--base {text}` is a release of another dataset than `{dataset}`",
             hint=f"`tfrecreg log {dataset}` shows its releases",
@@ -196,12 +196,12 @@ def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
 
     One that is damaged says nothing here.
     """
-    versions = registry.versions(name)
+    versions = registry.dataset(name).versions()
     try:
         if versions:
-            release = registry.release_manifest(name, versions[-1])
+            release = registry.dataset(name).release_manifest(versions[-1])
             return f"`{name}@{versions[-1]}`", release
-        return f"the build of `{name}` before", registry.build_manifest(name)
+        return f"the build of `{name}` before", registry.dataset(name).build_manifest()
     except (ManifestError, NewerFormatError):
         return "", None
 

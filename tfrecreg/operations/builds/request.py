@@ -99,7 +99,7 @@ def prepare(
         PluginError: the source does not exist or does not load.
     """
     check_dataset_name(request.name)
-    config = registry.dataset_config(request.name)
+    config = registry.dataset(request.name).config
     source_name = request.source or config.source
     if source_name is None:
         known = ", ".join(each.record.name for each in plugins().sources())
@@ -116,9 +116,9 @@ def prepare(
     policy = request.policy or _policy(config)
     remembered = _remember(request, config, source_name, raw_text, given)
     if remembered and request.name in registry.config.tables:
+        place = registry.dataset(request.name).config_place
         raise UsageError(
-            f"{registry.described_in(request.name)} is read-only: settings are kept in "
-            f"`{layout.dataset_path(request.name)}`",
+            f"{place} is read-only: settings are kept in `{layout.dataset_path(request.name)}`",
             hint="`tfrecreg init` moves the table there; then build again",
         )
     if "raw" in remembered:

@@ -36,7 +36,7 @@ from tfrecreg.operations.overwrite_guard import expect_kept, expect_no_strangers
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.targets import build_target
 from tfrecreg.progress import SILENT, Progress, Ticker, counting
-from tfrecreg.registry import Registry, layout
+from tfrecreg.registry import Dataset, Registry, layout
 from tfrecreg.registry.absence import expect_same_schema
 from tfrecreg.registry.schemas import keep_schema
 from tfrecreg.registry.transaction import transaction
@@ -149,7 +149,7 @@ def build(
         FailureError: a plugin, a worker or the disk failed.
     """
     engine = engine or LocalEngine(1)
-    with transaction(registry, request.name, progress) as change:
+    with transaction(registry.dataset(request.name), progress) as change:
         begun = _begin(registry, request, engine, progress)
         name = request.name
         stage = change.plan_stage(begun.plan.digest)
@@ -195,12 +195,13 @@ def _begin(registry: Registry, request: BuildRequest, engine: Engine, progress: 
     settings = compare_settings(registry, request, prepared)
     for note in settings.notes():
         progress.note(note)
-    _expect_replaceable(registry, request.name)
-    schema = registry.schema_text(request.name)
+    dataset = registry.dataset(request.name)
+    _expect_replaceable(dataset)
+    schema = dataset.schema_text()
     text = prepared.source.schema() if schema is None else schema
     if schema is None and not request.default_schema:
-        expect_same_schema(registry, request.name, text)
-    parse_schema(text, registry.schema_path(request.name))
+        expect_same_schema(dataset, text)
+    parse_schema(text, dataset.schema_path)
     totals, files = raw_files(prepared.source, prepared.raw, progress)
     salt = {f"option.{name}": value for name, value in prepared.options.items()}
     salt["compression"] = prepared.compression
@@ -231,14 +232,14 @@ def _counted(
         yield each
 
 
-def _expect_replaceable(registry: Registry, name: str) -> None:
+def _expect_replaceable(dataset: Dataset) -> None:
     """Refuse before any work what publishing the build would cost."""
-    expect_no_strangers(registry, name)
+    expect_no_strangers(dataset)
     try:
-        before = registry.build_manifest(name)
+        before = dataset.build_manifest()
     except (ManifestError, NewerFormatError):
         return  # a build that is damaged is what building again is for
-    expect_kept(registry, before, "")
+    expect_kept(dataset, before, "")
 
 
 def _accept_skipped(begun: _Begun, made: Sequence[MadeShard]) -> None:
@@ -274,7 +275,7 @@ def _read_back(
         name=manifest.dataset,
         kind="build",
         schema=begun.schema,
-        schema_path=registry.schema_path(manifest.dataset),
+        schema_path=registry.dataset(manifest.dataset).schema_path,
     )
     options = CheckOptions(only=_READ_BACK, fail_on=FailOn.ERROR)
     report = check_target(target, registry.config, options, engine=engine, progress=progress)
@@ -317,7 +318,7 @@ def _settle(registry: Registry, begun: _Begun, manifest: Manifest) -> None:
     """Keep what the next build wants to know: the schema, the configuration, the raw state."""
     name = manifest.dataset
     storage = registry.storage
-    schema = registry.schema_path(name)
+    schema = registry.dataset(name).schema_path
     keep_schema(registry, begun.schema)
     if begun.schema_is_new:
         storage.put_if_absent(schema, begun.schema.encode("utf-8"))

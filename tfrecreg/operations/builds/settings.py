@@ -77,10 +77,10 @@ def compare_settings(registry: Registry, request: BuildRequest, prepared: Prepar
     """Compare what a build is made with to the configuration, and to what was made before."""
     unsaved: tuple[_Difference, ...] = ()
     if not prepared.remember:
-        config = registry.dataset_config(request.name)
+        config = registry.dataset(request.name).config
         unsaved = tuple(_unsaved(registry, request, config, prepared))
     since, changed = _changed(registry, prepared)
-    where = registry.described_in(request.name)
+    where = registry.dataset(request.name).config_place
     return Settings(
         dataset=request.name, where=where, unsaved=unsaved, since=since, changed=changed
     )

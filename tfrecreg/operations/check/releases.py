@@ -19,7 +19,7 @@ from tfrecreg.operations.check.findings import judge_findings, severity_order
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.reference import Version
-from tfrecreg.registry import Registry, expect_dataset, layout
+from tfrecreg.registry import Dataset, Registry, expect_dataset, layout
 from tfrecreg.registry.absence import expects_schema, schema_hint
 from tfrecreg.registry.audit import (
     Audit,
@@ -66,7 +66,7 @@ def check_registry(
         FailureError: git refused, or is not there.
     """
     for name in names:
-        expect_dataset(registry, name)
+        expect_dataset(registry.dataset(name))
     expect_policy(registry, *names)
     other = _Base.of(registry, base) if base is not None else None
     limit = None if fail_on is None else FailOn.parse(fail_on)
@@ -75,13 +75,14 @@ def check_registry(
     waivers: list[Waiver] = []
     failed, releases, unseen = False, 0, ""
     for name in sorted(set(names) or _all_datasets(registry, other)):
-        found = audit(registry, name)
-        releases += len(registry.versions(name))
+        dataset = registry.dataset(name)
+        found = audit(dataset)
+        releases += len(dataset.versions())
         unseen = unseen or found.unseen
         issues = [
             *found.issues,
-            *_schema_issues(registry, name),
-            *(other.issues(registry, name, found) if other else ()),
+            *_schema_issues(dataset),
+            *(other.issues(dataset, found) if other else ()),
         ]
         verdict = judge_findings(
             _findings(name, issues),
@@ -114,7 +115,7 @@ def check_registry(
 
 def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
     """Those of the registry, and those whose releases are gone or on the other branch only."""
-    found = {*registry.datasets(), *(other.datasets() if other is not None else ())}
+    found = {*registry.dataset_names(), *(other.datasets() if other is not None else ())}
     try:
         found |= ever_released(registry)
     except FailureError:
@@ -122,14 +123,13 @@ def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
     return found
 
 
-def _schema_issues(registry: Registry, name: str) -> Iterator[Issue]:
+def _schema_issues(dataset: Dataset) -> Iterator[Issue]:
     """Whether the next build can be held against the dataset's schema."""
-    path = registry.schema_path(name)
-    text = registry.schema_text(name)
+    path, text = dataset.schema_path, dataset.schema_text()
     if text is None:
-        if not expects_schema(registry, name):
+        if not expects_schema(dataset):
             return
-        message = f"it is missing; {schema_hint(registry, name)}"
+        message = f"it is missing; {schema_hint(dataset)}"
     else:
         try:
             parse_schema(text, path)
@@ -184,10 +184,10 @@ class _Base:
         """Those that have releases there."""
         return sorted({path.split("/")[1] for path in self.manifests})
 
-    def issues(self, registry: Registry, name: str, here: Audit) -> Iterator[Issue]:
-        """What is wrong with the releases of both branches together."""
+    def issues(self, dataset: Dataset, here: Audit) -> Iterator[Issue]:
+        """The issues of the releases of both branches together."""
+        name, versions = dataset.name, dataset.versions()
         shown = safe(self.revision)
-        versions = registry.versions(name)
         links: dict[Version, Link] = dict(here.links)
         mine = set(links)
         for path in sorted(self.manifests):

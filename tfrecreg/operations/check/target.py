@@ -170,7 +170,7 @@ def _schema_problems(target: Target, options: CheckOptions) -> Iterator[str]:
     """
     asked = SCHEMA not in options.skip and (not options.only or SCHEMA in options.only)
     if target.kind == "build" and target.schema is None and target.home is not None and asked:
-        error = absent_schema(Registry(target.home), target.dataset)
+        error = absent_schema(Registry(target.home).dataset(target.dataset))
         yield f"{error.message}; hint: {error.hint}"
 
 

@@ -23,9 +23,10 @@ from tfrecreg.operations.diff.result import (
 )
 from tfrecreg.operations.diff.side import Side, side_of
 from tfrecreg.operations.diff.verdict import judge, missing_hint, order_of, per_split, shard_counts
+from tfrecreg.operations.targets import resolve_in
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
-from tfrecreg.registry import RegistryLike, Resolved, open_registry, resolve
+from tfrecreg.registry import RegistryLike, Resolved
 from tfrecreg.schema.differ import Change as SchemaChange
 from tfrecreg.schema.differ import compare_schemas
 
@@ -36,8 +37,8 @@ _SHOWN = 20
 
 
 def diff(
-    before: str,
-    after: str,
+    before: str | Resolved,
+    after: str | Resolved,
     *,
     registry: RegistryLike | None = None,
     progress: Progress = SILENT,
@@ -49,8 +50,8 @@ def diff(
     where the bytes of both sides are on this machine.
 
     Args:
-        before: a reference, as the first side.
-        after: a reference, as the second side.
+        before: a reference, a build or a release: the first side.
+        after: the second side.
         registry: an open registry or a path in one; None for that of the current folder.
         progress: told how far it is.
 
@@ -58,8 +59,7 @@ def diff(
         UsageError: there is no such build or release.
         ManifestError: a manifest, a schema or an index is not the one that was released.
     """
-    opened = open_registry(registry)
-    first, second = resolve(opened, before), resolve(opened, after)
+    first, second = resolve_in(registry, before), resolve_in(registry, after)
     return diff_sides(side_of(first), side_of(second), progress)
 
 

@@ -26,7 +26,7 @@ from tfrecreg.operations.export.tfds import (
     write_files,
 )
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import Registry, Resolved, resolve
+from tfrecreg.registry import Build, Registry, Resolved, resolve
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.registry.output_folder import free_folder, new_folder
 from tfrecreg.registry.schemas import built_schema
@@ -137,8 +137,8 @@ def _schema(resolved: Resolved) -> Schema:
             hint="its shards are plain TFRecord files: `tf.data.TFRecordDataset` reads them",
         )
     if text is None:
-        raise absent_schema(resolved.registry, resolved.dataset)
-    if resolved.version is None:
+        raise absent_schema(resolved.dataset)
+    if isinstance(resolved, Build):
         text = built_schema(resolved)
     return parse_schema(text, resolved.schema_path)
 
@@ -187,7 +187,7 @@ def _describe(
 ) -> ExportResult:
     """Write what stands beside the shards."""
     manifest = resolved.manifest
-    config = resolved.registry.dataset_config(resolved.dataset)
+    config = resolved.dataset.config
     connectors = make_connectors(schema, manifest.labels, _images(schema, brought))
     shards: dict[str, list[ShardEntry]] = {split.name: [] for split in manifest.splits}
     for each in brought:
@@ -224,7 +224,7 @@ def _result(
         reference=resolved.name,
         to=to,
         folder=folder,
-        dataset=resolved.dataset,
+        dataset=resolved.dataset.name,
         version=version,
         splits={split.name: split.records for split in resolved.manifest.splits},
         files=tuple(entry.path for entry in files),

@@ -148,7 +148,7 @@ def expect_pipeline(registry: Registry, name: str) -> None:
 def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
     configured = registry.config.datasets
     for name in names:
-        expect_dataset(registry, name)
+        expect_dataset(registry.dataset(name))
         if name not in configured:
             raise UsageError(
                 f"there is no `{layout.dataset_path(name)}`, so no stage can make `{name}` again",
@@ -170,7 +170,7 @@ def _changes(done: Edited) -> Changes:
 def _expect_no_pointer(registry: Registry, name: str) -> None:
     """Raises UsageError where DVC tracks what a stage would make."""
     pointer = dvc.pointer(layout.build_folder(name))
-    table = registry.dataset_config(name)
+    table = registry.dataset(name).config
     if registry.storage.stat(pointer) is not None and table.source and table.raw:
         raise UsageError(
             f"`{pointer}` has DVC track `{layout.build_folder(name)}` already, which the stage "
@@ -186,18 +186,18 @@ def _missing(registry: Registry, name: str) -> dict[str, bytes]:
     for folder in (f"{layout.RELEASES}/{name}", layout.reports_folder(name)):
         if registry.storage.stat(folder) is None:
             found[f"{folder}/{_KEEP}"] = b""
-    schema = registry.schema_path(name)
+    schema = registry.dataset(name).schema_path
     if registry.storage.stat(schema) is None:
-        config = registry.dataset_config(name)
+        config = registry.dataset(name).config
         if config.source is None or config.raw is None:
             raise UsageError(
                 f"`{name}` has neither a schema `{schema}` nor a source with one",
-                hint=schema_hint(registry, name),
+                hint=schema_hint(registry.dataset(name)),
             )
         options, _ = plugins().source_options(config.source, config.options)
         raw = LocalStorage(posixpath.join(registry.storage.root, config.raw))
         text = plugins().open_source(config.source, raw, options).schema()
-        expect_same_schema(registry, name, text)
+        expect_same_schema(registry.dataset(name), text)
         found[schema] = text.encode("utf-8")
     return found
 

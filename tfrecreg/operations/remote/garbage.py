@@ -97,12 +97,12 @@ def _removed(change: Removal, doomed: Doomed) -> bool:
 
 def _manifests(registry: Registry) -> Iterator[Manifest]:
     """Those of all builds and releases that are here, and of every release in any ref."""
-    for name in registry.datasets():
-        build = registry.build_manifest(name)
+    for dataset in registry.datasets():
+        build = dataset.build_manifest()
         if build is not None:
             yield build
-        for version in registry.versions(name):
-            yield registry.release_manifest(name, version)
+        for version in dataset.versions():
+            yield dataset.release_manifest(version)
     root = registry.storage.root
     for data in git.blobs_of_refs(root, layout.RELEASES, MANIFEST_NAME):
         try:
@@ -121,7 +121,7 @@ def _stage(registry: Registry) -> Iterator[Doomed]:
 
 
 def _temporaries(registry: Registry) -> Iterator[Doomed]:
-    schemas = {posixpath.dirname(registry.schema_path(name)) for name in registry.datasets()}
+    schemas = {posixpath.dirname(each.schema_path) for each in registry.datasets()}
     listings = [registry.storage.list(path, recursive=False) for path in sorted({"", *schemas})]
     listings += [registry.storage.list(path) for path in (*_TREES, layout.STATE)]
     for listing in listings:
@@ -145,9 +145,9 @@ def _versions(registry: Registry, remote: str | None) -> Iterator[Doomed]:
         if len(parts) != 4 or parts[3] != MANIFEST_NAME:
             continue
         _, name, number, _ = parts
-        if parse_version(number) not in registry.versions(name):
+        if parse_version(number) not in registry.dataset(name).versions():
             continue
-        release = registry.release_manifest(name, parse_version(number)).release
+        release = registry.dataset(name).release_manifest(parse_version(number)).release
         if release is not None and release.dvc:
             copies["/".join(parts[:3])] = release.dvc
     if not copies or not _tracked(root) or not cloud.remotes(root):

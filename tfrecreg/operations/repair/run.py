@@ -182,9 +182,9 @@ def repair(
         ManifestError: the manifest itself is damaged.
         FailureError: a plugin, a worker or the disk failed.
     """
-    with transaction(registry, name, progress) as change:
+    with transaction(registry.dataset(name), progress) as change:
         resolved = resolve(registry, reference)
-        if resolved.dataset != name:
+        if resolved.dataset.name != name:
             raise UsageError(
                 f"`--repair {safe(reference)}` is of another dataset than `{name}`",
                 hint=f"tfrecreg build {resolved.dataset} --repair {resolved.name}",

@@ -31,7 +31,7 @@ class Found:
     """Shards that are what their manifest names."""
 
 
-def find_shards(targets: Sequence[str], registry: RegistryLike | None) -> Found:
+def find_shards(targets: Sequence[str | Resolved], registry: RegistryLike | None) -> Found:
     """The shards that `targets` mean.
 
     Args:

@@ -32,8 +32,8 @@ def salvage(
     and synced.
 
     Args:
-        targets: references (their shards that are not what the manifest names), paths, globs or
-            folders (every shard that they name).
+        targets: references, builds or releases (their shards that are not what the manifest
+            names), paths, globs or folders (every shard that they name).
         output: the folder: new, or empty.
         registry: an open registry or a path in one; None for that of the current folder.
         progress: told how far it is.
@@ -57,7 +57,7 @@ def salvage(
     path = free_folder(output, opened, "a salvage")
     found = find_shards(named, registry)
     require_elsewhere(path, (*found.shards, *found.missing))
-    shown = " ".join(named)
+    shown = " ".join(map(str, named))
     if not found.shards and not found.missing:
         return SalvageResult(target=shown, output="", passed=found.passed, shards=())
     known = sum(shard.entry.records if shard.entry is not None else 0 for shard in found.shards)

@@ -18,7 +18,7 @@ from tfrecreg.operations.full_scan import read_whole
 from tfrecreg.operations.targets import files_target, find, reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import RecordBatch, StreamEnd
-from tfrecreg.registry import RegistryLike, Resolved, find_registry, open_registry
+from tfrecreg.registry import RegistryLike, Release, Resolved, find_registry, open_registry
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.scan import Shard, Target
 from tfrecreg.schema import CompiledSchema, Problem, parse_schema
@@ -197,14 +197,14 @@ def _place(found: Resolved | str, named: str | None) -> tuple[Storage, str, str]
     if isinstance(found, str):
         hint = "name the one to change: --schema FILE"
         raise UsageError(f"`{safe(found)}` has no schema of its own", hint=hint)
-    if found.version is not None:
+    if isinstance(found, Release):
         raise UsageError(
             f"`{found.name}` is a release: its schema never changes",
             hint=f"accept the build: tfrecreg schema accept {found.dataset}; or name a working "
             "schema: --schema FILE",
         )
     if found.schema is None:
-        raise absent_schema(found.registry, found.dataset)
+        raise absent_schema(found.dataset)
     return found.registry.storage, found.schema_path, found.schema_path
 
 
