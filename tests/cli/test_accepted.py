@@ -110,7 +110,7 @@ def test_release_holds_adopted_data_against_raw_data(cli, registry, foreign) -> 
     done = cli("release", "pets", "--version", "1.0.0", "--raw", "nowhere")
     assert done.code == 2
     assert done.err.splitlines()[-2:] == [
-        "error: there is not a folder `nowhere` of raw data",
+        "error: there is no folder `nowhere` of raw data",
         "hint: name the folder that the raw files lie in, with `--raw` or as the `raw` of the "
         "dataset in its file in `datasets/`",
     ]
@@ -143,7 +143,7 @@ def test_raw_of_the_table_counts_for_adopted_data(cli, registry, foreign, before
     )
     done = cli("release", "pets", "--version", "1.0.0")
     assert done.code == 2
-    assert f"there is not a folder `{registry}/../raw` of raw data" in done.err
+    assert f"there is no folder `{registry}/../raw` of raw data" in done.err
     assert not (registry / "registry/pets").exists()
     done = cli("adopt", "pets", foreign)
     assert (done.code, (registry / "data/pets/manifest.json").exists()) == (2, True)

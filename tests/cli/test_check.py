@@ -142,7 +142,7 @@ def test_output_goes_to_a_file(cli, built) -> None:
         (("digits@",), 2, "digits@"),
         (("digits", "--only", "cRc"), 2, "did you mean `crc`"),
         (("digits", "--schema", "none.pbtxt"), 2, "the schema `none.pbtxt` cannot be read"),
-        (("digits", "--raw", "none"), 2, "there is not a folder `none` of raw data"),
+        (("digits", "--raw", "none"), 2, "there is no folder `none` of raw data"),
         (("digits", "--fail-on", "always"), 2, "always"),
     ],
 )

@@ -52,7 +52,7 @@ def test_C_names_the_registry(cli, tmp_path) -> None:
     assert cli("-C", tmp_path / "r", "list").code == 0
     done = cli("-C", tmp_path / "none", "list")
     assert done.code == 2
-    assert "there is not a folder" in done.err
+    assert "there is no folder" in done.err
 
 
 def test_a_broken_pipe_is_no_error(tmp_path) -> None:

@@ -136,7 +136,7 @@ def test_a_file_that_says_something_else_is_not_written_over(tmp_path: Path) -> 
     (tmp_path / "datasets").mkdir()
     (tmp_path / "datasets/pets.toml").write_text("owner = 'bob'\n")
     before = tree(tmp_path, ignore=(".tfrecreg", "data", "versions"))
-    with pytest.raises(ConfigError, match="`pets` is described twice, and not alike") as caught:
+    with pytest.raises(ConfigError, match="`pets` is configured twice, with differences") as caught:
         init(tmp_path, with_dvc=False)
     assert caught.value.hint == "keep the right one and remove the other"
     assert tree(tmp_path, ignore=(".tfrecreg", "data", "versions")) == before

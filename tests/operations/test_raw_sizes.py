@@ -58,8 +58,8 @@ def test_a_folder_that_is_missing_empty_or_a_file_is_refused(tmp_path: Path) -> 
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("x")
     for name, message in (
-        ("none\x1b", rf"there is not a folder `{tmp_path}/none\x1b` of raw data"),
-        ("file", f"there is not a folder `{tmp_path}/file` of raw data"),
+        ("none\x1b", rf"there is no folder `{tmp_path}/none\x1b` of raw data"),
+        ("file", f"there is no folder `{tmp_path}/file` of raw data"),
         ("empty", f"the folder `{tmp_path}/empty` of raw data is empty"),
     ):
         with pytest.raises(UsageError) as caught:

@@ -90,7 +90,7 @@ def test_a_named_folder_that_is_none_is_refused(tmp_path: Path, kind: str) -> No
         path.write_text("")
     with pytest.raises(UsageError) as caught:
         open_registry(path)
-    assert caught.value.message == rf"there is not a folder `{tmp_path}/a\x1bb`"
+    assert caught.value.message == rf"there is no folder `{tmp_path}/a\x1bb`"
     assert caught.value.hint == "`tfrecreg init DIR` makes one"
 
 

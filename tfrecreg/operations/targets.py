@@ -346,7 +346,7 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
     entry = storage.stat("")
     if entry is None or entry.kind != "dir":
         raise UsageError(
-            f"there is not a folder `{safe(folder)}` of raw data",
+            f"there is no folder `{safe(folder)}` of raw data",
             hint=_WHERE,
         )
     files = list(_raw_files(storage, progress))

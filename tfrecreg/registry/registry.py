@@ -51,7 +51,7 @@ def open_registry(folder: RegistryLike | None = None) -> Registry:
         return folder
     if folder is not None and not os.path.isdir(folder):  # noqa: PTH112 - as above
         raise UsageError(
-            f"there is not a folder `{path_text(os.fsdecode(folder))}`",
+            f"there is no folder `{path_text(os.fsdecode(folder))}`",
             hint="`tfrecreg init DIR` makes one",
         )
     start = "." if folder is None else folder

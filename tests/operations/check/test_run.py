@@ -152,7 +152,7 @@ def test_files_need_no_registry_and_follow_the_one_there_is(
     monkeypatch.chdir("/")
     assert check([str(tmp_path / "a.tfrecord")])[0].status == "pass"
     assert check([str(tmp_path / "a.tfrecord")], registry=tmp_path)[0].status == "fail"
-    with pytest.raises(UsageError, match="there is not a folder"):
+    with pytest.raises(UsageError, match="there is no folder"):
         check([str(tmp_path / "a.tfrecord")], registry=tmp_path / "none")
 
 
