@@ -351,7 +351,7 @@ def choose_files(files: Sequence[AnnotationFile], options: CocoOptions) -> list[
         raise UsageError(
             f"the option `splits` names `{safe(unknown[0])}`, and there are "
             + ", ".join(f"`{split}`" for split in sorted(by_split)),
-            hint="`--dry-run` without it shows what is found",
+            hint="`--dry-run` without it lists the splits",
         )
     missing = [task for task in tasks if not any(task in each.files for each in chosen)]
     if missing:
@@ -382,7 +382,7 @@ def _choose_tasks(files: Sequence[AnnotationFile], options: CocoOptions) -> list
         folder = files[0].path.rpartition("/")[0] or "."
         raise RawDataError(
             f"`{folder}` holds {', '.join(annotated)}, and no instances",
-            hint=f"choose: --option tasks={','.join(annotated)}, or one of them",
+            hint=f"select: --option tasks={','.join(annotated)}, or one of them",
         )
     return annotated or tasks
 
@@ -395,7 +395,7 @@ def _file_for(files: Sequence[AnnotationFile], task: str, split: str) -> Annotat
         raise RawDataError(
             f"several files hold {task} of the split `{split}`: "
             f"{format_names(file.path for file in serving)}",
-            hint=f"choose one: --option annotations={safe(serving[0].path)}",
+            hint=f"select one: --option annotations={safe(serving[0].path)}",
         )
     return serving[0] if serving else None
 

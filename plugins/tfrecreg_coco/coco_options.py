@@ -61,7 +61,7 @@ class CocoOptions:
             if repeated:
                 raise UsageError(
                     f"the option `{name}` has `{safe(min(repeated))}` twice",
-                    hint="name each once",
+                    hint="name each only once",
                 )
         if self.masks != "none" and self.tasks and not set(OBJECT_TASKS) & set(self.tasks):
             raise UsageError(

@@ -168,7 +168,7 @@ class FolderFinder:
                 raise UsageError(
                     f"the option `{self._option}` names `{safe(named)}`, which is not a folder in "
                     "the raw folder",
-                    hint="paths are relative to the raw folder: `--dry-run` shows what is found",
+                    hint="paths are relative to the raw folder: `--dry-run` lists the files found",
                 )
             return named
         wanted = []

@@ -234,8 +234,7 @@ def find_split_folders(walker: Walker, layout: str) -> tuple[str, list[SplitFold
         raise RawDataError(
             f"`{root}` holds folders of splits ({format_names(node.name for node in usual)}) and "
             f"others ({format_names(others)})",
-            hint="say what they are, `--option layout=split` or `--option layout=class`, or take "
-            "the others out",
+            hint="set `--option layout=split` or `--option layout=class`, or remove the others",
         )
     found = _split_folders(walker, folders, root_id)
     walker.split = found[0].split

@@ -134,7 +134,7 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
             f"`{safe(raw.root, limit=4096)}` has no image in its class folders: "
             f"{format_names(names)}",
             hint="pass `--raw` the folder of the classes or of the splits; "
-            "`extensions` says which files are taken",
+            "`extensions` selects files",
         )
     for splitter in splitters.values():
         splitter.require_all(entries)
@@ -171,15 +171,15 @@ def _reject_other_levels(walker: Walker, layout: str, nodes: Sequence[Node]) -> 
             raise RawDataError(
                 f"`{safe(node.path)}` holds folders of splits ({format_names(splits)}), where a "
                 "class folder is expected",
-                hint="name the folder right above the splits with `--raw`, or say "
+                hint="name the folder directly above the splits with `--raw`, or set "
                 f"`--option layout={layout}` if `{safe(node.name, limit=60)}` is a class",
             )
         files += sum(each.kind != "dir" for each in inside) or not inside
     if nodes and not files:
         raise RawDataError(
-            "no file lies right in the class folders "
-            f"({format_names(node.path for node in nodes)}): they hold folders only",
-            hint="name the folder right above the classes or splits with `--raw`, or say "
+            "no file is directly in the class folders "
+            f"({format_names(node.path for node in nodes)}): they contain only folders",
+            hint="name the folder directly above the classes or splits with `--raw`, or set "
             f"`--option layout={layout}` if these are the classes, or `--option layout=split` if "
             "they are splits",
         )

@@ -122,7 +122,7 @@ def pair_files(files: Iterable[IdxFile]) -> dict[str, tuple[IdxFile, IdxFile]]:
     ]
     if lone:
         raise RawDataError(
-            "; ".join(lone), hint="add what is missing, or take the lone file out of the folder"
+            "; ".join(lone), hint="add what is missing, or remove the lone file from the folder"
         )
     return {split: (places[split, "images"], places[split, "labels"]) for split in splits}
 
@@ -152,7 +152,7 @@ def _file(raw: Storage, path: str, match: re.Match[str]) -> IdxFile:
 def _duplicate(file: IdxFile, first: str, second: str) -> RawDataError:
     if second == first + ".gz":
         return RawDataError(
-            f"`{safe(first)}` lies in the folder twice, plain and as `{safe(second)}`",
+            f"`{safe(first)}` is in the folder twice, plain and as `{safe(second)}`",
             hint=f"remove `{safe(first)}` if both hold the same, else the one that is wrong",
         )
     return RawDataError(

@@ -121,7 +121,7 @@ class MnistSource(Source):
                 raise RawDataError(
                     f"`{safe(images.path)}` has {image_header.shape[0]} images, "
                     f"`{safe(labels.path)}` has {label_header.shape[0]} labels",
-                    hint="they are not a pair: fetch both again, from one place",
+                    hint="they do not belong together: fetch both again from the same place",
                 )
             raw_files = (
                 RawFile(images.path, image_header.stored, image_header.decoded),

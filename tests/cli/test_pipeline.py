@@ -145,7 +145,7 @@ def test_a_dataset_that_is_only_built_has_to_be_configured(cli, configured) -> N
     assert "tfrecreg build NAME --source SOURCE --raw PATH adds one" in done.err
     done = cli("pipeline", "digits")
     assert done.code == 2
-    assert "there is no `datasets/digits.toml`, so no stage can make `digits` again" in done.err
+    assert "there is no `datasets/digits.toml`, so no stage can rebuild `digits`" in done.err
     assert "hint: write `source` and `raw` into `datasets/digits.toml`" in done.err
 
 

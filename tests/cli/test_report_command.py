@@ -151,7 +151,7 @@ def test_the_report_that_is_judged_is_not_written_over(cli, built) -> None:
     assert done.code == 2
     assert done.err.splitlines() == [
         "error: `--report` and `--output` name the same file",
-        "hint: name another one to write",
+        "hint: name another file to write",
     ]
     assert Path("report.json").read_bytes() == before
 

@@ -187,7 +187,7 @@ def test_what_is_no_tfrecord_is_refused(cli: Any, here: Path) -> None:
     (here / "x.tfrecord").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
     done = cli("salvage", "x.tfrecord", "--output", "out")
     assert done.code == 1
-    assert "`x.tfrecord` is no TFRecord: no valid record in" in done.err
+    assert "`x.tfrecord` is not a TFRecord: no valid record in" in done.err
     assert "a git-LFS pointer" in done.err
     assert "`tfrecreg check x.tfrecord` has the details; nothing was written" in done.err
     assert not (here / "out").exists()

@@ -125,7 +125,7 @@ class TestRefusals:
         with pytest.raises(UsageError) as caught:
             stats(str(path))
         assert caught.value.message == (f"`{path}` has no Examples to make statistics of: 3 events")
-        assert caught.value.hint == f"`tfrecreg head {path}` shows what its records are"
+        assert caught.value.hint == f"`tfrecreg head {path}` shows its records"
 
     def test_nothing_at_all(self, tmp_path: Path) -> None:
         (tmp_path / "x").write_bytes(b"")

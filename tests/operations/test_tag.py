@@ -211,7 +211,9 @@ def test_one_commit_has_one_version(root: Path, registry: Registry) -> None:
     git(root, "tag", "--annotate", "--message", "mine", "digits@v9.0.0", "after-1.0.0")
     with pytest.raises(ConflictError) as caught:
         call(registry, "digits@1.0.0")
-    assert "is tagged `digits@v9.0.0`, and GTO takes one version a commit" in caught.value.message
+    assert (
+        "is tagged `digits@v9.0.0`, and GTO allows one version per commit" in caught.value.message
+    )
     assert "--commit REV" in caught.value.hint
 
 

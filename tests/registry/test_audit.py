@@ -137,7 +137,7 @@ def test_a_parent_that_comes_later_is_found(root: Path, chain) -> None:
     assert "REG003" in codes
     assert (
         "REG003",
-        "1.2.0 says that it was made after 2.0.0, which does not come before",
+        "1.2.0 says that its parent is 2.0.0, which does not come before",
     ) in found(root)
 
 
@@ -243,7 +243,7 @@ class TestHistory:
         shutil.rmtree(tree / "registry/m/2.0.0")
         commit(tree, "cleaning up")
         assert [code for code, _ in found(tree)] == ["REG002", "REG002"]
-        assert "it is gone: commit " in found(tree)[0][1]
+        assert "it was removed: commit " in found(tree)[0][1]
 
     def test_a_branch_that_is_merged_is_no_second_commit(self, tree: Path, chain) -> None:
         git(tree, "switch", "--quiet", "--create", "other")

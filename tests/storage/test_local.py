@@ -53,7 +53,7 @@ class TestStorage:
         )
         done = run(script, str(tmp_path / "gone"))
         assert done.stdout == (
-            "StorageError `x` is relative to a current folder that does not exist any more\n"
+            "StorageError `x` is relative to a current folder that no longer exists\n"
         ), done.stderr
 
 

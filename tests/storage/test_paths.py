@@ -69,7 +69,7 @@ class TestPaths:
         self, storage: LocalStorage, call: object
     ) -> None:
         put(storage, "s")
-        with pytest.raises(UsageError, match=r"(?m)is the whole storage, not a name in it$"):
+        with pytest.raises(UsageError, match=r"(?m)is the root of the storage, not a name in it$"):
             call(storage)  # type: ignore[operator]  # a lambda
         assert names(storage) == ["s"]
 

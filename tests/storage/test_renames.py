@@ -157,7 +157,7 @@ class TestRenameDir:
         target = f"dev/shm/tfrecreg-{os.getpid()}"
         with pytest.raises(StorageError, match=r"(?m)Invalid cross-device link$") as caught:
             outer.rename_dir(f"{storage.root}/a".lstrip("/"), target)
-        assert caught.value.hint == "both have to lie on one file system"
+        assert caught.value.hint == "both must be on the same file system"
         assert tree(storage) == {"a/b": b"data"}
 
 
@@ -261,7 +261,7 @@ class TestReplaceDir:
             f"`{storage.root}/stage.old` is in the way: it is the old content of a folder that "
             "was to be replaced, and nothing tells which one"
         )
-        assert caught.value.hint == "look into it, then move it away"
+        assert caught.value.hint == "inspect it, then move it away"
         assert tree(storage) == before
 
     def test_leftover_alone_is_no_source(self, storage: LocalStorage) -> None:

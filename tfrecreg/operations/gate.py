@@ -119,7 +119,7 @@ def _looked_at_all(
     missing = [name for name in wanted_validators(policy) if name not in looked]
     if missing and found.status != "error":
         raise UsageError(
-            f"the report `{safe(path)}` says nothing of {listed(missing)}, which the gate of "
+            f"the report `{safe(path)}` lacks {listed(missing)}, which the gate of "
             f"`{resolved.dataset}` asks for",
             hint=_again(resolved, path),
         )

@@ -20,7 +20,7 @@ from tfrecreg.storage.paths import path_text
 from tfrecreg.tracking import dvc, git
 
 _CONFIG = """\
-# A tfrecreg registry. Each dataset has a file of its own, datasets/NAME.toml:
+# A tfrecreg registry. Each dataset has its own file, datasets/NAME.toml:
 # `tfrecreg build NAME --source SOURCE --raw PATH` writes it. Gates and waivers are here.
 
 # [gates.default]

@@ -51,7 +51,7 @@ class SplitRecords:
 
         Raises:
             UsageError: shards are missing.
-            RefusedError: shards have another size than the manifest says.
+            RefusedError: shards differ in size from the manifest.
             StorageError: one of them cannot be opened.
         """
         missing: list[ShardEntry] = []
@@ -73,7 +73,7 @@ class SplitRecords:
         if altered:
             entry, size = altered[0]
             raise RefusedError(
-                f"{self._some(altered)} have another size than the manifest says; one is "
+                f"{self._some(altered)} differ in size from the manifest; one is "
                 f"`{safe(entry.path)}`, which should have {entry.bytes} bytes and has {size}",
                 hint=hint,
             )

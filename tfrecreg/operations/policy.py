@@ -100,8 +100,8 @@ def _expect_waiver(waiver: Waiver, place: KeyPath, known: list[str]) -> None:
     if len(families) > 1:
         raise place.error(
             f"covers every finding of {listed(families)}",
-            hint="a waiver is for codes of one family, such as `IMG*`, or for the `fingerprint` of "
-            "one dataset: somebody answers for what it covers",
+            hint="a waiver must cover one family of codes, such as `IMG*`, or the `fingerprint` of "
+            "one dataset",
         )
 
 

@@ -94,7 +94,9 @@ def release(
         build, schema = resolved.manifest, built_schema(resolved)
         if schema != resolved.schema:
             path = resolved.schema_path
-            progress.note(f"`{path}` means the same as at the build: the text of then is released")
+            progress.note(
+                f"`{path}` means the same as at the build: the release has the text of the build"
+            )
         version = parse_version(request.version) if request.version is not None else None
         versions = registry.dataset(request.name).versions()
         if version is not None and version in versions:

@@ -187,7 +187,7 @@ def _only(target: Target, split: str | None) -> Target:
     if not splits:
         raise UsageError(
             f"`{target.name}` has no shards to make statistics of",
-            hint="`tfrecreg check` on it says which are missing",
+            hint="`tfrecreg check` lists the missing ones",
         )
     if split is None:
         return target
@@ -278,7 +278,7 @@ def _expect_examples(target: Target, everything: Sequence[SplitStatistics]) -> N
     raise UsageError(
         f"`{target.name}` has no Examples to make statistics of"
         + (f": {told}" if told else ", nor any record"),
-        hint=f"`tfrecreg head {target.name}` shows what its records are",
+        hint=f"`tfrecreg head {target.name}` shows its records",
     )
 
 

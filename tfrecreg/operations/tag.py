@@ -208,7 +208,8 @@ def _is_there(tags: list[git.GitTag], wanted: str, commit: str, name: str) -> bo
             )
         if each.commit == commit and gto.is_version(name, each.name):
             raise ConflictError(
-                f"commit {commit[:12]} is tagged `{each.name}`, and GTO takes one version a commit",
+                f"commit {commit[:12]} is tagged `{each.name}`, and GTO allows one version "
+                "per commit",
                 hint="commit the releases one by one, or name another commit that holds this one: "
                 "--commit REV",
             )

@@ -271,7 +271,7 @@ def _expand(pattern: str) -> list[str]:
     """
     if os.path.isdir(pattern):  # noqa: PTH112 - False, not an error, where it may not be looked at
         found = list(_shards_below(pattern))
-        missing = f"no TFRecord file lies below the folder `{safe(pattern)}`"
+        missing = f"there is no TFRecord file below the folder `{safe(pattern)}`"
     elif _may_exist(pattern):
         return [pattern]
     else:
@@ -279,7 +279,9 @@ def _expand(pattern: str) -> list[str]:
         found = [each for each in found if not os.path.isdir(each)]  # noqa: PTH112 - as above
         missing = f"no file matches `{safe(pattern)}`"
     if not found:
-        raise UsageError(missing, hint="quote globs; `tfrecreg list` shows what has a name here")
+        raise UsageError(
+            missing, hint="quote globs; `tfrecreg list` lists the names in this registry"
+        )
     return found
 
 

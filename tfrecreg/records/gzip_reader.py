@@ -408,7 +408,7 @@ class GzipStream:
         at, size = self.file_position, self._file.end
         tensorflow.reach(at, size)
         if tensorflow.close(at, size):
-            words = f"it ends at byte {at}, and TensorFlow reads none of the {size - at} behind it"
+            words = f"it ends at byte {at}, and TensorFlow reads none of the {size - at} after it"
             self._break(words, lossless=True, inside=False, misread=True, tail=0)
 
     def _next_member(self, damage: Damage, least: int) -> tuple[int, int] | None:

@@ -50,7 +50,7 @@ def link_of(manifest: Manifest) -> Link:
     """
     release = manifest.release
     if release is None:
-        raise ValueError("the manifest of a build is no link")
+        raise ValueError("the manifest of a build is not a link")
     parent = release.parent
     return Link(
         version=parse_version(release.version),
@@ -306,7 +306,7 @@ def _parents(
             continue
         path = _manifest_path(dataset, version)
         if parent >= version:
-            message = f"{version} says that it was made after {parent}, which does not come before"
+            message = f"{version} says that its parent is {parent}, which does not come before"
             yield _issue(REG003, path, message, version)
         elif parent not in there:
             message = f"{version} was made after {parent}, which is not there"
@@ -347,7 +347,7 @@ def _changed(history: History) -> Iterator[Issue]:
         by = f"commit {change.changed_by[:12]}" if change.changed_by else "no commit"
         added = f"commit {change.added_by[:12]} added it"
         if change.gone:
-            message = f"it is gone: {added}, {by} removed it"
+            message = f"it was removed: {added}, {by} removed it"
             yield _issue(REG002, change.path, message, change.version)
         else:
             message = f"it is not as it was when {added}: {by} changed it since"

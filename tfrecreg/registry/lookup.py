@@ -31,7 +31,7 @@ def version_in_stage(dataset: Dataset, stage: str) -> Version:
     root = dataset.registry.storage.root
     if git.work_tree(root) is None:
         raise UsageError(
-            f"`{dataset}#{stage}` is a stage, which git's tags name, and the registry lies in no "
+            f"`{dataset}#{stage}` is a stage, which git's tags name, and the registry is not in a "
             "git work tree",
             hint=f"name a version: `tfrecreg log {dataset}` shows them",
         )

@@ -178,4 +178,4 @@ def _put_in_place(beside: LocalStorage, name: str, path: Path, hint: str) -> Non
             raise UsageError(f"`{shown}` was written to meanwhile", hint=hint) from None
         raise StorageError(f"`{shown}` cannot be replaced: {error.strerror}", hint=hint) from error
     if not beside.rename_dir(name, path.name):
-        raise UsageError(f"`{shown}` was made by somebody else meanwhile", hint=hint)
+        raise UsageError(f"`{shown}` was created by another process meanwhile", hint=hint)

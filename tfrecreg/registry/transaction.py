@@ -273,7 +273,7 @@ class Transaction:
             for path in _paths(build):
                 if path not in kept.files and self._storage.stat(f"{folder}/{path}") is not None:
                     raise FailureError(
-                        f"DVC did not keep `{folder}/{path}`, and did not say why",
+                        f"DVC did not keep `{folder}/{path}`, and gave no reason",
                         hint=f"`dvc add {folder}` shows more",
                     ) from None
             raise
@@ -456,7 +456,7 @@ class Removal:
             if free:
                 self._registry.storage.remove(folder)
             else:
-                self._progress.note(f"`{folder}` stays: another process reads it")
+                self._progress.note(f"`{folder}` is kept: another process reads it")
         return free
 
     def remove_objects(self, objects: Iterable[cloud.Stale]) -> None:

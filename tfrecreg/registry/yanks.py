@@ -64,7 +64,7 @@ def parse_yanks(data: bytes, where: str) -> tuple[Yank, ...]:
         except ValueError as error:
             raise ManifestError(
                 f"`{where}` is not a list of yanks: line {number}: {safe(str(error))}",
-                hint=f"put it right: each line is one JSON object: git log -p -- {where}",
+                hint=f"correct it: each line is one JSON object: git log -p -- {where}",
             ) from None
     if not found:
         raise ManifestError(

@@ -127,7 +127,7 @@ class StatisticsPart:
             one, other = self.conflict.types
             raise RefusedError(
                 f"`{safe(self.conflict.feature)}` has {one} values in some records and {other} "
-                "values in others, of which there are no statistics",
+                "values in others, which statistics do not support",
                 hint="`tfrecreg check` with a schema names the records (SCH003)",
             )
         return self._own().extract()

@@ -23,7 +23,7 @@ _HINTS = {
     errno.EROFS: "the file system is mounted read-only",
     errno.EIO: "the disk is failing: `dmesg` has the details",
     errno.EMFILE: "raise the limit with `ulimit -n`, or lower `--jobs`",
-    errno.EXDEV: "both have to lie on one file system",
+    errno.EXDEV: "both must be on the same file system",
 }
 
 
@@ -114,7 +114,7 @@ def refusal(action: str, path: str, error: OSError, rest: str = "") -> StorageEr
     if isinstance(error, FileNotFoundError):
         return MissingFileError(
             f"`{path_text(path)}` does not exist",
-            hint="something removed it, or the path is another one",
+            hint="it was removed, or the path is wrong",
         )
     reason = error.strerror or str(error)
     return StorageError(

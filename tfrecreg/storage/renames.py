@@ -109,7 +109,7 @@ def _complete(source: str, target: str, aside: str) -> None:
         raise StorageError(
             f"`{path_text(aside)}` is in the way: it is the old content of a folder that was to "
             "be replaced, and nothing tells which one",
-            hint="look into it, then move it away",
+            hint="inspect it, then move it away",
         )
     if not there:
         _require_folder(source)

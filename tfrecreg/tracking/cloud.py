@@ -241,7 +241,7 @@ def _expect_remote(root: str, remote: str | None) -> None:
     known = remotes(root)
     if remote is not None and remote not in known:
         raise UsageError(
-            f"DVC knows no remote `{safe(remote)}`",
+            f"DVC has no remote `{safe(remote)}`",
             hint=f"there is {', '.join(known)}" if known else "dvc remote add -d NAME URL",
         )
     if not known:

@@ -114,7 +114,7 @@ def _locating_source(manifest: Manifest, raw: Storage) -> tuple[GuardedSource | 
     if not name:
         return None, "not compared: the manifest names no source"
     if is_adopted(manifest):
-        return None, "not compared: the shards were adopted, nothing tells what they were made from"
+        return None, "not compared: the shards were adopted, their raw data are unknown"
     try:
         options, _ = plugins().source_options(name, manifest.source.options)
         source = plugins().open_source(name, raw, options)

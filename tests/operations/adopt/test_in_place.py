@@ -90,7 +90,7 @@ class TestInPlace:
 
     def test_what_is_no_file_is_refused(self, adopter, lying) -> None:
         os.mkfifo(lying / "pipe")
-        with pytest.raises(UsageError, match="`data/pets/pipe` is no file"):
+        with pytest.raises(UsageError, match="`data/pets/pipe` is not a file"):
             adopter.adopt(how="in-place")
 
     def test_damage_leaves_all_as_it_is(self, adopter, lying) -> None:

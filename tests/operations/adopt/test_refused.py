@@ -36,7 +36,7 @@ class TestRefused:
         assert error.hint.startswith("`tfrecreg salvage FILE.. --output DIR`")
 
     def test_what_is_no_tfrecord(self, adopter) -> None:
-        (adopter.foreign / "test.tfrecord").write_bytes(b"this is no TFRecord at all")
+        (adopter.foreign / "test.tfrecord").write_bytes(b"this is not a TFRecord at all")
         error = self.refused(adopter)
         assert [finding.code for finding in error.findings] == ["CRC008"]
         assert error.hint == "leave out files that are not TFRecords"
@@ -85,7 +85,7 @@ class TestRefused:
                 "`{0}/test.tfrecord` is gzip, `{0}/train-00000-of-00003.tfrecord` is not: a "
                 "build has one compression",
             ),
-            (lambda folder: write_set(folder, "dev", 2, 1), "are of two sets"),
+            (lambda folder: write_set(folder, "dev", 2, 1), "belong to two sets"),
         ],
     )
     def test_what_fits_no_build(

@@ -159,7 +159,7 @@ class TestBase:
         shutil.rmtree(root / "registry/m/1.0.0")
         commit(root)
         found = said(look(root, base="main"))
-        assert ("REG002", "it is gone here, and main has it") in found
+        assert ("REG002", "it is missing here, but main has it") in found
 
     def test_a_dataset_of_the_base_alone_is_fine(self, root: Path) -> None:
         git(root, "switch", "--quiet", "main")

@@ -329,7 +329,7 @@ def test_lost_index_of_a_build_that_grew_is_refused(digits_registry: Path) -> No
 
 
 def test_reference_of_another_dataset_is_refused(digits_registry: Path) -> None:
-    with pytest.raises(UsageError, match="is of another dataset than `letters`"):
+    with pytest.raises(UsageError, match="is for another dataset than `letters`"):
         repair(open_registry(digits_registry), "letters", "digits@1.0.0")
 
 

@@ -152,7 +152,7 @@ class TestChoice:
         raw.put("annotations/stuff_train2017.json", raw.dataset([]))
         message, hint = raw.refusal()
         assert message == "`annotations` holds stuff, captions, and no instances"
-        assert hint == "choose: --option tasks=stuff,captions, or one of them"
+        assert hint == "select: --option tasks=stuff,captions, or one of them"
 
     def test_two_files_for_one_split_are_refused(self, raw: Any) -> None:
         put(raw, "train.json", "a.png")
@@ -161,7 +161,7 @@ class TestChoice:
         assert message == (
             "several files hold instances of the split `train`: `train.json`, `train_v2.json`"
         )
-        assert hint == "choose one: --option annotations=train.json"
+        assert hint == "select one: --option annotations=train.json"
         assert len(keys(raw, annotations=("train_v2.json",))) == 1
 
     def test_a_split_with_a_part_of_the_tasks_is_refused(self, raw: Any) -> None:

@@ -130,7 +130,7 @@ def test_labels_without_images_name_the_file_expected(raw: Any, suffix: str) -> 
         f"`t10k-labels-idx1-ubyte{suffix}` lacks its images, "
         f"expected `t10k-images-idx3-ubyte{suffix}`"
     )
-    assert hint == "add what is missing, or take the lone file out of the folder"
+    assert hint == "add what is missing, or remove the lone file from the folder"
 
 
 def test_images_without_labels_name_the_file_expected(raw: Any) -> None:

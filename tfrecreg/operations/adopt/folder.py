@@ -54,7 +54,7 @@ def bystanders(registry: Registry, plan: AdoptPlan, before: Manifest | None) -> 
     """The files that lie beside the shards and stay there: they are files of the build, too.
 
     Raises:
-        UsageError: one of them has a name that the build needs, or is no file.
+        UsageError: one of them has a name that the build needs, or is not a file.
         StorageError: one cannot be read.
     """
     folder = registry.storage.below(layout.build_folder(plan.dataset))
@@ -78,7 +78,7 @@ def bystanders(registry: Registry, plan: AdoptPlan, before: Manifest | None) -> 
                 hint="rename it, or adopt the shards without `--in-place`",
             )
         if folder.stat(path) is None or entry.kind == "other":
-            raise UsageError(f"`{shown}` is no file", hint="remove it")
+            raise UsageError(f"`{shown}` is not a file", hint="remove it")
         yield FileEntry.of(path, hash_both(folder, path))
 
 
@@ -280,7 +280,9 @@ def _refused(plan: AdoptPlan, findings: Sequence[Finding]) -> RefusedError:
     if "CRC008" in codes:
         hint = "leave out files that are not TFRecords"
     elif any(code.startswith("CRC") for code in codes):
-        hint = "`tfrecreg salvage FILE.. --output DIR` saves what is undamaged; DIR can be adopted"
+        hint = (
+            "`tfrecreg salvage FILE.. --output DIR` saves the undamaged records; DIR can be adopted"
+        )
     return RefusedError(
         f"the files of `{plan.dataset}` are not adopted: {first.message}",
         hint=hint,

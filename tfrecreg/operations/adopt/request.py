@@ -126,7 +126,7 @@ def deal(shards: Iterable[Shard], rules: Sequence[tuple[str, str]]) -> dict[str,
             slashes against the end of its path.
 
     Raises:
-        UsageError: nothing says which split a file is of, two rules take one file, a rule takes
+        UsageError: the split of a file is unknown, two rules take one file, a rule takes
             none, or two sets would become one split because of what they are called.
     """
     for split, _ in rules:
@@ -168,7 +168,7 @@ def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[
                     f"`{safe(file.shard.name, limit=_PATH)}` is of the split "
                     f"`{safe(found[file.shard.path])}` and of `{safe(split)}`, according "
                     "to `--split`",
-                    hint="let each file fit one glob",
+                    hint="each file must match only one glob",
                 )
     return found
 
@@ -186,17 +186,17 @@ def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
             split = DEFAULT_SPLIT
         if split is None:
             raise UsageError(
-                f"nothing says which split `{safe(file.shard.name, limit=_PATH)}` is of",
-                hint=f"--split NAME=GLOB says it, such as --split train='{safe(file.base)}'",
+                f"no split is known for `{safe(file.shard.name, limit=_PATH)}`",
+                hint=f"name it with --split NAME=GLOB, such as --split train='{safe(file.base)}'",
             )
         split = re.sub(r"[^A-Za-z0-9_]", "_", split)
         first = owner.setdefault(split, file)
         if first.group != file.group:
             raise UsageError(
                 f"`{safe(first.shard.name, limit=_PATH)}` and "
-                f"`{safe(file.shard.name, limit=_PATH)}` are of two sets, and both would be the "
+                f"`{safe(file.shard.name, limit=_PATH)}` belong to two sets, and both would be the "
                 f"split `{safe(split)}`",
-                hint=f"say that they are: --split {safe(split)}=GLOB; or give each its own name",
+                hint=f"if they are one split: --split {safe(split)}=GLOB; else give each its own name",
             )
         found[file.shard.path] = split
     return found

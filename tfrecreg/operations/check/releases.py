@@ -209,7 +209,7 @@ class _Base:
                         message=message,
                     )
             elif path in self.common:
-                message = f"it is gone here, and {shown} has it"
+                message = f"it is missing here, but {shown} has it"
                 yield Issue(code=REG002, versions=frozenset({version}), path=path, message=message)
             elif (link := self._link(path)) is not None:
                 links[version] = link

@@ -123,9 +123,9 @@ def check_target(
         progress.note(note)
     if options.cached and result.uncacheable:
         names = listed(result.uncacheable)
-        progress.note(f"every shard was read: what the validator {names} finds cannot be kept")
+        progress.note(f"every shard was read: what the validator {names} finds cannot be cached")
     if cache is not None and cache.problem:
-        progress.note(f"what was found could not be remembered: {cache.problem}")
+        progress.note(f"the result could not be cached: {cache.problem}")
     errors = (
         *choice.problems,
         *_schema_problems(target, options),

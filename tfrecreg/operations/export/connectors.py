@@ -78,7 +78,7 @@ def require_expressible(schema: Schema) -> None:
             raise SchemaError(
                 f"`{where}`: TFDS cannot read the feature `{name}`: it is {what}, which no "
                 "tf.train.Example holds",
-                hint="declare what the examples hold, feature by feature",
+                hint="declare the features of the examples",
             )
         if rule.kind is None:
             raise SchemaError(

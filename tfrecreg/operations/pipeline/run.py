@@ -151,7 +151,7 @@ def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
         expect_dataset(registry.dataset(name))
         if name not in configured:
             raise UsageError(
-                f"there is no `{layout.dataset_path(name)}`, so no stage can make `{name}` again",
+                f"there is no `{layout.dataset_path(name)}`, so no stage can rebuild `{name}`",
                 hint=f"write `source` and `raw` into `{layout.dataset_path(name)}`",
             )
     chosen = tuple(dict.fromkeys(names)) or tuple(sorted(configured))

@@ -265,14 +265,14 @@ def _copy(release: Release, held: dict[str, str], path: str, staged: Storage) ->
                 done += len(piece)
     except MissingFileError:
         raise RefusedError(
-            f"`{safe(path)}` of `{release.name}` is gone from DVC's cache", hint="pull again"
+            f"`{safe(path)}` of `{release.name}` is missing from DVC's cache", hint="pull again"
         ) from None
     return hasher.hexdigest(), done
 
 
 def _other(release: Release, path: str, cached: str, expected: str, found: str) -> RefusedError:
     return RefusedError(
-        f"`{safe(path)}` of `{release.name}` is not what was released: its blake3 should be "
+        f"`{safe(path)}` of `{release.name}` differs from the release: its blake3 should be "
         f"{expected[:16]}…, in DVC's cache it is {found[:16]}…",
         hint=f"remove the damaged `{safe(cached)}` and pull again; if it is the same then, the "
         "remote is damaged",

@@ -186,7 +186,7 @@ def repair(
         resolved = resolve(registry, reference)
         if resolved.dataset.name != name:
             raise UsageError(
-                f"`--repair {safe(reference)}` is of another dataset than `{name}`",
+                f"`--repair {safe(reference)}` is for another dataset than `{name}`",
                 hint=f"tfrecreg build {resolved.dataset} --repair {resolved.name}",
             )
         here = resolved.storage(to_check=True)

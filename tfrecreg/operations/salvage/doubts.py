@@ -31,7 +31,7 @@ class Seen(NamedTuple):
     doubts: list[tuple[int, int]]
     """The stretches of its stream that are in doubt."""
     stranger: str
-    """Why it is no TFRecord; empty where it is one."""
+    """Why it is not a TFRecord; empty where it is one."""
 
 
 def look(events: Iterable[Event], reader: Reader) -> Seen:

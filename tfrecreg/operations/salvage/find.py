@@ -159,6 +159,6 @@ def _require_distinct(shards: Sequence[Shard]) -> None:
                 raise UsageError(
                     f"`{safe(shard.name)}` and `{safe(taken[each])}` would become one file of that "
                     "name",
-                    hint="salvage them one after the other, each into a folder of its own",
+                    hint="salvage them one after the other, each into its own folder",
                 )
             taken[each] = shard.name

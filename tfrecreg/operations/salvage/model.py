@@ -11,7 +11,7 @@ from tfrecreg.manifest.salvaged import SALVAGE_FORMAT, SALVAGE_KIND
 
 ShardStatus = Literal["sound", "salvaged", "refused", "missing", "unreadable"]
 """``sound``: nothing is wrong, the clean file has the same bytes. ``salvaged``: the clean file is
-what was left. ``refused``: it is no TFRecord. Of the last three there is no clean file."""
+what was left. ``refused``: it is not a TFRecord. Of the last three there is no clean file."""
 
 What = Literal[
     "header",
@@ -155,7 +155,7 @@ class SalvageResult:
 
     @property
     def exit_code(self) -> int:
-        """0 written; 1 some shard is no TFRecord at all; 3 some shard could not be read."""
+        """0 written; 1 some shard is not a TFRecord at all; 3 some shard could not be read."""
         found = {shard.status for shard in self.shards}
         return 3 if "unreadable" in found else 1 if "refused" in found else 0
 

@@ -103,7 +103,7 @@ def _require_some(result: SalvageResult) -> None:
         )
     if first.status == "refused":
         raise RefusedError(
-            f"`{name}` is no TFRecord{more}: {first.reason}",
+            f"`{name}` is not a TFRecord{more}: {first.reason}",
             hint=f"`tfrecreg check {name}` has the details; nothing was written",
         )
     raise RefusedError(

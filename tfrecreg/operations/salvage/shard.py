@@ -127,7 +127,7 @@ class _Survey(NamedTuple):
     doubts: Sequence[tuple[int, int]] = ()
     """Stretches of the stream whose records may be those of the payload of a lost one."""
     stranger: str = ""
-    """Why the file is no TFRecord; empty where it is one."""
+    """Why the file is not a TFRecord; empty where it is one."""
 
 
 def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:

@@ -414,7 +414,7 @@ class Work:
             raise StorageError(
                 f"`{safe(self._name)}` changed while it was read: the record at byte {start} is "
                 "different now",
-                hint="let whatever writes it finish, then salvage again",
+                hint="wait until no process writes to it, then salvage again",
             )
         clean.write(footer)
         clean.end_record()

@@ -277,7 +277,7 @@ def _check_marks(tally: Tally, seen: Iterable[tuple[Shard, SeenShard]]) -> None:
             continue
         if mark.broken:
             why = safe(mark.broken)
-            message = f"its folder is marked as salvaged, by a report that says no more: {why}"
+            message = f"its folder is marked as salvaged, by a report without details: {why}"
         else:
             message = f"it was cut out of a damaged shard: {mark.lost.get(name, 'renamed since')}"
         _add(tally, SHD009, message, shard)
