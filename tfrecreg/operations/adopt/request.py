@@ -196,7 +196,8 @@ def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
                 f"`{safe(first.shard.name, limit=_PATH)}` and "
                 f"`{safe(file.shard.name, limit=_PATH)}` belong to two sets, and both would be the "
                 f"split `{safe(split)}`",
-                hint=f"if they are one split: --split {safe(split)}=GLOB; else give each its own name",
+                hint=f"if they are one split: --split {safe(split)}=GLOB; else give each its "
+                "own name",
             )
         found[file.shard.path] = split
     return found
