@@ -52,7 +52,7 @@ class AnnotationFile(NamedTuple):
 
     path: str
     tasks: tuple[str, ...]
-    """What it can be read for, the main task first."""
+    """Tasks that it can be read for, the main task first."""
     word: str
     """The part of its name that tells the split, ``train2017``; may be empty."""
     split: str = ""

@@ -190,4 +190,4 @@ _LENIENT: dict[str, Callable[[Any], Any]] = {
     "caption": lambda value: value if isinstance(value, str) else None,
     "segments_info": _segments,
 }
-"""By member of an annotation: how a value of any type is taken for it."""
+"""Conversion of a value of any type, by member of an annotation."""

@@ -9,7 +9,7 @@ from typing import Literal
 from tfrecreg.api import UsageError, safe
 
 TASKS = ("instances", "stuff", "keypoints", "captions", "panoptic", "images")
-"""What a file of annotations can be read for, in the order in which files are merged."""
+"""Tasks of an annotation file, in the order in which files are merged."""
 
 OBJECT_TASKS = ("instances", "stuff", "keypoints")
 """The tasks that read boxes."""
@@ -43,12 +43,13 @@ class CocoOptions:
     """`as-is`: labels are the ids of the categories. `contiguous`: labels count from 0 in the order
     of the ids."""
     bad_boxes: Literal["drop", "keep", "skip-image", "fail"] = "drop"
-    """What to do about a box that is not finite, has no area or leaves the image: drop the object,
-    keep it as it is, skip the image, or fail."""
+    """Handling of boxes that are not finite, have no area or leave the image: drop the object, keep
+    it unchanged, skip the image, or fail.
+    """
     clip: float = 1.0
     """Clip a box that sticks out of its image by at most this many pixels."""
     dangling: Literal["fail", "drop"] = "fail"
-    """What to do about annotations whose image or category is not listed."""
+    """Handling of annotations whose image or category is not listed."""
 
     def __post_init__(self) -> None:
         if self.clip < 0:

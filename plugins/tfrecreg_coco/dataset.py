@@ -35,7 +35,7 @@ class CategoryLabel(NamedTuple):
 
 
 Labels = dict[int | float | None, CategoryLabel]
-"""By category id, in the order of the ids."""
+"""Labels by category id, in the order of the ids."""
 
 
 class Spans(NamedTuple):
@@ -44,7 +44,7 @@ class Spans(NamedTuple):
     file: int
     """Number of the file in :attr:`WorkerContext.paths`."""
     spans: list[tuple[int, int]]
-    """Where each begins and ends in the file, in the order of the file."""
+    """Start and end of each annotation, in file order."""
 
 
 class ItemState(NamedTuple):
@@ -52,7 +52,7 @@ class ItemState(NamedTuple):
 
     image_id: int
     file_name: str
-    """As the annotations have it."""
+    """File name as in the annotations."""
     width: int
     """Pixels as the annotations have them; 0 where they do not say."""
     height: int

@@ -18,7 +18,7 @@ _MAX_NAME = 255
 _MAX_PATH = 2048
 """Most bytes of a path below the folder of the images: half of what Linux takes (`PATH_MAX`)."""
 _PROBED = 20
-"""How many of a split's images are looked for in a folder before another folder is tried."""
+"""Number of a split's images to look for in a folder before trying another folder."""
 _SPELLINGS = {
     "train": ("train", "training"),
     "validation": ("val", "valid", "validation"),

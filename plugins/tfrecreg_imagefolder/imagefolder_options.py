@@ -55,8 +55,9 @@ class ImageFolderOptions:
     """A file in the raw folder that labels its images: CSV with file and label, lines of file and
     label, or one label a line in the order of the files' names, as ImageNet's synsets."""
     twins: Literal["refuse", "apart"] = "refuse"
-    """What to do about class names that differ only by case or by Unicode normal form: refuse the
-    folder, or keep them apart as different classes."""
+    """Handling of class names that differ only by case or Unicode normal form: refuse the folder,
+    or keep them apart as different classes.
+    """
     verify: Literal["header", "decode"] = "header"
     """`header`: read the header of each image. `decode`: decode each completely, in a process with
     limits, and skip those that do not decode."""

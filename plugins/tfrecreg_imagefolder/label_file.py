@@ -65,7 +65,7 @@ class LabelRow(NamedTuple):
     line: int
     """Its number, from 1."""
     file: str
-    """As the line has it; empty where it is missing, or where lines have labels only."""
+    """File name in the line; empty if it is missing or lines have only labels."""
     label: str
     """Empty where it is missing."""
     split: str = ""

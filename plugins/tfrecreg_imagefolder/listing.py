@@ -23,7 +23,7 @@ from tfrecreg_imagefolder.folder_walker import (
 from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions, Splitter
 
 _PROBED = 1_000
-"""How many names of a class folder are looked at to tell what it is."""
+"""Number of names in a class folder that are read to classify it."""
 _FIXED = 280
 """Bytes of an example beside its image, the file's name and the class's: keys, numbers, hash."""
 
@@ -53,7 +53,7 @@ class Listing:
     layout: str
     """``class``, ``split`` or ``flat``."""
     classes: list[str]
-    """In the order of their bytes."""
+    """Class names in byte order."""
     entries: list[Item | Skipped]
     left_out: list[Remark]
     """On names that are not items."""

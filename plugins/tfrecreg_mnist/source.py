@@ -33,8 +33,9 @@ class MnistOptions:
     encoding: Literal["png", "raw"] = "png"
     """`png`: a PNG in `image/encoded`. `raw`: the pixels themselves in `image/raw`."""
     prefix: str = ""
-    """Where a folder holds several sets: the start of the names of the wanted one, as
-    `emnist-letters`."""
+    """Prefix of the file names of the wanted dataset, such as `emnist-letters`, if a folder holds
+    several.
+    """
 
 
 class _Split(NamedTuple):

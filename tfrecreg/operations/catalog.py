@@ -24,11 +24,11 @@ class Listed:
     """The newest release that was not yanked; empty where there is none."""
     releases: int
     records: int | None
-    """Of the newest release, else of the build; None where there is neither."""
+    """Records of the newest release, else of the build; None if there is neither."""
     bytes: int | None
-    """Of its shards."""
+    """Size of its shards in bytes."""
     problem: str = ""
-    """Why its manifest could not be read."""
+    """Error from reading its manifest; empty if it could be read."""
 
 
 def list_datasets(registry: Registry) -> list[Listed]:
@@ -90,9 +90,9 @@ class LogEntry:
     bytes: int
     note: str
     counts: ChangeCounts | None = None
-    """What changed in numbers; None for a first release, and where nobody could tell."""
+    """Counts of the changes; None for a first release, and if they are unknown."""
     yanks: tuple[Yank, ...] = ()
-    """How it was yanked; empty where it was not."""
+    """Yanks of the release; empty if it was not yanked."""
 
 
 def log(registry: Registry, name: str) -> list[LogEntry]:

@@ -21,7 +21,7 @@ class PassedOver:
     record: int | None
     """The number of the first record that is damaged, where it is known."""
     offset: int
-    """Where it starts in the stream."""
+    """Offset in the stream where it starts."""
     reason: str
     """``CRC002: …``."""
     count: int = 1

@@ -55,13 +55,13 @@ class ShownRecord:
     start: str = ""
     """Then its first bytes in hex, or how large it is."""
     payload: str | None = None
-    """What the payload is: the value of a `PayloadKind`; None where it is too large to tell."""
+    """Kind of the payload, a value of `PayloadKind`; None if it is too large to be read."""
     parts: tuple[ShownPart, ...] = ()
-    """Of a payload that is no Example."""
+    """Parts of a payload that is not an Example."""
     images: tuple[ShownImage, ...] = field(default=(), repr=False)
     """The encoded images among the values of an Example."""
     saved: tuple[str, ...] = ()
-    """Where these were written, if they were: absolute paths, not escaped."""
+    """Paths of the saved images, absolute and not escaped."""
 
     def to_json(self) -> dict[str, Any]:
         """The record as ``head --json`` has it: all but the bytes of images."""

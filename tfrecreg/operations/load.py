@@ -120,7 +120,7 @@ def _split(resolved: Resolved, split: str | None) -> str:
 
 
 _BATCH = 256
-"""Examples are parsed by so many at once: one at a time costs about ten times as much."""
+"""Number of examples parsed at once: parsing one at a time costs about ten times as much."""
 
 
 def read_records(
@@ -226,7 +226,7 @@ def _literal(path: bytes) -> bytes:
 _AROUND = 16
 """Zeros before and behind an image, so that its ends can be looked at however short it is."""
 _WHOLE = ((b"\xff\xd8\xff", b"\xff\xd9"), (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"))
-"""How a JPEG and a PNG that nobody cut begin and end."""
+"""First and last bytes of a complete JPEG and PNG."""
 
 
 def decode_images(

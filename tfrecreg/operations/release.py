@@ -61,9 +61,9 @@ class ReleaseResult:
     created: bool
     """False where the same content was released under this number before."""
     report: Report | None
-    """Of the gate; None where nothing was created."""
+    """Report judged by the gate; None if no release was created."""
     commands: tuple[str, ...]
-    """What to run next so that git has it; empty outside git."""
+    """Git commands to run next; empty outside git."""
 
     @property
     def change(self) -> Change:

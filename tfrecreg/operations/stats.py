@@ -73,7 +73,7 @@ class Stats:
 
     target: str
     splits: tuple[SplitStats, ...]
-    """In order of their names."""
+    """Splits in order of their names."""
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""

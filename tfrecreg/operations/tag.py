@@ -29,7 +29,7 @@ class TagRequest:
     stage: str | None = None
     """The stage to assign it to; None to register the version alone."""
     yank: str | None = None
-    """Why it is yanked; None where it is not."""
+    """Reason to yank the release; None to tag it."""
     commit: str | None = None
     """The git revision to tag; None for the first commit that holds the release and its bytes."""
 
@@ -41,16 +41,16 @@ class TagResult:
     reference: str
     """The release: ``mnist@1.2.0``."""
     commit: str = ""
-    """That the tags are at, as hex; empty where there are none."""
+    """Tagged commit as hex; empty if there are no tags."""
     made: tuple[str, ...] = ()
     """Tags that were made now."""
     there: tuple[str, ...] = ()
     """Tags that were there, and mean the same."""
     yank: Yank | None = None
-    """Its yank, made now or before."""
+    """Yank of the release, new or existing."""
     yanked_now: bool = False
     commands: tuple[str, ...] = field(default=())
-    """What to run next, so that others have it."""
+    """Commands to run next to publish the tags."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``tag --json``."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TargetLike: TypeAlias = str | os.PathLike[str] | Resolved
 """A reference, path, glob or folder; or a build or a release."""
 TargetsLike: TypeAlias = TargetLike | Iterable[TargetLike]
-"""One of them or more."""
+"""One target or several."""
 
 
 def named_targets(targets: TargetsLike) -> list[str | Resolved]:
@@ -116,7 +116,7 @@ def find_target(argument: TargetLike, *, registry: RegistryLike | None = None) -
 
 
 _NAMED = 3
-"""So many files or globs are named where a target is shown."""
+"""Maximum number of files or globs in the display name of a target."""
 
 
 def reference_target(

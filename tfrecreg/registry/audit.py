@@ -23,7 +23,7 @@ from tfrecreg.tracking import git
 from tfrecreg.tracking.git import Touch
 
 RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
-"""How much a level says."""
+"""Rank of each level, smallest change first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class Link:
 
     version: Version
     digest: str
-    """Of its manifest."""
+    """Digest of its manifest."""
     content: str
     parent: Version | None
     parent_digest: str
-    """Of the parent's manifest, as this release has it; empty where there is no parent."""
+    """Digest of the parent's manifest as recorded in this release; empty without a parent."""
     level: Literal["initial", "patch", "minor", "major"]
-    """Of the change that it records."""
+    """Level of the change that it records."""
 
 
 def link_of(manifest: Manifest) -> Link:
@@ -105,7 +105,7 @@ class ChangedFile:
 
     version: Version
     path: str
-    """In the registry."""
+    """Path relative to the registry."""
     added_by: str
     """The first commit that has it, as hex."""
     changed_by: str
@@ -120,9 +120,9 @@ class History:
     """What git says of the releases of a dataset."""
 
     changes: tuple[ChangedFile, ...]
-    """In order of path."""
+    """Changed files in order of path."""
     unseen: str
-    """Why this is not the whole history; empty where it is."""
+    """Reason that the history is incomplete; empty if it is complete."""
 
 
 def read_history(registry: Registry, dataset: str) -> History | None:
@@ -207,11 +207,11 @@ class Issue:
 
     code: Code
     versions: frozenset[Version]
-    """Of the releases that it concerns."""
+    """Versions of the releases concerned."""
     path: str
     """The file or folder that it is about, in the registry."""
     message: str
-    """One line: expected against found."""
+    """One line with the expected and actual values."""
 
 
 @dataclass(slots=True)
@@ -222,7 +222,7 @@ class Audit:
     """The releases whose manifests hold."""
     issues: list[Issue] = field(default_factory=list)
     unseen: str = ""
-    """Why git's history was not looked at, or not all of it; empty where it was, outside git."""
+    """Reason that git's history was not read completely; empty if it was, and outside git."""
 
 
 def audit(dataset: Dataset) -> Audit:

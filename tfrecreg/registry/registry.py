@@ -75,7 +75,7 @@ class Releases(NamedTuple):
     versions: list[Version]
     """Oldest first."""
     noted: frozenset[Version]
-    """Those with a file of yanks beside them; it may be that of a release that is gone."""
+    """Versions with a file of yanks, including versions whose release is missing."""
 
 
 @dataclass(frozen=True)

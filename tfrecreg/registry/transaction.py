@@ -36,7 +36,7 @@ _WAITING = "waiting for another command"
 _SWAP = "swap"
 """The folder of the stage in which folders change places."""
 _PLAN = "plan-"
-"""How the folders of builds begin, which a killed build goes on with."""
+"""Prefix of the staging folders of builds, which a killed build can resume."""
 
 
 @contextlib.contextmanager

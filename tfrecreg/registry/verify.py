@@ -23,7 +23,7 @@ from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
 Place = Callable[[str], tuple[Storage, str] | None]
-"""Where a file of the build is kept: a storage and the path in it; None where it is not."""
+"""Location of a file of the build: a storage and the path in it; None if it is not stored."""
 
 _MISSING = "is missing"
 _THREADS = min(4, os.cpu_count() or 1)
@@ -35,11 +35,11 @@ class Altered:
     """A file that is not what a manifest says."""
 
     path: str
-    """In the build's folder."""
+    """Path in the build's folder."""
     fault: str
-    """What is wrong with it, without the subject: ``"is missing"``."""
+    """Fault of the file, without the subject: ``"is missing"``."""
     refusal: StorageError | None = None
-    """Why it could not be read; None where it could, and where it is missing."""
+    """Error from reading it; None if it could be read or is missing."""
 
 
 def below(storage: Storage) -> Place:

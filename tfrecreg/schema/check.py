@@ -160,9 +160,9 @@ class Checker:
         self._absent = [0] * len(schema.features)
         self._absent_sparse: dict[str, int] = {}
         self.masses: dict[str, DomainMass] = {}
-        """By feature, for those with a `min_domain_mass` below 1."""
+        """Masses by feature, for features with a `min_domain_mass` below 1."""
         self.distinct: dict[str, DistinctValues] = {}
-        """By feature, for those whose distinct values are counted."""
+        """Distinct values by feature, for features that count them."""
         # What the loop over every record needs of a feature, with nothing left to look up.
         self._rules = [self._prepare(*each) for each in enumerate(schema.features)]
 

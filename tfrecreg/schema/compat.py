@@ -56,7 +56,7 @@ class CompatibilityRule(NamedTuple):
     name: str
     code: Code
     summary: str
-    """When it applies, as a sentence for the table."""
+    """Condition of the rule, as a sentence for the table."""
     find: Callable[[_Case], str | None]
     """Returns the message, or None if the rule is kept."""
 
@@ -71,7 +71,7 @@ class Clash(NamedTuple):
 
 
 RULES: list[CompatibilityRule] = []
-"""In the order of evaluation; the first that makes a reader fail ends a feature."""
+"""Rules in the order of evaluation; the first that makes a reader fail ends a feature."""
 
 
 def parse_mode(text: str) -> tuple[Mode, bool]:

@@ -152,7 +152,7 @@ class FeatureSummary:
     limit: WordLimit = DRAFT_LIMIT
     """Limit of the strings to keep."""
     kinds: dict[Kind, KindSummary] = field(default_factory=dict)
-    """By kind; more than one if examples disagree."""
+    """Summaries by kind; more than one if examples disagree."""
     unset: int = 0
     """Number of examples that have it without a kind."""
 

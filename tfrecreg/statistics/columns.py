@@ -24,7 +24,7 @@ from tfrecreg.records.batch import RecordBatch
 from tfrecreg.statistics.tfdv import Tfdv
 
 Sizes = dict[str, list[int]]
-"""Of each image feature, the bytes of every value that was cut out, in order."""
+"""Sizes in bytes of the values that were cut out, by image feature, in order."""
 
 _EMPTY = b"\n\x00"
 """An empty value of a `BytesList`."""
@@ -109,7 +109,7 @@ class Cutter:
         return b"".join((b"\n", varint(len(rest)), rest)), cut
 
     def _stub(self, name: str, count: int) -> bytes:
-        """The map entry of a feature with so many empty values."""
+        """The map entry of a feature with this number of empty values."""
         stub = self._stubs.get((name, count))
         if stub is None:
             values = _field(0x0A, _EMPTY * count)
@@ -212,7 +212,7 @@ class Columns(NamedTuple):
     batch: Any
     """A pyarrow `RecordBatch`."""
     sizes: dict[str, NDArray[np.int64]]
-    """Of each image feature that holds bytes, the bytes of every value, in order."""
+    """Sizes in bytes of all values, by image feature that holds bytes, in order."""
 
 
 def take_sizes(

@@ -12,7 +12,7 @@ from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.text import safe
 
 _WAITING_BYTES = 64 << 20
-"""So much that came from other processes waits to be merged: few shards never need TFDV for it."""
+"""Bytes from other processes that may wait to be merged: a few shards never need TFDV for it."""
 
 
 @dataclass(slots=True)
@@ -82,11 +82,11 @@ class StatisticsPart:
         self.left_out = LeftOut()
         self.conflict: Conflict | None = None
         self.types: dict[str, str] = {}
-        """Of each feature that has values, their type."""
+        """Type of the values, by feature."""
         self._max_value_bytes = max_value_bytes
         self._accumulator: Accumulator | None = None
         self._waiting: list[bytes] = []
-        """What other accumulators dumped, in order; all of it comes behind this one's own."""
+        """Dumps of other accumulators, in order, after this one's own values."""
 
     def add(self, batch: Any, types: dict[str, str]) -> None:
         """Take in a pyarrow `RecordBatch` of examples, with the types of its features.

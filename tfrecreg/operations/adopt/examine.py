@@ -42,7 +42,7 @@ class Settings:
     """What every visitor of an adoption has to know. Picklable."""
 
     scratch: Storage
-    """Where the indexes go."""
+    """Storage for the new indexes."""
     base: str
     """The folder that keys name files from."""
     key: str | None
@@ -66,7 +66,7 @@ class Examined:
     keyless: int | None = None
     """The first record that the feature gives no key."""
     problem: TfrecregError | None = None
-    """Why the shard cannot be adopted, beside what is found in it."""
+    """Reason that the shard cannot be adopted, apart from findings."""
 
 
 @dataclass(slots=True)

@@ -132,7 +132,7 @@ class PlaceTask:
     folder: Storage
     """Rooted at the folder of the build in the making."""
     blake3: str
-    """Of the file as it was examined."""
+    """Digest of the file when it was examined."""
 
 
 def place_shard(task: PlaceTask) -> FileDigest:

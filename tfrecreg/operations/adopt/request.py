@@ -29,7 +29,7 @@ class AdoptRequest:
     """What to adopt."""
 
     name: str
-    """Of the dataset."""
+    """Name of the dataset."""
     paths: tuple[str, ...] = ()
     """Files, globs, folders (every shard below them) and ``prefix@N`` sets, relative to the
     current folder. Empty with ``in-place``: all that lies in the build's folder."""
@@ -56,7 +56,7 @@ class KnownSchema:
 
     text: str
     path: str
-    """Where it came from, for messages."""
+    """Original path, for messages."""
     is_new: bool
     """Whether the dataset has it from now on."""
     judges: bool
@@ -90,7 +90,7 @@ def known_schema(registry: Registry, request: AdoptRequest) -> KnownSchema | Non
 
 
 DEFAULT_SPLIT = "train"
-"""Of a single set whose names say nothing."""
+"""Split of a single set without a split in its names."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _TFX = re.compile(r"split-(?P<split>\w+)", re.IGNORECASE)
@@ -227,7 +227,7 @@ class PlannedFile:
     shard: Shard
     """The file as it lies, with the split that it is of and its number there."""
     path: str
-    """In the build's folder."""
+    """Path in the build's folder."""
     bytes: int
 
 
@@ -238,7 +238,7 @@ class AdoptPlan:
     dataset: str
     how: How
     files: tuple[PlannedFile, ...]
-    """In order of split and number."""
+    """Files in order of split and number."""
     base: str
     """The folder that all files lie below, absolute: keys name files from there."""
 
@@ -288,7 +288,7 @@ def make_plan(registry: Registry, request: AdoptRequest) -> AdoptPlan:
 
 
 def _expect_whole_sets(shards: Sequence[Shard]) -> None:
-    """Of a set whose other shards lie beside the named ones, all have to be named."""
+    """Raise if only part of a sharded set is named while the rest lies in the same folder."""
     for each in check_sets(Tally(), shards)[:1]:
         shown = safe(each.subject, limit=_PATH)
         raise UsageError(

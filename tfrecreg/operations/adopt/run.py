@@ -61,13 +61,13 @@ class AdoptResult:
 
     manifest: Manifest = field(repr=False)
     folder: str
-    """In the registry."""
+    """Folder of the build, relative to the registry."""
     kinds: Mapping[str, int]
-    """What the payloads are: kind to number."""
+    """Number of payloads by kind."""
     findings: tuple[Finding, ...]
-    """What was found and accepted."""
+    """Findings that the gate accepted."""
     schema_path: str
-    """Where its schema is, in the registry."""
+    """Path of the schema, relative to the registry."""
     drafted: bool
     """Whether that schema was drafted from the records, and wants to be reviewed."""
     unchanged: bool

@@ -33,7 +33,7 @@ from tfrecreg.sources import Item, SourceRecord
 from tfrecreg.storage import Storage
 
 _MERGED = 10
-"""What is merged is at most this part of what is added."""
+"""Merge small shards up to one part in this many of the added bytes."""
 _SMALL = 64 << 20
 """Bytes of a shard from which on it is none of the small ones: the least of TFDS's rule."""
 
@@ -47,9 +47,9 @@ class BaseShard:
     entry: ShardEntry
     index: FileEntry
     index_path: str
-    """Where its index is, in the registry."""
+    """Path of its index, relative to the registry."""
     path: str | None
-    """Where its bytes are, in the registry; None where they are not on this machine."""
+    """Path of the shard, relative to the registry; None if it is not on this machine."""
 
     def read_index(self) -> Index:
         """Its index, as it was released.
@@ -71,7 +71,7 @@ class Base:
     """The release that a build grows from."""
 
     name: str
-    """As a user writes it: ``mnist@1.0.0``."""
+    """Reference as a user writes it: ``mnist@1.0.0``."""
     manifest: Manifest
     shards: tuple[BaseShard, ...]
     skipped: frozenset[tuple[str, str]] = frozenset()

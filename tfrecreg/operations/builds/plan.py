@@ -27,7 +27,7 @@ SEGMENT_BYTES = 2 << 20
 """Small enough for all cores to end at about the same time, large enough to be worth a task."""
 
 _LEAST_ITEM = 256
-"""What an item weighs at least: making many small ones takes time, too."""
+"""Minimum weight of an item in bytes: small items take time, too."""
 
 _ORDER_KEY = b"tfrecreg item order v1".ljust(32, b"\0")
 _SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
@@ -44,7 +44,7 @@ class PlannedShard:
     index: str
     """The path of its index in the build's folder."""
     items: tuple[Item, ...]
-    """In the order of the records."""
+    """Items in the order of the records."""
     base: BaseShard | None = None
     """The shard of the base that it is, if no record of these items changed."""
     mended: bool = False
@@ -67,13 +67,13 @@ class Plan:
 
     dataset: str
     shards: tuple[PlannedShard, ...]
-    """In order of split and number."""
+    """Shards in order of split and number."""
     skipped: tuple[Skipped, ...]
-    """In order of split and key."""
+    """Skipped items in order of split and key."""
     digest: str
     """Hex. Equal plans make equal bytes: the journal of a killed build is found by it."""
     remarks: tuple[Remark, ...] = ()
-    """What the source remarked while it listed them, in order of split and key."""
+    """Remarks of the source from listing, in order of split and key."""
     base: Base | None = None
     """The release that it grows from."""
 

@@ -39,7 +39,7 @@ class BuildRequest:
     policy: ShardPolicy | None = None
     compression: Literal["none", "gzip"] | None = None
     max_skipped: SkipLimit | int | str | None = None
-    """How many items may be skipped: a number, or a share such as ``"0.5%"``."""
+    """Maximum number of skipped items: a number, or a share such as ``"0.5%"``."""
     default_schema: bool = False
     """Whether a missing schema may become the source's own, although the dataset had another."""
     base: str | None = None
@@ -59,7 +59,7 @@ class Prepared:
     source_name: str
     distribution: str
     version: str
-    """Of the distribution."""
+    """Version of the distribution."""
     raw: LocalStorage
     options: dict[str, str]
     """The source's options as text, defaults included."""
@@ -67,8 +67,9 @@ class Prepared:
     compression: Literal["none", "gzip"]
     max_skipped: SkipLimit
     remember: dict[str, Any]
-    """What is to be written into `datasets/<name>.toml` so that ``build NAME`` does the same again;
-    empty where it says enough."""
+    """Settings to save in `datasets/<name>.toml` so that ``build NAME`` repeats the build; empty if
+    it has them already.
+    """
 
 
 def _max_skipped(request: BuildRequest) -> SkipLimit | None:

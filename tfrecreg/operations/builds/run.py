@@ -47,7 +47,7 @@ from tfrecreg.text import safe
 from tfrecreg.toml_files import update_toml
 
 _READ_BACK = ("crc", "manifest", "schema")
-"""What a build has to pass before it may take the old one's place."""
+"""Validators that a new build must pass before it replaces the old one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +56,17 @@ class BuildResult:
 
     manifest: Manifest = field(repr=False)
     folder: str
-    """In the registry."""
+    """Folder of the build, relative to the registry."""
     report: Report
-    """Of reading it back."""
+    """Report of the check after writing."""
     resumed: int
     """Shards that an earlier, killed run had finished."""
     growth: Growth | None
-    """What became of the base's shards; None without one."""
+    """Reuse of the base's shards; None without a base."""
     unchanged: bool
     """Whether the build that was there is the same to the byte."""
     settings: Settings
-    """How its settings differ from the dataset's file, and from what was made before."""
+    """Differences of its settings from the dataset's file and from earlier builds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +77,15 @@ class Preview:
     prepared: Prepared
     raw: RawTotals
     found: Mapping[str, str]
-    """What the source says of the raw data, where it says anything: ``{"layout": …}``."""
+    """Description of the raw data by the source, such as ``{"layout": …}``; may be empty."""
     growth: Growth | None
-    """What it would keep of its base, and write; None without one."""
+    """Shards that it would keep and write; None without a base."""
     sizes: Mapping[str, int]
     """Path to bytes of each shard of the plan, about."""
     push: PushCost
-    """What a push of its release would send."""
+    """Cost of a push of its release."""
     settings: Settings
-    """How its settings differ from the dataset's file, and from what was made before."""
+    """Differences of its settings from the dataset's file and from earlier builds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

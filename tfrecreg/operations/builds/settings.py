@@ -33,7 +33,7 @@ class Settings:
 
     dataset: str
     where: str
-    """Where the settings of the dataset are written down, for messages."""
+    """File with the settings of the dataset, for messages."""
     unsaved: tuple[_Difference, ...]
     """Against what is written down, which the next build follows."""
     since: str | None

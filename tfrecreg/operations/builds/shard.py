@@ -51,13 +51,13 @@ class SegmentTask:
     maker: Maker
     scratch: Storage
     path: str
-    """Of the segment's file, in `scratch`."""
+    """Path of the segment's file in `scratch`."""
     items: tuple[Item, ...]
 
 
 @dataclass(slots=True, kw_only=True)
 class _Notes:
-    """What is to be told of the items beside their records."""
+    """Skipped items and remarks."""
 
     features: dict[str, int] = field(default_factory=dict)
     """Feature name to bytes of its values."""

@@ -33,11 +33,11 @@ class Choice:
     running: list[Validator] = field(default_factory=list)
     """Fresh ones, in order of name."""
     announced: list[tuple[Brought, frozenset[str] | None]] = field(default_factory=list)
-    """Who brought each of them, and the codes that it announces; None for any."""
+    """Distribution of each validator, and the codes that it may use; None for any."""
     skipped: list[SkippedValidator] = field(default_factory=list)
-    """Those that do not apply."""
+    """Validators that do not apply."""
     problems: list[str] = field(default_factory=list)
-    """Why some that were wanted cannot run, one line each: the check is incomplete."""
+    """Reasons why requested validators cannot run, one line each: the check is incomplete."""
 
 
 def choose(target: Target, gate: GateConfig, only: Sequence[str], skip: Sequence[str]) -> Choice:

@@ -39,7 +39,7 @@ from tfrecreg.tracking import git
 from tfrecreg.validators.registry import HISTORY, add_issue
 
 VALIDATOR = "registry"
-"""By whose name the report goes: it is what `check` of one release says, for all of them."""
+"""Validator named in the report: the same one that checks a single release."""
 
 
 def check_registry(
@@ -153,7 +153,7 @@ class _Base:
 
     root: str
     revision: str
-    """As the user named it."""
+    """Git revision as the user named it."""
     commit: str
     manifests: frozenset[str]
     """Paths of the manifests of its releases."""

@@ -33,11 +33,11 @@ class Basis:
     raw: str | None = None
     """The folder of raw data that was named; None for the manifest's word."""
     against: str | None = None
-    """What it was compared with."""
+    """Reference or files that it was compared with."""
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By validator that ran, the options it was given; those that were given any."""
+    """Options by validator, for validators that ran with options."""
 
     def to_json(self) -> dict[str, Any]:
         """As the report's JSON has it."""
@@ -94,7 +94,7 @@ class Report:
     records: int
     """Whose checksums hold."""
     bytes: int
-    """Of the shard files as they lie."""
+    """Size of the shard files in bytes."""
     payload_bytes: int
     cached: int | None = None
     """Shards that were not read again, being as an earlier check saw them; None where the check
@@ -107,23 +107,25 @@ class Report:
     judged: bool = True
     """False for a check that only measured: its findings are to be held against a gate yet."""
     fail_on: FailOn | None = None
-    """From which severity on a finding failed; None where nothing came to be judged."""
+    """Lowest severity that failed; None if nothing was judged."""
     findings: tuple[Finding, ...] = ()
     """The worst first, then by fingerprint."""
     waived: tuple[Finding, ...] = ()
     """Found, and accepted by a waiver."""
     waivers: tuple[Waiver, ...] = ()
-    """Those that accept `waived`, one by one."""
+    """Waivers that accept `waived`, in the same order."""
     measures: tuple[Measure, ...] = ()
     validators: tuple[str, ...] = ()
-    """Those that ran."""
+    """Names of the validators that ran."""
     skipped: tuple[SkippedValidator, ...] = ()
     errors: tuple[str, ...] = field(default=())
-    """Why the check is incomplete, one line each."""
+    """Reasons why the check is incomplete, one line each."""
     folder: str | None = None
-    """Of the bytes, in the registry; None for bare files, whose locations have whole paths."""
+    """Folder of the shards, relative to the registry; None for bare files, whose locations have
+    complete paths.
+    """
     basis: Basis | None = None
-    """What was checked and how; None where it came to nothing."""
+    """Inputs of the check; None if it did not run."""
 
     @property
     def failing(self) -> tuple[Finding, ...]:

@@ -49,7 +49,7 @@ from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
 _BROKEN = (ManifestError, NewerFormatError, SchemaError, StorageError)
-"""What is wrong with one target, so that others can be judged."""
+"""Errors of one target that do not affect the others."""
 _UNFIT = (*_BROKEN, NotHereError)
 
 _Found: TypeAlias = tuple[Target, "Registry | None"]

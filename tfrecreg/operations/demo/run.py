@@ -31,7 +31,7 @@ class DemoStep:
 
     title: str
     command: str
-    """What a user would type for it; empty where the demo itself prepared something."""
+    """Command that a user would type; empty for a preparation by the demo itself."""
     result: InitResult | BuildResult | ReleaseResult | Report | None
 
 

@@ -24,7 +24,7 @@ Digests = npt.NDArray[np.uint8]
 """Shape (records, 16): of the records of a shard."""
 
 _OPEN = 64
-"""So many shards are open at once."""
+"""Maximum number of shards open at once."""
 
 
 class UnreadError(Exception):
@@ -130,7 +130,7 @@ def _let_machine_fail(error: TfrecregError) -> None:
 
 
 PAYLOAD = ""
-"""Stands for the whole payload, where one of two is no Example."""
+"""Stands for the whole payload if one of the two is not an Example."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +250,7 @@ def image_digest(read: Read, images: Sequence[str]) -> bytes | None:
 
 
 _MOST = 10_000
-"""So many features, and pairs of labels, are told apart: names and values are the data's."""
+"""Maximum number of distinct features, and of pairs of labels, that are counted separately."""
 OTHERS = "…"
 """Stands for the features beyond these."""
 
@@ -274,15 +274,15 @@ class Tallied:
     compared: int = 0
     """Pairs whose records were both read."""
     kept: int = 0
-    """Those of them that lost nothing: all features of the first are unchanged in the second."""
+    """Number of pairs in which all features of the first are unchanged in the second."""
     unread: int = 0
     """Pairs of which a record could not be read."""
     reason: str = ""
-    """Why the first of these could not."""
+    """Reason for the first of these."""
     missing: bool = False
     """Whether that is because the bytes are not on this machine."""
     features: dict[str, FeatureCounts] = field(default_factory=dict)
-    """By name. The empty name stands for whole payloads that are no Examples."""
+    """Counts by feature name. The empty name stands for payloads that are not Examples."""
     labels: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Feature, label before, label after."""
     more_labels: int = 0

@@ -31,9 +31,9 @@ from tfrecreg.schema.differ import Change as SchemaChange
 from tfrecreg.schema.differ import compare_schemas
 
 _FEW = 10_000
-"""So many examples that changed are read for a release whatever the number will be."""
+"""Number of changed examples that are read for a release regardless of its version."""
 _SHOWN = 20
-"""So many examples of each kind are in the result."""
+"""Maximum number of examples of each kind in the result."""
 
 
 def diff(
@@ -109,7 +109,7 @@ class Classified(NamedTuple):
 
     change: Change
     hint: str
-    """What to do where bytes or indexes are missing that would tell more; empty where none are."""
+    """Remedy for missing bytes or indexes; empty if none are missing."""
 
 
 def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILENT) -> Classified:

@@ -22,11 +22,11 @@ class Side:
     """A build or a release, as a diff sees it. Shards are named by their number in the manifest."""
 
     name: str
-    """As a user writes it."""
+    """Reference as a user writes it."""
     registry: Registry
     manifest: Manifest
     folder: str | None
-    """Of its bytes in the registry; None where they are not there."""
+    """Folder of its bytes, relative to the registry; None if they are missing."""
     schema_text: str | None
     schema_path: str
 

@@ -70,7 +70,7 @@ class ShardCounts:
     new: int
     """Every other one of the second side: rewritten or added."""
     new_bytes: int
-    """Of these and of those that are compressed otherwise."""
+    """Size in bytes of these and of differently compressed shards."""
     gone: int
     """Shards of the first side that the second has not, in no compression."""
 
@@ -181,7 +181,7 @@ def _read_otherwise(before: Side, after: Side) -> Iterator[str]:
 
 
 _NAMED = 5
-"""So many features are named in a reason."""
+"""Maximum number of features named in a reason."""
 
 
 def judge(

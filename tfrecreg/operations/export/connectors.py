@@ -52,7 +52,7 @@ class Connectors:
     supervised: tuple[str, str] | None = None
     """The one image and the one label, for `as_supervised`; None where there is a choice."""
     notes: list[str] = field(default_factory=list)
-    """What a person should know, a line each."""
+    """Notes for the user, one line each."""
 
     def to_json(self) -> Json:
         """What `features.json` holds."""

@@ -18,7 +18,7 @@ from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
 SUFFIXES = (".idx", ".index", ".tfindex")
-"""What other tools call such files. The lines are the same."""
+"""Suffixes that other tools use for such files, all in the same format."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
 FORMATS = ("index", "tfds")
-"""What `--to` takes."""
+"""Values of `--to`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,24 +45,24 @@ class ExportResult:
     """A folder that was made."""
 
     reference: str
-    """What was exported: ``mnist@1.0.0``, its selector resolved."""
+    """Exported reference with its selector resolved: ``mnist@1.0.0``."""
     to: str
-    """One of :data:`FORMATS`."""
+    """Format of the export, one of :data:`FORMATS`."""
     folder: str
     """Absolute path."""
     dataset: str
     version: str
-    """As the folder says: ``0.0.0`` for a build."""
+    """Version in the exported folder: ``0.0.0`` for a build."""
     splits: dict[str, int]
     """Split to records."""
     files: tuple[str, ...]
     """Paths in the folder, sorted."""
     bytes: int
-    """Of the shards in the folder."""
+    """Size of the exported shards in bytes."""
     shards: dict[Literal["linked", "copied", "decompressed"], int]
-    """How many of them came in which way."""
+    """Number of shards by method."""
     notes: tuple[str, ...]
-    """What a person should know, a line each."""
+    """Notes for the user, one line each."""
 
 
 def export(

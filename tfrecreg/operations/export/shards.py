@@ -34,7 +34,7 @@ class ShardTask:
     stage: Storage
     """Rooted at the folder of the export in the making."""
     name: str
-    """Of the shard's file there."""
+    """Name of the shard's file in the exported folder."""
     images: tuple[str, ...]
     """Features whose values are encoded images."""
 
@@ -46,9 +46,9 @@ class BroughtShard:
     how: Literal["linked", "copied", "decompressed"]
     entry: ShardEntry
     name: str
-    """Of the shard's file there."""
+    """Name of the shard's file in the exported folder."""
     images: dict[str, ImagesSeen] = field(default_factory=dict)
-    """By feature."""
+    """Images seen, by feature."""
 
 
 def bring_shard(task: ShardTask) -> BroughtShard:

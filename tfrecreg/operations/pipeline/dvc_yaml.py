@@ -22,7 +22,7 @@ from tfrecreg.tracking.dvc import PIPELINE_NAME
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_/.-]*")
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-"""What older YAML takes for something else than text."""
+"""Words that YAML 1.1 does not read as text."""
 
 Section = Literal["stages", "artifacts"]
 """A key of the file, below which are entries by their names."""

@@ -56,7 +56,7 @@ class PipelineResult:
     is_dvc: bool
     """Whether the registry is in a DVC repository."""
     commands: tuple[str, ...]
-    """What to run next so that git has it; empty outside git, and where nothing was done."""
+    """Git commands to run next; empty outside git, and if nothing was done."""
 
     @property
     def current(self) -> bool:

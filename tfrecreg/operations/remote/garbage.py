@@ -30,7 +30,7 @@ class Doomed:
 
     kind: Kind
     path: str
-    """In the registry; of DVC's cache the absolute path of the object."""
+    """Path relative to the registry; for objects in DVC's cache, the absolute path."""
     bytes: int
     why: str
 

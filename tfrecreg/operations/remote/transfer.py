@@ -37,7 +37,7 @@ class PushResult:
     releases: tuple[str, ...]
     """``mnist@1.0.0``, in order."""
     objects: int
-    """How many objects of DVC went there; those that were there already are not counted."""
+    """Number of DVC objects sent; objects that the remote already had are not counted."""
 
 
 def push(
@@ -125,9 +125,9 @@ class PullResult:
     name: str
     """``mnist@1.0.0``."""
     folder: str
-    """In the registry."""
+    """Folder of the release, relative to the registry."""
     files: int
-    """That were brought there; 0 where all of it was here."""
+    """Number of files fetched; 0 if all were present."""
     bytes: int
 
 

@@ -97,7 +97,7 @@ class RawData:
     prepared: Prepared | None
     """None where the raw data are not available: then a record that is lost stays lost."""
     problem: TfrecregError | None
-    """Why they are not."""
+    """Reason that they are not available."""
 
     @property
     def source(self) -> bytes | None:
@@ -159,7 +159,7 @@ class RemakeTask:
     """All that a worker needs to make one shard again. Picklable."""
 
     entry: ShardEntry
-    """What it has to become."""
+    """The shard's entry in the manifest."""
     index: Index
     items: Mapping[str, Item]
     """Key to item, of the items that the raw data still have."""
@@ -183,11 +183,11 @@ class RemadeShard:
     taken: int
     """Records that were still there."""
     differ: int = 0
-    """How many records came out otherwise, or not at all."""
+    """Number of records that differ or are missing."""
     first: str = ""
     """The key of the first of them."""
     reason: str = ""
-    """How it differs."""
+    """Description of the first difference."""
 
     @property
     def made(self) -> int:

@@ -44,7 +44,7 @@ class State:
     """What lies in the folder of a build or a release."""
 
     shards: tuple[ShardEntry, ...]
-    """Those that are missing or not what the manifest names."""
+    """Shards that are missing or differ from the manifest."""
     files: tuple[FileEntry, ...]
     """The same of all other files."""
     manifest: bool
@@ -123,11 +123,11 @@ class RepairResult:
     reference: str
     """``mnist`` or ``mnist@1.0.0``."""
     folder: str
-    """That was repaired, in the registry."""
+    """Repaired folder, relative to the registry."""
     digest: str
-    """Of the manifest, which every file in the folder agrees with now."""
+    """Digest of the manifest, which every file in the folder now matches."""
     shards: tuple[RemadeShard, ...]
-    """Those that were made again."""
+    """Rebuilt shards."""
     files: tuple[str, ...]
     """Other files that were."""
 

@@ -21,7 +21,7 @@ from tfrecreg.records.scanner import count_headers
 from tfrecreg.storage import Reader
 
 _LOST_BYTES = 1 << 20
-"""So much of what is lost at one place is looked at for headers."""
+"""Maximum number of lost bytes at one place that are searched for headers."""
 
 
 class Seen(NamedTuple):
@@ -31,7 +31,7 @@ class Seen(NamedTuple):
     doubts: list[tuple[int, int]]
     """The stretches of its stream that are in doubt."""
     stranger: str
-    """Why it is not a TFRecord; empty where it is one."""
+    """Reason that the file is not a TFRecord; empty if it is one."""
 
 
 def look(events: Iterable[Event], reader: Reader) -> Seen:

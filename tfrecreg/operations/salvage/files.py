@@ -28,7 +28,7 @@ class HashedFile:
         self._hasher = blake3()
         self._file: Writer | None = None
         self.bytes = 0
-        """So far."""
+        """Number of bytes written so far."""
         self.failed = False
         """Whether the file system refused it."""
 

@@ -24,9 +24,9 @@ class Found:
     """What there is to salvage."""
 
     shards: tuple[Shard, ...]
-    """Those that are there, in the order in which they were named."""
+    """Existing shards, in the order in which they were named."""
     missing: tuple[Shard, ...]
-    """Those that a manifest lists and that are not there."""
+    """Shards that a manifest lists but that do not exist."""
     passed: int
     """Shards that are what their manifest names."""
 

@@ -33,12 +33,12 @@ class Piece:
     """Consecutive bytes of the quarantine, and where they were."""
 
     offset: int
-    """In the quarantine."""
+    """Offset in the quarantine."""
     length: int
     of: Literal["stream", "file"]
     """Whether these are bytes of the decompressed stream, or of the compressed file as it lies."""
     at: int
-    """Where they were in that."""
+    """Offset in the original."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Cut:
     """One stretch of the original that is not in the clean shard as it was."""
 
     code: str
-    """Of the finding that `check` has for it."""
+    """Code of the finding that `check` reports for it."""
     what: What
     offset: int
     """Byte of the decompressed stream where it starts."""
@@ -61,7 +61,7 @@ class Cut:
     detail: str
     """Expected against found."""
     quarantined: tuple[Piece, ...]
-    """Where its bytes are in the quarantine, in order."""
+    """Pieces of the quarantine that hold its bytes, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,9 @@ class StoredFile:
     """A file and what identifies its bytes."""
 
     path: str
-    """Of the original as the user would write it; of the others in the folder of the salvage."""
+    """Path of the original as the user would write it; for other files, relative to the new
+    folder.
+    """
     bytes: int
     blake3: str
     """Hex digest."""
@@ -83,8 +85,7 @@ class ShardResult:
     """Its file name, and that of the clean shard."""
     status: ShardStatus
     reason: str = ""
-    """Why there is no clean file, or why the index was of no use; empty where there is nothing to
-    say."""
+    """Reason that there is no clean file, or that the index was not usable; else empty."""
     compression: str = ""
     """``none`` or ``gzip``; empty where it was not read."""
     kept: int = 0
@@ -97,7 +98,7 @@ class ShardResult:
     exact: bool = True
     """Whether that is the number of records."""
     unproven: int = 0
-    """How many of those that were kept come from damaged gzip and no index vouches for them."""
+    """Number of kept records from damaged gzip that no index verifies."""
     doubtful: int = 0
     """Records whose checksums hold and that are not in the clean shard, but in a file of their own:
     they may be records of the shard, or of the payload of one that is lost, or repeated by damaged
@@ -112,7 +113,7 @@ class ShardResult:
     doubts: StoredFile | None = None
     """The file of the doubtful records; None where there are none."""
     cuts: tuple[Cut, ...] = ()
-    """In order of the stream; the first 10,000."""
+    """Cuts in order of the stream; the first 10,000."""
     cuts_total: int = 0
 
 
@@ -121,7 +122,7 @@ class SalvageResult:
     """What `tfrecreg salvage` did."""
 
     target: str
-    """What the user named."""
+    """Target as the user named it."""
     output: str
     """The new folder, an absolute path; empty where there was nothing to salvage."""
     passed: int
@@ -155,7 +156,7 @@ class SalvageResult:
 
     @property
     def exit_code(self) -> int:
-        """0 written; 1 some shard is not a TFRecord at all; 3 some shard could not be read."""
+        """0: written; 1: a shard is not a TFRecord; 3: a shard could not be read."""
         found = {shard.status for shard in self.shards}
         return 3 if "unreadable" in found else 1 if "refused" in found else 0
 
@@ -183,7 +184,7 @@ class SalvageResult:
 
 
 MOST_CUTS = 10_000
-"""So many cuts of a shard are listed; all of them are counted and quarantined."""
+"""Maximum number of cuts listed per shard; all of them are counted and quarantined."""
 
 
 class Cuts:
@@ -193,7 +194,7 @@ class Cuts:
         self.listed: list[Cut] = []
         """The first :data:`MOST_CUTS`, in order of the stream."""
         self.total = 0
-        """How many there are."""
+        """Total number of cuts."""
         self.lost = 0
         """Records that were lost, counted by what was cut out."""
         self.exact = True

@@ -22,10 +22,10 @@ from tfrecreg.scan import Shard
 from tfrecreg.storage import Reader, Storage
 
 QUARANTINE = ".quarantine"
-"""What the name of a shard's quarantine ends in."""
+"""Suffix of a shard's quarantine."""
 
 DOUBTFUL = ".doubtful"
-"""What the name of the file ends in that has the doubtful records of a shard."""
+"""Suffix of the file with the doubtful records of a shard."""
 
 
 def salvage_shard(shard: Shard, name: str, out: Storage, progress: Progress) -> ShardResult:
@@ -127,7 +127,7 @@ class _Survey(NamedTuple):
     doubts: Sequence[tuple[int, int]] = ()
     """Stretches of the stream whose records may be those of the payload of a lost one."""
     stranger: str = ""
-    """Why the file is not a TFRecord; empty where it is one."""
+    """Reason that the file is not a TFRecord; empty if it is one."""
 
 
 def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:

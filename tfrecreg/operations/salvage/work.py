@@ -23,14 +23,14 @@ from tfrecreg.records.reader import Event
 from tfrecreg.text import safe
 
 _NO_DAMAGE = frozenset({"CRC006", "CRC009"})
-"""The bytes are sound, and are misread by others: the clean shard is compressed anew."""
+"""Damage whose bytes are valid but misread by others: the clean shard is compressed again."""
 _HEADER_CODES = frozenset({"CRC001", "CRC005"})
 """Damage to nothing but a header, perhaps."""
 
 _BACK = 1 << 16
-"""So far back a record is searched for that reaches into one which the index does not know."""
+"""Distance in bytes to search back for a record that overlaps one missing from the index."""
 _RESTARTS = 1000
-"""So often a run of damage is searched again behind a record that the index does not know."""
+"""Maximum number of restarts of a search after a record that is missing from the index."""
 _DOUBT = (
     "the checksums hold; whether these are records of the shard, or of the payload of one that is "
     "lost, nothing tells"
