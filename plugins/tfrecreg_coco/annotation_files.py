@@ -60,7 +60,7 @@ class AnnotationFile(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What is read for one split."""
+    """Files of one split."""
 
     split: str
     words: tuple[str, ...]

@@ -103,7 +103,7 @@ class Dataset:
     Args:
         raw: the raw folder.
         options: options of the source.
-        chosen: what is read for each split.
+        chosen: the files for each split.
 
     Raises:
         RawDataError: the files are not datasets, or do not fit together.

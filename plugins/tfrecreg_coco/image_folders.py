@@ -48,7 +48,7 @@ def plain_path(text: str) -> str:
 
 
 class ImageFolder:
-    """A folder of images: what is in it, or also below it (`deep`), and which of that was named."""
+    """A folder of images: the files in it, or also below it (`deep`), and the listed ones."""
 
     def __init__(self, raw: Storage, path: str, *, deep: bool) -> None:
         self.path = path

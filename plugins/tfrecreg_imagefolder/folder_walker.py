@@ -196,7 +196,7 @@ def find_split_folders(walker: Walker, layout: str) -> tuple[str, list[SplitFold
     Only names and kinds decide; no file is opened.
 
     Args:
-        walker: looks into the raw folder, and counts what is left out beside split folders.
+        walker: reads the raw folder, and counts excluded files beside split folders.
         layout: ``class`` or ``split``; ``auto`` to find out which.
 
     Raises:

@@ -77,7 +77,7 @@ def _releases(ctx: click.Context, incomplete: str) -> Iterable[str]:
     registry = _registry(ctx)
     names = _meant(registry, incomplete)
     for name in names:
-        # Of many datasets the newest release is enough: what is typed next makes them fewer.
+        # For many datasets, offer only the newest release; more typing narrows the list.
         found = _releases_of(registry, name)
         yield from found if len(names) == 1 else found[:1]
 
@@ -120,7 +120,7 @@ def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 def _codes(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del ctx
-    # What is typed in small letters is meant in large ones, as `explain` takes it.
+    # Codes are completed from lower case as well, as `explain` accepts them.
     small = incomplete[:1].islower()
     return [code.lower() if small else code for code in known_codes()]
 

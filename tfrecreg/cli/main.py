@@ -1,6 +1,6 @@
 """The entry point: errors that a user can cause become one line, a hint and an exit code.
 
-What is none of these is a bug, keeps its traceback, and is exit code 3.
+Any other exception is a bug, keeps its traceback, and exits with 3.
 """
 
 from __future__ import annotations

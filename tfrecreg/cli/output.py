@@ -28,7 +28,7 @@ def expect_free(path: str) -> None:
 def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool = False) -> None:
     """Write a text as UTF-8. Who reads the file meanwhile sees the old one, or the whole new one.
 
-    What is no regular file, such as ``/dev/stdout`` or a pipe, is written into. A symbolic link
+    Other than regular files, such as ``/dev/stdout`` or a pipe, are written into. A symbolic link
     stays, and what it leads to is replaced.
 
     Args:

@@ -48,7 +48,7 @@ class Supervisor:
         """Continue in a child process. The parent waits here and never returns.
 
         Raises:
-            UsageError: `TFRECREG_PLUGIN_TIMEOUT` is no number of seconds.
+            UsageError: `TFRECREG_PLUGIN_TIMEOUT` is not a number of seconds.
         """
         limit = guard.time_limit()
         slot = guard.Slot(mmap.mmap(-1, guard.Slot.SIZE))

@@ -1,4 +1,4 @@
-"""Looking at a registry: what is in it, what one thing is, and how it came to be."""
+"""Reading a registry: its datasets, a single reference, and the history of a dataset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading every record of a target for what is true of the whole alone, or not at all."""
+"""Reading every record of a target, for results that are only valid for complete data."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def read_whole(
     """Scan all shards of `target`.
 
     Args:
-        target: what to read.
-        validators: what looks at its records.
-        engine: where.
-        progress: told how far it is.
-        doing: what is done, for the progress: ``"looking at"``.
+        target: the target to read.
+        validators: the validators to run.
+        engine: where to run.
+        progress: updated during the scan.
+        doing: the activity, for the progress: ``"looking at"``.
         otherwise: why incomplete data are refused, such as
             ``"a schema from incomplete data would refuse the rest"``.
         options: by validator name, what its `begin` is given.

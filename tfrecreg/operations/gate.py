@@ -43,7 +43,7 @@ def gate(
         reference: a build or a release.
         report: path of the JSON that ``check --fail-on never --format json`` wrote.
         today: the day to hold waivers against; None for the current one, in UTC.
-        progress: told of waivers that have expired.
+        progress: receives notes about expired waivers.
 
     Returns:
         the report with the verdict; its status is ``error`` where the check was incomplete.

@@ -51,7 +51,7 @@ class ShownRecord:
     length: int
     key: str | None
     features: tuple[ShownFeature, ...] | None
-    """None where the payload is no `tf.train.Example`, or too large to be held."""
+    """None if the payload is not a `tf.train.Example`, or too large to be held."""
     start: str = ""
     """Then its first bytes in hex, or how large it is."""
     payload: str | None = None

@@ -141,8 +141,8 @@ def read_records(
     kind = "GZIP" if compression == "gzip" else ""
 
     def of_shard(pattern: Any, start: Any, stop: Any) -> tf.data.Dataset:
-        # A file that is gone meanwhile is no error but no file: errors are passed over below, and
-        # TensorFlow would try to open it for ever.
+        # A file that was removed meanwhile raises no error but gives no file: errors are skipped
+        # below, and TensorFlow would try to open it for ever.
         paths = tensorflow.io.matching_files(pattern)
         payloads = data.TFRecordDataset(paths, compression_type=kind).ignore_errors()
         firsts = data.Dataset.range(start, tensorflow.int64.max, _BATCH)

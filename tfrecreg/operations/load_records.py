@@ -1,4 +1,4 @@
-"""The records of a split by their numbers, and what is wrong with one that did not come."""
+"""The records of a split by number, and the fault of a record that could not be read."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class SplitRecords:
             return ""
 
     def why_more(self, number: int) -> str:
-        """What is wrong with a shard of which more records came than up to this number."""
+        """Error for a shard with more records than this number."""
         entry, _ = self._place(number)
         return self._other(entry, f"should have {entry.records} records, it has more")
 
@@ -108,7 +108,7 @@ class SplitRecords:
 
         Args:
             number: in the split.
-            parse: what is wrong with a payload; empty where nothing is.
+            parse: returns the fault of a payload; empty for a valid one.
         """
         entry, record = self._place(number)
         try:

@@ -63,7 +63,7 @@ def _tables(text: str | bytes) -> dict[str, Any]:
 
 
 def split_tables(text: str) -> tuple[dict[str, str], str]:
-    """The text of a file for each dataset, by name, and what is left of `tfrecreg.toml`.
+    """The text of a file for each dataset, by name, and the rest of `tfrecreg.toml`.
 
     Raises:
         ConfigError: it is not TOML.

@@ -154,7 +154,7 @@ def _exists(
             hint=repair_hint(name),
             progress=progress,
         )
-        # Whoever made it may have been killed, or told of an error, before it was durable.
+        # The process that made it may have been killed, or failed, before it was durable.
         change.sync_releases()
         return ReleaseResult(
             manifest=there, version=version, created=False, report=None, commands=()
@@ -374,7 +374,7 @@ def publish(
         request: what to build.
         version: its number; None for the smallest legal one.
         engine: what runs the work.
-        progress: what is told of it.
+        progress: updated with its steps.
 
     Raises:
         UsageError, ConflictError, RefusedError, FailureError: as `build` and `release` do. The

@@ -77,7 +77,7 @@ def _origin(registry: Registry, manifest: Manifest) -> Manifest | None:
         try:
             found = registry.dataset(manifest.dataset).release_manifest(parse_version(base.version))
         except TfrecregError:
-            break  # what is wrong with it, `check` says
+            break  # `check` reports the damage
         if found.digest != base.digest:
             break
         origin, base = found, found.base

@@ -51,7 +51,7 @@ class SplitStats:
     """Whether they were made before, of the same content."""
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able data; what is NaN or infinite as null or a word."""
+        """As JSON-able data; NaN and infinity as null or a word."""
         told = self.statistics
         return {
             "split": told.split,
@@ -107,7 +107,7 @@ def stats_of(
         features: globs of the features to summarize; empty for all. The protos have all of them.
         options: which statistics; None for TFDV's defaults and the target's own schema.
         cache: statistics that were made before; None to make them.
-        engine: where to scan what is large; None for this process.
+        engine: where to scan large targets; None for this process.
         progress: told how far it is.
 
     Raises:
@@ -201,7 +201,7 @@ def _only(target: Target, split: str | None) -> Target:
 
 
 def _contents(target: Target) -> dict[str, str]:
-    """The content digests of those splits of which all shards are here."""
+    """The content digests of the splits with all shards present."""
     if target.manifest is None:
         return {}
     here = [shard.name for shard in target.shards]
@@ -302,7 +302,7 @@ def _chosen(statistics: SplitStatistics, globs: Sequence[str]) -> tuple[FeatureS
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity: null for what is no number, a word for what is too large."""
+    """JSON has no NaN and no infinity: null for NaN, a word for infinity."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

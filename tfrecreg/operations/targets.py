@@ -1,4 +1,4 @@
-"""From what the user names to what is scanned."""
+"""From the user's arguments to the targets of a scan."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def reference_target(
         resolved: what the reference names.
         schema: path of a schema to check against instead of its own.
         raw: folder of raw data to measure instead of taking the manifest's word.
-        progress: told of the raw files that are measured.
+        progress: updated for the raw files that are measured.
 
     Raises:
         UsageError: its bytes are not here, or a path does not exist.

@@ -4,8 +4,8 @@
 - `registry`: opening one, listing it, reading its manifests and schemas
 - `lookup`: from a reference, or a stage in git's tags, to a manifest, a schema and a folder
 - `schemas`: the schema that a build was made with, whatever was written into it since
-- `absence`: what is not here, and the command that brings it
-- `transaction`: the only place that changes what is published; `verify` compares bytes with a
+- `absence`: missing datasets, and the command that fetches them
+- `transaction`: the only module that changes published files; `verify` compares bytes with a
   manifest, `output_folder` makes folders of the user's
 - `indexes`: the indexes of builds and releases
 - `yanks`: releases that were yanked

@@ -1,4 +1,4 @@
-"""What is not on this machine although the registry names it, and the command that brings it.
+"""Data that the registry names but this machine lacks, and the command that fetches them.
 
 Every message about an absent build, release or schema is made here, so that its hint fits the
 state: a pointer of DVC, a stage of a pipeline, a release, or nothing but the raw data.
@@ -176,7 +176,7 @@ def expect_same_schema(dataset: Dataset, default: str) -> None:
 def _schemas(dataset: Dataset) -> Iterator[tuple[str, str]]:
     """The digests of the schemas that the build and the newest release were made with.
 
-    What is damaged says nothing: building again is what replaces a damaged build.
+    A damaged build is ignored here: building again replaces it.
     """
     with suppress(ManifestError, NewerFormatError):
         if (build := dataset.build_manifest()) is not None:

@@ -46,7 +46,7 @@ def link_of(manifest: Manifest) -> Link:
 
     Raises:
         UsageError: a version in it is none.
-        ValueError: it is no release.
+        ValueError: it is not a release.
     """
     release = manifest.release
     if release is None:
@@ -72,7 +72,7 @@ def step(before: Version, after: Version) -> Literal["patch", "minor", "major"]:
 def forks(links: Mapping[Version, Link]) -> Iterator[tuple[Link, Link]]:
     """Releases that were made after another one than that which comes before them by number.
 
-    A release between the two that has the content of the parent and added no names is no matter,
+    A release between the two that has the content of the parent and added no names does not count,
     and so is one of another MAJOR number, which promises nothing.
 
     Args:
@@ -128,7 +128,7 @@ class History:
 def read_history(registry: Registry, dataset: str) -> History | None:
     """Hold the files of all releases of a dataset against git's history; None outside git.
 
-    What is in no commit yet has no history.
+    A file that is not committed yet has no history.
 
     Raises:
         FailureError: git refused, or is not there.
@@ -148,7 +148,7 @@ def read_history(registry: Registry, dataset: str) -> History | None:
 
 
 def ever_released(registry: Registry) -> set[str]:
-    """The datasets of which git has seen a release, still there or not; none outside git.
+    """The datasets with a release in git's history, existing or not; none outside git.
 
     Raises:
         FailureError: git refused, or is not there.
@@ -286,7 +286,7 @@ def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> It
 def _numbers(dataset: str, links: Mapping[Version, Link]) -> Iterator[Issue]:
     for version, link in links.items():
         if link.parent is None or link.parent >= version:
-            continue  # a parent above its child is no parent: said elsewhere
+            continue  # a parent above its child is invalid: reported elsewhere
         said = step(link.parent, version)
         if RANK[said] < RANK[link.level]:
             yield _issue(

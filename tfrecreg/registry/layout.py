@@ -46,7 +46,7 @@ def build_folder(dataset: str) -> str:
 
 
 def dataset_path(dataset: str) -> str:
-    """What is said of `dataset`: its source, its raw data, its owner."""
+    """Settings of `dataset`: its source, raw data and owner."""
     return f"{DATASETS}/{dataset}.toml"
 
 

@@ -93,7 +93,7 @@ def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
             yield LocalStorage(path.parent / name)
             _put_in_place(beside, name, path, _HINT.format(f"this {what}"))
     except BaseException:
-        # What is told is why it failed, not that the cleaning failed too.
+        # Report the original failure, not that of the cleanup.
         with suppress(StorageError):
             beside.remove(name)
         with suppress(OSError):

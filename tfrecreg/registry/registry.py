@@ -1,4 +1,4 @@
-"""Opening a registry and reading what is in it."""
+"""Opening a registry and reading its content."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _resolved(start: str | os.PathLike[str]) -> Path:
 
 
 class Releases(NamedTuple):
-    """What is in the folder of a dataset's releases."""
+    """Content of the folder of a dataset's releases."""
 
     versions: list[Version]
     """Oldest first."""
@@ -156,7 +156,7 @@ class Dataset:
     """A dataset of a registry: its configuration, its schema, its build and its releases.
 
     There need not be one of that name: then all of these are empty or missing. Everything but the
-    configuration is read anew with each call.
+    configuration is read again with each call.
     """
 
     registry: Registry = field(repr=False, hash=False)
@@ -314,7 +314,7 @@ def _beside(folder: Storage) -> Iterator[tuple[str, Version]]:
         try:
             yield name, parse_version(name.removesuffix(layout.YANKS_SUFFIX))
         except UsageError:
-            continue  # a stranger's is no release
+            continue  # other files are not releases
 
 
 def _is_release(folder: Storage, name: str) -> bool:

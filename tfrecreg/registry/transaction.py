@@ -48,7 +48,7 @@ def transaction(dataset: Dataset, progress: Progress = SILENT) -> Iterator[Trans
         progress: told when it waits, how far it is, and what it could not clear away.
 
     Raises:
-        UsageError: it is no dataset's name.
+        UsageError: it is not a dataset name.
         StorageError: the registry cannot be written.
     """
     check_dataset_name(dataset.name)
@@ -83,7 +83,7 @@ class Transaction:
 
     def plan_stage(self, plan: str) -> Storage:
         """The folder of a build in the making. It stays until a build of the dataset is published,
-        so that the same plan can be gone on with.
+        so that the same plan can be resumed.
 
         Args:
             plan: digest of the plan.
@@ -205,7 +205,7 @@ class Transaction:
         """Append a yank to those of a release.
 
         Raises:
-            ManifestError: what is there already cannot be read, and nothing is added.
+            ManifestError: the existing file cannot be read; nothing is added.
             StorageError: the registry cannot be written.
         """
         data = append_yank(self.dataset, version, yank)
@@ -370,7 +370,9 @@ class Transaction:
             writer.write(data)
 
     def _discard(self, name: str) -> None:
-        """Remove a folder of the stage, all of it for an empty name, and what is empty then."""
+        """Remove a staging folder (all of them for an empty name), and parents that become
+        empty.
+        """
         try:
             self._storage.remove(f"{self._stage}/{name}" if name else self._stage)
             if not any(True for _ in self._storage.list(self._stage, recursive=False)):
@@ -395,7 +397,7 @@ def _complete_exchanges(storage: Storage, dataset: str) -> None:
 
 
 def _clear(storage: Storage, dataset: str) -> None:
-    """Remove what is staged of a dataset, but for the builds that can be gone on with."""
+    """Remove staged files of a dataset, except builds that can be resumed."""
     for entry in list(storage.list(layout.stage_folder(dataset), recursive=False)):
         if not entry.path.rpartition("/")[2].startswith(_PLAN):
             storage.remove(entry.path)
@@ -408,7 +410,7 @@ def removal(registry: Registry, progress: Progress = SILENT) -> Iterator[Removal
 
     Args:
         registry: the registry.
-        progress: told when it waits, and what is kept because somebody reads it.
+        progress: receives notes about waiting and about copies kept because they are in use.
 
     Raises:
         StorageError: the registry cannot be written.

@@ -57,10 +57,10 @@ def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> It
     Args:
         manifest: of a build, or of a release: then the files are those of its build.
         place: where each file is.
-        progress: told of every shard, between its `start` and `stop`, which are the caller's.
+        progress: updated for every shard; the caller calls its `start` and `stop`.
 
     Yields:
-        what is wrong with each, in the order of the manifest; its own file comes last.
+        the faulty files, in the order of the manifest; its own file comes last.
     """
     entries: list[ShardEntry | FileEntry] = [*manifest.shards, *manifest.files]
     with (

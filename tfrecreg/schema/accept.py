@@ -70,7 +70,7 @@ class Violations:
 
         Args:
             feature: the feature of that name in the example; None if there is none.
-            problem: what is wrong with it.
+            problem: the violation.
             declared: its declaration; None if there is none.
         """
         if feature is None or (declared is None and problem.code is not SCH005):

@@ -154,7 +154,7 @@ def _feed(tfdv: Tfdv, sketches: tuple[Any, Any], counts: dict[Value, int]) -> No
 
 
 def _key(value: Value) -> Value:
-    """What is counted in place of a value: itself, unless it is long and no text.
+    """The counted form of a value: itself, unless it is long and not text.
 
     A long value that is not UTF-8 is never shown, so that its start, which places it among values
     that are as frequent, and its digest do. 0xFF is in no UTF-8.
@@ -252,16 +252,16 @@ class Accumulator:
 
 
 class _Plan(NamedTuple):
-    """What is to be done with the columns."""
+    """Work to do on the columns."""
 
     generators: list[Any]
     """TFDV's generators that run without Beam."""
     counts: bool
     """Whether :class:`ValueCounts` is in the place of TFDV's generator that does not."""
     images: frozenset[str]
-    """Features of which no values are counted."""
+    """Features whose values are not counted."""
     categories: frozenset[str]
-    """Features of integers of which they are."""
+    """Integer features whose values are counted."""
 
 
 def _plan(tfdv: Tfdv, options: StatisticsOptions) -> _Plan:

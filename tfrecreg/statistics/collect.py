@@ -142,7 +142,7 @@ class StatisticsVisitor(Visitor):
         except RuntimeError:
             batch = None
         if batch is None or has_empty_rows(batch):
-            # Something in it is no Example, or two features of a name are of different types.
+            # Some payload is not an Example, or a feature has values of different types.
             sure = [self._is_example(payload_kind(payload)) for payload in payloads]
             payloads = list(compress(payloads, sure))
             cut = list(compress(cut, sure))
@@ -284,7 +284,7 @@ class StatisticsCollector(Validator):
             SchemaError: the schema does not parse, or contradicts itself.
         """
         del target, options
-        self.options.schema_proto()  # what is wrong with it is told here, and not of every shard
+        self.options.schema_proto()  # report errors here once, and not for every shard
         return partial(make_visitor, self.options)
 
     def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:

@@ -305,7 +305,7 @@ class LayoutReader:
 
     Args:
         tfdv: what :func:`load_tfdv` returns.
-        images: features of which the sizes will do.
+        images: features that need only sizes.
     """
 
     def __init__(self, tfdv: Tfdv, images: Iterable[str]) -> None:

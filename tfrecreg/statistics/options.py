@@ -87,7 +87,7 @@ class StatisticsOptions:
         return schema_message(parse_schema(self.schema, self.schema_path))
 
     def images(self) -> tuple[str, ...]:
-        """The features with an image domain, of which TFDV wants the sizes only.
+        """The features with an image domain, for which TFDV needs only sizes.
 
         Raises:
             SchemaError: the schema does not parse, or contradicts itself.

@@ -17,7 +17,7 @@ _WAITING_BYTES = 64 << 20
 
 @dataclass(slots=True)
 class LeftOut:
-    """What is not in the statistics."""
+    """Records that the statistics exclude."""
 
     damaged: int = 0
     """Places where the scanner found damage; some are more than one record."""
@@ -55,7 +55,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A feature with values of two types, of which TFDV makes no statistics: nor of the rest."""
+    """A feature with values of two types, for which TFDV fails."""
 
     feature: str
     types: tuple[str, str]

@@ -76,7 +76,8 @@ class Texts:
     not_utf8: int
     top: tuple[tuple[str, float], ...]
     """The most frequent values and how often they occur, the most frequent first. Not escaped;
-    ``__BYTES_VALUE__`` stands for what is not UTF-8."""
+    ``__BYTES_VALUE__`` stands for values that are not UTF-8.
+    """
 
 
 @dataclass(frozen=True, slots=True)

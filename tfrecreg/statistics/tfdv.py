@@ -33,7 +33,7 @@ _GLIBC = (2, 39)
 
 
 class Tfdv(NamedTuple):
-    """What is used of TFDV, of `tfx_bsl` and of pyarrow: modules and classes without types."""
+    """The used parts of TFDV, `tfx_bsl` and pyarrow: modules and classes without types."""
 
     api: Any
     """`tensorflow_data_validation` itself."""

@@ -73,13 +73,13 @@ class Examined:
 class Examination(Validator):
     """All shards of an adoption, looked at as validators look at them.
 
-    What the names of the files promise, and what is no Example among Examples, it finds as the
-    `manifest` validator does of bare files.
+    Contradictions of file names, and other payloads among Examples, it finds as the `manifest`
+    validator does of bare files.
     """
 
     settings: Settings
     judged: bool
-    """Whether records are held against a schema: then that finds what is no Example."""
+    """Whether records are checked against a schema, which then finds other payloads."""
     name: str = "adopt"
     codes: Sequence[Code] = ()
     needs: Need = Need.DIGESTS

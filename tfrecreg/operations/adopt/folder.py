@@ -196,7 +196,7 @@ def examine(
     engine: Engine,
     progress: Progress,
 ) -> tuple[list[tuple[Shard, Examined]], tuple[Finding, ...]]:
-    """Read every file once, and refuse what is not as it should be.
+    """Read every file once, and refuse files that fail the checks.
 
     Returns:
         What was seen of each file, in their order; and the findings that the gate accepts.

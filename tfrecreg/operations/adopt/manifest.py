@@ -53,7 +53,7 @@ def split_entries(plan: AdoptPlan, scratch: Storage) -> tuple[list[SplitEntry], 
     """Each split's entry, and the content digest over all of them.
 
     Args:
-        plan: which files are of which split.
+        plan: the files by split.
         scratch: holds the indexes as they were written when the files were examined.
     """
     everything = ContentHasher()

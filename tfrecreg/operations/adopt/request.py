@@ -1,4 +1,4 @@
-"""What is to be adopted: files, splits, order, names, and the schema in force."""
+"""The files to adopt: splits, order, names, and the schema in force."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def deal(shards: Iterable[Shard], rules: Sequence[tuple[str, str]]) -> dict[str,
             slashes against the end of its path.
 
     Raises:
-        UsageError: the split of a file is unknown, two rules take one file, a rule takes
-            none, or two sets would become one split because of what they are called.
+        UsageError: the split of a file is unknown, two rules match one file, a rule matches none,
+            or two sets would become one split because of their names.
     """
     for split, _ in rules:
         if not _NAME.fullmatch(split):

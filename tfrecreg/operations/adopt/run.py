@@ -113,10 +113,10 @@ def adopt(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> AdoptResult:
-    """Make a build of TFRecords that another tool wrote. No record of them is made anew.
+    """Make a build from TFRecords written by another tool. Records are never re-encoded.
 
-    Every file is read once before anything is copied: what is damaged, incomplete or not what the
-    schema says is refused.
+    Every file is read once before anything is copied: data that are damaged, incomplete or not what
+    the schema says are refused.
 
     Raises:
         UsageError: files whose split or place does not fit, two compressions, a schema that is
@@ -249,7 +249,7 @@ def _kinds(seen: Sequence[tuple[Shard, Examined]]) -> dict[str, int]:
 
 
 def _kind(kinds: Mapping[str, int]) -> PayloadKind:
-    """Examples where more than half are; else what is most frequent besides them."""
+    """Examples if more than half are; else the most frequent other kind."""
     if mostly_examples(kinds):
         return PayloadKind.EXAMPLE
     others = [kind for kind in PayloadKind if kind is not PayloadKind.EXAMPLE]

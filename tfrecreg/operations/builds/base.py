@@ -1,8 +1,9 @@
 """Growing from a release: its shards stay where nothing in them changed.
 
-- A shard of the base keeps its items, in its order. What is gone from the raw data leaves it.
+- A shard of the base keeps its items, in its order. Items that are missing from the raw data are
+  removed.
 - Items that the base has not go into new shards, in the order of every plan.
-- Small shards at the end of a split are merged with what is added, as long as they are a tenth of
+- Small shards at the end of a split are merged with the added items, as long as they are a tenth of
   it at most: so growth writes what was added and little more, and tails do not pile up.
 
 Whether an item's record changed, only its record can tell: it is made and compared by its digest.
@@ -158,7 +159,7 @@ def deal_from(base: Base, split: str, ordered: Sequence[Item]) -> tuple[list[Dea
         ordered: the split's items, in the order of a plan.
 
     Returns:
-        the shards that stay, whole or without what is gone; and the items for new shards, in the
+        the shards that stay, whole or without removed items; and the items for new shards, in the
         order of a plan: those that the base has not, and those of small shards at its end.
     """
     left = {item.key: item for item in ordered}

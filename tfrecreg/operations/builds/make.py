@@ -45,7 +45,7 @@ def engine_for(plan: Plan, engine: Engine) -> Engine:
 
 
 def warming(listed: Iterable[Listed], engine: Engine) -> Iterator[Listed]:
-    """The same items; once they are so many that workers pay, the engine gets ready for them.
+    """Yield the items, and start the workers once there are enough items to need them.
 
     The planning goes on meanwhile, and takes about as long as a worker takes for its imports.
     """
@@ -81,7 +81,7 @@ def make_all(
         stage: rooted at the stage.
         staged: rooted at the build's folder in it.
         engine: where to make them.
-        progress: told of every shard or segment.
+        progress: updated for every shard or segment.
 
     Raises:
         PluginError: the source failed, or cannot travel to another process.

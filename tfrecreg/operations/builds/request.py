@@ -1,4 +1,4 @@
-"""What is asked for: from arguments, and from the dataset's file where they are silent."""
+"""The settings of a build: from arguments, and from the dataset's file for missing ones."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 
 SIZING = ("shards", "shard_size", "records_per_shard", "hosts")
-"""The ways to size shards, of which at most one is given."""
+"""The ways to size shards; at most one may be given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRequest:
-    """What to build. What is None comes from `datasets/<name>.toml`."""
+    """Settings of a build. None means the value from `datasets/<name>.toml`."""
 
     name: str
     source: str | None = None
@@ -92,8 +92,8 @@ def prepare(
 
     Args:
         registry: whose configuration fills in.
-        request: what is asked for.
-        progress: told of the raw files that the source lists and reads in this process.
+        request: the requested settings.
+        progress: updated for the raw files that the source lists and reads in this process.
 
     Raises:
         UsageError: a bad name, no source, no raw data, a bad option.

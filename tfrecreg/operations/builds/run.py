@@ -141,7 +141,7 @@ def build(
     """Make `data/<name>` from the raw data.
 
     The old build stays whole until the new one was read back and passed; then the folders are
-    exchanged. A run that was killed is gone on with.
+    exchanged. A killed run is resumed.
 
     Raises:
         UsageError: bad names, options, configuration, raw data or schema.

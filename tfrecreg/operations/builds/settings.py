@@ -35,7 +35,7 @@ class Settings:
     where: str
     """File with the settings of the dataset, for messages."""
     unsaved: tuple[_Difference, ...]
-    """Against what is written down, which the next build follows."""
+    """Differences from the saved settings, which the next build uses."""
     since: str | None
     """The newest release, or the build before, where that was made with other settings."""
     changed: tuple[_Difference, ...]
@@ -121,7 +121,7 @@ def _saved_options(
         try:
             return plugins().source_options(prepared.source_name, given)[1]
         except TfrecregError:
-            continue  # they need others beside them, so they differ from what is used in any case
+            continue  # they depend on other settings, so they differ from those in use in any case
     return dict.fromkeys(prepared.options, "")
 
 

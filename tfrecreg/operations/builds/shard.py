@@ -105,7 +105,7 @@ def make_shard(task: ShardTask) -> MadeShard:
 
     Raises:
         RawDataError: the source cannot read its raw data any more.
-        PluginError: the source raised something else, or gave back what is no example.
+        PluginError: the source raised something else, or returned an invalid example.
         StorageError: the disk said no.
     """
     maker, shard = task.maker, task.shard

@@ -120,8 +120,8 @@ def recall(registry: Registry, dataset: str, manifest: str) -> BuildRecord | Non
 
 
 def raw_changed(record: BuildRecord) -> str | None:
-    """The first raw file that is no longer as the build saw it, None where all are or where the
-    raw data are not on this machine any more.
+    """The first raw file that changed since the build, None if none did or if the raw data are not
+    on this machine any more.
     """
     raw = LocalStorage(record.raw)
     if raw.stat("") is None:

@@ -48,14 +48,14 @@ def choose(target: Target, gate: GateConfig, only: Sequence[str], skip: Sequence
     name, both run.
 
     Args:
-        target: what is to be looked at.
+        target: the target of the check.
         gate: may name validators, and limits for them.
         only: names of validators; empty for those of the gate.
         skip: names of validators to leave out.
 
     Raises:
         UnknownPluginError: a name that no validator has.
-        ConfigError: the gate has limits for what is close to the name of a validator, or names one
+        ConfigError: the gate has limits for a name that resembles a validator's, or names one
             that there is not.
         PluginError: a name that several validators have.
         SchemaError: the target's schema does not parse.

@@ -22,7 +22,7 @@ PLOTS = {
     "features": ("feature", "bytes"),
     "classes": ("class", "records"),
 }
-"""Name of a table to its columns: what is counted, and how many there are."""
+"""Columns by name of a table: the counted values, and their number."""
 
 _FORMULA = ("=", "+", "-", "@")
 """A spreadsheet takes a cell that begins so for a formula."""

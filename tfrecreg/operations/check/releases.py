@@ -220,7 +220,7 @@ class _Base:
                 yield fork_issue(name, *pair, where=f"; {' and '.join(theirs)} is on {shown}")
 
     def _link(self, path: str) -> Link | None:
-        """None where it is damaged there: what is wrong on that branch, its own check tells."""
+        """None if it is damaged there: the check of that branch reports it."""
         data = git.read_blob(self.root, self.commit, path)
         if data is None:
             return None

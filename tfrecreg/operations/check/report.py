@@ -276,7 +276,7 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
         target: the one that is asked for: ``mnist``, ``mnist@1.0.0``.
 
     Raises:
-        UsageError: it is no report, or none about that target.
+        UsageError: it is not a report, or not about that target.
         NewerFormatError: a newer tfrecreg wrote it.
     """
     try:

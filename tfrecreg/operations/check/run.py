@@ -290,7 +290,7 @@ def with_baseline(
     """The target, with what it is to be compared with.
 
     Args:
-        target: what is checked. Its schema says which features are categories, on both sides.
+        target: the target of the check. Its schema determines the categories on both sides.
         against: a reference or files; None leaves the target as it is.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to scan.

@@ -208,7 +208,7 @@ def _replaced(target: Target, before: str | None) -> Iterator[str]:
 
 
 def _errors(result: ScanResult) -> Iterator[str]:
-    """Why the scan is incomplete; a validator that fails on many shards is told of once."""
+    """Reasons why the scan is incomplete; a validator that fails on many shards is listed once."""
     for each in result.unreadable:
         yield f"`{safe(each.shard)}` was not read: {each.reason}"
     crashes: dict[tuple[Brought, str], list[str]] = {}

@@ -1,4 +1,4 @@
-"""The main job on data that the demo draws itself, step by step."""
+"""The whole workflow on generated data, step by step."""
 
 from __future__ import annotations
 

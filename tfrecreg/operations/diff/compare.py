@@ -76,7 +76,7 @@ class Payloads:
             raise UnreadError(error.message) from None
         expected = digests[number].tobytes()
         example = decode_or_none(payload)
-        # Only what is an Example and nothing besides is what its features say.
+        # Only for a pure Example do the features determine the payload.
         if example is not None and record_digest(encode(example)) == expected:
             return Read(len(payload), example)
         if record_digest(canonical(payload)) == expected:
@@ -85,7 +85,7 @@ class Payloads:
         raise UnreadError(f"record {number} of `{path}` does not match its index")
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the open shards."""
         for records, _ in self._shards.values():
             records.close()
         self._open.clear()
@@ -141,8 +141,9 @@ class RecordChange:
     """Features that only the second one has, by name, sorted."""
     removed: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
-    """Features whose kind or values differ. The empty name stands for the payload as a whole,
-    where one of the two is no Example."""
+    """Features whose kind or values differ. The empty name stands for the payload as a whole, if
+    one of the two is not an Example.
+    """
     labels: tuple[tuple[str, str, str], ...] = ()
     """Feature, label before, label after."""
 
@@ -276,7 +277,7 @@ class Tallied:
     kept: int = 0
     """Number of pairs in which all features of the first are unchanged in the second."""
     unread: int = 0
-    """Pairs of which a record could not be read."""
+    """Number of pairs with a record that could not be read."""
     reason: str = ""
     """Reason for the first of these."""
     missing: bool = False
@@ -336,7 +337,7 @@ def tally(
         pairs: of records that are not the same.
         readers: of both sides.
         labels: which features are labels.
-        progress: told of each pair.
+        progress: updated for each pair.
         into: what to add to.
         until_loss: whether to stop where the first pair lost something, or could not be read.
     """

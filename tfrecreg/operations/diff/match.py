@@ -1,7 +1,7 @@
 """What became of every example, from the indexes alone.
 
-Examples are told by what is in them first and by their keys second: where keys are positions, as
-in MNIST's files, one that is taken away moves the keys of all that follow, and changes none.
+Examples are matched by content first and by key second: if keys are positions, as in MNIST's files,
+one that is taken away moves the keys of all that follow, and changes none.
 
 1. the same split, key and record: unchanged
 2. the same split and record: only the key is another
@@ -71,7 +71,7 @@ def collect(
         side: whose records.
         splits: the splits that are wanted, and their numbers.
         left_out: shards that are not wanted.
-        progress: told of the records of each shard.
+        progress: updated with the records of each shard.
 
     Raises:
         MissingIndexError: the index of a shard is not on this machine.
@@ -150,7 +150,7 @@ length."""
 
 
 class Paired(NamedTuple):
-    """What two sides have in common, and what is left of each."""
+    """The pairs of two sides, and the remaining records of each."""
 
     before: Places
     """Shape (pairs,): the places on the first side …"""
@@ -282,7 +282,7 @@ class Matched:
     removed: Places = field(default_factory=lambda: np.empty(0, np.uint64))
     added: Places = field(default_factory=lambda: np.empty(0, np.uint64))
     unknown: tuple[str, ...] = ()
-    """Splits of which an index is not on this machine: nothing is known of their examples."""
+    """Splits with an index missing on this machine: their examples are unknown."""
 
 
 def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:

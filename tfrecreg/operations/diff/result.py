@@ -85,7 +85,7 @@ class SplitDiff:
     """False where an index is not on this machine: then the counts say nothing."""
 
     def to_json(self) -> dict[str, Any]:
-        """The split for a JSON document; what is not known is null."""
+        """The split for a JSON document; unknown values are null."""
         plain = asdict(self)
         if not self.known:
             plain.update(dict.fromkeys(_COUNTS))
@@ -146,7 +146,7 @@ class DiffResult:
     examples: Mapping[Kind, tuple[RecordDiff, ...]]
     """The first of each kind, in order of split, shard and record."""
     compared: int
-    """Examples of which both records were read, to tell the features that differ."""
+    """Number of examples with both records read to compare their features."""
     unread: int
     """Number of examples whose record could not be read."""
     unread_reason: str

@@ -47,7 +47,7 @@ class Side:
         """The index of a shard, None where it is not on this machine.
 
         Raises:
-            ManifestError: what has its digest is no index.
+            ManifestError: the file with its digest is not an index.
         """
         entry = self.manifest.shards[shard]
         listed = self._files.get(entry.index)

@@ -114,7 +114,7 @@ _TENSORS = "tensor_representation_group["
 
 
 class Meaning(NamedTuple):
-    """What is read otherwise, and what has a meaning that had none; a reason each."""
+    """Reasons for changed meanings, and for new meanings."""
 
     losses: tuple[str, ...] = ()
     gains: tuple[str, ...] = ()

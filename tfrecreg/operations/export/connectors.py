@@ -237,8 +237,8 @@ def usable_names(names: Sequence[str]) -> tuple[tuple[str, ...], int]:
     """Class names as TFDS can read them back: one a line, stripped, not empty, all different.
 
     Returns:
-        The names, and how many of them had to be replaced. Where TFDS finds names that it does
-        not take it goes on without any, and says nothing.
+        The names, and how many of them had to be replaced. Where TFDS finds names that it does not
+        accept it silently drops all of them.
     """
     taken: set[str] = set()
     kept: list[bool] = []

@@ -77,7 +77,7 @@ class ImagesSeen:
         _bounded(self.widths, {header.width})
 
     def add_strange(self, where: str) -> None:
-        """See a value that cannot be looked at, or is no header."""
+        """Count a value that is not available or not an image header."""
         self.strange += 1
         self.where = self.where or where
 

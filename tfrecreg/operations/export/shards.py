@@ -55,7 +55,7 @@ def bring_shard(task: ShardTask) -> BroughtShard:
     """Put the shard's records into the stage, as a TFRecord file without compression.
 
     A plain shard becomes a hard link, or a copy where that is impossible. Then it is read back
-    there: what is exported is what was registered, or nothing is.
+    there: a shard that differs is not exported.
 
     Raises:
         RefusedError: the shard is missing, damaged or another one.

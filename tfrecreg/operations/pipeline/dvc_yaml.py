@@ -131,7 +131,7 @@ def expect_params(text: str, wanted: Mapping[str, Entry]) -> None:
 
 
 def _ours(found: _Layout, wanted: Mapping[str, Entry]) -> dict[str, Entry]:
-    """What is wanted and not there already in somebody else's words."""
+    """The wanted entries that nobody else has written yet."""
     ours: dict[str, Entry] = {}
     for name, entry in wanted.items():
         there = found.entries.get(name)

@@ -1,4 +1,4 @@
-"""What may go from this machine: what nothing refers to, and what is safe elsewhere."""
+"""Garbage collection: unreferenced files, and copies of data that are safe elsewhere."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def gc(
     - `temporary`: files that a killed command was writing
     - `version`: a copy of a release that the DVC remote has as well
     - `index`: kept indexes that no manifest names
-    - `dvc`: objects of DVC's cache that belong to builds which nothing refers to: no release in
-      any branch, tag or stash, no pointer, no pipeline, no link in a build. What is not ours is
-      left alone.
+    - `dvc`: objects of DVC's cache that belong to builds which nothing refers to: no release in any
+      branch, tag or stash, no pointer, no pipeline, no link in a build. Other objects are left
+      alone.
 
     It holds the locks of all datasets and DVC's own from before it looks until it is done, so no
     other command is in the middle of a change.
@@ -62,10 +62,10 @@ def gc(
         progress: told when it waits, and what stays because another process reads it.
 
     Returns:
-        what may go; if told to remove it, what is gone.
+        the removable files; with `apply`, the removed ones.
 
     Raises:
-        FailureError: git or DVC refused, so nobody knows what is referred to; nothing was removed.
+        FailureError: git or DVC refused, so references are unknown; nothing was removed.
         ManifestError: a manifest is damaged: what it refers to is not known either.
     """
     with removal(registry, progress) as change:

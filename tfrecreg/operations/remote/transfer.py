@@ -32,7 +32,7 @@ from tfrecreg.tracking.pointers import bring_command
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushResult:
-    """What is in the remote now."""
+    """Result of a push."""
 
     releases: tuple[str, ...]
     """``mnist@1.0.0``, in order."""
@@ -54,7 +54,7 @@ def push(
         names: references to releases, or datasets, which stand for all their releases; empty for
             all there are.
         remote: DVC's name of it; None for its default one.
-        progress: told what is sent.
+        progress: updated during the push.
 
     Raises:
         UsageError: no such release, none that DVC keeps, or no such remote.
@@ -143,7 +143,7 @@ def pull(
         registry: where the release is.
         reference: of a release; the name of a dataset stands for its latest one.
         remote: DVC's name of it; None for its default one.
-        progress: told of the bytes.
+        progress: updated with the bytes.
 
     Raises:
         UsageError: no such release, DVC does not keep it, or no such remote.

@@ -111,7 +111,7 @@ class RawData:
 
         Args:
             wanted: split to the keys that are wanted of it.
-            whole: splits of which all are.
+            whole: splits whose shards are all present.
         """
         found: dict[str, dict[str, Item]] = defaultdict(dict)
         if self.prepared is not None:
@@ -131,7 +131,7 @@ def open_raw(registry: Registry, manifest: Manifest, raw: str | None) -> RawData
         manifest: names the source and its options.
         raw: folder of the raw data, where they are not where the configuration says.
 
-    That they are not at hand is told in what is returned: perhaps nobody needs them.
+    Missing raw data are reported in the result, as they may not be needed.
     """
     if is_adopted(manifest) or not manifest.source.name:
         problem = UsageError(
@@ -259,7 +259,7 @@ def _made(task: RemakeTask, source: GuardedSource | None, key: str) -> bytes | s
 
 
 def _found(task: RemakeTask) -> Iterator[tuple[int, bytes]]:
-    """What is still there: number and payload, in order."""
+    """Intact records: number and payload, in order."""
     index, entry = task.index, task.entry
     events = scan(
         task.folder,
@@ -311,7 +311,7 @@ def make_again(
         folder: rooted at the folder that the damaged shards lie in.
         stage: rooted at the folder in the making.
         engine: where to make them.
-        progress: told of each shard.
+        progress: updated for each shard.
 
     Raises:
         UsageError: the raw data are needed, and are not at hand.

@@ -80,7 +80,7 @@ def look_over(storage: Storage, manifest: Manifest, progress: Progress) -> State
     Args:
         storage: rooted at the folder.
         manifest: the one that belongs there, see :func:`build_manifest`.
-        progress: told of each shard.
+        progress: updated for each shard.
     """
     progress.start(f"hashing {manifest.dataset}", sum(each.records for each in manifest.shards))
     try:
@@ -178,7 +178,7 @@ def repair(
 
     Raises:
         UsageError: no such build or release, or the raw data are needed and are not at hand.
-        RefusedError: what is made again is not what it was; nothing was changed.
+        RefusedError: the rebuilt bytes differ from the original; nothing was changed.
         ManifestError: the manifest itself is damaged.
         FailureError: a plugin, a worker or the disk failed.
     """

@@ -81,7 +81,7 @@ class _Doubts:
         self._claimed = 0  # and where the damaged one before should
         self._opens = False
         self._searched = False  # whether they were searched for
-        self._weak = False  # whether nothing but a mended header leads from those to the end
+        self._weak = False  # whether only a repaired header leads from those to the end
 
     def take(self, event: Event) -> None:
         """Take in the next event of the scan."""
@@ -115,8 +115,8 @@ class _Doubts:
             self._claimed = fault.offset + OVERHEAD + (fault.length or 0) if claims else 0
         elif fault.code in {"CRC001", "CRC002"} and fault.length is not None:
             if fault.code == "CRC001":
-                # Its length, as it was mended, may be another's: what was searched for is not
-                # proven by it.
+                # Its length, as repaired, may be another's: what was searched for is not proven by
+                # it.
                 self._weak = self._searched
                 if self._searched:
                     self._close()

@@ -193,7 +193,7 @@ class Roll:
 
     @property
     def sure(self) -> bool:
-        """Whether at least half of its records are there, or most of what is there is its."""
+        """Whether at least half of its records exist, or most existing records belong to it."""
         return self.met > 0 and (len(self._index) <= 2 * self.met or self.met > self.strangers)
 
     def meet(self, first: int, payloads: Iterable[bytes]) -> npt.NDArray[np.bool_]:

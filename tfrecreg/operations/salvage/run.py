@@ -24,7 +24,7 @@ def salvage(
     registry: RegistryLike | None = None,
     progress: Progress = SILENT,
 ) -> SalvageResult:
-    """Write what is left of damaged shards into a new folder. The originals are only read.
+    """Write the undamaged records of damaged shards into a new folder. The originals are only read.
 
     For each shard the folder gets a clean one of the same name, the bytes that were cut out of it
     (``NAME.quarantine``), and for all of them ``salvage.json``, which marks the folder: `check`

@@ -29,13 +29,13 @@ DOUBTFUL = ".doubtful"
 
 
 def salvage_shard(shard: Shard, name: str, out: Storage, progress: Progress) -> ShardResult:
-    """Write what is left of one shard, and what was cut out of it, into `out`.
+    """Write the undamaged records of one shard, and the bytes that were cut out, into `out`.
 
     Args:
         shard: the original, which is only read.
         name: of the clean file.
         out: the folder in the making.
-        progress: told of each record.
+        progress: updated for each record.
 
     Raises:
         StorageError: `out` cannot be written. Where the original cannot be read, what is returned
@@ -116,7 +116,7 @@ def _scan(shard: Shard, hints: Index | None, *, digest: bool) -> Generator[Event
 
 
 class _Survey(NamedTuple):
-    """What is known of a shard before it is salvaged."""
+    """Facts about a shard before it is salvaged."""
 
     intact: bool
     """It is gzip without any damage: whoever compressed it, it stays as it is."""
@@ -155,7 +155,7 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
 def _met(
     shard: Shard, hints: Index | None, index: Index, reader: Reader
 ) -> tuple[Roll, list[tuple[int, int]]]:
-    """How many records of the index a scan finds, and how many others; and what is in doubt."""
+    """Number of scanned records in the index and of others, and the doubtful stretches."""
     roll = Roll(index)
 
     def meeting(events: Iterable[Event]) -> Iterator[Event]:

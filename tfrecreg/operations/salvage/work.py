@@ -1,4 +1,4 @@
-"""From the scanner's batches and faults to what is kept, repaired and cut out of one shard."""
+"""From the scanner's batches and faults to the kept, repaired and cut parts of one shard."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Work:
         quarantine: where all else goes.
         doubtful: where records go as well that may be none of the shard's; None to count only.
         roll: the records of its index, where there is one.
-        trusted: behind damage, what the index does not know is no record of the shard.
+        trusted: after damage, a record that is not in the index does not belong to the shard.
         doubts: stretches of the stream, ascending, whose records may be those of the payload of
             a damaged one.
     """
@@ -83,7 +83,7 @@ class Work:
         self._trusted = trusted
         self._doubts = deque(doubts)
         self._seen: set[bytes] = set()  # digests of the records of damaged gzip
-        self._searched = 0  # byte of the stream up to which what is cut out was searched
+        self._searched = 0  # byte of the stream up to which cut bytes were searched
         self._kept_to = 0  # byte of the stream behind the last record that was kept
         self._at = 0  # byte of the stream up to which all is settled
         self._pending: list[list[Fault]] = []  # what was heard from there on, a stretch each,
@@ -308,8 +308,8 @@ class Work:
         self.cuts.add(fault.code, "header", where, fault.record, 0, True, fault.detail, pieces)
 
     def _cut_run(self, run: Sequence[_Stretch]) -> None:
-        """Cut out stretches that follow each other, but for what is sound in them: what the index
-        knows is kept, and the rest is set apart as well.
+        """Cut out consecutive stretches, except for valid records in them: what the index knows is
+        kept, and the rest is set apart as well.
         """
         left = deque(run)
         for at, frame in self._sound_in(run):
@@ -339,7 +339,7 @@ class Work:
             self._cut_out(*stretch)
 
     def _sound_in(self, run: Sequence[_Stretch]) -> Iterable[tuple[int, bytes]]:
-        """Sound records in what is to be cut out, with their frames."""
+        """Valid records within the bytes to be cut out, with their frames."""
         stretches = [each for each in run if each.fault.code != "CRC004"]
         if self._clean is None or not stretches:
             return ()
