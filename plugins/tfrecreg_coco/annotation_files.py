@@ -96,7 +96,7 @@ def find_files(raw: Storage, options: CocoOptions) -> list[AnnotationFile]:
         try:
             _reject_other_formats(raw, path)
         except RawDataError as error:
-            # Lists of results lie beside datasets, so only a name of COCO's makes it an error.
+            # Lists of results are beside datasets, so only a name of COCO's makes it an error.
             if task_by_name(path) is not None:
                 raise
             refusal = refusal or error

@@ -19,7 +19,7 @@ _PREFIXED = re.compile(r"([A-Za-z0-9][A-Za-z0-9_]*):(.+)", re.DOTALL)
 
 @dataclass(frozen=True)
 class CocoOptions:
-    """What `--option` takes for the source `coco`."""
+    """Options of the source `coco`."""
 
     tasks: tuple[
         Literal["instances", "stuff", "keypoints", "captions", "panoptic", "images"], ...
@@ -32,7 +32,7 @@ class CocoOptions:
     images: tuple[str, ...] = ()
     """The folder of the images, where it is not found. `train:a,validation:b` for each split."""
     segments: tuple[str, ...] = ()
-    """The folder of the panoptic PNGs, where it does not lie beside the JSON under its name.
+    """The folder of the panoptic PNGs, where it does not are beside the JSON under its name.
     `train:a,validation:b` for each split."""
     splits: tuple[str, ...] = ()
     """Read only these splits."""

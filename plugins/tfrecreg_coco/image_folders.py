@@ -1,4 +1,4 @@
-"""Where the images of a split lie, and which of those that are named are there."""
+"""The folders of a split's images, and the existing ones among the listed images."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ class FolderFinder:
 
 
 def usual_folders(json_path: str, chosen: Chosen) -> list[str]:
-    """The folders that a split's images usually lie in, the likeliest first."""
+    """The folders that usually hold a split's images, the likeliest first."""
     own = json_path.rpartition("/")[0]
     above, _, last = own.rpartition("/")
     base = above if last == "annotations" else own

@@ -10,7 +10,7 @@ nothing of the project but `tfrecreg.api`.
 - `listing`: all items of class folders, with their splits and labels
 - `label_file`: the same for a flat folder, whose label file says what its images are
 
-The schema is `imagefolder.pbtxt` (in the repository it lies in `schemas/`).
+The schema is `imagefolder.pbtxt` (in the repository it is in `schemas/`).
 """
 
 from __future__ import annotations

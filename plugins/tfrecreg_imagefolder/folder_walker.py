@@ -1,4 +1,4 @@
-"""What lies in the raw folder: files, folders, links, names left out; which folders are splits."""
+"""What is in the raw folder: files, folders, links, names left out; which folders are splits."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Walker:
                     continue
                 if len(above) >= _MAX_DEPTH:
                     raise RawDataError(
-                        f"`{safe(node.path)}` lies below {_MAX_DEPTH} folders", hint=_TAKES
+                        f"`{safe(node.path)}` is below {_MAX_DEPTH} folders", hint=_TAKES
                     )
                 yield from self.files(node.path, above=(*above, node.id))
             elif self._suffixes and not node.name.lower().endswith(self._suffixes):

@@ -32,7 +32,7 @@ _REENCODE = re.compile(r"png|jpeg:([1-9][0-9]?|100)")
 
 @dataclass(frozen=True)
 class ImageFolderOptions:
-    """What `--option` takes for the source `imagefolder`."""
+    """Options of the source `imagefolder`."""
 
     layout: Literal["auto", "class", "split", "flat"] = "auto"
     """`class`: folders of classes. `split`: folders of splits, with folders of classes in each.

@@ -1,6 +1,6 @@
 """The items of a flat folder, whose label file says what its images are.
 
-Three forms of label files are read, told apart by the first line that is not empty:
+Three forms of label files are read, distinguished by the first line that is not empty:
 
 - a table with commas, tabs or semicolons: a file and its label, and a header where its first line
   names the columns (``file,label``; also ``split`` for splits)

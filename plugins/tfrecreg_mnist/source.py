@@ -28,7 +28,7 @@ _PNG = bytes_feature(b"png")
 
 @dataclass(frozen=True)
 class MnistOptions:
-    """What `--option` takes for the source `mnist`."""
+    """Options of the source `mnist`."""
 
     encoding: Literal["png", "raw"] = "png"
     """`png`: a PNG in `image/encoded`. `raw`: the pixels themselves in `image/raw`."""

@@ -87,7 +87,7 @@ def test_a_gzip_build_says_that_it_was_decompressed(cli, raw, registry, tmp_path
             "`file` is not a folder",
             "an export never overwrites",
         ),
-        (("digits", "--to", "tfds", "data/x"), "`data/x` lies in `data/` of the regis", "else"),
+        (("digits", "--to", "tfds", "data/x"), "`data/x` is in `data/` of the regis", "else"),
         (("digits", "--to", "tfds", "."), "`.` is not empty", "an export never overwrites"),
         (("digits", "--to", "tfds", "out", "-j0"), "--jobs should be at least 1", ""),
     ],

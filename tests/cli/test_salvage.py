@@ -178,7 +178,7 @@ def test_output_among_the_originals_is_refused(
     shutil.copytree(build, moved)
     done = cli("salvage", moved / FIRST, "--output", moved / "rescued")
     assert done.code == 2
-    assert f"`{moved}/rescued` lies in the folder of the originals" in done.err
+    assert f"`{moved}/rescued` is in the folder of the originals" in done.err
     assert "nothing is written beside damaged shards" in done.err
     assert not (moved / "rescued").exists()
 

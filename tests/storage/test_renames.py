@@ -143,7 +143,7 @@ class TestRenameDir:
             with pytest.raises(UsageError) as caught:
                 call(source, target)
             assert caught.value.message == (
-                f"`{source}` cannot take the place of `{target}`: one lies in the other"
+                f"`{source}` cannot take the place of `{target}`: one is in the other"
             )
         assert tree(storage) == {"a/b/c": b"data"}
 

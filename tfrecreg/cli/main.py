@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
         _say("error: interrupted", "")
         return _INTERRUPTED
     except BrokenPipeError:
-        # Whoever reads us has had enough; stdout is closed so that nothing is said at exit.
+        # The reader has closed the pipe; stdout is closed so that nothing is printed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return code if isinstance(code, int) else 0
@@ -118,7 +118,7 @@ def _document(
     findings: Sequence[object],
 ) -> None:
     """With `--json`, print one document for any error."""
-    # Of arguments that do not parse, nobody may have taken `--json` yet.
+    # If arguments do not parse, `--json` may not have been read yet.
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     if face.reported or not (face.as_json or "--json" in options):
         return

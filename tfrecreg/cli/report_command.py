@@ -1,6 +1,6 @@
 """Base class of commands that write reports, also for runs without a verdict.
 
-Whoever reads the report later, a step of CI or a person, may never find the one of an earlier run.
+A later reader of the report, such as a CI step, must never find that of an earlier run.
 So a file for the report says that the run is not finished until it is, whatever ends the run.
 """
 

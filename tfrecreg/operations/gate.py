@@ -1,8 +1,8 @@
 """The operation `gate`: judging what a check measured, under today's gate and waivers.
 
-A check is a function of the data and may be cached; a verdict depends on the day, too. So a
+A check is a function of the data and may be cached; a verdict also depends on the date. So a
 pipeline measures in one stage and judges in the next. A report counts only where it is about the
-target as it now is, and looked at all that the gate now asks for.
+current state of the target, and covers everything that the gate now requires.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def gate(
         registry: whose `tfrecreg.toml` has the gate.
         reference: a build or a release.
         report: path of the JSON that ``check --fail-on never --format json`` wrote.
-        today: the day to hold waivers against; None for the current one, in UTC.
+        today: the date for judging waivers; None for the current one, in UTC.
         progress: receives notes about expired waivers.
 
     Returns:

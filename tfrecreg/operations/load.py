@@ -129,7 +129,7 @@ def read_records(
     compression: str,
     parse: Callable[[Any], Any],
 ) -> tf.data.Dataset:
-    """What `parse` makes of every record, in order, one element a record.
+    """The result of `parse` for every record, in order.
 
     Args:
         tensorflow: the module.
@@ -186,7 +186,7 @@ def read_records(
             numbers(records.starts[1:]),
         )
     )
-    # What comes behind the last record, so that its absence shows.
+    # What comes after the last record, so that its absence shows.
     end = data.Dataset.from_tensors(
         (*numbers([records.total] * 2), tensorflow.constant([], tensorflow.string))
     )

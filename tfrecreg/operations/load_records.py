@@ -38,7 +38,7 @@ class SplitRecords:
 
     @property
     def starts(self) -> Sequence[int]:
-        """The number of the first record of each of :attr:`paths`, and behind them the total."""
+        """The number of the first record of each of :attr:`paths`, and after them the total."""
         return self._starts
 
     @property

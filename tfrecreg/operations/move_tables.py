@@ -132,7 +132,7 @@ def _keys(header: str) -> list[str]:
 
 
 def _header_below(keys: list[str], comment: str) -> str:
-    """The header in a dataset's file, with the comment behind it; without keys, that alone."""
+    """The header in a dataset's file, with the comment after it; without keys, that alone."""
     dotted = ".".join(key if _BARE_KEY.fullmatch(key) else json.dumps(key) for key in keys)
     return f"[{dotted}] {comment}".rstrip() if keys else comment.rstrip()
 

@@ -1,4 +1,4 @@
-"""What a new build may not replace: files that are no build, and builds nobody could make again."""
+"""Protection of files that do not belong to a build, and of builds that cannot be rebuilt."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def expect_no_strangers(dataset: Dataset) -> None:
 
 
 def expect_kept(dataset: Dataset, before: Manifest | None, content: str) -> None:
-    """Refuse to replace an adopted build that nobody could make again.
+    """Refuse to replace an adopted build that cannot be rebuilt.
 
     Args:
         dataset: the dataset of the build.

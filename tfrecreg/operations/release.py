@@ -48,7 +48,7 @@ class ReleaseRequest:
     that is released already gets no other number by counting."""
     note: str = ""
     raw: str | None = None
-    """Folder of the raw data to hold the size against; None for what the manifest says of them, or
+    """Folder of the raw data to compare the size with; None for what the manifest says of them, or
     where it knows none for the `raw` of the dataset."""
 
 

@@ -108,7 +108,7 @@ def stats_of(
         options: which statistics; None for TFDV's defaults and the target's own schema.
         cache: statistics that were made before; None to make them.
         engine: where to scan large targets; None for this process.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Raises:
         UsageError: no such split or feature, no Examples, or a schema that does not parse.

@@ -23,7 +23,7 @@ from tfrecreg.tracking import dvc, git, gto
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRequest:
-    """What to do with a release."""
+    """Request to tag or yank a release."""
 
     reference: str
     stage: str | None = None
@@ -36,7 +36,7 @@ class TagRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagResult:
-    """What was done."""
+    """Result of tagging or yanking."""
 
     reference: str
     """The release: ``mnist@1.2.0``."""
@@ -111,7 +111,7 @@ def _yank(change: Transaction, release: Release, request: TagRequest) -> TagResu
     yank = same or Yank(created=now(), by=user(), reason=reason)
     if same is None:
         change.yank(release.version, yank)
-    else:  # whoever yanked it may have been killed before that was durable
+    else:  # an earlier yank may have been killed before it was durable
         change.sync_releases()
     made: tuple[str, ...] = ()
     there: tuple[str, ...] = ()

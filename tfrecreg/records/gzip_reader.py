@@ -40,7 +40,7 @@ _HEADER_LIMIT = 1 << 20
 _FEED = 1 << 16
 _FIRST_READ = 1 << 12
 _MOST_BEGINNINGS = 100
-"""Number of members behind damage that are searched for a whole one."""
+"""Number of members after damage that are searched for a whole one."""
 _TRIES = 1 << 20
 _TRIES_EACH = 8
 _TAIL_LIMIT = 1 << 24

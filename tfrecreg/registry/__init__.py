@@ -1,6 +1,6 @@
 """A registry: the folder that holds releases, schemas and builds, as files say it.
 
-- `layout`: where everything lies, as paths relative to the registry's root
+- `layout`: the location of everything, as paths relative to the registry's root
 - `registry`: opening one, listing it, reading its manifests and schemas
 - `lookup`: from a reference, or a stage in git's tags, to a manifest, a schema and a folder
 - `schemas`: the schema that a build was made with, whatever was written into it since

@@ -216,7 +216,7 @@ class Issue:
 
 @dataclass(slots=True)
 class Audit:
-    """What was looked at, and what was found."""
+    """The audited releases and the problems found."""
 
     links: dict[Version, Link] = field(default_factory=dict)
     """The releases whose manifests hold."""

@@ -1,4 +1,4 @@
-"""Where everything lies in a registry: paths relative to its root, POSIX."""
+"""Locations of files in a registry: paths relative to its root, POSIX."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def version_in_stage(dataset: Dataset, stage: str) -> Version:
     """The version of the release that is in a stage.
 
     Raises:
-        UsageError: the registry lies outside git, or no release is in that stage.
+        UsageError: the registry is outside git, or no release is in that stage.
         FailureError: git refused, or is not there.
     """
     root = dataset.registry.storage.root
@@ -69,7 +69,7 @@ class Resolved(ABC):
 
     @property
     def registry(self) -> Registry:
-        """The registry it lies in."""
+        """The registry that it belongs to."""
         return self.dataset.registry
 
     @property

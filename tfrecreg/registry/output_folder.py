@@ -39,7 +39,7 @@ def free_folder(
         what: is to be written there, for messages.
 
     Raises:
-        UsageError: it is anything else, cannot be put in place by a rename, or lies where only
+        UsageError: it is anything else, cannot be put in place by a rename, or is where only
             the registry's own files belong.
         StorageError: it cannot be looked at.
     """
@@ -62,7 +62,7 @@ def free_folder(
 def _require_strange(path: Path, root: Path, shown: str) -> None:
     if path.is_relative_to(root) and path.relative_to(root).parts[:1] in {(p,) for p in _OURS}:
         raise UsageError(
-            f"`{shown}` lies in `{path.relative_to(root).parts[0]}/` of the registry, which holds "
+            f"`{shown}` is in `{path.relative_to(root).parts[0]}/` of the registry, which holds "
             "nothing but builds and releases",
             hint=f"name a folder elsewhere: {safe(str(root.parent / path.name))}",
         )
@@ -122,9 +122,9 @@ def _make_locked(path: str) -> int:
     while True:
         make_folders(path)
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        with suppress(OSError):  # a file system without locks: nobody removes it there
+        with suppress(OSError):  # a file system without locks: it is not removed there
             fcntl.flock(handle, fcntl.LOCK_EX)
-        # Between the two calls it was nobody's, and may have been removed as such.
+        # Between the two calls it had no owner, and may have been removed.
         if os.fstat(handle).st_nlink:
             return handle
         os.close(handle)
@@ -156,7 +156,7 @@ def _require_free(path: Path, shown: str, hint: str) -> None:
         raise UsageError(f"`{shown}` is not a folder", hint=hint)
     if next(LocalStorage(path).list(recursive=False), None) is not None:
         with suppress(StorageError):
-            # Whoever filled it may have been killed before its name was durable.
+            # The process that filled it may have been killed before its name was durable.
             LocalStorage(path.parent).sync_dir("")
         raise UsageError(f"`{shown}` is not empty", hint=hint)
     # An empty folder gives way to the new one, which these cannot.

@@ -39,7 +39,7 @@ def find_registry(start: str | os.PathLike[str] = ".") -> Path | None:
 
 
 def open_registry(folder: RegistryLike | None = None) -> Registry:
-    """Open the registry that `folder` is or lies in; without one, that of the current folder.
+    """Open the registry that `folder` is or contains; without one, that of the current folder.
 
     Args:
         folder: a path; a registry that is open already is returned as it is.

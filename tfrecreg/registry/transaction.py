@@ -45,7 +45,7 @@ def transaction(dataset: Dataset, progress: Progress = SILENT) -> Iterator[Trans
 
     Args:
         dataset: the dataset.
-        progress: told when it waits, how far it is, and what it could not clear away.
+        progress: updated during the work, with notes about waiting and about leftovers.
 
     Raises:
         UsageError: it is not a dataset name.
@@ -309,14 +309,14 @@ class Transaction:
             self.replace(copy, staged, build, verified=True)
 
     def _tried(self, step: Callable[..., None], *arguments: Any) -> None:
-        """Undo a step of what was refused, as far as that is possible: why it was is told."""
+        """Undo a step of what was refused, as far as possible; the original error is reported."""
         try:
             step(*arguments)
         except StorageError as error:
             self._progress.note(f"left behind: {error.message}")
 
     def _stands(self, version: Version) -> bool:
-        """Whether a release is there, as far as can be told."""
+        """Whether a release is there, as far as known."""
         try:
             return self._storage.stat(layout.release_folder(self.dataset.name, version)) is not None
         except StorageError:

@@ -65,7 +65,7 @@ def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> It
     entries: list[ShardEntry | FileEntry] = [*manifest.shards, *manifest.files]
     with (
         ThreadPoolExecutor(_THREADS) as pool,
-        # Closing it cancels what has not begun, for whoever wants the first fault only.
+        # Closing it cancels what has not begun, for callers that need only the first fault.
         closing(_faults(pool, entries, place)) as faults,
     ):
         for entry, fault in zip(entries, faults, strict=True):
@@ -95,7 +95,7 @@ def expect_intact(
         what: the files, as the subject of the error: ``"the bytes that DVC keeps of `mnist`"``.
         hint: what to do about it.
         error: raised for files with other bytes.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Raises:
         TfrecregError: of the kind `error`: at least one of them is missing or has other bytes.

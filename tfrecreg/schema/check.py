@@ -310,7 +310,7 @@ def _index_problems(rule: SparseFeature, parts: Sequence[Feature | None]) -> Ite
         rows = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
         for number, (before, after) in enumerate(pairwise(rows), 1):
             if before >= after:
-                detail = f"found {after} behind {before}, value {number}"
+                detail = f"found {after} after {before}, value {number}"
                 yield _mismatch(rule, "have indices that rise", detail)
                 return
 

@@ -47,7 +47,7 @@ SEQUENCE = "##SEQUENCE##"
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """How many examples must have a feature. None: no bound."""
+    """Required number of examples with a feature. None: no bound."""
 
     min_fraction: float | None = None
     """Fraction of the examples, from 0 to 1."""

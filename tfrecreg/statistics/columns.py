@@ -248,7 +248,7 @@ def take_sizes(
 def merged(tfdv: Tfdv, pieces: Sequence[Columns]) -> Any:
     """All pieces as one `RecordBatch`, in which the images have their sizes again.
 
-    Their bytes are zeros that nobody reads.
+    Their bytes are zeros that are never read.
     """
     batches = [piece.batch for piece in pieces]
     batch = tfdv.tables.MergeRecordBatches(batches) if len(batches) > 1 else batches[0]
@@ -290,14 +290,14 @@ _mapped: list[memoryview] = []
 
 
 def _zeros(size: int) -> memoryview:
-    """So many zeros, always the same ones: pages that are mapped and that nobody writes to."""
+    """Shared zeros: mapped pages that are never written to."""
     if not _mapped or len(_mapped[0]) < size:
         _mapped[:] = [memoryview(mmap.mmap(-1, max(size, _MAPPED)))]
     return _mapped[0][:size]
 
 
 _PATIENCE = 8
-"""Batches in a row that have no layout of theirs, after which nobody looks for one any more."""
+"""Batches in a row that have no layout of theirs, after which no more layouts are searched for."""
 
 
 class LayoutReader:

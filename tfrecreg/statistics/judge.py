@@ -105,7 +105,7 @@ class Anomaly:
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """How far the distributions of a feature are apart."""
+    """Distance between the distributions of a feature."""
 
     feature: str
     measure: str

@@ -24,7 +24,7 @@ _COUNTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsOptions:
-    """How to make statistics: those of TFDV's options that are of use for a single pass.
+    """Options of statistics: those of TFDV's options that are of use for a single pass.
 
     Weights, slices, samples, semantic domains and features of choice are not among them.
 

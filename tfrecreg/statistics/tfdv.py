@@ -2,7 +2,7 @@
 
 Importing TFDV takes seconds and half a gigabyte, so it happens when statistics are made, and not
 on the way to anything else. It also talks: warnings of Google's libraries about Python versions, a
-remark on IPython, TensorFlow on the processor. None of it is for whoever asked for statistics.
+remark on IPython, TensorFlow on the processor. None of it concerns users of statistics.
 
 TFDV 1.16 and 1.21 both serve, and give the same numbers. Which of them is for which machine stands
 in `pyproject.toml`; `_release_for` says the same, and knows glibc, which no marker does.

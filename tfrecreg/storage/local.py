@@ -199,7 +199,7 @@ class LocalStorage:
         if f"{old}/".startswith(f"{new}/") or f"{new}/".startswith(f"{old}/"):
             raise UsageError(
                 f"`{path_text(source)}` cannot take the place of `{path_text(target)}`: "
-                "one lies in the other",
+                "one is in the other",
                 hint="choose a place outside of it",
             )
         return old, new

@@ -102,7 +102,7 @@ class TestInPlace:
 
     def test_files_that_lie_elsewhere_are_refused(self, adopter, lying, tmp_path) -> None:
         path = put(tmp_path / "x.tfrecord", example(1))
-        with pytest.raises(UsageError, match="does not lie in `data/pets`") as caught:
+        with pytest.raises(UsageError, match="is not in `data/pets`") as caught:
             adopter.adopt(path, how="in-place")
         assert "leave out `--in-place`" in caught.value.hint
 

@@ -157,7 +157,7 @@ def test_same_file_plain_and_in_gzip_is_ambiguous(raw: Any) -> None:
     raw.put("train-images-idx3-ubyte.gz", raw.images())
     message, hint = raw.refusal()
     assert message == (
-        "`train-images-idx3-ubyte` lies in the folder twice, "
+        "`train-images-idx3-ubyte` is in the folder twice, "
         "plain and as `train-images-idx3-ubyte.gz`"
     )
     assert hint == (

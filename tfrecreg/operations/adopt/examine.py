@@ -48,7 +48,7 @@ class Settings:
     key: str | None
     """The feature that names records."""
     sketch: bool
-    """Whether a schema is to be drafted."""
+    """Whether to draft a schema."""
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Examined:
 
 @dataclass(slots=True)
 class Examination(Validator):
-    """All shards of an adoption, looked at as validators look at them.
+    """All shards of an adoption, read as validators do.
 
     Contradictions of file names, and other payloads among Examples, it finds as the `manifest`
     validator does of bare files.

@@ -51,7 +51,7 @@ def expect_free(registry: Registry, plan: AdoptPlan) -> Manifest | None:
 
 
 def bystanders(registry: Registry, plan: AdoptPlan, before: Manifest | None) -> Iterator[FileEntry]:
-    """The files that lie beside the shards and stay there: they are files of the build, too.
+    """The files that are beside the shards and stay there: they are files of the build, too.
 
     Raises:
         UsageError: one of them has a name that the build needs, or is not a file.
@@ -225,7 +225,7 @@ def examine(
         from tfrecreg.validators.schema import SchemaValidator
 
         validators.append(SchemaValidator())
-    progress.start(f"reading what {plan.dataset} is to be", 0)
+    progress.start(f"reading files for {plan.dataset}", 0)
     try:
         result = run_scan(
             target,

@@ -131,7 +131,7 @@ def make_manifest(
         kind: what the payloads are.
         key: the feature that names records, if one does.
         compression: of all shards.
-        raw: size of the raw data that they were made from; zeros where nobody knows it.
+        raw: size of the raw data that they were made from; zeros if unknown.
         labels: what the classes of features are called.
     """
     shards: list[ShardEntry] = []

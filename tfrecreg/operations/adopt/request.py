@@ -26,13 +26,13 @@ How = Literal["copy", "link", "in-place"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptRequest:
-    """What to adopt."""
+    """Settings of an adoption."""
 
     name: str
     """Name of the dataset."""
     paths: tuple[str, ...] = ()
     """Files, globs, folders (every shard below them) and ``prefix@N`` sets, relative to the
-    current folder. Empty with ``in-place``: all that lies in the build's folder."""
+    current folder. Empty with ``in-place``: all that is in the build's folder."""
     how: How = "copy"
     """``copy``: the build has bytes of its own. ``link``: hard links, so that whoever writes into
     the files changes the build as well; copies where links are impossible. ``in-place``: the files
@@ -47,12 +47,12 @@ class AdoptRequest:
     key: str | None = None
     """The feature whose value is the key of a record; None for file and number."""
     labels: tuple[tuple[str, str], ...] = ()
-    """Feature and file of what its classes are called: before what lies beside the shards."""
+    """Feature and file of what its classes are called: before what is beside the shards."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSchema:
-    """The schema that the records are held against."""
+    """The schema that the records are checked against."""
 
     text: str
     path: str
@@ -64,7 +64,7 @@ class KnownSchema:
 
 
 def known_schema(registry: Registry, request: AdoptRequest) -> KnownSchema | None:
-    """The schema that was named, or the dataset's own; None where one is to be drafted.
+    """The schema that was named, or the dataset's own; None to draft one.
 
     Raises:
         UsageError: the one that was named does not exist, or is not the dataset's own.
@@ -122,7 +122,7 @@ def deal(shards: Iterable[Shard], rules: Sequence[tuple[str, str]]) -> dict[str,
 
     Args:
         shards: of bare files.
-        rules: split and glob. A glob without a slash is held against the file's name, one with
+        rules: split and glob. A glob without a slash matches the file's name, one with
             slashes against the end of its path.
 
     Raises:
@@ -160,7 +160,7 @@ def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[
         if not taken:
             raise UsageError(
                 f"`--split {safe(split)}={safe(glob)}` fits none of the {len(files)} files",
-                hint="a glob without a slash is held against file names, quoted from the shell",
+                hint="a glob without a slash matches file names; quote it for the shell",
             )
         for file in taken:
             if found.setdefault(file.shard.path, split) != split:
@@ -225,7 +225,7 @@ class PlannedFile:
     """One shard that is adopted."""
 
     shard: Shard
-    """The file as it lies, with the split that it is of and its number there."""
+    """The file as stored, with its split and its number there."""
     path: str
     """Path in the build's folder."""
     bytes: int
@@ -233,14 +233,14 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class AdoptPlan:
-    """What an adoption would do."""
+    """Plan of an adoption."""
 
     dataset: str
     how: How
     files: tuple[PlannedFile, ...]
     """Files in order of split and number."""
     base: str
-    """The folder that all files lie below, absolute: keys name files from there."""
+    """The folder that all files are below, absolute: keys name files from there."""
 
     def splits(self) -> dict[str, list[PlannedFile]]:
         """The files by split, in order."""
@@ -288,7 +288,7 @@ def make_plan(registry: Registry, request: AdoptRequest) -> AdoptPlan:
 
 
 def _expect_whole_sets(shards: Sequence[Shard]) -> None:
-    """Raise if only part of a sharded set is named while the rest lies in the same folder."""
+    """Raise if only part of a sharded set is named while the rest is in the same folder."""
     for each in check_sets(Tally(), shards)[:1]:
         shown = safe(each.subject, limit=_PATH)
         raise UsageError(
@@ -307,10 +307,10 @@ def _expect_places(request: AdoptRequest, folder: str, paths: list[str]) -> None
         build = layout.build_folder(request.name)
         if inside:
             raise UsageError(
-                f"`/{safe(path, limit=_PATH)}` lies in `{build}`, which the build would replace",
+                f"`/{safe(path, limit=_PATH)}` is in `{build}`, which the build would replace",
                 hint=f"tfrecreg adopt {request.name} --in-place makes a build of the files there",
             )
         raise UsageError(
-            f"`/{safe(path, limit=_PATH)}` does not lie in `{build}`, where `--in-place` looks",
+            f"`/{safe(path, limit=_PATH)}` is not in `{build}`, where `--in-place` looks",
             hint="move the files there, or leave out `--in-place`: then they are copied",
         )

@@ -53,7 +53,7 @@ class PlannedShard:
     def segments(self) -> Iterator[tuple[Item, ...]]:
         """The items in stretches of about :data:`SEGMENT_BYTES`, which can be made apart.
 
-        They depend on the plan alone: a gzip member ends where a segment ends, whoever makes it.
+        They depend on the plan alone: a gzip member ends where a segment ends.
         """
         weight = sum(max(item.size, _LEAST_ITEM) for item in self.items)
         count = max(1, min(-(-weight // SEGMENT_BYTES), len(self.items)))

@@ -81,7 +81,7 @@ class Preview:
     growth: Growth | None
     """Shards that it would keep and write; None without a base."""
     sizes: Mapping[str, int]
-    """Path to bytes of each shard of the plan, about."""
+    """Estimated size in bytes by shard path."""
     push: PushCost
     """Cost of a push of its release."""
     settings: Settings

@@ -1,6 +1,6 @@
 """What survives a killed build, and the state of the raw data that a build was made from.
 
-The journal lists the finished shards, so that a killed build can go on. It lies in the stage, which
+The journal lists the finished shards, so that a killed build can go on. It is in the stage, which
 is named after the plan's digest: another plan never sees it.
 """
 

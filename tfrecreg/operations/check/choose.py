@@ -28,7 +28,7 @@ SCHEMA = "schema"
 
 @dataclass(slots=True)
 class Choice:
-    """What was chosen."""
+    """The chosen validators."""
 
     running: list[Validator] = field(default_factory=list)
     """Fresh ones, in order of name."""

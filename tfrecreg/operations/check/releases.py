@@ -58,10 +58,10 @@ def check_registry(
         base: a git revision whose releases are looked at as if they were here, too: the branch to
             merge into.
         fail_on: from which severity on the report fails; None for what each dataset's gate says.
-        today: the day to hold waivers against; None for the current one, in UTC.
+        today: the date for judging waivers; None for the current one, in UTC.
 
     Raises:
-        UsageError: there is no such dataset or revision, or the registry lies outside git.
+        UsageError: there is no such dataset or revision, or the registry is outside git.
         NewerFormatError: a newer tfrecreg wrote a release.
         FailureError: git refused, or is not there.
     """
@@ -124,7 +124,7 @@ def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
 
 
 def _schema_issues(dataset: Dataset) -> Iterator[Issue]:
-    """Whether the next build can be held against the dataset's schema."""
+    """Whether the next build can be checked against the dataset's schema."""
     path, text = dataset.schema_path, dataset.schema_text()
     if text is None:
         if not expects_schema(dataset):

@@ -1,4 +1,4 @@
-"""What a check says, as data. Faces render it; pipelines read its JSON."""
+"""The result of a check, as data. `cli.render` shows it; pipelines read its JSON."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Report:
     """``error`` where the check is incomplete: a shard was not read or a validator crashed."""
     shards: int
     records: int
-    """Whose checksums hold."""
+    """Number of records with matching checksums."""
     bytes: int
     """Size of the shard files in bytes."""
     payload_bytes: int
@@ -105,7 +105,7 @@ class Report:
     splits: Mapping[str, int] = field(default_factory=dict)
     """Split to its records whose checksums hold; empty where nothing was read."""
     judged: bool = True
-    """False for a check that only measured: its findings are to be held against a gate yet."""
+    """False for a check that only measured: its findings are not yet judged by a gate."""
     fail_on: FailOn | None = None
     """Lowest severity that failed; None if nothing was judged."""
     findings: tuple[Finding, ...] = ()

@@ -72,7 +72,7 @@ def check(
         registry: an open registry or a path in one; None for that of the current folder.
         options: what to check and when to fail.
         engine: where to scan; None for this process.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Returns:
         One report for each reference, in their order, and one for all the files together. Without
@@ -236,7 +236,7 @@ def _check_all(
 
 
 def _is_history(dataset: Dataset) -> bool:
-    """Whether all that names a dataset is releases that were yanked: nobody is to use them."""
+    """Whether a dataset is known only by yanked releases, which should not be used."""
     if dataset.name in dataset.registry.config.datasets or dataset.is_built():
         return False
     try:
@@ -287,14 +287,14 @@ def with_baseline(
     *,
     with_statistics: bool = True,
 ) -> Target:
-    """The target, with what it is to be compared with.
+    """The target, with its baseline.
 
     Args:
         target: the target of the check. Its schema determines the categories on both sides.
         against: a reference or files; None leaves the target as it is.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to scan.
-        progress: told how far it is.
+        progress: updated during the work.
         with_statistics: whether anybody asks for its statistics.
 
     Raises:
@@ -311,7 +311,7 @@ def with_baseline(
         other = files_target([found], schema=None, raw=None)
     if not with_statistics:
         return replace(target, baseline=Baseline(other.name, {}, other.shards))
-    # Statistics are for whoever asks for them: a check without them imports none of it.
+    # Statistics are optional: a check without them imports none of it.
     from tfrecreg.operations.stats import stats_of
     from tfrecreg.statistics import StatisticsCache, StatisticsOptions
 

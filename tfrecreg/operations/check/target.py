@@ -31,7 +31,7 @@ from tfrecreg.text import safe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOptions:
-    """How to check. The defaults are those of the command line."""
+    """Options of a check. The defaults are those of the command line."""
 
     only: tuple[str, ...] = ()
     """Names of the validators to run; empty for all."""
@@ -73,8 +73,8 @@ def check_target(
         config: where the gate and the waivers come from.
         options: what to check and when to fail; their `raw` and `schema` went into the target.
         engine: where to scan.
-        progress: told how far it is, and of waivers that have expired.
-        today: the day to hold waivers against; None for the current one, in UTC.
+        progress: updated during the work, with notes about expired waivers.
+        today: the date for judging waivers; None for the current one, in UTC.
         cache: what earlier checks found; None for nothing.
 
     Raises:

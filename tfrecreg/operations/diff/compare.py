@@ -287,7 +287,7 @@ class Tallied:
     labels: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Feature, label before, label after."""
     more_labels: int = 0
-    """Changes of labels beyond those that are told apart."""
+    """Changes of labels beyond those that are counted separately."""
 
     def add(self, change: RecordChange) -> None:
         """Count what differs in one pair."""

@@ -1,4 +1,4 @@
-"""Examples whose keys moved with them: told by their images.
+"""Examples whose keys moved with them: matched by their images.
 
 An ImageFolder names its records by paths, so an image that goes from one split to another comes
 under another key, and often in another record (its file name is in it). The common part is the

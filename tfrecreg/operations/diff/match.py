@@ -1,4 +1,4 @@
-"""What became of every example, from the indexes alone.
+"""The fate of every example, from the indexes alone.
 
 Examples are matched by content first and by key second: if keys are positions, as in MNIST's files,
 one that is taken away moves the keys of all that follow, and changes none.
@@ -292,7 +292,7 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
 
     Raises:
         ManifestError: an index is none.
-        UsageError: there are more splits than can be told apart.
+        UsageError: there are more splits than can be distinguished.
     """
     splits = split_numbers(before, after)
     same_before, same_after = _same_shards(before, after)

@@ -1,4 +1,4 @@
-"""What a diff says, as data."""
+"""The result of a diff, as data."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class SplitDiff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelChange:
-    """How often a label became another one."""
+    """Count of a label change."""
 
     feature: str
     before: str
@@ -130,7 +130,7 @@ class Listing(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffResult:
-    """What differs between two sides."""
+    """Differences between two sides."""
 
     before: SideSummary
     after: SideSummary

@@ -1,6 +1,6 @@
 """What encoded images have in common, as far as it decides how TensorFlow decodes them.
 
-Only headers are read: an image that is damaged behind its header counts as what its header says.
+Only headers are read: an image that is damaged after its header counts as what its header says.
 """
 
 from __future__ import annotations

@@ -42,9 +42,9 @@ def gc(
     remote: str | None = None,
     progress: Progress = SILENT,
 ) -> list[Doomed]:
-    """Find what may go, and remove it if told to.
+    """Find removable files, and remove them on request.
 
-    - `stage`: what killed commands left behind
+    - `stage`: files left by killed commands
     - `temporary`: files that a killed command was writing
     - `version`: a copy of a release that the DVC remote has as well
     - `index`: kept indexes that no manifest names
@@ -59,7 +59,7 @@ def gc(
         registry: where to look.
         apply: False only lists.
         remote: which DVC remote a copy has to be in; None for the default one.
-        progress: told when it waits, and what stays because another process reads it.
+        progress: receives notes about waiting and about copies in use by another process.
 
     Returns:
         the removable files; with `apply`, the removed ones.

@@ -161,7 +161,7 @@ def pull(
     value = expect_kept(release)
     with (
         transaction(release.dataset, progress) as change,
-        # From fetching to copying: nobody removes it from DVC's cache meanwhile.
+        # From fetching to copying: it must not be removed from DVC's cache meanwhile.
         dvc.locked(registry.storage.root, partial(progress.note, "waiting for DVC")),
         change.stage("pull") as staged,
     ):

@@ -314,7 +314,7 @@ def make_again(
         progress: updated for each shard.
 
     Raises:
-        UsageError: the raw data are needed, and are not at hand.
+        UsageError: the raw data are needed, and are not available.
         RefusedError: an index is lost, and nothing else tells what was in the shard.
         RawDataError: the raw data cannot be read any more.
         PluginError: the source failed.

@@ -41,7 +41,7 @@ from tfrecreg.text import safe
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What lies in the folder of a build or a release."""
+    """What is in the folder of a build or a release."""
 
     shards: tuple[ShardEntry, ...]
     """Shards that are missing or differ from the manifest."""
@@ -174,10 +174,10 @@ def repair(
             are, in the build's folder or in `versions/`.
         raw: folder of the raw data, where they are not where the configuration says.
         engine: where to make shards.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Raises:
-        UsageError: no such build or release, or the raw data are needed and are not at hand.
+        UsageError: no such build or release, or the raw data are needed and are not available.
         RefusedError: the rebuilt bytes differ from the original; nothing was changed.
         ManifestError: the manifest itself is damaged.
         FailureError: a plugin, a worker or the disk failed.

@@ -1,7 +1,7 @@
 """Salvage of damaged shards: clean shards, the bytes that were cut out, and a report.
 
 - `run`: the operation
-- `find`: which shards are meant, and what lies beside them that helps
+- `find`: which shards are meant, and what is beside them that helps
 - `shard`: one shard, from the scanner's batches and faults to its clean file
 - `work`: the same, step by step: keeping, repairing and cutting out records
 - `doubts`: which records may not belong to the shard

@@ -1,6 +1,6 @@
 """Which records of a damaged shard may be none of its own.
 
-Records that were searched for behind damage may be those of the payload of a lost record. They are
+Records that were searched for after damage may be those of the payload of a lost record. They are
 not where they lead to the end of the stream, or on to a record that is damaged and whose place is
 certain: those inside end before the checksum of what is around them. What ends where the lost
 record should, as its header says, may lie inside all the same: bytes of it may be lost.

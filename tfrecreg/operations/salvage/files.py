@@ -105,7 +105,7 @@ class Quarantine:
 
         Args:
             data: the bytes, in pieces.
-            of: whether they are of the decompressed stream or of the file as it lies.
+            of: whether they are of the decompressed stream or of the file as stored.
             at: where they are in that.
 
         Returns:

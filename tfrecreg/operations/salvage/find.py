@@ -1,4 +1,4 @@
-"""Which shards are meant, and what lies beside them that helps."""
+"""Which shards are meant, and what is beside them that helps."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def find_shards(targets: Sequence[str | Resolved], registry: RegistryLike | None
 
 
 def require_elsewhere(output: Path, shards: Iterable[Shard]) -> None:
-    """Refuse a folder that is the originals' own, or lies where a manifest vouches for every file.
+    """Refuse a folder that is the originals' own, or is where a manifest vouches for every file.
 
     Raises:
         UsageError: it is such a folder.
@@ -72,7 +72,7 @@ def require_elsewhere(output: Path, shards: Iterable[Shard]) -> None:
         folder, _ = _place(shard)
         inside = output != folder and output.is_relative_to(folder)
         if output == folder or (inside and (folder / MANIFEST_NAME).exists()):
-            where = "lies in" if inside else "is"
+            where = "is in" if inside else "is"
             raise UsageError(
                 f"`{safe(str(output), limit=1000)}` {where} the folder of the originals",
                 hint="name a folder elsewhere: nothing is written beside damaged shards",
@@ -80,7 +80,7 @@ def require_elsewhere(output: Path, shards: Iterable[Shard]) -> None:
 
 
 def _place(shard: Shard) -> tuple[Path, str]:
-    """The folder that it lies in, and its name there."""
+    """Its folder, and its name there."""
     path = Path(shard.storage.root, shard.path)
     return path.parent.resolve(), path.name
 

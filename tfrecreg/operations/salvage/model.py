@@ -24,7 +24,7 @@ What = Literal[
 ]
 """``header``: the 12 bytes in front of a record that was repaired. ``record``: exactly one.
 ``stretch``: at least one record. ``gzip member``: damage to the compressed file. ``unknown
-record``: behind damage, and none of the shard's: a copy that damaged gzip made, or a record out of
+record``: after damage, and none of the shard's: a copy that damaged gzip made, or a record out of
 the payload of another. ``doubtful records``: they may be of the payload of a lost one."""
 
 
@@ -36,7 +36,7 @@ class Piece:
     """Offset in the quarantine."""
     length: int
     of: Literal["stream", "file"]
-    """Whether these are bytes of the decompressed stream, or of the compressed file as it lies."""
+    """Whether these are bytes of the decompressed stream, or of the compressed file as stored."""
     at: int
     """Offset in the original."""
 
@@ -55,7 +55,7 @@ class Cut:
     record: int | None
     """Number of the record in its shard, from 0, where that is known."""
     lost: int
-    """Records that are lost with it; where nobody knows, 1."""
+    """Number of records lost with it; 1 if unknown."""
     exact: bool
     """Whether `lost` is known."""
     detail: str

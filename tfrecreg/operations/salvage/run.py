@@ -36,7 +36,7 @@ def salvage(
             names), paths, globs or folders (every shard that they name).
         output: the folder: new, or empty.
         registry: an open registry or a path in one; None for that of the current folder.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Returns:
         What became of each shard. Where references are named and all their shards are what the
@@ -44,7 +44,7 @@ def salvage(
 
     Raises:
         UsageError: a target does not exist, two shards have one name, or the folder is not free or
-            lies where the originals are.
+            is where the originals are.
         ManifestError: the manifest of a reference is damaged.
         RefusedError: not one of the shards is a TFRecord.
         StorageError: nothing could be read, or the folder cannot be written.

@@ -119,7 +119,7 @@ class _Survey(NamedTuple):
     """Facts about a shard before it is salvaged."""
 
     intact: bool
-    """It is gzip without any damage: whoever compressed it, it stays as it is."""
+    """It is gzip without any damage: it is copied unchanged."""
     hints: Index | None
     """The index, if the places that it names help."""
     trusted: bool

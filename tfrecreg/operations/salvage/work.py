@@ -84,7 +84,7 @@ class Work:
         self._doubts = deque(doubts)
         self._seen: set[bytes] = set()  # digests of the records of damaged gzip
         self._searched = 0  # byte of the stream up to which cut bytes were searched
-        self._kept_to = 0  # byte of the stream behind the last record that was kept
+        self._kept_to = 0  # byte of the stream after the last record that was kept
         self._at = 0  # byte of the stream up to which all is settled
         self._pending: list[list[Fault]] = []  # what was heard from there on, a stretch each,
         self._last: Fault | None = None  # and the last that was ever heard
@@ -421,5 +421,5 @@ class Work:
 
 
 def _end(batch: RecordBatch) -> int:
-    """The byte of the stream behind its last record."""
+    """The byte of the stream after its last record."""
     return batch.offsets[-1] + OVERHEAD + batch.lengths[-1]

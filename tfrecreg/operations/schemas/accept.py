@@ -104,7 +104,7 @@ def propose(
         registry: an open registry or a path in one; None for that of the current folder.
         options: the features and the schema.
         engine: where to scan; None for this process.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Raises:
         UsageError: there is no such target or schema, it is a release, or a feature that is named

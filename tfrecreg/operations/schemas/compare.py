@@ -88,7 +88,7 @@ def diff_schemas(expected: str, found: str, *, registry: RegistryLike | None = N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompatibilityOptions:
-    """How to check. The defaults are those of the command line."""
+    """Options of a check. The defaults are those of the command line."""
 
     mode: Mode = "full"
     transitive: bool = False

@@ -28,7 +28,7 @@ def infer_schema(
     Args:
         target: the target.
         engine: where to read the records.
-        progress: told how far it is.
+        progress: updated during the work.
         damage: receives the first damage of each damaged shard.
 
     Raises:
