@@ -122,7 +122,7 @@ def parse_reference(text: str) -> Reference:
     if not _SELECTOR.fullmatch(selector):
         meant = _meant(selector)
         raise UsageError(
-            f"`{safe(selector)}` in `{safe(text)}` names no version: "
+            f"`{safe(selector)}` in `{safe(text)}` does not name a version: "
             "expected MAJOR.MINOR.PATCH, MAJOR.*, MAJOR.MINOR.* or latest"
             f"{_why(selector)}",
             hint=f"write `{name}@{meant}`" if meant else _FORMS,

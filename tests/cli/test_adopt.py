@@ -170,7 +170,7 @@ def test_what_is_damaged_is_refused_with_its_findings(cli, foreign, registry) ->
         (
             ("pets", "{0}/train-00000-of-00002.tfrecord"),
             "1 of the 2 shards of `{0}/train.tfrecord` are named, 1 more are in the same folder",
-            "name all of a set",
+            "name the whole set",
         ),
     ],
 )

@@ -74,7 +74,7 @@ def test_the_same_release_again_is_exit_0_and_changes_nothing(cli, built) -> Non
     assert tree(built / "registry") == before
     auto = cli("release", "digits", "--bump", "auto")
     assert auto.code == 0
-    assert "digits@1.0.0 exists" in auto.out
+    assert "digits@1.0.0 already exists" in auto.out
     assert tree(built / "registry") == before
 
 

@@ -46,7 +46,7 @@ def test_json(cli: Any, digits_registry: Path) -> None:
 
 def test_nothing_to_do(cli: Any, digits_registry: Path) -> None:
     done = cli("-C", digits_registry, "build", "digits", "--repair", "digits")
-    assert (done.code, done.out) == (0, "nothing to repair: every file of digits is what it was\n")
+    assert (done.code, done.out) == (0, "nothing to repair: every file of digits is unchanged\n")
 
 
 @pytest.mark.parametrize(

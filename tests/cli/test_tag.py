@@ -26,7 +26,7 @@ def test_a_withdrawal_is_told_by_everything(cli, here: Path) -> None:
     assert again.out.startswith("already yanked: digits@1.0.0: ")
     shown = cli("show", "digits@1.0.0")
     assert shown.code == 0
-    assert "  yanked  labels \\x1b[31mare wrong (2" in shown.out
+    assert "  yanked    labels \\x1b[31mare wrong (2" in shown.out
     assert "  yanked: labels \\x1b[31mare wrong (2" in cli("log", "digits").out
     (listed,) = cli("list", "--json").json["datasets"]
     assert (listed["latest"], listed["releases"], listed["records"]) == ("", 1, 260)

@@ -174,7 +174,7 @@ class TestDigest:
         assert message.startswith(
             "`registry/m.json` was changed after it was sealed: its digest should be `"
         )
-        assert message.endswith(f"it says `{release().digest[:16]}…`")
+        assert message.endswith(f"found `{release().digest[:16]}…`")
         assert caught.value.hint == HINT
 
     @given(st.data())
@@ -263,7 +263,7 @@ class TestRefusals:
     def test_hostile_digest_is_escaped(self) -> None:
         with pytest.raises(ManifestError) as caught:
             parse_manifest(edited(build(), "digest", to="\x1b]0;x\x07"), "m.json")
-        assert "it says `\\x1b]0;x\\x07…`" in caught.value.message
+        assert "found `\\x1b]0;x\\x07…`" in caught.value.message
 
     def test_name_that_is_not_utf8_cannot_be_written(self) -> None:
         manifest = replace(build(), labels={"image/class/label": ["caf\udce9"]})

@@ -136,7 +136,7 @@ class TestRefusals:
         (tmp_path / "x").symlink_to(tmp_path / "nowhere")
         with pytest.raises(FailureError, match="was not read completely: ") as caught:
             stats(str(tmp_path / "x"))
-        assert caught.value.hint.startswith("statistics of a part")
+        assert caught.value.hint.startswith("statistics of incomplete data")
 
 
 RUN = """

@@ -240,7 +240,7 @@ def test_a_copy_of_another_build_is_looked_at_and_not_used(
 def test_the_build_of_a_damaged_manifest_is_an_error(root: Path, registry: Registry) -> None:
     put_build(root, "mnist")
     write(root / "data/mnist/manifest.json", "{")
-    with pytest.raises(ManifestError, match=r"`data/mnist/manifest\.json` is no manifest"):
+    with pytest.raises(ManifestError, match=r"`data/mnist/manifest\.json` is not a manifest"):
         resolve(registry, "mnist")
     write(root / "data/mnist/manifest.json", NEWER)
     with pytest.raises(NewerFormatError):

@@ -198,7 +198,7 @@ def test_schemas_are_picklable_values() -> None:
             "generate_legacy_feature_spec: true",
             "1:1: ",
             "`Schema` has no field named `generate_legacy_feature_spec`",
-            "tensorflow-metadata has dropped this field, and so may you",
+            "tensorflow-metadata has dropped this field: remove it",
         ),
         (
             'feature { name: "x" type: INTT }',

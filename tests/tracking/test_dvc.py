@@ -303,6 +303,6 @@ def test_what_a_stage_made_and_the_cache_lost_is_told(tree: Path) -> None:
     value = dvc.keep(str(tree), "data/mnist").value
     for cached in dvc.cached_files(str(tree), value).values():
         Path(cached).unlink()
-    with pytest.raises(UsageError, match="does not have what the stage `make`") as caught:
+    with pytest.raises(UsageError, match="does not have the output of the stage `make`") as caught:
         dvc.keep(str(tree), "data/mnist")
     assert caught.value.hint == "dvc commit make"

@@ -115,8 +115,8 @@ class TestRefused:
         with pytest.raises(UsageError) as caught:
             adopter.adopt(adopter.foreign / "train-00000-of-00003.tfrecord")
         assert caught.value.message == (
-            f"1 of the 3 shards of `{adopter.foreign}/train.tfrecord` are named, 2 more lie "
-            "beside them"
+            f"1 of the 3 shards of `{adopter.foreign}/train.tfrecord` are named, 2 more "
+            "are in the same folder"
         )
 
     def test_a_file_that_cannot_be_read(self, adopter) -> None:
@@ -138,7 +138,9 @@ class TestRefused:
 class TestWhatWasThere:
     def test_files_that_are_no_build_are_not_replaced(self, adopter) -> None:
         put(adopter.data() / "precious.tfrecord", example(1))
-        with pytest.raises(UsageError, match="`data/pets` holds files that are no build") as caught:
+        with pytest.raises(
+            UsageError, match="`data/pets` holds files that do not belong to a build"
+        ) as caught:
             adopter.adopt()
         assert "--in-place" in caught.value.hint
         assert [path.name for path in adopter.data().iterdir()] == ["precious.tfrecord"]

@@ -349,7 +349,7 @@ def test_a_waiver_covers_until_its_day_and_says_when_it_no_longer_does(empty: Ta
     report = judged(empty, WAIVER.format("2026-05-31"), watcher, fail_on=FailOn.WARNING)
     assert (report.status, report.waived) == ("fail", ())
     assert watcher.notes == [
-        "the waiver of `SHD007` by ada expired on 2026-05-31: what it covered counts again"
+        "the waiver of `SHD007` by ada expired on 2026-05-31: its findings count again"
     ]
 
 

@@ -254,7 +254,7 @@ def test_what_is_left_out_or_flat_is_noted() -> None:
     assert made.notes == [
         "`grid` comes flat: more than one of its dimensions varies",
         "TFDS has no sparse or weighted features: `s` and `w` are exported as their component "
-        "made of",
+        "features",
         "left out by lifecycle stage: `old`",
     ]
 

@@ -289,6 +289,6 @@ def test_an_artifact_of_a_stranger_that_is_something_else_is_not_touched() -> No
 
 def test_artifacts_that_are_no_block_are_refused_whole() -> None:
     for text in ("artifacts: [a]\n", "artifacts: {b: {path: b}}\n"):
-        with pytest.raises(UsageError, match="cannot be changed") as caught:
+        with pytest.raises(UsageError, match="cannot be edited automatically") as caught:
             put_artifacts(text, artifact("a"))
         assert caught.value.hint.startswith("write `artifacts:` and each artifact below it")

@@ -203,7 +203,7 @@ def print_repair(console: Console, result: RepairResult) -> None:
         return
     console.print(line((f"repaired {result.reference}", "bold"), f", in {result.folder}"))
     for shard in result.shards:
-        made = f"{count(shard.made, 'record')}  rebuilt, {shard.taken:,} intact"
+        made = f"{count(shard.made, 'record')} rebuilt, {shard.taken:,} intact"
         console.print(line(f"  {safe(shard.entry.path)}: {made}"))
     for path in result.files:
         console.print(line(f"  {safe(path)}"))
