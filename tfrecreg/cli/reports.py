@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FORMATS = ("text", "json", "junit", "sarif", "github", "markdown")
+REPORT_FORMATS = ("text", "json", "junit", "sarif", "github", "markdown")
 """What `--format` takes."""
 _PRECEDENCE = (3, 1, 0)
 """The worst of several reports decides, and an incomplete one is worse than a failed one."""
@@ -29,7 +29,7 @@ def format_options(function: F) -> F:
     decorate: Callable[[F], F] = click.option(
         "--format",
         "form",
-        type=click.Choice(FORMATS),
+        type=click.Choice(REPORT_FORMATS),
         help="json is as --json has it; junit and sarif are for CI and code scanning; github "
         "prints annotations and adds to the summary of the job; markdown is for a pull request.",
     )
