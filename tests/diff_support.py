@@ -27,7 +27,7 @@ from tfrecreg.manifest import (
     Manifest,
     Parent,
     RawTotals,
-    Release,
+    ReleaseEntry,
     SchemaEntry,
     ShardEntry,
     SourceEntry,
@@ -180,7 +180,7 @@ def put_release(
     made = seal(
         replace(
             build,
-            release=Release(version=version, build=build.digest, parent=before, change=change),
+            release=ReleaseEntry(version=version, build=build.digest, parent=before, change=change),
         )
     )
     home = root / f"registry/{name}/{version}"

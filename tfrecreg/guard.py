@@ -6,7 +6,7 @@ Whoever calls a plugin does so in a block of :func:`calling`. In it
   whatever else a plugin raises are a :class:`Misbehaviour`, which says so;
 - what is printed goes to stderr, for stdout is the result of a command;
 - the process notes whose code it is in, so that another one, which waits for it, can say who ended
-  it or who hangs: that is a :class:`Slot`.
+  it or who hangs: that is a :class:`CallSlot`.
 
 Nobody notes the calls of the bundled plugins: they end no process, and some are called for every
 record.
@@ -81,7 +81,7 @@ class Misbehaviour(Exception):
     """A plugin raised what is no `Exception`; its cause is what it raised."""
 
 
-class Slot:
+class CallSlot:
     """Where a process notes whose code it is in, in memory that another process reads.
 
     Args:
@@ -137,14 +137,14 @@ class Slot:
 class _State:
     """What this process knows of itself."""
 
-    slot: Slot | None = None
+    slot: CallSlot | None = None
     watching = False
     """Whether this process knows of every interrupt that somebody typed."""
     interrupted = False
     on_strangers: Callable[[Sequence[Brought]], None] | None = None
 
 
-def note_in(slot: Slot) -> None:
+def note_in(slot: CallSlot) -> None:
     """From now on this process notes in `slot` whose code it is in."""
     _State.slot = slot
 
@@ -308,7 +308,7 @@ class Patience:
         self._looked = time.monotonic()
         self._away = 0.0
 
-    def look(self, *slots: Slot) -> PluginError | None:
+    def look(self, *slots: CallSlot) -> PluginError | None:
         """Who is at work in one of these processes for longer than it may be; None for nobody.
 
         To be called again and again, a few times a second.
@@ -338,7 +338,7 @@ def how_it_ended(code: int) -> str:
     return f"was killed by {name}"
 
 
-def death_of(slot: Slot, how: str) -> FailureError | None:
+def death_of(slot: CallSlot, how: str) -> FailureError | None:
     """Who was at work in a process that ended, before it should; None where it was no plugin.
 
     Args:

@@ -295,7 +295,7 @@ def bounds(records: int, shards: int) -> Iterator[tuple[int, int]]:
         yield number * records // shards, (number + 1) * records // shards
 
 
-def parse_size(text: str) -> int:
+def parse_shard_size(text: str) -> int:
     """A size in bytes as the command line takes it: ``64MiB``, ``100MB``, ``1.5 GB``, ``4096``.
 
     ``k``, ``M``, ``G``, ``T`` are powers of 1000 with or without a ``B``, ``Ki``, ``Mi``, ``Gi``,

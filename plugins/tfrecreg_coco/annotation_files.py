@@ -69,7 +69,7 @@ class Chosen(NamedTuple):
     """File by task, in the order in which they are merged. Two tasks may have one file."""
 
 
-def find_files(raw: Storage, options: CocoOptions) -> list[AnnotationFile]:
+def find_annotation_files(raw: Storage, options: CocoOptions) -> list[AnnotationFile]:
     """The files of annotations in their usual places, or those that the options name.
 
     Raises:

@@ -11,7 +11,7 @@ from tfrecreg_coco.annotation_files import Chosen, entry_kind, format_names
 from tfrecreg_coco.annotations import SkipImage
 from tfrecreg_coco.coco_options import split_and_path
 
-MAX_BYTES = 1 << 30
+MAX_IMAGE_BYTES = 1 << 30
 """Most bytes of a file that goes into a record."""
 _MAX_NAME = 255
 """Most bytes of a name that file systems take (`NAME_MAX`)."""
@@ -78,8 +78,8 @@ class ImageFolder:
         size = self._sizes.get(path)
         if size is None:
             size = self._unlisted_size(path)
-        if size > MAX_BYTES:
-            raise SkipImage("SRC007", f"the file has {size} bytes, more than {MAX_BYTES}")
+        if size > MAX_IMAGE_BYTES:
+            raise SkipImage("SRC007", f"the file has {size} bytes, more than {MAX_IMAGE_BYTES}")
         return size
 
     def _unlisted_size(self, path: str) -> int:

@@ -55,7 +55,7 @@ class IdxFile(NamedTuple):
         return _DIMENSIONS[self.role]
 
 
-def find_files(raw: Storage, prefix: str) -> list[IdxFile]:
+def find_idx_files(raw: Storage, prefix: str) -> list[IdxFile]:
     """The IDX files right in a folder, all of one set.
 
     Args:

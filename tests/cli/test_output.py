@@ -10,7 +10,7 @@ import pytest
 from scan_support import framed
 from tests_support import flip
 
-from tfrecreg.cli.output import expect_free, write_text
+from tfrecreg.cli.output import expect_free_file, write_text
 from tfrecreg.errors import UsageError
 from tfrecreg.example import encode, int64_feature
 
@@ -92,7 +92,7 @@ def test_what_has_to_be_new_replaces_nothing(cli, shard: Path, tmp_path: Path) -
     with pytest.raises(UsageError, match="exists"):
         write_text(str(draft), "theirs", new=True)
     assert draft.read_text() == "mine"
-    expect_free(str(tmp_path / "free"))
+    expect_free_file(str(tmp_path / "free"))
 
 
 def test_a_draft_of_damaged_data_says_what_it_left_out(cli, shard: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tfrecreg.manifest import (
     Parent,
     Provenance,
     RawTotals,
-    Release,
+    ReleaseEntry,
     SchemaEntry,
     ShardEntry,
     SourceEntry,
@@ -70,7 +70,7 @@ def build(**changes: Any) -> Manifest:
 
 def release() -> Manifest:
     return build(
-        release=Release(
+        release=ReleaseEntry(
             version="1.1.0",
             build="d0" * 32,
             parent=Parent(version="1.0.0", digest="d1" * 32),

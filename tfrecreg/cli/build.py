@@ -168,7 +168,7 @@ def _policy(
     shards: int | None, size: str | None, records: int | None, hosts: int | None
 ) -> ShardPolicy | None:
     from tfrecreg.errors import UsageError
-    from tfrecreg.shards import ShardPolicy, parse_size
+    from tfrecreg.shards import ShardPolicy, parse_shard_size
 
     given = (shards, size, records, hosts)
     if all(value is None for value in given):
@@ -180,7 +180,7 @@ def _policy(
         )
     return ShardPolicy(
         shards=shards,
-        shard_size=parse_size(size) if size is not None else None,
+        shard_size=parse_shard_size(size) if size is not None else None,
         records_per_shard=records,
         hosts=hosts,
     )

@@ -96,13 +96,13 @@ def _releases_of(registry: Registry, name: str) -> list[str]:
 
 def _sources(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del ctx, incomplete
-    from tfrecreg.plugins import plugins
+    from tfrecreg.plugins import plugin_names
 
-    return sorted({each.name for each in plugins().sources()})
+    return sorted({each.name for each in plugin_names().sources()})
 
 
 def _plugins(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    from tfrecreg.plugins import plugins as found
+    from tfrecreg.plugins import plugin_names as found
 
     return sorted({*_sources(ctx, incomplete), *(each.name for each in found().validators())})
 
@@ -110,11 +110,11 @@ def _plugins(ctx: click.Context, incomplete: str) -> Iterable[str]:
 def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
     """One more name of a list of names."""
     del ctx
-    from tfrecreg.plugins import plugins
+    from tfrecreg.plugins import plugin_names
 
     before, comma, _ = incomplete.rpartition(",")
     named = set(before.split(","))
-    known = sorted({each.name for each in plugins().validators()})
+    known = sorted({each.name for each in plugin_names().validators()})
     return [f"{before}{comma}{name}" for name in known if name not in named]
 
 
@@ -127,9 +127,9 @@ def _codes(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 def _export_formats(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del ctx, incomplete
-    from tfrecreg.operations.export import FORMATS
+    from tfrecreg.operations.export import EXPORT_FORMATS
 
-    return FORMATS
+    return EXPORT_FORMATS
 
 
 datasets = _silent(_datasets)
@@ -138,7 +138,7 @@ references = _silent(_references)
 """Builds, and releases once one dataset is left."""
 releases = _silent(_releases)
 """Releases only."""
-plugins = _silent(_plugins)
+plugin_names = _silent(_plugins)
 """Names of sources and validators."""
 sources = _silent(_sources)
 """Names of sources."""
@@ -153,10 +153,10 @@ export_formats = _silent(_export_formats)
 def known_codes() -> dict[str, Code]:
     """All finding codes by name, including those of plugins."""
     from tfrecreg.codes import CORE_CODES
-    from tfrecreg.plugins import plugins
+    from tfrecreg.plugins import plugin_names
 
     found = dict(CORE_CODES)
-    for each in plugins().validators():
+    for each in plugin_names().validators():
         for code in each.record.codes:
             found.setdefault(code.code, code)
     return dict(sorted(found.items()))

@@ -13,7 +13,7 @@ from tfrecreg.text import safe
 _HINT = "name a file in a folder that is there and that you may write to"
 
 
-def expect_free(path: str) -> None:
+def expect_free_file(path: str) -> None:
     """Refuse a file that exists, before the work whose result it would hold.
 
     Raises:
@@ -54,7 +54,7 @@ def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool =
             with storage.create(name) as writer:
                 writer.write(data)
         elif not storage.put_if_absent(name, data):
-            expect_free(path)
+            expect_free_file(path)
     except OSError as error:
         raise _refused(path, error.strerror or str(error)) from None
     except StorageError as error:

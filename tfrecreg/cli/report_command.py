@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from tfrecreg.cli.common import Face
-from tfrecreg.cli.reports import FORMATS, show
+from tfrecreg.cli.reports import REPORT_FORMATS, show
 from tfrecreg.errors import RefusedError, TfrecregError, UsageError
 from tfrecreg.text import safe
 
@@ -79,7 +79,7 @@ class _Wanted:
             form = "json"
         return cls(
             face,
-            form if form in FORMATS else "text",
+            form if form in REPORT_FORMATS else "text",
             texts.get("output"),
             " ".join(named) or "the registry",
         )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FORMATS = ("text", "json", "junit", "sarif", "github", "markdown")
+REPORT_FORMATS = ("text", "json", "junit", "sarif", "github", "markdown")
 """Values of `--format`."""
 _PRECEDENCE = (3, 1, 0)
 """The worst of several reports decides, and an incomplete one is worse than a failed one."""
@@ -29,7 +29,7 @@ def format_options(function: F) -> F:
     decorate: Callable[[F], F] = click.option(
         "--format",
         "form",
-        type=click.Choice(FORMATS),
+        type=click.Choice(REPORT_FORMATS),
         help="Report format. json: the same as --json. junit, sarif: for CI and code scanning. "
         "github: annotations and a job summary. markdown: for a pull request comment.",
     )

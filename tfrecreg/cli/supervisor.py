@@ -51,7 +51,7 @@ class Supervisor:
             UsageError: `TFRECREG_PLUGIN_TIMEOUT` is not a number of seconds.
         """
         limit = guard.time_limit()
-        slot = guard.Slot(mmap.mmap(-1, guard.Slot.SIZE))
+        slot = guard.CallSlot(mmap.mmap(-1, guard.CallSlot.SIZE))
         read, write = os.pipe()
         alive, held = os.pipe()
         _flush()
@@ -115,7 +115,7 @@ class _Watch:
         self,
         child: int,
         pipe: int,
-        slot: guard.Slot,
+        slot: guard.CallSlot,
         limit: float | None,
         strangers: Sequence[guard.Brought],
     ) -> None:

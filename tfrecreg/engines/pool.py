@@ -93,8 +93,8 @@ class _Worker:
 
     def __init__(self, function: Callable[[Any], object] | None) -> None:
         context = multiprocessing.get_context("spawn")
-        memory = context.RawArray(ctypes.c_char, guard.Slot.SIZE)
-        self.slot = guard.Slot(memory)
+        memory = context.RawArray(ctypes.c_char, guard.CallSlot.SIZE)
+        self.slot = guard.CallSlot(memory)
         self.connection, theirs = context.Pipe()
         # The function goes with it for the imports that unpacking it does. A daemon: where nobody
         # closed the generator, the interpreter's exit does not wait.
@@ -289,7 +289,7 @@ def _work(connection: Connection, function: object, memory: Any) -> None:
     del function  # it was wanted for its imports
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is the parent's to handle
     guard.watch_interrupts(ignored=True)
-    guard.note_in(guard.Slot(memory))
+    guard.note_in(guard.CallSlot(memory))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     while True:

@@ -175,7 +175,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class ReleaseEntry:
     """What a release adds to the build's manifest."""
 
     version: str
@@ -234,7 +234,7 @@ class Manifest:
     base: Parent | None = None
     """The release that the build grew from, whose shards it kept where nothing in them changed;
     None, and not in the file, where all of it was shuffled afresh."""
-    release: Release | None = None
+    release: ReleaseEntry | None = None
     salvaged: str | None = None
     """blake3 of the report of the salvage that the shards came from; None, and not in the file,
     where they are nobody's remains."""

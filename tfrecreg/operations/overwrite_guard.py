@@ -26,7 +26,7 @@ def expect_no_strangers(dataset: Dataset) -> None:
         )
 
 
-def expect_kept(dataset: Dataset, before: Manifest | None, content: str) -> None:
+def expect_no_loss(dataset: Dataset, before: Manifest | None, content: str) -> None:
     """Refuse to replace an adopted build that cannot be rebuilt.
 
     Args:

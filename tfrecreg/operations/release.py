@@ -13,7 +13,7 @@ from tfrecreg.codes import REG001, REG005
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import ConflictError, FailureError, RefusedError, UsageError
 from tfrecreg.findings import Code, Finding, fingerprint
-from tfrecreg.manifest import Change, Manifest, Parent, Provenance, Release, seal
+from tfrecreg.manifest import Change, Manifest, Parent, Provenance, ReleaseEntry, seal
 from tfrecreg.operations.builds import BuildRequest, BuildResult, build
 from tfrecreg.operations.builds.state import raw_changed, recall
 from tfrecreg.operations.check import CheckOptions, Report, check_target, scan_cache
@@ -25,7 +25,7 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import Registry, Resolved, layout, resolve
 from tfrecreg.registry.audit import RANK, step
-from tfrecreg.registry.lock import locked
+from tfrecreg.registry.lock import dataset_lock
 from tfrecreg.registry.schemas import built_schema
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.verify import below, expect_intact, repair_hint
@@ -255,7 +255,7 @@ def _released(
     return seal(
         replace(
             build,
-            release=Release(
+            release=ReleaseEntry(
                 version=str(version),
                 build=build.digest,
                 parent=before,
@@ -380,7 +380,9 @@ def publish(
         UsageError, ConflictError, RefusedError, FailureError: as `build` and `release` do. The
             build stays where only the release was refused.
     """
-    with locked(registry, request.name, partial(progress.note, "waiting for another command")):
+    with dataset_lock(
+        registry, request.name, partial(progress.note, "waiting for another command")
+    ):
         built = build(registry, request, engine=engine, progress=progress)
         wanted = ReleaseRequest(name=request.name, version=version)
         return built, release(registry, wanted, engine=engine, progress=progress)

@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfrecreg.plugins.describe import OptionInfo
-from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical
-from tfrecreg.plugins.manager import Clash, Plugins, plugins
+from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical_name
+from tfrecreg.plugins.manager import NameClash, Plugins, plugins
 
 if TYPE_CHECKING:
     from tfrecreg.plugins.specs import hookimpl
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Announced",
     "BrokenPlugin",
-    "Clash",
+    "NameClash",
     "OptionInfo",
     "Plugins",
-    "canonical",
+    "canonical_name",
     "hookimpl",
     "plugins",
 ]

@@ -113,7 +113,7 @@ def discover(
             yield Announced(record, record.name, name, version, entry.name)
 
 
-def canonical(distribution: str) -> str:
+def canonical_name(distribution: str) -> str:
     """The name by which distributions are equal: ``My_Plugin`` is ``my-plugin`` (PEP 503)."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
@@ -130,7 +130,7 @@ def _distributions(path: Sequence[str] | None) -> Iterator[metadata.Distribution
         if not _mentions_plugins(found):
             continue
         try:
-            name = canonical(_identity(found)[0])
+            name = canonical_name(_identity(found)[0])
         except Exception:
             yield found  # it has no name to be equal by, and will be told of as broken
             continue

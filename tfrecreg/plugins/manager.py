@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 from tfrecreg.errors import MissingExtraError, PluginError, UnknownPluginError
 from tfrecreg.guard import calling, failure, one_line
 from tfrecreg.plugins.describe import OptionInfo, describe_options
-from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical, discover
+from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical_name, discover
 from tfrecreg.scan.interface import Validator, ValidatorRecord
 from tfrecreg.sources import GuardedSource
 from tfrecreg.sources.interface import Source, SourceRecord
@@ -21,21 +21,21 @@ from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.typed_values import options_as_text, parse_options
 
-Kind = Literal["source", "validator"]
+_Kind = Literal["source", "validator"]
 R = TypeVar("R", SourceRecord, ValidatorRecord)
 
-_FLAGS: dict[Kind, str] = {"source": "--source", "validator": "--only"}
-_METHODS: dict[Kind, tuple[str, ...]] = {
+_FLAGS: dict[_Kind, str] = {"source": "--source", "validator": "--only"}
+_METHODS: dict[_Kind, tuple[str, ...]] = {
     "source": ("raw_files", "labels", "items", "example", "schema"),
     "validator": ("applies", "begin", "finish"),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Clash:
+class NameClash:
     """Several plugins announce the same name. None of them wins: the name alone is refused."""
 
-    kind: Kind
+    kind: _Kind
     name: str
     announced: tuple[Announced[Any], ...]
 
@@ -79,7 +79,7 @@ class Plugins:
         return list(self._broken)
 
     @property
-    def clashes(self) -> list[Clash]:
+    def clashes(self) -> list[NameClash]:
         """Names that more than one plugin announces, sources first."""
         return [*_clashes("source", self._sources), *_clashes("validator", self._validators)]
 
@@ -189,12 +189,12 @@ class Plugins:
         except Exception as error:
             raise failure(announced.brought, "failed over its options", error) from error
 
-    def _find(self, kind: Kind, announced: Sequence[Announced[R]], name: str) -> Announced[R]:
+    def _find(self, kind: _Kind, announced: Sequence[Announced[R]], name: str) -> Announced[R]:
         found = [one for one in announced if _has_name(one, name)]
         if not found:
             raise self._unknown(kind, announced, name)
         if len(found) > 1:
-            raise _clashing(Clash(kind, name, tuple(found)))
+            raise _clashing(NameClash(kind, name, tuple(found)))
         return found[0]
 
     def _unknown(
@@ -220,17 +220,17 @@ def _has_name(announced: Announced[Any], name: str) -> bool:
     distribution, colon, bare = name.rpartition(":")
     if announced.name != bare:
         return False
-    return not colon or canonical(announced.distribution) == canonical(distribution)
+    return not colon or canonical_name(announced.distribution) == canonical_name(distribution)
 
 
-def _clashes(kind: Kind, announced: Sequence[Announced[R]]) -> Iterator[Clash]:
+def _clashes(kind: _Kind, announced: Sequence[Announced[R]]) -> Iterator[NameClash]:
     for name, group in groupby(announced, key=lambda one: one.name):
         found = tuple(group)
         if len(found) > 1:
-            yield Clash(kind, name, found)
+            yield NameClash(kind, name, found)
 
 
-def _clashing(clash: Clash) -> PluginError:
+def _clashing(clash: NameClash) -> PluginError:
     origins = [f"{one.origin} (entry point `{safe(one.entry_point)}`)" for one in clash.announced]
     choices = sorted({one.qualified for one in clash.announced})
     hint = "uninstall or fix one of them"
@@ -243,7 +243,7 @@ def _clashing(clash: Clash) -> PluginError:
     )
 
 
-def _loaded(kind: Kind, announced: Announced[R]) -> Any:
+def _loaded(kind: _Kind, announced: Announced[R]) -> Any:
     try:
         with calling(announced.brought, "load"):
             loaded: Any = announced.record.load()
@@ -262,7 +262,7 @@ def _loaded(kind: Kind, announced: Announced[R]) -> Any:
     return loaded
 
 
-def _wrong(kind: Kind, loaded: Any) -> str:
+def _wrong(kind: _Kind, loaded: Any) -> str:
     """Why it cannot serve, or nothing."""
     if not isinstance(loaded, type):
         return f"`load` returned an object of type `{safe(type(loaded).__name__)}`, not a class"
@@ -281,7 +281,7 @@ def _wrong(kind: Kind, loaded: Any) -> str:
     return ""
 
 
-def _unfit(kind: Kind, announced: Announced[R], reason: str) -> PluginError:
+def _unfit(kind: _Kind, announced: Announced[R], reason: str) -> PluginError:
     return PluginError(
         f"the {kind} `{announced.name}` of {announced.origin} cannot be used: {reason}",
         hint=f"report this to the authors of `{safe(announced.distribution)}`",

@@ -27,7 +27,7 @@ _MOST_COPIES = 64
 
 
 @contextlib.contextmanager
-def locked(
+def dataset_lock(
     registry: Registry, dataset: str, waiting: Callable[[], None] | None = None
 ) -> Iterator[None]:
     """Hold the lock of `dataset` on this machine; wait for the current holder.

@@ -24,7 +24,7 @@ from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest, render_ma
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, check_dataset_name
 from tfrecreg.registry import layout
-from tfrecreg.registry.lock import copy_unless_read, locked, locked_registry
+from tfrecreg.registry.lock import copy_unless_read, dataset_lock, locked_registry
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.verify import below, expect_intact, repair_hint
 from tfrecreg.registry.yanks import Yank, append_yank
@@ -53,7 +53,7 @@ def transaction(dataset: Dataset, progress: Progress = SILENT) -> Iterator[Trans
     """
     check_dataset_name(dataset.name)
     registry = dataset.registry
-    with locked(registry, dataset.name, lambda: progress.note(_WAITING)):
+    with dataset_lock(registry, dataset.name, lambda: progress.note(_WAITING)):
         _complete_exchanges(registry.storage, dataset.name)
         _clear(registry.storage, dataset.name)
         yield Transaction(dataset, progress)

@@ -39,7 +39,7 @@ from tfrecreg.statistics.collect import (
     StatisticsVisitor,
     make_visitor,
 )
-from tfrecreg.statistics.judge import Anomaly, Distance, Judgement, judge
+from tfrecreg.statistics.judge import Anomaly, Distance, Judgement, judge_statistics
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import Conflict, LeftOut, StatisticsPart
 from tfrecreg.statistics.summary import (
@@ -70,7 +70,7 @@ __all__ = [
     "StatisticsPart",
     "StatisticsVisitor",
     "Texts",
-    "judge",
+    "judge_statistics",
     "load_tfdv",
     "make_visitor",
     "missing_tfdv",

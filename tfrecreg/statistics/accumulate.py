@@ -35,7 +35,7 @@ _LARGE_STRING = 1024
 _LARGE_STRING_LABEL = "__LARGE_BYTES__"
 # The numbers of `stats_impl` and of `TopKUniquesSketchStatsGenerator`.
 
-Value = bytes | int
+_Value = bytes | int
 
 
 class ValueCounts:
@@ -49,7 +49,7 @@ class ValueCounts:
     def __init__(self, options: StatisticsOptions, max_bytes: int = MAX_BYTES) -> None:
         self._options = options
         self._max_bytes = max_bytes
-        self._counts: dict[str, dict[Value, int]] = {}
+        self._counts: dict[str, dict[_Value, int]] = {}
         self._bytes: dict[str, int] = {}
         self._sketches: dict[str, tuple[Any, Any]] = {}
         """Sketches of features with too many values: most frequent values, and number of values."""
@@ -109,7 +109,7 @@ class ValueCounts:
             )
             yield tfdv.topk.make_dataset_feature_stats_proto_unique_single(path, unique)
 
-    def _add(self, feature: str, pairs: Iterable[tuple[Value, int]]) -> None:
+    def _add(self, feature: str, pairs: Iterable[tuple[_Value, int]]) -> None:
         if feature in self._sketches:
             _feed(load_tfdv(), self._sketches[feature], dict(pairs))
             return
@@ -142,7 +142,7 @@ class ValueCounts:
         _feed(tfdv, self._sketches[feature], self._counts.pop(feature, {}))
 
 
-def _feed(tfdv: Tfdv, sketches: tuple[Any, Any], counts: dict[Value, int]) -> None:
+def _feed(tfdv: Tfdv, sketches: tuple[Any, Any], counts: dict[_Value, int]) -> None:
     if not counts:
         return
     pa = tfdv.pa
@@ -153,7 +153,7 @@ def _feed(tfdv: Tfdv, sketches: tuple[Any, Any], counts: dict[Value, int]) -> No
     distinct.AddValues(values)
 
 
-def _key(value: Value) -> Value:
+def _key(value: _Value) -> _Value:
     """The counted form of a value: itself, unless it is long and not text.
 
     A long value that is not UTF-8 is never shown, so that its start, which places it among values

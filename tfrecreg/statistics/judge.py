@@ -128,7 +128,7 @@ class Judgement:
 _MEASURES = {1: "L-infinity", 2: "Jensen-Shannon", 3: "normalized absolute difference"}
 
 
-def judge(
+def judge_statistics(
     statistics: Any,
     schema: Any,
     *,

@@ -84,7 +84,7 @@ def leaves(root: str, path: str) -> bool:
     return end != base and not end.startswith(os.path.join(base, ""))
 
 
-def kind_of(mode: int) -> str:
+def entry_kind(mode: int) -> str:
     """What a file of this mode is, for a message."""
     if stat.S_ISDIR(mode):
         return "a folder"

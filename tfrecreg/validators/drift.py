@@ -19,7 +19,7 @@ from tfrecreg.statistics import (
     Distance,
     StatisticsOptions,
     StatisticsPart,
-    judge,
+    judge_statistics,
     make_visitor,
     parse_proto,
 )
@@ -143,7 +143,7 @@ class DriftValidator(Validator):
             )
             return
         sides = {"previous": other} if kind == "drift" else {"serving": other}
-        found = judge(proto, compared.schema, **sides)
+        found = judge_statistics(proto, compared.schema, **sides)
         code = DRF001 if kind == "drift" else DRF002
         for distance in found.distances:
             if distance.feature in compared.features and distance.value > distance.threshold:

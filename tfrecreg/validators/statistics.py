@@ -18,7 +18,7 @@ from tfrecreg.statistics import (
     Anomaly,
     StatisticsOptions,
     StatisticsPart,
-    judge,
+    judge_statistics,
     make_visitor,
     missing_tfdv,
 )
@@ -84,7 +84,7 @@ class StatisticsValidator(Validator):
                 yield _finding(target, split, anomaly)
             elif part.examples:
                 environment = self._environments.get(split, self._environment)
-                found = judge(part.proto(), self._schema, environment=environment)
+                found = judge_statistics(part.proto(), self._schema, environment=environment)
                 for anomaly in found.anomalies:
                     yield _finding(target, split, anomaly)
         text = f"{total:,} examples judged" if total else "no Examples to judge"

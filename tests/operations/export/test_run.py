@@ -18,7 +18,7 @@ from tfrecreg.errors import RefusedError, SchemaError, UsageError
 from tfrecreg.example import bytes_feature, int64_feature
 from tfrecreg.manifest import render_manifest, seal
 from tfrecreg.operations.adopt import AdoptRequest, adopt
-from tfrecreg.operations.export import FORMATS, export
+from tfrecreg.operations.export import EXPORT_FORMATS, export
 from tfrecreg.registry import Registry
 
 SCHEMA = """
@@ -289,7 +289,7 @@ def refused(
 
 def test_an_unknown_format_is_refused(registry, tmp_path) -> None:
     refused(registry, tmp_path, UsageError, "no format `tdfs` to export to", to="tdfs")
-    assert FORMATS == ("index", "tfds")
+    assert EXPORT_FORMATS == ("index", "tfds")
 
 
 def test_a_schema_that_changed_since_the_build_is_refused(registry, tmp_path) -> None:

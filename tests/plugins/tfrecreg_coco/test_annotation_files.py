@@ -9,7 +9,7 @@ import pytest
 from tfrecreg.sources import Item
 from tfrecreg_coco.annotation_files import (
     choose_files,
-    find_files,
+    find_annotation_files,
     split_names,
     split_word,
     task_by_name,
@@ -140,7 +140,9 @@ class TestChoice:
         for other in ("captions", "stuff", "panoptic", "labels"):
             raw.put(f"annotations/{other}_train2017.json", raw.dataset([]))
         source = raw.source()
-        (chosen,) = choose_files(find_files(source._raw, source._options), source._options)
+        (chosen,) = choose_files(
+            find_annotation_files(source._raw, source._options), source._options
+        )
         assert chosen.files == {"instances": WHERE}
 
     def test_one_other_kind_is_read_and_several_have_to_be_chosen_from(self, raw: Any) -> None:

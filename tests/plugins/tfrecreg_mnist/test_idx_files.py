@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.storage import LocalStorage
-from tfrecreg_mnist.idx_files import find_files, pair_files
+from tfrecreg_mnist.idx_files import find_idx_files, pair_files
 
 
 @pytest.mark.parametrize(
@@ -34,14 +34,14 @@ from tfrecreg_mnist.idx_files import find_files, pair_files
 def test_usual_names_are_known(raw: Any, images: str, labels: str, split: str) -> None:
     raw.put(images, raw.images())
     raw.put(labels, raw.labels())
-    found = pair_files(find_files(LocalStorage(raw.path), ""))
+    found = pair_files(find_idx_files(LocalStorage(raw.path), ""))
     assert [(name, a.path, b.path) for name, (a, b) in found.items()] == [(split, images, labels)]
 
 
 def test_splits_come_in_their_usual_order(raw: Any) -> None:
     for word in ("t10k", "val", "train"):
         raw.put_pair(word)
-    found = pair_files(find_files(LocalStorage(raw.path), ""))
+    found = pair_files(find_idx_files(LocalStorage(raw.path), ""))
     assert list(found) == ["train", "validation", "test"]
 
 
@@ -49,7 +49,7 @@ def test_folders_of_the_same_names_are_no_files(raw: Any) -> None:
     raw.put("train-images.idx3-ubyte", raw.images())
     raw.put("train-labels.idx1-ubyte", raw.labels())
     raw.put("train-images-idx3-ubyte/train-images-idx3-ubyte", raw.images())
-    found = pair_files(find_files(LocalStorage(raw.path), ""))
+    found = pair_files(find_idx_files(LocalStorage(raw.path), ""))
     assert [images.path for images, _ in found.values()] == ["train-images.idx3-ubyte"]
 
 

@@ -48,7 +48,7 @@ def test_png_examples_hold_image_and_label(raw: Any, suffix: str) -> None:
         example = source.example(item)
         pixels = raw.pixels(5)[index * 12 : index * 12 + 12]
         assert {key: feature.values for key, feature in example.items()} == {
-            "image/encoded": (grey_png.encode(pixels, 4, 3),),
+            "image/encoded": (grey_png.encode_png(pixels, 4, 3),),
             "image/format": (b"png",),
             "image/height": (4,),
             "image/width": (3,),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="show")
-@click.argument("name", shell_complete=complete.plugins)
+@click.argument("name", shell_complete=complete.plugin_names)
 @json_option
 @click.pass_obj
 def command(face: Face, name: str) -> None:

@@ -22,7 +22,7 @@ _SHOWN = 8
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def print_diff(console: Console, diff: SchemaDiff) -> None:
+def print_schema_diff(console: Console, diff: SchemaDiff) -> None:
     """Each feature that differs, with the expected and the found value of its fields."""
     console.print(line(("expected: ", "bold"), safe(diff.expected)))
     console.print(line(("found:    ", "bold"), safe(diff.found)))

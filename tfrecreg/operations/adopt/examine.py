@@ -38,7 +38,7 @@ def index_path(split: str, number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ExamineSettings:
     """What every visitor of an adoption has to know. Picklable."""
 
     scratch: Storage
@@ -77,7 +77,7 @@ class Examination(Validator):
     validator does of bare files.
     """
 
-    settings: Settings
+    settings: ExamineSettings
     judged: bool
     """Whether records are checked against a schema, which then finds other payloads."""
     name: str = "adopt"
@@ -110,7 +110,7 @@ class Examination(Validator):
 class _Examiner(Visitor):
     """Looks at the records of one shard, and writes their index."""
 
-    def __init__(self, settings: Settings, shard: Shard) -> None:
+    def __init__(self, settings: ExamineSettings, shard: Shard) -> None:
         self._settings = settings
         self._shard = shard
         self._file = os.path.relpath(f"/{shard.path}", settings.base)

@@ -15,7 +15,7 @@ from tfrecreg.gating import FailOn, judge
 from tfrecreg.index import INDEX_LIMIT, INDEX_MAGIC
 from tfrecreg.manifest import INDEX_FOLDER, MANIFEST_NAME, FileEntry, Manifest
 from tfrecreg.manifest.adopted import is_adopted
-from tfrecreg.operations.adopt.examine import Examination, Examined, Settings, index_path
+from tfrecreg.operations.adopt.examine import Examination, Examined, ExamineSettings, index_path
 from tfrecreg.operations.adopt.manifest import RESERVED
 from tfrecreg.operations.adopt.request import AdoptPlan, How, KnownSchema, PlannedFile
 from tfrecreg.operations.overwrite_guard import expect_no_strangers
@@ -30,7 +30,7 @@ from tfrecreg.text import safe
 from tfrecreg.validators.crc import CrcValidator
 
 
-def expect_free(registry: Registry, plan: AdoptPlan) -> Manifest | None:
+def expect_replaceable(registry: Registry, plan: AdoptPlan) -> Manifest | None:
     """The build that there is, None where there is none.
 
     Raises:
@@ -191,7 +191,7 @@ _PATH = 1000
 def examine(
     registry: Registry,
     plan: AdoptPlan,
-    settings: Settings,
+    settings: ExamineSettings,
     known: KnownSchema | None,
     engine: Engine,
     progress: Progress,

@@ -44,7 +44,7 @@ RESERVED = (LABELS_NAME, LEDGER_NAME)
 """Files that every build has beside its manifest; the ledger of an adopted one is empty."""
 
 
-def index_of(file: PlannedFile) -> str:
+def index_entry(file: PlannedFile) -> str:
     """Where the index of a shard is, in the build's folder."""
     return f"{INDEX_FOLDER}/{file.path}.index"
 
@@ -148,10 +148,10 @@ def make_manifest(
                 records=part.end.records,
                 payload_bytes=part.end.payload_bytes,
                 stream_blake3=part.end.stream_blake3 or "",
-                index=index_of(file),
+                index=index_entry(file),
             )
         )
-        files.append(FileEntry.of(index_of(file), part.index))
+        files.append(FileEntry.of(index_entry(file), part.index))
         features.update(part.features)
     encoded = schema.encode("utf-8")
     options = {PAYLOADS: kind.value, **({KEY: key} if key is not None else {})}

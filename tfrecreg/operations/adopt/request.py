@@ -89,7 +89,7 @@ def known_schema(registry: Registry, request: AdoptRequest) -> KnownSchema | Non
     return KnownSchema(text, where, is_new=own is None, judges=judges)
 
 
-DEFAULT_SPLIT = "train"
+_DEFAULT_SPLIT = "train"
 """Split of a single set without a split in its names."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
@@ -183,7 +183,7 @@ def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
         split = file.name.split if file.name is not None else None
         split = split or folders.get(file.folder)
         if split is None and alone and len(sets) == 1:
-            split = DEFAULT_SPLIT
+            split = _DEFAULT_SPLIT
         if split is None:
             raise UsageError(
                 f"no split is known for `{safe(file.shard.name, limit=_PATH)}`",
@@ -250,7 +250,7 @@ class AdoptPlan:
         return found
 
 
-def make_plan(registry: Registry, request: AdoptRequest) -> AdoptPlan:
+def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
     """Find the files, and give them their splits and names. Looks at no byte of them.
 
     Raises:

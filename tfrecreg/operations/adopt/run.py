@@ -14,19 +14,19 @@ from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import Finding
 from tfrecreg.manifest import INDEX_FOLDER, MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.manifest.adopted import KEY
-from tfrecreg.operations.adopt.examine import Examined, Settings, expect_unique, index_path
+from tfrecreg.operations.adopt.examine import Examined, ExamineSettings, expect_unique, index_path
 from tfrecreg.operations.adopt.folder import (
     PlaceTask,
     bystanders,
     examine,
-    expect_free,
+    expect_replaceable,
     keep_indexes,
     place_shard,
 )
 from tfrecreg.operations.adopt.manifest import (
     RESERVED,
     adopted_labels,
-    index_of,
+    index_entry,
     make_manifest,
     own_files,
     split_entries,
@@ -36,9 +36,9 @@ from tfrecreg.operations.adopt.request import (
     AdoptRequest,
     KnownSchema,
     known_schema,
-    make_plan,
+    plan_adoption,
 )
-from tfrecreg.operations.overwrite_guard import expect_kept
+from tfrecreg.operations.overwrite_guard import expect_no_loss
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.targets import raw_totals
 from tfrecreg.progress import SILENT, Progress
@@ -100,8 +100,8 @@ def preview_adopt(registry: Registry, request: AdoptRequest) -> AdoptPlan:
     Raises:
         UsageError: as :func:`adopt` does before its work starts.
     """
-    plan = make_plan(registry, request)
-    expect_free(registry, plan)
+    plan = plan_adoption(registry, request)
+    expect_replaceable(registry, plan)
     known_schema(registry, request)
     return plan
 
@@ -127,8 +127,8 @@ def adopt(
     engine = engine or LocalEngine(1)
     with transaction(registry.dataset(request.name), progress) as change:
         expect_policy(registry, request.name)
-        plan = make_plan(registry, request)
-        before = expect_free(registry, plan)
+        plan = plan_adoption(registry, request)
+        before = expect_replaceable(registry, plan)
         known = known_schema(registry, request)
         raw = _raw(registry, request, before, progress)
         with change.stage("adopt") as staged:
@@ -150,7 +150,7 @@ def _adopt(
     scratch = staged.below("examined")
     build = staged.below("build")
     key = _key(request, before)
-    settings = Settings(scratch, plan.base, key, sketch=known is None)
+    settings = ExamineSettings(scratch, plan.base, key, sketch=known is None)
     seen, findings = examine(registry, plan, settings, known, engine, progress)
     kinds = _kinds(seen)
     kind = _kind(kinds)
@@ -162,12 +162,12 @@ def _adopt(
         keep_indexes(registry, plan, before, seen, scratch)
     splits, content = split_entries(plan, scratch)
     if plan.how != "in-place":
-        expect_kept(change.dataset, before, content)
+        expect_no_loss(change.dataset, before, content)
     others = list(bystanders(registry, plan, before)) if plan.how == "in-place" else []
     placed = _place(plan, seen, build, engine, progress)
     for file in plan.files:
         examined = index_path(file.shard.split, file.shard.number)
-        staged.link(f"examined/{examined}", f"build/{index_of(file)}")
+        staged.link(f"examined/{examined}", f"build/{index_entry(file)}")
     labels = _labels(request, plan, before, seen)
     others += own_files(build, labels)
     manifest = make_manifest(

@@ -25,14 +25,14 @@ from tfrecreg.operations.builds.growth import (
     push_cost,
     sizes_of,
 )
-from tfrecreg.operations.builds.make import engine_for, make_all, unchanged, warming
+from tfrecreg.operations.builds.make import engine_for_build, make_all, unchanged, warming
 from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
-from tfrecreg.operations.builds.settings import Settings, compare_settings
+from tfrecreg.operations.builds.settings import BuildSettings, compare_settings
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.builds.state import BuildRecord, raw_files, raw_state, remember
 from tfrecreg.operations.check import CheckOptions, Report, check_target
-from tfrecreg.operations.overwrite_guard import expect_kept, expect_no_strangers
+from tfrecreg.operations.overwrite_guard import expect_no_loss, expect_no_strangers
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.targets import build_target
 from tfrecreg.progress import SILENT, Progress, Ticker, counting
@@ -65,7 +65,7 @@ class BuildResult:
     """Reuse of the base's shards; None without a base."""
     unchanged: bool
     """Whether the build that was there is the same to the byte."""
-    settings: Settings
+    settings: BuildSettings
     """Differences of its settings from the dataset's file and from earlier builds."""
 
 
@@ -84,7 +84,7 @@ class Preview:
     """Estimated size in bytes by shard path."""
     push: PushCost
     """Cost of a push of its release."""
-    settings: Settings
+    settings: BuildSettings
     """Differences of its settings from the dataset's file and from earlier builds."""
 
 
@@ -96,7 +96,7 @@ class _Begun:
     files: dict[str, tuple[int, int]]
     schema: str
     schema_is_new: bool
-    settings: Settings
+    settings: BuildSettings
 
 
 def preview(
@@ -116,7 +116,7 @@ def preview(
     plan = begun.plan
     kept: set[str] = set()
     if plan.base is not None:
-        engine = engine_for(plan, engine or LocalEngine(1))
+        engine = engine_for_build(plan, engine or LocalEngine(1))
         kept = unchanged(plan, begun.prepared, registry.storage, engine, progress)
     sizes = sizes_of(plan, kept)
     return Preview(
@@ -154,7 +154,7 @@ def build(
         name = request.name
         stage = change.plan_stage(begun.plan.digest)
         staged = stage.below("build")
-        engine = engine_for(begun.plan, engine)
+        engine = engine_for_build(begun.plan, engine)
         made, resumed = make_all(begun.plan, begun.prepared, stage, staged, engine, progress)
         _accept_skipped(begun, made)
         manifest = assemble(
@@ -239,7 +239,7 @@ def _expect_replaceable(dataset: Dataset) -> None:
         before = dataset.build_manifest()
     except (ManifestError, NewerFormatError):
         return  # a build that is damaged is what building again is for
-    expect_kept(dataset, before, "")
+    expect_no_loss(dataset, before, "")
 
 
 def _accept_skipped(begun: _Begun, made: Sequence[MadeShard]) -> None:

@@ -28,7 +28,7 @@ class _Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class BuildSettings:
     """How the settings of a build differ from those that were written down."""
 
     dataset: str
@@ -73,7 +73,9 @@ class Settings:
         }
 
 
-def compare_settings(registry: Registry, request: BuildRequest, prepared: Prepared) -> Settings:
+def compare_settings(
+    registry: Registry, request: BuildRequest, prepared: Prepared
+) -> BuildSettings:
     """Compare what a build is made with to the configuration, and to what was made before."""
     unsaved: tuple[_Difference, ...] = ()
     if not prepared.remember:
@@ -81,7 +83,7 @@ def compare_settings(registry: Registry, request: BuildRequest, prepared: Prepar
         unsaved = tuple(_unsaved(registry, request, config, prepared))
     since, changed = _changed(registry, prepared)
     where = registry.dataset(request.name).config_place
-    return Settings(
+    return BuildSettings(
         dataset=request.name, where=where, unsaved=unsaved, since=since, changed=changed
     )
 

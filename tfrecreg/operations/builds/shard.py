@@ -37,7 +37,7 @@ class Maker:
 
 
 @dataclass(frozen=True, slots=True)
-class ShardTask:
+class BuildTask:
     """All that a worker needs to make one shard. Picklable."""
 
     maker: Maker
@@ -95,12 +95,12 @@ class MadeShard:
     """It is a shard of the base, as it was."""
 
 
-def make_part(task: ShardTask | SegmentTask) -> MadeShard | MadeSegment:
+def make_part(task: BuildTask | SegmentTask) -> MadeShard | MadeSegment:
     """Make a whole shard, or a segment."""
-    return make_shard(task) if isinstance(task, ShardTask) else make_segment(task)
+    return make_shard(task) if isinstance(task, BuildTask) else make_segment(task)
 
 
-def make_shard(task: ShardTask) -> MadeShard:
+def make_shard(task: BuildTask) -> MadeShard:
     """Make the examples of the shard's items and write them.
 
     Raises:
@@ -122,7 +122,7 @@ def make_shard(task: ShardTask) -> MadeShard:
     return _made(shard, writer.written, notes)
 
 
-def keep_shard(task: ShardTask) -> MadeShard | None:
+def keep_shard(task: BuildTask) -> MadeShard | None:
     """The shard of the base, if it is what the items become today; None if not. Writes nothing.
 
     Raises as :func:`make_shard` does.

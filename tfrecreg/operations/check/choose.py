@@ -15,7 +15,7 @@ from tfrecreg.errors import (
 )
 from tfrecreg.guard import Brought, calling, is_told, reason_of
 from tfrecreg.operations.check.report import SkippedValidator
-from tfrecreg.plugins import Announced, Plugins, canonical, plugins
+from tfrecreg.plugins import Announced, Plugins, canonical_name, plugins
 from tfrecreg.scan import Target, Validator, ValidatorRecord
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
@@ -180,8 +180,8 @@ def _not_judged(name: str, target: Target, known: Plugins) -> str:
         "installed"
     )
     made = target.manifest.source if target.manifest is not None else None
-    here = {canonical(each.distribution) for each in known.sources()}
-    if made is not None and made.distribution and canonical(made.distribution) not in here:
+    here = {canonical_name(each.distribution) for each in known.sources()}
+    if made is not None and made.distribution and canonical_name(made.distribution) not in here:
         origin = f"`{safe(made.distribution)}` {safe(made.version)}"
         said += f", nor is {origin}, which made `{safe(target.dataset)}`"
     broken = sorted({each.distribution for each in known.broken if each.distribution})

@@ -135,7 +135,7 @@ def _hint(finding: Finding, target: Target) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class FindingsJudgement:
     """The part of a report that depends on the gate and on the date."""
 
     status: Literal["pass", "fail"]
@@ -157,7 +157,7 @@ def judge_findings(
     dataset: str,
     fail_on: FailOn | None = None,
     today: datetime.date | None = None,
-) -> Judgement:
+) -> FindingsJudgement:
     """Judge findings by a gate and its waivers.
 
     Args:
@@ -177,7 +177,7 @@ def judge_findings(
     marked = {id(finding): _marked(finding, waiver) for finding, waiver in found.lapsed}
     shown = [marked.get(id(finding), finding) for finding in found.findings]
     shown += [_expired(waiver, len(covered), dataset) for waiver, covered in lapsed.items()]
-    return Judgement(
+    return FindingsJudgement(
         status=found.status,
         fail_on=limit,
         findings=tuple(sorted(shown, key=severity_order)),

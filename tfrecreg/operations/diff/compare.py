@@ -20,7 +20,7 @@ from tfrecreg.records import Records
 from tfrecreg.schema import Feature as SchemaFeature
 from tfrecreg.schema import IntDomain, StringDomain
 
-Digests = npt.NDArray[np.uint8]
+_Digests = npt.NDArray[np.uint8]
 """Shape (records, 16): of the records of a shard."""
 
 _OPEN = 64
@@ -56,7 +56,7 @@ class Payloads:
 
     def __init__(self, side: Side) -> None:
         self._side = side
-        self._shards: dict[int, tuple[Records, Digests]] = {}
+        self._shards: dict[int, tuple[Records, _Digests]] = {}
         self._refused: dict[int, tuple[str, bool]] = {}
         self._open: list[int] = []
 
@@ -90,7 +90,7 @@ class Payloads:
             records.close()
         self._open.clear()
 
-    def _shard(self, shard: int) -> tuple[Records, Digests]:
+    def _shard(self, shard: int) -> tuple[Records, _Digests]:
         if shard not in self._shards and shard not in self._refused:
             self._find(shard)
         if shard in self._refused:
@@ -154,7 +154,7 @@ class RecordChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class LabelMaps:
     """Which features are labels, and what their numbers are called on each side."""
 
     features: tuple[str, ...]
@@ -162,7 +162,7 @@ class Labels:
     after: Mapping[str, Sequence[str]]
 
     @classmethod
-    def of(cls, before: Side, after: Side) -> Labels:
+    def of(cls, before: Side, after: Side) -> LabelMaps:
         """Those that the schemas say are labels or classes, and those that have names."""
         names = {*before.manifest.labels, *after.manifest.labels}
         for side in (before, after):
@@ -201,7 +201,7 @@ def _label(feature: Feature, names: Sequence[str]) -> str:
 _LABEL_BYTES = 100
 
 
-def compare(before: Read, after: Read, labels: Labels) -> RecordChange:
+def compare(before: Read, after: Read, labels: LabelMaps) -> RecordChange:
     """What differs between two records.
 
     Args:
@@ -310,7 +310,7 @@ class Tallied:
 
 
 def changes_of(
-    pairs: Pairs, readers: tuple[Payloads, Payloads], labels: Labels
+    pairs: Pairs, readers: tuple[Payloads, Payloads], labels: LabelMaps
 ) -> Iterator[tuple[int, RecordChange | UnreadError, int]]:
     """For each pair its position, what differs, and the bytes that were read."""
     for position, (first, second) in enumerate(zip(pairs.before, pairs.after, strict=True)):
@@ -325,7 +325,7 @@ def changes_of(
 def tally(
     pairs: Pairs,
     readers: tuple[Payloads, Payloads],
-    labels: Labels,
+    labels: LabelMaps,
     progress: Progress,
     *,
     into: Tallied,

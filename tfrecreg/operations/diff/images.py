@@ -18,10 +18,10 @@ from tfrecreg.operations.diff.match import (
     PLACE,
     SPLIT,
     WIDTH,
+    IndexRows,
     Left,
     Matched,
     Places,
-    Rows,
     shard_of,
     split_numbers,
 )
@@ -111,9 +111,9 @@ def _rows(
     images: Sequence[str],
     splits: dict[str, int],
     progress: Progress,
-) -> Rows:
+) -> IndexRows:
     """Rows whose digest is that of the images; records without an image have none."""
-    rows: Rows = np.zeros((len(places), WIDTH), np.uint8)
+    rows: IndexRows = np.zeros((len(places), WIDTH), np.uint8)
     count = 0
     for place in places.tolist():
         read = reader.read(place)

@@ -12,7 +12,7 @@ import numpy as np
 from tfrecreg.manifest import Change
 from tfrecreg.operations.diff.compare import (
     FeatureCounts,
-    Labels,
+    LabelMaps,
     Payloads,
     RecordChange,
     UnreadError,
@@ -23,9 +23,9 @@ from tfrecreg.operations.diff.side import Side
 from tfrecreg.operations.diff.verdict import Order, ShardCounts
 from tfrecreg.schema.differ import Change as SchemaChange
 
-Kind = Literal["removed", "added", "changed", "moved", "renamed"]
+ChangeKind = Literal["removed", "added", "changed", "moved", "renamed"]
 
-KINDS: tuple[Kind, ...] = ("removed", "added", "changed", "moved", "renamed")
+CHANGE_KINDS: tuple[ChangeKind, ...] = ("removed", "added", "changed", "moved", "renamed")
 """Kinds of differences; ``renamed`` is the same image or record under another key."""
 
 
@@ -36,7 +36,7 @@ _COUNTS = ("added", "removed", "changed", "moved_in", "moved_out", "renamed")
 class RecordDiff:
     """One example that is not the same on both sides."""
 
-    kind: Kind
+    kind: ChangeKind
     split: str
     """Current split; for a removed example, its former split."""
     key: str
@@ -122,10 +122,10 @@ class SideSummary:
         return {**asdict(self), "features": dict(self.features)}
 
 
-class Listing(Protocol):
+class ExampleListing(Protocol):
     """Makes the examples of a diff one by one."""
 
-    def __call__(self, kind: Kind, most: int | None = None) -> Iterator[RecordDiff]: ...
+    def __call__(self, kind: ChangeKind, most: int | None = None) -> Iterator[RecordDiff]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,9 +141,9 @@ class DiffResult:
     version: str | None
     """The smallest legal number; None if the first side is not a release of that dataset."""
     splits: tuple[SplitDiff, ...]
-    totals: Mapping[Kind, int]
+    totals: Mapping[ChangeKind, int]
     """Totals by kind over the splits that could be compared."""
-    examples: Mapping[Kind, tuple[RecordDiff, ...]]
+    examples: Mapping[ChangeKind, tuple[RecordDiff, ...]]
     """The first of each kind, in order of split, shard and record."""
     compared: int
     """Number of examples with both records read to compare their features."""
@@ -161,7 +161,7 @@ class DiffResult:
     schema: tuple[SchemaChange, ...] | None
     """None where one of the schemas is missing or does not parse."""
     shards: ShardCounts
-    listing: Listing = field(repr=False, compare=False)
+    listing: ExampleListing = field(repr=False, compare=False)
 
     @property
     def same(self) -> bool:
@@ -184,7 +184,7 @@ class DiffResult:
 
     def records(self) -> Iterator[RecordDiff]:
         """Every example that is not the same, kind by kind; made while they are taken."""
-        for kind in KINDS:
+        for kind in CHANGE_KINDS:
             yield from self.listing(kind)
 
     def to_json(self) -> dict[str, Any]:
@@ -231,13 +231,13 @@ class ListedExamples:
     before: Side
     after: Side
     matched: Matched
-    labels: Labels
+    labels: LabelMaps
 
-    def __call__(self, kind: Kind, most: int | None = None) -> Iterator[RecordDiff]:
+    def __call__(self, kind: ChangeKind, most: int | None = None) -> Iterator[RecordDiff]:
         """The examples of a kind, all or the first `most`."""
         return islice(self._every(kind, most), most)
 
-    def _every(self, kind: Kind, most: int | None) -> Iterator[RecordDiff]:
+    def _every(self, kind: ChangeKind, most: int | None) -> Iterator[RecordDiff]:
         matched = self.matched
         if kind == "removed":
             yield from self._alone(kind, self.before, matched.removed[:most])
@@ -252,7 +252,7 @@ class ListedExamples:
             yield from self._paired(kind, matched.renamed, most, read=False)
             yield from self._paired(kind, matched.renamed_changed, most, read=True)
 
-    def _alone(self, kind: Kind, side: Side, places: Places) -> Iterator[RecordDiff]:
+    def _alone(self, kind: ChangeKind, side: Side, places: Places) -> Iterator[RecordDiff]:
         for at in range(0, len(places), _CHUNK):
             chunk = places[at : at + _CHUNK]
             for place, key in zip(chunk.tolist(), _keys(side, chunk), strict=True):
@@ -266,7 +266,7 @@ class ListedExamples:
                 )
 
     def _paired(
-        self, kind: Kind, pairs: Pairs, most: int | None, *, read: bool
+        self, kind: ChangeKind, pairs: Pairs, most: int | None, *, read: bool
     ) -> Iterator[RecordDiff]:
         readers = Payloads(self.before), Payloads(self.after)
         try:
@@ -294,7 +294,7 @@ class ListedExamples:
             return RecordChange()  # that some were not read, the result says
 
     def _pair(
-        self, kind: Kind, old: tuple[int, str], new: tuple[int, str], change: RecordChange
+        self, kind: ChangeKind, old: tuple[int, str], new: tuple[int, str], change: RecordChange
     ) -> RecordDiff:
         before = self.before.manifest.shards[shard_of(old[0])]
         after = self.after.manifest.shards[shard_of(new[0])]

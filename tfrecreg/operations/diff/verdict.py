@@ -184,7 +184,7 @@ _NAMED = 5
 """Maximum number of features named in a reason."""
 
 
-def judge(
+def judge_change(
     before: Side,
     after: Side,
     order: Order | None,

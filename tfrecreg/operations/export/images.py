@@ -17,7 +17,7 @@ _BMP_DEPTH = 24
 """The only depth that TensorFlow decodes into the same channels whatever it is asked for."""
 
 
-def look(data: bytes) -> ImageHeader | None:
+def look_at_image(data: bytes) -> ImageHeader | None:
     """The header of an image, with the channels that `tf.io.decode_image` chooses.
 
     Returns:
@@ -65,7 +65,7 @@ class ImagesSeen:
             data: the encoded header.
             where: what messages call the record.
         """
-        header = look(data)
+        header = look_at_image(data)
         if header is None:
             self.add_strange(where)
             return

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tfrecreg.errors import UsageError
 from tfrecreg.manifest import Manifest
-from tfrecreg.operations.export.shards import BroughtShard, ShardTask, bring_shard
+from tfrecreg.operations.export.shards import BroughtShard, ExportTask, bring_shard
 from tfrecreg.records import Records
 from tfrecreg.records.offsets import render_sidecar
 from tfrecreg.suggest import listed
@@ -27,7 +27,7 @@ class IndexedShards:
 
     suffix: str
 
-    def __call__(self, task: ShardTask) -> BroughtShard:
+    def __call__(self, task: ExportTask) -> BroughtShard:
         """Bring the shard, verified, then say where its records are.
 
         Raises:

@@ -17,7 +17,7 @@ from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.export.connectors import make_connectors, require_expressible
 from tfrecreg.operations.export.images import ImagesSeen
 from tfrecreg.operations.export.index import IndexedShards, index_notes, require_suffix
-from tfrecreg.operations.export.shards import BroughtShard, ShardTask, bring_shard, numbered
+from tfrecreg.operations.export.shards import BroughtShard, ExportTask, bring_shard, numbered
 from tfrecreg.operations.export.tfds import (
     BUILD_VERSION,
     dataset_info,
@@ -36,7 +36,7 @@ from tfrecreg.storage import LocalStorage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-FORMATS = ("index", "tfds")
+EXPORT_FORMATS = ("index", "tfds")
 """Values of `--to`."""
 
 
@@ -47,7 +47,7 @@ class ExportResult:
     reference: str
     """Exported reference with its selector resolved: ``mnist@1.0.0``."""
     to: str
-    """Format of the export, one of :data:`FORMATS`."""
+    """Format of the export, one of :data:`EXPORT_FORMATS`."""
     folder: str
     """Absolute path."""
     dataset: str
@@ -84,7 +84,7 @@ def export(
         registry: where the dataset is.
         reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build.
         folder: does not exist, or is empty. It appears when all is there.
-        to: one of :data:`FORMATS`.
+        to: one of :data:`EXPORT_FORMATS`.
         suffix: of the indexes, with `to` ``index``: ``.idx``, ``.tfindex`` or ``.index``.
         engine: where to work.
         progress: who watches.
@@ -95,10 +95,10 @@ def export(
         RefusedError: the bytes are not those that were registered.
         StorageError: the file system refused.
     """
-    if to not in FORMATS:
+    if to not in EXPORT_FORMATS:
         raise UsageError(
-            f"no format `{safe(to)}` to export to{did_you_mean(to, FORMATS)}",
-            hint=f"there is {listed(FORMATS)}",
+            f"no format `{safe(to)}` to export to{did_you_mean(to, EXPORT_FORMATS)}",
+            hint=f"there is {listed(EXPORT_FORMATS)}",
         )
     resolved = resolve(registry, reference)
     path = free_folder(folder, registry)
@@ -149,11 +149,11 @@ def _bring_all(
     stage: LocalStorage,
     engine: Engine,
     progress: Progress,
-    bring: Callable[[ShardTask], BroughtShard],
+    bring: Callable[[ExportTask], BroughtShard],
 ) -> list[BroughtShard]:
     manifest = resolved.manifest
     tasks = (
-        ShardTask(
+        ExportTask(
             reference=resolved.name,
             bytes=resolved.storage(),
             entry=shard,

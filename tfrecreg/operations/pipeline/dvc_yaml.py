@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tfrecreg.errors import MissingExtraError, UsageError
-from tfrecreg.operations.pipeline.stages import MARK, Entry
+from tfrecreg.operations.pipeline.stages import MARK, StageEntry
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.tracking.dvc import PIPELINE_NAME
@@ -64,7 +64,7 @@ class _Layout:
 
 
 def edited(
-    text: str | None, wanted: Mapping[str, Entry], *, prune: bool, section: Section = "stages"
+    text: str | None, wanted: Mapping[str, StageEntry], *, prune: bool, section: Section = "stages"
 ) -> Edited:
     """The file's text with entries of a section added, updated and removed.
 
@@ -108,7 +108,7 @@ def edited(
     return Edited(text=result, added=tuple(added), updated=tuple(updated), removed=tuple(removed))
 
 
-def expect_params(text: str, wanted: Mapping[str, Entry]) -> None:
+def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
     """Refuse stages of ours that do not name the parameters which they should.
 
     Args:
@@ -130,9 +130,9 @@ def expect_params(text: str, wanted: Mapping[str, Entry]) -> None:
             )
 
 
-def _ours(found: _Layout, wanted: Mapping[str, Entry]) -> dict[str, Entry]:
+def _ours(found: _Layout, wanted: Mapping[str, StageEntry]) -> dict[str, StageEntry]:
     """The wanted entries that nobody else has written yet."""
-    ours: dict[str, Entry] = {}
+    ours: dict[str, StageEntry] = {}
     for name, entry in wanted.items():
         there = found.entries.get(name)
         if there is None or _owner(there.entry) is not None:
@@ -164,7 +164,7 @@ def _owner(entry: Any) -> str | None:
 
 
 def _spliced(
-    found: _Layout, text: str, changed: Mapping[str, Entry], removed: Sequence[str]
+    found: _Layout, text: str, changed: Mapping[str, StageEntry], removed: Sequence[str]
 ) -> str:
     end = "\r\n" if "\r\n" in text else "\n"
     lines = list(found.lines)
@@ -281,7 +281,7 @@ def _unharmed(
     section: Section,
     before: Mapping[str, Any],
     after: Mapping[str, Any],
-    wanted: Mapping[str, Entry],
+    wanted: Mapping[str, StageEntry],
     removed: Sequence[str],
 ) -> None:
     """Refuse a result in which anything but our entries has another meaning."""
@@ -302,7 +302,7 @@ def _unfit(section: Section, names: Sequence[str] = ()) -> UsageError:
     )
 
 
-def render(name: str, entry: Entry, indent: int) -> str:
+def render(name: str, entry: StageEntry, indent: int) -> str:
     """An entry as lines of YAML in block style, its name `indent` columns from the left."""
     lines = [f"{_scalar(name)}:", *(f"  {line}" for line in _mapping(entry))]
     return "".join(f"{' ' * indent}{line}\n" for line in lines)

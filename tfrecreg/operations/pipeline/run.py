@@ -11,7 +11,7 @@ from typing import Any
 
 from tfrecreg.errors import MissingExtraError, UsageError
 from tfrecreg.operations.pipeline.dvc_yaml import Edited, edited, expect_params
-from tfrecreg.operations.pipeline.stages import Entry, artifact_of, stages_of
+from tfrecreg.operations.pipeline.stages import StageEntry, artifact_of, stages_of
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry, expect_dataset, layout
 from tfrecreg.registry.absence import expect_same_schema, schema_hint
@@ -99,8 +99,8 @@ def pipeline(
         PluginError: the source of a dataset without a schema does not load.
     """
     chosen = _chosen(registry, names)
-    stages: dict[str, Entry] = {}
-    artifacts: dict[str, Entry] = {}
+    stages: dict[str, StageEntry] = {}
+    artifacts: dict[str, StageEntry] = {}
     missing: dict[str, bytes] = {}
     for each in chosen:
         artifacts |= artifact_of(registry, each)

@@ -35,13 +35,13 @@ _OF_GATE = ("validators", "limits")
 MARK = "tfrecreg"
 """The key in an entry's `meta` that says which dataset it is of: those entries are ours."""
 
-Entry = Mapping[str, Any]
+StageEntry = Mapping[str, Any]
 """A stage, or an artifact."""
 
 
 def stages_of(
     registry: Registry, name: str, *, today: datetime.date | None = None
-) -> dict[str, Entry]:
+) -> dict[str, StageEntry]:
     """Stage by name, in the order in which they run.
 
     A dataset without a source has no stage that builds it: what it was adopted from may be gone.
@@ -92,7 +92,7 @@ def stages_of(
 
 def _params(
     registry: Registry, name: str, keys: Iterable[str], of_gate: Iterable[str] = ()
-) -> list[Entry]:
+) -> list[StageEntry]:
     """The parameters of a stage: by file, the keys that are there.
 
     Args:
@@ -132,7 +132,7 @@ def next_expiry(
     return min((each for each in holding if each >= day), default=None)
 
 
-def artifact_of(registry: Registry, name: str) -> dict[str, Entry]:
+def artifact_of(registry: Registry, name: str) -> dict[str, StageEntry]:
     """Artifact by name: how other repositories find the dataset by GTO's tags of its releases.
 
     Empty for a name that GTO has no tags for.

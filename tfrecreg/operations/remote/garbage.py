@@ -18,7 +18,7 @@ from tfrecreg.registry.transaction import Removal, removal
 from tfrecreg.storage import Storage, is_temporary
 from tfrecreg.tracking import cloud, dvc, git
 
-Kind = Literal["stage", "temporary", "version", "index", "dvc"]
+_Kind = Literal["stage", "temporary", "version", "index", "dvc"]
 
 _TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layout.REPORTS)
 """Folders below which commands write files beside those that they replace."""
@@ -28,7 +28,7 @@ _TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layo
 class Doomed:
     """Something that may go."""
 
-    kind: Kind
+    kind: _Kind
     path: str
     """Path relative to the registry; for objects in DVC's cache, the absolute path."""
     bytes: int

@@ -61,7 +61,7 @@ def push(
         FailureError: DVC refused.
     """
     found = {each.name: each for each in _releases(registry, names)}
-    hashes = [expect_kept(each) for each in found.values()]
+    hashes = [kept_hash(each) for each in found.values()]
     progress.note(f"dvc push: {', '.join(found)}")
     sent = cloud.send(registry.storage.root, hashes, remote)
     return PushResult(releases=tuple(found), objects=sent)
@@ -100,7 +100,7 @@ def _release(registry: Registry, reference: str) -> Release:
     return found
 
 
-def expect_kept(release: Release) -> str:
+def kept_hash(release: Release) -> str:
     """DVC's hash of a release's folder.
 
     Raises:
@@ -158,7 +158,7 @@ def pull(
     folder = _here(release, progress)
     if folder is not None:
         return PullResult(name=release.name, folder=folder, files=0, bytes=0)
-    value = expect_kept(release)
+    value = kept_hash(release)
     with (
         transaction(release.dataset, progress) as change,
         # From fetching to copying: it must not be removed from DVC's cache meanwhile.

@@ -19,8 +19,8 @@ from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.operations.builds.plan import PlannedShard, make_plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
 from tfrecreg.operations.builds.shard import (
+    BuildTask,
     Maker,
-    ShardTask,
     close_source,
     make_payload,
     make_shard,
@@ -35,7 +35,7 @@ from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
 
-def refusal(
+def rebuild_refusal(
     name: str,
     manifest: Manifest,
     wrong: Sequence[RemadeShard],
@@ -378,5 +378,5 @@ def _planned(entry: ShardEntry, manifest: Manifest, items: Mapping[str, Item]) -
 
 
 def _by_plan(planned: PlannedShard, maker: Maker) -> RemadeShard:
-    made = make_shard(ShardTask(maker, planned))
+    made = make_shard(BuildTask(maker, planned))
     return RemadeShard(entry=made.entry, index=made.index, taken=0)

@@ -28,7 +28,7 @@ from tfrecreg.operations.repair.rebuild import (
     RemadeShard,
     make_again,
     open_raw,
-    refusal,
+    rebuild_refusal,
 )
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import hashed_write
@@ -94,7 +94,7 @@ def look_over(storage: Storage, manifest: Manifest, progress: Progress) -> State
     )
 
 
-def find_index(
+def _find_index(
     registry: Registry, folder: str, manifest: Manifest, shard: ShardEntry
 ) -> Index | None:
     """The index of a shard, as the manifest names it: beside it, or as it was kept when the build
@@ -241,7 +241,7 @@ def _sort_out(
         if shard.path not in damaged and entry is None:
             continue
         kept = None if entry is None else layout.cached_index(entry.blake3)
-        index = find_index(registry, folder, manifest, shard)
+        index = _find_index(registry, folder, manifest, shard)
         if shard.path not in damaged and kept is not None and index is not None:
             links[shard.index] = kept
         else:
@@ -263,7 +263,7 @@ def _require_same(
         return
     if data.problem is not None:
         raise data.problem
-    raise refusal(name, manifest, wrong, data)
+    raise rebuild_refusal(name, manifest, wrong, data)
 
 
 def _restore(

@@ -14,7 +14,7 @@ from tfrecreg.records.gzip_writer import GzipEncoder
 from tfrecreg.storage import Storage, Writer
 
 
-class HashedFile:
+class HashingFile:
     """A file that is written from its start to its end. Made when its first byte comes, or closed.
 
     Args:
@@ -71,7 +71,7 @@ class CleanShard:
         compression: ``gzip`` in members of our own, each of whole records.
     """
 
-    def __init__(self, file: HashedFile, compression: str) -> None:
+    def __init__(self, file: HashingFile, compression: str) -> None:
         self._file = file
         self._gzip = GzipEncoder() if compression == "gzip" else None
 
@@ -97,7 +97,7 @@ class Quarantine:
         file: to write to; where nothing was cut out there is none.
     """
 
-    def __init__(self, file: HashedFile) -> None:
+    def __init__(self, file: HashingFile) -> None:
         self._file = file
 
     def add(self, data: Iterable[bytes], of: Literal["stream", "file"], at: int) -> list[Piece]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tfrecreg.errors import StorageError, TfrecregError
 from tfrecreg.index import Index, load_index
 from tfrecreg.operations.salvage.doubts import look
-from tfrecreg.operations.salvage.files import CleanShard, HashedFile, Quarantine
+from tfrecreg.operations.salvage.files import CleanShard, HashingFile, Quarantine
 from tfrecreg.operations.salvage.model import ShardResult, ShardStatus, StoredFile
 from tfrecreg.operations.salvage.original import Original, Roll
 from tfrecreg.operations.salvage.work import Work
@@ -43,8 +43,8 @@ def salvage_shard(shard: Shard, name: str, out: Storage, progress: Progress) -> 
     """
     index, reason = _read_index(shard)
     roll = Roll(index) if index is not None else None
-    clean, rest = HashedFile(out, name), HashedFile(out, name + QUARANTINE)
-    apart = HashedFile(out, name + DOUBTFUL)
+    clean, rest = HashingFile(out, name), HashingFile(out, name + QUARANTINE)
+    apart = HashingFile(out, name + DOUBTFUL)
     try:
         with shard.storage.open(shard.path) as reader:
             intact, hints, trusted, doubts, stranger = _survey(shard, index, reader)
