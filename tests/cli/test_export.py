@@ -79,7 +79,7 @@ def test_a_gzip_build_says_that_it_was_decompressed(cli, raw, registry, tmp_path
         (("digits", "--to", "tfds"), "Missing argument 'DIR'", "export --help"),
         (("digits", "out"), "Missing option '--to'", "export --help"),
         (("digit", "--to", "tfds", "out"), "no dataset `digit`; did you mean `digits`?", "there"),
-        (("digits@9.0.0", "--to", "tfds", "out"), "no release `digits@9.0.0`", "there is 1.2.0"),
+        (("digits@9.0.0", "--to", "tfds", "out"), "no release `digits@9.0.0`", "available: 1.2.0"),
         (("Digits", "--to", "tfds", "out"), "`Digits` is not a dataset name", "write `digits`"),
         (("digits", "--to", "tfds", "full"), "`full` is not empty", "an export never overwrites"),
         (
@@ -188,4 +188,4 @@ def test_an_index_that_no_tool_looks_for_is_a_mistake(cli, released, tmp_path) -
     done = cli("export", "digits", "--to", "index", "--suffix", "idx", tmp_path / "out")
     assert done.code == 2
     assert "an index is not called `idx`" in done.err
-    assert "there is `.idx`, `.index` and `.tfindex`" in done.err
+    assert "available: `.idx`, `.index` and `.tfindex`" in done.err

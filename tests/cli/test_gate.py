@@ -144,7 +144,7 @@ def test_metrics_and_plots_are_written_beside_the_report(cli, built) -> None:
         (
             ("gate", "dgits", "--report", "none.json"),
             "no dataset `dgits`; did you mean `digits`?",
-            "there is `digits`",
+            "available: `digits`",
         ),
     ],
 )

@@ -89,7 +89,7 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
 @pytest.mark.parametrize(
     ("files", "arguments", "complaint", "hint"),
     [
-        ({}, ("digit",), "no dataset `digit`; did you mean `digits`?", "there is `digits`"),
+        ({}, ("digit",), "no dataset `digit`; did you mean `digits`?", "available: `digits`"),
         (
             {"data/digits.dvc": "outs: []\n"},
             (),

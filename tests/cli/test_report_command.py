@@ -64,7 +64,7 @@ def test_the_json_of_a_refused_run_is_a_report_with_the_error(cli, built) -> Non
     report = json.loads(Path("report.json").read_text("utf-8"))
     assert (report["format_version"], report["target"]) == (JSON_VERSION, "dgits")
     assert (report["status"], report["findings"], report["validators"]) == ("error", [], [])
-    message, hint = "no dataset `dgits`; did you mean `digits`?", "there is `digits`"
+    message, hint = "no dataset `dgits`; did you mean `digits`?", "available: `digits`"
     assert report["error"] == {"message": message, "hint": hint, "exit_code": 2}
     assert report["errors"] == [f"{message}; hint: {hint}"]
     done = cli("gate", "digits", "--report", "report.json")
@@ -104,7 +104,7 @@ def test_github_is_told_of_a_refused_run_on_stdout(cli, built, monkeypatch) -> N
     assert done.code == 2
     assert done.out.splitlines() == [
         "::error title=dgits is incomplete::no dataset `dgits`; did you mean `digits`?; "
-        "hint: there is `digits`",
+        "hint: available: `digits`",
         "tfrecreg: dgits: error",
     ]
     assert "dgits" in Path("summary.md").read_text("utf-8")

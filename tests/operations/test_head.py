@@ -289,7 +289,7 @@ def test_of_several_shards_one_has_to_be_named(digits_original: Path) -> None:
     assert caught.value.message.startswith(
         "`digits` has no shard `digits-test.tfrecord-00000-of-00003`; did you mean "
     )
-    assert caught.value.hint.startswith("there is `digits-test.tfrecord-00000-of-00002`")
+    assert caught.value.hint.startswith("available: `digits-test.tfrecord-00000-of-00002`")
 
 
 def test_a_file_name_will_do_while_only_one_shard_has_it(tmp_path: Path) -> None:

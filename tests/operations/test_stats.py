@@ -103,7 +103,7 @@ class TestRefusals:
         with pytest.raises(UsageError) as caught:
             stats("digits", registry=digits_original, split="tset")
         assert caught.value.message == "`digits` has no split `tset`; did you mean `test`?"
-        assert caught.value.hint == "there is `test` and `train`"
+        assert caught.value.hint == "available: `test` and `train`"
 
     def test_a_split_of_files_without_any(self, tmp_path: Path) -> None:
         (tmp_path / "x").write_bytes(framed(encode({"a": int64_feature(1)})))

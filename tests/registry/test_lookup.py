@@ -75,7 +75,7 @@ def test_a_release_that_there_is_not_lists_those_there_are(
 ) -> None:
     assert refusal(registry, "mnist@3.0.0") == (
         "no release `mnist@3.0.0`",
-        "there is 1.0.0, 1.2.0, 1.10.0, 2.0.0",
+        "available: 1.0.0, 1.2.0, 1.10.0, 2.0.0",
     )
     assert refusal(registry, "mnist@7.*")[0] == "no release `mnist@7.*`"
 
@@ -104,7 +104,7 @@ def test_an_unknown_dataset_suggests_what_was_meant(
 ) -> None:
     assert refusal(registry, text) == (
         "no dataset `mnsit`; did you mean `mnist`?",
-        "there is `mnist`",
+        "available: `mnist`",
     )
 
 

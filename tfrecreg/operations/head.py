@@ -152,7 +152,7 @@ def _named(target: Target, name: str) -> Shard:
     names = [each.name.rpartition("/")[2] for each in target.shards]
     raise UsageError(
         f"`{target.name}` has no shard `{safe(name)}`{did_you_mean(name, names)}",
-        hint=f"there is {listed(names)}",
+        hint=f"available: {listed(names)}",
     )
 
 

@@ -114,7 +114,7 @@ def _split(resolved: Resolved, split: str | None) -> str:
         close = did_you_mean(split, names)
         raise UsageError(
             f"`{resolved.name}` has no split `{safe(split)}`{close}",
-            hint=f"there is {listed(names)}",
+            hint=f"available: {listed(names)}",
         )
     return split
 

@@ -195,7 +195,7 @@ def _only(target: Target, split: str | None) -> Target:
         named = [safe(each) for each in splits if each]
         raise UsageError(
             f"`{target.name}` has no split `{safe(split)}`{did_you_mean(split, splits)}",
-            hint=f"there is {listed(named)}" if named else "its file names contain no split",
+            hint=f"available: {listed(named)}" if named else "its file names contain no split",
         )
     return replace(target, shards=tuple(each for each in target.shards if each.split == split))
 
@@ -292,7 +292,7 @@ def _chosen(statistics: SplitStatistics, globs: Sequence[str]) -> tuple[FeatureS
             raise UsageError(
                 f"no feature of `{safe(statistics.split)}` matches `{safe(glob)}`"
                 f"{did_you_mean(glob, names)}",
-                hint=f"there is {listed([safe(name) for name in names[:10]])}",
+                hint=f"available: {listed([safe(name) for name in names[:10]])}",
             )
     return tuple(
         feature

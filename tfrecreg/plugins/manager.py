@@ -201,7 +201,7 @@ class Plugins:
         self, kind: str, announced: Sequence[Announced[Any]], name: str
     ) -> UnknownPluginError:
         known = {one.qualified if ":" in name else one.name for one in announced}
-        hint = f"there are {listed(sorted(known))}" if known else f"no {kind} is installed"
+        hint = f"available: {listed(sorted(known))}" if known else f"no {kind} is installed"
         if self._broken:
             names = listed(sorted({one.distribution or "?" for one in self._broken}))
             hint += f"; broken plugins of {names}: see `tfrecreg plugins list`"

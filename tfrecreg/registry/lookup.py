@@ -254,7 +254,7 @@ def _resolve_release(dataset: Dataset, reference: Reference) -> Release:
             )
         if versions:
             shown = ", ".join(str(each) for each in versions[-5:])
-            hint = f"there is {shown}"
+            hint = f"available: {shown}"
         else:
             hint = f"it has no release yet: tfrecreg release {name} --version 1.0.0"
         raise UsageError(f"no release `{name}@{reference.selector}`", hint=hint)
@@ -284,7 +284,7 @@ def expect_dataset(dataset: Dataset) -> None:
     if name in known:
         return
     if known:
-        hint = f"there is {listed(known[:5])}"
+        hint = f"available: {listed(known[:5])}"
     else:
         hint = f"the registry is empty: tfrecreg build {name} --source SOURCE --raw PATH"
     raise UsageError(f"no dataset `{name}`{did_you_mean(name, known)}", hint=hint)

@@ -242,7 +242,7 @@ def _expect_remote(root: str, remote: str | None) -> None:
     if remote is not None and remote not in known:
         raise UsageError(
             f"DVC has no remote `{safe(remote)}`",
-            hint=f"there is {', '.join(known)}" if known else "dvc remote add -d NAME URL",
+            hint=f"available: {', '.join(known)}" if known else "dvc remote add -d NAME URL",
         )
     if not known:
         raise UsageError(

@@ -318,7 +318,7 @@ def test_a_gate_that_there_is_not_is_refused(empty: Target) -> None:
     with pytest.raises(ConfigError) as caught:
         judged(empty, '[gates.strict]\nfail_on = "warning"\n', gate="stict")
     assert caught.value.message == ("`tfrecreg.toml` has no gate `stict`; did you mean `strict`?")
-    assert caught.value.hint == "there is `strict`"
+    assert caught.value.hint == "available: `strict`"
 
 
 def test_findings_are_in_order_of_the_severities_that_the_gate_gives(tmp_path: Path) -> None:

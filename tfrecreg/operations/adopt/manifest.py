@@ -209,7 +209,7 @@ def adopted_labels(
         if feature not in features:
             raise UsageError(
                 f"`--labels {safe(feature)}={safe(path)}` names a feature that no record has",
-                hint=f"there is {', '.join(safe(each) for each in sorted(features)[:5])}",
+                hint=f"available: {', '.join(safe(each) for each in sorted(features)[:5])}",
             )
         found[feature] = _in_order(read_label_map(path), path)
     return dict(sorted(found.items()))

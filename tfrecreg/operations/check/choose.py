@@ -168,7 +168,7 @@ def _unknown_limits(gate: GateConfig, known: Plugins) -> list[str]:
         if meant:
             raise ConfigError(
                 f"`{CONFIG_NAME}`: `limits.{safe(name)}` matches no validator{meant}",
-                hint=f"there is {listed(names)}",
+                hint=f"available: {listed(names)}",
             )
     return unknown
 

@@ -179,7 +179,7 @@ def _gate(config: Config, options: CheckOptions, target: Target) -> GateConfig:
     if name is not None and name not in config.gates:
         raise ConfigError(
             f"`{CONFIG_NAME}` has no gate `{safe(name)}`{did_you_mean(name, config.gates)}",
-            hint=f"there is {listed(sorted(config.gates))}",
+            hint=f"available: {listed(sorted(config.gates))}",
         )
     return config.gate(name or target.dataset)
 

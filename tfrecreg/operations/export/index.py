@@ -53,7 +53,7 @@ def require_suffix(suffix: str) -> None:
     if suffix not in SUFFIXES:
         raise UsageError(
             f"an index is not called `{safe(suffix)}`",
-            hint=f"there is {listed(SUFFIXES)}",
+            hint=f"available: {listed(SUFFIXES)}",
         )
 
 

@@ -98,7 +98,7 @@ def export(
     if to not in EXPORT_FORMATS:
         raise UsageError(
             f"no format `{safe(to)}` to export to{did_you_mean(to, EXPORT_FORMATS)}",
-            hint=f"there is {listed(EXPORT_FORMATS)}",
+            hint=f"available: {listed(EXPORT_FORMATS)}",
         )
     resolved = resolve(registry, reference)
     path = free_folder(folder, registry)
