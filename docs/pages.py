@@ -57,8 +57,8 @@ def codes_page() -> str:
         "# Finding codes",
         MADE,
         "A code never changes its meaning. `tfrecreg explain CODE` prints its part of this page. "
-        "The severity\napplies unless a gate in `tfrecreg.toml` overrides it. Plugins may define their own "
-        "codes:\n`tfrecreg explain` without a code lists those as well.",
+        "The severity\napplies unless a gate in `tfrecreg.toml` overrides it. Plugins may define "
+        "their own codes:\n`tfrecreg explain` without a code lists those as well.",
     ]
     codes = CORE_CODES.values()
     rows = [f"| [{c.code}](#{_anchor(c)}) | {c.severity.value} | {c.summary} |" for c in codes]
