@@ -1,4 +1,4 @@
-"""Segmentations of objects: polygons as they are, run lengths as text, or one PNG an object.
+"""Segmentations of objects: polygons unchanged, run lengths as text, or one PNG per object.
 
 pycocotools draws polygons and decodes run lengths; only the forms that need it import it. Its C
 code allocates the size in the data, so every segmentation is measured before it gets there.

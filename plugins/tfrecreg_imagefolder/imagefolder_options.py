@@ -65,7 +65,7 @@ class ImageFolderOptions:
     """Make images smaller: `256` for the shorter side, `320x240` for width and height. Needs
     `reencode`."""
     reencode: str | None = None
-    """Encode images again: `jpeg:90` or `png`. Default: their bytes go in as they are."""
+    """Encode images again: `jpeg:90` or `png`. Default: their bytes are stored unchanged."""
 
     def __post_init__(self) -> None:
         Splitter(self.split, self.group)  # which checks both
@@ -108,7 +108,7 @@ class ImageFolderOptions:
 
     @property
     def conversion(self) -> Conversion | None:
-        """How images are encoded again; None where their bytes go in as they are."""
+        """How images are encoded again; None where their bytes are stored unchanged."""
         if self.reencode is None:
             return None
         format_, _, quality = self.reencode.partition(":")

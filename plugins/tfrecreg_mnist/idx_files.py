@@ -1,4 +1,6 @@
-"""Which file of a folder is what: splits, images and labels, in pairs. Told by the names alone."""
+"""Which file of a folder is what: splits, images and labels, in pairs. Detected by the names
+alone.
+"""
 
 from __future__ import annotations
 

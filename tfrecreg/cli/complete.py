@@ -1,6 +1,6 @@
 """Shell completion of names in the registry, plugins, codes, and paths.
 
-Each function is a `shell_complete` of click's: it gets what was typed of one argument. Nothing is
+Each function is a `shell_complete` of click's: it gets the typed part of one argument. Nothing is
 ever printed, and where there is no registry there are no names, whatever the reason.
 """
 

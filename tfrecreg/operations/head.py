@@ -101,7 +101,7 @@ def head(
         at: number of the record to begin with, in its shard, from 0 as findings have it; negative
             ones count from the end. Only that shard is looked at.
         shard: only this shard: its name as findings have it, or its file name.
-        damage: is given what was passed over before the last of the records.
+        damage: receives the damage skipped before the last of the records.
 
     Raises:
         UsageError: `count` is negative, the target has no shards or none of that name, or `at`

@@ -41,7 +41,7 @@ def load(
         registry: an open registry or a path in one; None for that of the current folder.
         decode: whether images come out as uint8 tensors of shape (height, width, channels)
             instead of their encoded bytes. Features that may hold several images, or none, stay
-            as they are. The error of one that does not decode names its record.
+            encoded. The error of one that does not decode names its record.
 
     Returns:
         A dataset of dictionaries, feature name to tensor, one element an example, in the order

@@ -367,7 +367,7 @@ def publish(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> tuple[BuildResult, ReleaseResult]:
-    """Build a dataset and release what was built, though others do so at the same time.
+    """Build a dataset and release the result, even if other processes do so at the same time.
 
     Args:
         registry: the registry.

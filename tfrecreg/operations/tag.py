@@ -1,7 +1,7 @@
 """Tagging a release in git as GTO does, and yanking one.
 
-A tag goes to a commit that holds the release and the pointer to its bytes, so that whoever checks
-it out gets these bytes by `dvc pull`, and nothing else.
+A tag goes to a commit that holds the release and the pointer to its bytes, so that `dvc pull` at
+that commit gives exactly these bytes.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def named_targets(targets: TargetsLike) -> list[str | Resolved]:
 
 
 def resolve_in(registry: RegistryLike | None, reference: str | Resolved) -> Resolved:
-    """The build or the release that `reference` names; one that is found already stays as it is.
+    """The build or the release that `reference` names; a resolved target is returned unchanged.
 
     Raises:
         UsageError, NotHereError, ManifestError: as :func:`tfrecreg.resolve`.
@@ -286,7 +286,7 @@ def _expand(pattern: str) -> list[str]:
 
 
 def _may_exist(path: str) -> bool:
-    """Whether there is something, or nobody may say: then reading it will tell."""
+    """Whether it exists or is not accessible: then reading it will tell."""
     try:
         os.lstat(path)
     except PermissionError:

@@ -32,7 +32,9 @@ from tfrecreg.tracking.pointers import bring_command
 
 
 def absent_build(dataset: Dataset) -> NotHereError:
-    """That a dataset has no build here, with the command that brings or makes one."""
+    """Error for a dataset without a build on this machine, with the command that fetches or makes
+    one.
+    """
     name, folder = dataset.name, layout.build_folder(dataset.name)
     ways = [bring_command(dataset.registry.storage.root, folder)]
     message = f"`{name}` is not built"
@@ -82,7 +84,7 @@ def _build_command(dataset: Dataset) -> str:
 
 
 def absent_release(dataset: Dataset, version: Version, manifest: Manifest) -> NotHereError:
-    """That the bytes of a release are not here, with the command that brings them."""
+    """Error for a release whose bytes are missing, with the command that fetches them."""
     name = f"{dataset.name}@{version}"
     build = layout.build_folder(dataset.name)
     copy = layout.version_folder(dataset.name, version)
@@ -99,7 +101,7 @@ def absent_release(dataset: Dataset, version: Version, manifest: Manifest) -> No
 
 
 def absent_schema(dataset: Dataset) -> NotHereError:
-    """That the working schema of a dataset is gone, with the command that restores it."""
+    """Error for a missing working schema, with the command that restores it."""
     return NotHereError(
         f"`{dataset.name}` has no schema: there is no `{dataset.schema_path}`",
         hint=schema_hint(dataset),

@@ -1,7 +1,7 @@
 """The locks of a registry, by which the commands of one machine take turns.
 
-Whoever changes a dataset holds its lock, and shares that of the registry. Whoever removes what
-nothing refers to holds that of the registry alone, so no command is in the middle of a change then.
+A change of a dataset holds its lock, and shares that of the registry. Garbage collection holds the
+registry's lock exclusively, so no other change is in progress.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def dataset_lock(
 ) -> Iterator[None]:
     """Hold the lock of `dataset` on this machine; wait for the current holder.
 
-    Who holds it may take it again, so that several operations can be made one.
+    The lock is reentrant, so that several operations can be combined.
 
     The holder is about to write, so what git and DVC are to ignore says so from then on: a
     registry that was cloned comes without `.tfrecreg/` and `versions/`.

@@ -85,7 +85,7 @@ class Resolved(ABC):
     @property
     @abstractmethod
     def yanks(self) -> tuple[Yank, ...]:
-        """Who yanked it and why; empty where nobody did, and for a build.
+        """Yanks of the release; empty if there are none, and for a build.
 
         Raises:
             ManifestError: the file that says so cannot be read.
@@ -107,8 +107,8 @@ class Resolved(ABC):
 
         Args:
             to_check: whether the caller looks at every byte anyway, so that bytes which may be
-                damaged or others will do. Otherwise another build will do that has the very
-                same shards: what is beside them, such as labels, may differ.
+                damaged or others will do. Otherwise another build will do that has the very same
+                shards: other files, such as labels, may differ.
 
         Raises:
             NotHereError: they are not on this machine.
@@ -275,7 +275,7 @@ def open_release(dataset: Dataset, version: Version) -> Release:
 
 
 def expect_dataset(dataset: Dataset) -> None:
-    """Refuse a dataset that the registry does not know, with what was meant perhaps.
+    """Refuse a dataset that is not in the registry, with a suggestion.
 
     Raises:
         UsageError: it is neither configured nor built nor released.

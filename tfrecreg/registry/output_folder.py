@@ -35,7 +35,7 @@ def free_folder(
 
     Args:
         folder: as the user named it.
-        registry: the one at hand, whose own folders are closed; None where there is none.
+        registry: the current registry, whose own folders are excluded; None where there is none.
         what: is to be written there, for messages.
 
     Raises:

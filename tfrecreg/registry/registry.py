@@ -42,7 +42,7 @@ def open_registry(folder: RegistryLike | None = None) -> Registry:
     """Open the registry that `folder` is or contains; without one, that of the current folder.
 
     Args:
-        folder: a path; a registry that is open already is returned as it is.
+        folder: a path; an open registry is returned unchanged.
 
     Raises:
         UsageError: there is no registry.

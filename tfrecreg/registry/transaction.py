@@ -160,8 +160,8 @@ class Transaction:
         schema: str,
         sealed: Callable[[str | None], Manifest],
     ) -> Manifest | None:
-        """Have the bytes of the build kept, verify them as they are kept, and commit the release
-        by one rename.
+        """Store the bytes of the build, verify the stored bytes, and commit the release by one
+        rename.
 
         Args:
             build: the manifest of the build.
@@ -309,7 +309,9 @@ class Transaction:
             self.replace(copy, staged, build, verified=True)
 
     def _tried(self, step: Callable[..., None], *arguments: Any) -> None:
-        """Undo a step of what was refused, as far as possible; the original error is reported."""
+        """Undo a step of a refused transaction, as far as possible; the original error is
+        reported.
+        """
         try:
             step(*arguments)
         except StorageError as error:

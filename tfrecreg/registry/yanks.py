@@ -118,7 +118,7 @@ def yanked(dataset: Dataset, releases: Releases | None = None) -> dict[Version, 
 
 
 def not_yanked(dataset: Dataset) -> list[Version]:
-    """The releases of a dataset that nobody yanked, oldest first.
+    """The releases of a dataset that are not yanked, oldest first.
 
     Raises:
         ManifestError: a file of yanks cannot be read.

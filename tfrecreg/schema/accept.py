@@ -4,7 +4,7 @@ The result is a proposal for people: a text to show as a diff. A schema cannot a
 a feature has two types, one of them is wrong, whatever the schema says.
 
 :class:`Violations` summarizes the records that break the schema. The changes that answer them are
-made to the protobuf message; :func:`tfrecreg.schema.pbtxt.rewrite` brings these into the text.
+made to the protobuf message; :func:`tfrecreg.schema.pbtxt.rewrite` applies these to the text.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Violations:
             summary.add(feature)
 
     def merge(self, other: Violations) -> None:
-        """Add what was seen elsewhere."""
+        """Merge the result of another part."""
         for key, theirs in other.summaries.items():
             summary = self._summary(key)
             if summary is not None:

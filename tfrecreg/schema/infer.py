@@ -1,7 +1,7 @@
 """Drafts of a schema from data: a first version for people to correct, not a judge of that data.
 
-A draft generalizes what was seen, so that more data of the same kind would also pass: a fixed shape
-only if every example has the feature in the same length, a list of strings only if few of them come
+A draft generalizes the data, so that more data of the same kind would also pass: a fixed shape only
+if every example has the feature in the same length, a list of strings only if few of them come
 again and again, bounds only for labels. The data it was drafted from pass it, except for features
 that were seen with two types.
 """

@@ -1,4 +1,4 @@
-"""The text of a schema: where each field is written, and edits that leave the rest as it is.
+"""The text of a schema: where each field is written, and edits that preserve the rest.
 
 protobuf's parser gives positions only for text that does not parse, and its printer loses the
 comments, the order and the layout that a person chose. So the fields are located by a small

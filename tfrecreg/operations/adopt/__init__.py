@@ -1,4 +1,4 @@
-"""Adopting TFRecords that another tool wrote: a build of them, byte for byte as they are.
+"""Adopting TFRecords that another tool wrote: a build with the same bytes.
 
 - `request`: the requested files, their splits, order and names
 - `examine`: one pass over a shard: its index, its features, the kind of its payloads

@@ -53,7 +53,7 @@ class ExamineSettings:
 
 @dataclass(slots=True)
 class Examined:
-    """What was seen of one shard."""
+    """Result of examining one shard."""
 
     end: StreamEnd
     sound: bool

@@ -95,7 +95,7 @@ def keep_indexes(
         registry: where the build is.
         plan: the files, which stay where they are.
         before: the manifest of the build as it was adopted before.
-        seen: what was seen of each file, in their order.
+        seen: the result for each file, in their order.
         scratch: where their new indexes are.
     """
     folder = registry.storage.below(layout.build_folder(plan.dataset))
@@ -136,7 +136,7 @@ class PlaceTask:
 
 
 def place_shard(task: PlaceTask) -> FileDigest:
-    """Bring the shard, and see that it is what was examined.
+    """Copy or link the shard, and verify that it is unchanged since the examination.
 
     Raises:
         UsageError: the file was changed meanwhile.
@@ -199,11 +199,11 @@ def examine(
     """Read every file once, and refuse files that fail the checks.
 
     Returns:
-        What was seen of each file, in their order; and the findings that the gate accepts.
+        The result for each file, in their order; and the findings that the gate accepts.
 
     Raises:
         UsageError: a record that is too large, or no record at all.
-        RefusedError: the gate does not accept what was found.
+        RefusedError: the gate does not accept the findings.
         FailureError: a file cannot be read.
     """
     judged = known is not None and known.judges

@@ -122,7 +122,7 @@ def make_manifest(
 
     Args:
         plan: the files.
-        seen: what was seen of each, in their order.
+        seen: the result for each, in their order.
         placed: sizes and digests of each, in their order.
         splits: their entries.
         content: the content digest over all of them.
@@ -196,7 +196,7 @@ def adopted_labels(
     Args:
         plan: the files.
         said: feature and file of its class names, as the request has them.
-        before: the names that the build had where the shards stay as they are.
+        before: the build's own names if the shards stay in place.
         features: those that the records have.
 
     Raises:

@@ -34,9 +34,10 @@ class AdoptRequest:
     """Files, globs, folders (every shard below them) and ``prefix@N`` sets, relative to the
     current folder. Empty with ``in-place``: all that is in the build's folder."""
     how: How = "copy"
-    """``copy``: the build has bytes of its own. ``link``: hard links, so that whoever writes into
-    the files changes the build as well; copies where links are impossible. ``in-place``: the files
-    lie in ``data/<name>`` already and stay as they are, names and all."""
+    """``copy``: the build has bytes of its own. ``link``: hard links, so that writing into the
+    files changes the build as well; copies where links are impossible. ``in-place``: the files are
+    already in ``data/<name>`` and stay unchanged, including names.
+    """
     splits: tuple[tuple[str, str], ...] = ()
     """Split and glob over the files of it: before what names say."""
     schema: str | None = None
@@ -47,7 +48,7 @@ class AdoptRequest:
     key: str | None = None
     """The feature whose value is the key of a record; None for file and number."""
     labels: tuple[tuple[str, str], ...] = ()
-    """Feature and file of what its classes are called: before what is beside the shards."""
+    """Feature and file of its class names; overrides files beside the shards."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,7 +211,7 @@ def _adopt(
 def _raw(
     registry: Registry, request: AdoptRequest, before: Manifest | None, progress: Progress
 ) -> RawTotals:
-    """How large the raw data are: files that stay where they are keep what was known of them."""
+    """How large the raw data are: files that stay in place keep their keys."""
     folder = request.raw
     if folder is None:
         folder = registry.dataset(request.name).raw_folder
@@ -320,7 +320,9 @@ def _place(
     engine: Engine,
     progress: Progress,
 ) -> list[FileDigest]:
-    """Bring every file to where the build has it, and see that it is what was examined."""
+    """Copy or link every file into the build, and verify that it is unchanged since the
+    examination.
+    """
     doing = {"copy": "copying", "link": "linking", "in-place": "hashing"}[plan.how]
     progress.start(f"{doing} {plan.dataset}", sum(part.end.records for _, part in seen))
     tasks = (

@@ -4,7 +4,8 @@
   removed.
 - Items that the base has not go into new shards, in the order of every plan.
 - Small shards at the end of a split are merged with the added items, as long as they are a tenth of
-  it at most: so growth writes what was added and little more, and tails do not pile up.
+  it at most: so an incremental build writes little more than the additions, and tails do not
+  accumulate.
 
 Whether an item's record changed, only its record can tell: it is made and compared by its digest.
 """
@@ -150,8 +151,8 @@ def _skipped(registry: Registry, folder: str | None) -> Iterator[tuple[str, str]
 def deal_from(base: Base, split: str, ordered: Sequence[Item]) -> tuple[list[Dealt], list[Item]]:
     """Give the items of a split to the shards that they lay in.
 
-    What had no record in the base goes with the last of its shards: as long as it has none, that
-    shard stays as it is, and no shard is made for nothing.
+    What had no record in the base goes with the last of its shards: without items, that shard stays
+    unchanged, and no empty shard is made.
 
     Args:
         base: what to grow from.

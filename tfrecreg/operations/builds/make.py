@@ -30,12 +30,15 @@ from tfrecreg.storage import Storage, is_temporary
 ListedItem = TypeVar("ListedItem", bound=Item | Skipped | Remark)
 
 _ITEM_SECONDS, _BYTE_SECONDS = 60e-6, 3e-9
-"""About what an item and a byte cost: a digit that becomes a PNG, a JPEG that goes in as it is."""
+"""About what an item and a byte cost: a digit that becomes a PNG, a JPEG that is stored
+unchanged.
+"""
 _WORTH_SECONDS = 0.75
 """Work from which on worker processes pay: starting them takes a third of that."""
 _SHARDS_PER_JOB = 2
-"""So many shards for every worker keep all of them busy to the end. With segments every byte is
-written twice, so they are for less."""
+"""This many shards per worker keep all of them busy to the end. With segments every byte is written
+twice, so they are for less.
+"""
 
 
 def engine_for_build(plan: Plan, engine: Engine) -> Engine:

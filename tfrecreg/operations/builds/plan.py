@@ -190,7 +190,7 @@ def _deal(
 
 
 def _of_growth(policy: ShardPolicy, shards: list[BaseShard]) -> ShardPolicy:
-    """What was asked of a number of shards is, of those that are added, asked of their size."""
+    """A requested number of shards applies to added shards through their size."""
     if policy.shards is None and policy.hosts is None:
         return policy
     size = sum(shard.entry.payload_bytes for shard in shards) // len(shards)

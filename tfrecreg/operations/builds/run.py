@@ -145,7 +145,7 @@ def build(
 
     Raises:
         UsageError: bad names, options, configuration, raw data or schema.
-        RefusedError: too many items were skipped, or what was read back has findings.
+        RefusedError: too many items were skipped, or the check of the new build has findings.
         FailureError: a plugin, a worker or the disk failed.
     """
     engine = engine or LocalEngine(1)

@@ -76,7 +76,7 @@ class BuildSettings:
 def compare_settings(
     registry: Registry, request: BuildRequest, prepared: Prepared
 ) -> BuildSettings:
-    """Compare what a build is made with to the configuration, and to what was made before."""
+    """Compare the settings of a build with the configuration and with earlier builds."""
     unsaved: tuple[_Difference, ...] = ()
     if not prepared.remember:
         config = registry.dataset(request.name).config

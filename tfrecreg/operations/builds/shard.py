@@ -156,8 +156,8 @@ def keep_shard(task: BuildTask) -> MadeShard | None:
 
 
 def _link(maker: Maker, shard: PlannedShard) -> bool:
-    """Bring a shard of the base and its index into the stage; False where its bytes are not here,
-    or not what they were: then it is made again.
+    """Link a shard of the base and its index into the staging folder; False where its bytes are not
+    here, or not what they were: then it is rebuilt.
     """
     base = shard.base
     if base is None or base.path is None:

@@ -114,7 +114,9 @@ def check_registry(
 
 
 def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
-    """Those of the registry, and those whose releases are gone or on the other branch only."""
+    """Datasets of the registry, and those whose releases are missing or only on the other
+    branch.
+    """
     found = {*registry.dataset_names(), *(other.datasets() if other is not None else ())}
     try:
         found |= ever_released(registry)

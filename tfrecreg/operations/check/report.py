@@ -24,7 +24,7 @@ from tfrecreg.text import safe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """The target as it was when it was checked, and the options that say what was looked at."""
+    """State of the target when it was checked, and the options of the check."""
 
     manifest: str | None = None
     """Digest of the target's manifest; None for bare files."""
@@ -193,7 +193,7 @@ def error_report(target: str, error: str, *, findings: tuple[Finding, ...] = ())
     Args:
         target: as the user named it.
         error: why, in one line.
-        findings: what was found nevertheless.
+        findings: findings from before the error.
     """
     return Report(
         target=target,

@@ -164,7 +164,8 @@ def check_target(
 
 
 def _schema_problems(target: Target, options: CheckOptions) -> Iterator[str]:
-    """Why a build cannot be checked against its schema; nothing where nobody asked for that.
+    """Reason that a build cannot be checked against its schema; None if no such check was
+    requested.
 
     Every build was made with a schema, so one without is not a build that has none.
     """
@@ -197,8 +198,8 @@ def _digest_beside(target: Target) -> str | None:
 def _replaced(target: Target, before: str | None) -> Iterator[str]:
     """Whether another build was put in the place of the one that was looked at.
 
-    Then nothing that was found means anything: it is of neither. A manifest that does not hold is
-    no build, and for the `manifest` validator to tell of.
+    Then nothing that was found means anything: it is of neither. An invalid manifest is reported by
+    the `manifest` validator.
     """
     if target.kind == "build" and target.manifest is not None:
         before = target.manifest.digest

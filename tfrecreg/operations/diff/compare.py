@@ -270,7 +270,7 @@ class FeatureCounts:
 
 @dataclass(slots=True)
 class Tallied:
-    """What was found in the records of pairs."""
+    """Result of comparing the records of pairs."""
 
     compared: int = 0
     """Pairs whose records were both read."""

@@ -165,7 +165,7 @@ def pair(before: IndexRows, after: IndexRows, width: int) -> Paired:
     """Pair rows that begin with the same bytes; where several do, in their order.
 
     The rows that are left are moved to the front of where they were, so that no more memory is
-    taken than for the pairs: what is given is used up.
+    taken than for the pairs: the arguments are consumed.
 
     Args:
         before: sorted rows.

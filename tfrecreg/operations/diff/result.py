@@ -314,7 +314,7 @@ class ListedExamples:
 
 
 def _keys(side: Side, places: Places) -> list[str]:
-    """The keys of some records, each index read once; empty where one is gone meanwhile."""
+    """The keys of some records, each index read once; empty if one was removed meanwhile."""
     keys = [""] * len(places)
     shards = places >> np.uint64(32)
     for shard in np.unique(shards).tolist():

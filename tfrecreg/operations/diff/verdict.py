@@ -3,7 +3,7 @@
 PATCH: the same examples in the same splits (equal content digests), which mean the same. MINOR:
 every example of the first side is still there, in its split, unchanged in the features that it had
 and in what they mean; examples, splits, features or names of classes were added. MAJOR: anything
-else, and whatever cannot be told on this machine.
+else, and every change that is unknown on this machine.
 """
 
 from __future__ import annotations

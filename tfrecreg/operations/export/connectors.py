@@ -1,6 +1,6 @@
 """A schema as the features of TensorFlow Datasets: what `features.json` holds, and label names.
 
-Names stay as they are, slashes and all, at the top level: ``example["image/encoded"]``. TFDS would
+Names stay unchanged, including slashes, at the top level: ``example["image/encoded"]``. TFDS would
 also read them as nested dictionaries, for it joins the keys of these with slashes; but then
 `as_supervised` and `tfds.show_examples`, which look at the top level only, would be lost, and a
 name could not be both a feature and the beginning of another.
@@ -95,7 +95,7 @@ def make_connectors(
     Args:
         schema: one that :func:`require_expressible` passes.
         labels: feature to class names in order of their numbers.
-        images: what was seen of the features that hold encoded images.
+        images: the images seen, by feature.
     """
     made = Connectors()
     compiled = compile_schema(schema)

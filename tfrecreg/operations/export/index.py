@@ -28,7 +28,7 @@ class IndexedShards:
     suffix: str
 
     def __call__(self, task: ExportTask) -> BroughtShard:
-        """Bring the shard, verified, then say where its records are.
+        """Copy or link the shard, verify it, then write its record offsets.
 
         Raises:
             RefusedError: the shard is missing, damaged or another one.

@@ -23,7 +23,7 @@ _EVERYWHERE = LocalStorage("/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportTask:
-    """All that a worker needs to bring one shard. Picklable."""
+    """Arguments for a worker to export one shard. Picklable."""
 
     reference: str
     """For messages: ``mnist@1.0.0``."""

@@ -68,7 +68,7 @@ def edited(
 ) -> Edited:
     """The file's text with entries of a section added, updated and removed.
 
-    Somebody else's artifact under one of the names stays as it is where its path is the wanted one.
+    An existing artifact under one of the names is kept if it has the expected path.
 
     Args:
         text: of the file; None where there is none.
@@ -79,7 +79,8 @@ def edited(
     Raises:
         UsageError: it is not a `dvc.yaml`, has a stranger's entry under one of the names, or
             cannot be edited without other changes.
-        MissingExtraError: there is a file, and DVC, which brings what reads YAML, is not installed.
+        MissingExtraError: there is a file, and DVC, which provides the YAML parser, is not
+            installed.
     """
     if text is None or not text.strip():
         if not wanted:
@@ -117,7 +118,7 @@ def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
 
     Raises:
         UsageError: a stage names other parameters: a key was added to the configuration since.
-        MissingExtraError: DVC, which brings what reads YAML, is not installed.
+        MissingExtraError: DVC, which provides the YAML parser, is not installed.
     """
     there = _parsed(text).get("stages") or {}
     for name, entry in wanted.items():

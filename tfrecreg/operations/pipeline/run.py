@@ -46,7 +46,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineResult:
-    """What was to be done, and was done unless it was only looked at."""
+    """Changes to `dvc.yaml`, applied unless this was only a check."""
 
     datasets: tuple[str, ...]
     stages: Changes

@@ -134,7 +134,7 @@ class PullResult:
 def pull(
     registry: Registry, reference: str, *, remote: str | None = None, progress: Progress = SILENT
 ) -> PullResult:
-    """Bring the bytes of a release to this machine.
+    """Fetch the bytes of a release to this machine.
 
     They are taken from DVC's cache, and fetched into it where they are missing. DVC does not look
     at what its cache holds; here each file is hashed while it is copied.
@@ -147,7 +147,7 @@ def pull(
 
     Raises:
         UsageError: no such release, DVC does not keep it, or no such remote.
-        RefusedError: what DVC holds is not what was released. Nothing is put in its place.
+        RefusedError: the bytes in DVC differ from the release. Nothing is put in its place.
         FailureError: DVC or the disk failed.
     """
     named = parse_reference(reference)
@@ -185,7 +185,7 @@ def pull(
 
 
 def _expect_release(dataset: Dataset) -> None:
-    """Refuse a dataset without a release, with what brings its build.
+    """Refuse a dataset without a release, with the command that fetches its build.
 
     Raises:
         UsageError: it has none.
@@ -201,7 +201,7 @@ def _expect_release(dataset: Dataset) -> None:
 
 
 def _keep_strays(storage: Storage, folder: str, staged: Storage) -> None:
-    """Bring files that no manifest lists along: they are not ours to remove."""
+    """Copy files that no manifest lists: they are not ours to remove."""
     for entry in list(storage.list(folder)):
         path = entry.path.removeprefix(f"{folder}/")
         if entry.kind == "file" and staged.stat(path) is None and not is_temporary(path):
@@ -209,7 +209,7 @@ def _keep_strays(storage: Storage, folder: str, staged: Storage) -> None:
 
 
 def _here(release: Release, progress: Progress) -> str | None:
-    """The folder of the bytes, if every one of them is here and is what was released."""
+    """The folder of the bytes, if all of them are present and as released."""
     if release.folder is None or not release.proven:
         return None
     progress.start(f"verifying {release.name}", 0)

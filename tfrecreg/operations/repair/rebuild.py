@@ -174,7 +174,7 @@ class RemakeTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemadeShard:
-    """A shard that was made again."""
+    """A rebuilt shard."""
 
     entry: ShardEntry
     """The shard as it came out."""
@@ -285,7 +285,7 @@ def _found(task: RemakeTask) -> Iterator[tuple[int, bytes]]:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A shard to be made again."""
+    """A shard to rebuild."""
 
     entry: ShardEntry
     index: Index | None
@@ -315,7 +315,7 @@ def make_again(
 
     Raises:
         UsageError: the raw data are needed, and are not available.
-        RefusedError: an index is lost, and nothing else tells what was in the shard.
+        RefusedError: an index is lost, so the content of the shard is unknown.
         RawDataError: the raw data cannot be read any more.
         PluginError: the source failed.
         StorageError: the stage cannot be written.

@@ -41,7 +41,7 @@ from tfrecreg.text import safe
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is in the folder of a build or a release."""
+    """Content of the folder of a build or a release."""
 
     shards: tuple[ShardEntry, ...]
     """Shards that are missing or differ from the manifest."""
@@ -162,10 +162,10 @@ def repair(
 ) -> RepairResult:
     """Make the missing and damaged files of a build or a release again, to the byte.
 
-    Records that are still there are taken as they are; the others are made from the raw data. The
-    whole folder is made beside the old one, of links to the files that are sound and of the new
-    ones; when every byte of it was read back and agrees with the manifest, the folders are
-    exchanged. Before that nothing is changed.
+    Intact records are kept; the others are made from the raw data. The whole folder is made beside
+    the old one, of links to the files that are sound and of the new ones; when every byte of it was
+    read back and agrees with the manifest, the folders are exchanged. Before that nothing is
+    changed.
 
     Args:
         registry: the registry.
@@ -229,9 +229,7 @@ def _result(
 def _sort_out(
     registry: Registry, folder: str, manifest: Manifest, state: State
 ) -> tuple[list[Lost], dict[str, str]]:
-    """Which shards are to be made again, and which indexes only need to be linked from where they
-    were kept.
-    """
+    """The shards to rebuild, and the indexes that only need to be linked from their copies."""
     damaged = {entry.path for entry in state.shards}
     files = {entry.path: entry for entry in state.files}
     lost: list[Lost] = []
@@ -273,7 +271,7 @@ def _restore(
     stage: Storage,
     links: dict[str, str],
 ) -> list[str]:
-    """Write what the manifest itself says, and link what was kept elsewhere."""
+    """Write the files that follow from the manifest, and link the files kept elsewhere."""
     restored = []
     for target, source in links.items():
         stage.link(source, target, origin=registry.storage)

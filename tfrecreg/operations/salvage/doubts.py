@@ -2,7 +2,7 @@
 
 Records that were searched for after damage may be those of the payload of a lost record. They are
 not where they lead to the end of the stream, or on to a record that is damaged and whose place is
-certain: those inside end before the checksum of what is around them. What ends where the lost
+certain: those inside end before the checksum of the surrounding record. What ends where the lost
 record should, as its header says, may lie inside all the same: bytes of it may be lost.
 
 Where payloads hold records, the header of a damaged record is believed less. The payloads that are

@@ -1,4 +1,4 @@
-"""Which shards are meant, and what is beside them that helps."""
+"""The selected shards, and helpful files beside them."""
 
 from __future__ import annotations
 

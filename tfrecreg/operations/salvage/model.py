@@ -179,7 +179,7 @@ class SalvageResult:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """The report, with where it was written and what was passed over."""
+        """The report, with its path and the skipped shards."""
         return {**self.report(), "output": self.output, "passed": self.passed}
 
 
@@ -188,7 +188,7 @@ MOST_CUTS = 10_000
 
 
 class Cuts:
-    """What was cut out so far."""
+    """Cuts so far."""
 
     def __init__(self) -> None:
         self.listed: list[Cut] = []
@@ -196,7 +196,7 @@ class Cuts:
         self.total = 0
         """Total number of cuts."""
         self.lost = 0
-        """Records that were lost, counted by what was cut out."""
+        """Number of lost records, counted from the cuts."""
         self.exact = True
         """Whether that is the number, not the least."""
 

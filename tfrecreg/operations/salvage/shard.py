@@ -38,8 +38,8 @@ def salvage_shard(shard: Shard, name: str, out: Storage, progress: Progress) -> 
         progress: updated for each record.
 
     Raises:
-        StorageError: `out` cannot be written. Where the original cannot be read, what is returned
-            says so, and nothing of it is in `out`.
+        StorageError: `out` cannot be written. If the original cannot be read, the result says so,
+            and nothing of it is in `out`.
     """
     index, reason = _read_index(shard)
     roll = Roll(index) if index is not None else None

@@ -38,7 +38,7 @@ _DOUBT = (
 
 
 class _Stretch(NamedTuple):
-    """Bytes of the stream that are no sound records, and what was heard of them."""
+    """Bytes of the stream outside of valid records, and the faults reported for them."""
 
     fault: Fault
     start: int
@@ -246,7 +246,7 @@ class Work:
     def _settle(self, to: int) -> None:
         """Cut out what lies before `to`, where a sound record starts, or the stream ends.
 
-        What was heard first tells why, for more is only heard of bytes that follow. Where nothing
+        The first fault is the reason; later ones concern only the bytes that follow. Where nothing
         was, the last damage to gzip reaches as far: the scanner does not repeat itself.
         """
         start, self._at = self._at, to
