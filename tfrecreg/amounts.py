@@ -33,7 +33,7 @@ class SkipLimit:
     """How many items of a build may be skipped: a count, or a share of all items."""
 
     share: Fraction | None
-    """Of all items, 0 to 1; None where `count` decides."""
+    """Share of all items, 0 to 1; None if `count` applies."""
     count: int = 0
 
     @classmethod

@@ -4,7 +4,7 @@ Whoever calls a plugin does so in a block of :func:`calling`. In it
 
 - nothing but an `Exception` comes out: ``sys.exit()``, a `KeyboardInterrupt` that nobody typed and
   whatever else a plugin raises are a :class:`Misbehaviour`, which says so;
-- what is printed goes to stderr, for stdout is the result of a command;
+- printed output goes to stderr, because stdout is the result of a command;
 - the process notes whose code it is in, so that another one, which waits for it, can say who ended
   it or who hangs: that is a :class:`CallSlot`.
 
@@ -78,7 +78,7 @@ class Brought:
 
 
 class Misbehaviour(Exception):
-    """A plugin raised what is no `Exception`; its cause is what it raised."""
+    """A plugin raised a `BaseException` that is not an `Exception`; it is the cause."""
 
 
 class CallSlot:
@@ -189,7 +189,7 @@ class calling:
         doing: the method, for messages.
 
     Raises:
-        Misbehaviour: the code raised what is no `Exception`.
+        Misbehaviour: the code raised a `BaseException` that is not an `Exception`.
     """
 
     __slots__ = ("_before", "_out", "_slot", "_text")
@@ -248,7 +248,7 @@ def is_told(error: BaseException) -> bool:
 def reason_of(error: BaseException) -> str:
     """One line: our own message, or ``ZeroDivisionError: division by zero (faces.py, line 12)``.
 
-    The place is all that is left of the traceback, and where whoever mends it begins.
+    The location replaces the traceback, and is where to start debugging.
     """
     if isinstance(error, Misbehaviour) and error.__cause__ is not None:
         error = error.__cause__

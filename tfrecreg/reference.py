@@ -55,7 +55,7 @@ class Reference:
     """What a user writes to name a build or a release. Made by :func:`parse_reference`."""
 
     name: str
-    """Of the dataset."""
+    """Name of the dataset."""
     selector: str | None
     """What stands after the `@`: a version, ``1.*``, ``1.2.*`` or ``latest``; or a stage with its
     `#`. None means the build."""
@@ -153,7 +153,7 @@ def is_dataset_name(text: str) -> bool:
 
 
 def check_dataset_name(text: str) -> None:
-    """Refuse what is no dataset's name.
+    """Refuse an invalid dataset name.
 
     Raises:
         UsageError: it is none; the message says what is allowed and what was found.

@@ -15,9 +15,11 @@ from tfrecreg.text import safe
 FRAMING = 16
 """Bytes that a record takes in a shard beyond its payload."""
 SHARDS_PER_HOST = 10
-"""TensorFlow's advice: at least so many shards for each host that reads them ..."""
+"""TensorFlow's advice: at least this many shards for each host that reads them ..."""
 MIN_HOST_SHARD = 10_000_000
-"""... of at least so many bytes each (https://www.tensorflow.org/tutorials/load_data/tfrecord)."""
+"""... of at least this many bytes each
+(https://www.tensorflow.org/tutorials/load_data/tfrecord).
+"""
 
 _MIN_SHARD = 1 << 26
 _MAX_SHARD = 1 << 30
@@ -99,7 +101,7 @@ class ShardName:
     split: str | None
     """The split in its normal spelling, where the name has one."""
     number: int
-    """Of the shard in its set, from 0. A name may promise the impossible: not below `of`."""
+    """Number of the shard in its set, from 0. In an inconsistent name it may be `of` or more."""
     of: int | None
     """How many shards the set has, where the name says so."""
     records: int | None
@@ -212,7 +214,7 @@ class ShardPolicy:
     """
 
     shards: int | None = None
-    """Exactly so many."""
+    """Exact number of shards."""
     shard_size: int | None = None
     """As few as leave each, on average, with no more bytes than this."""
     records_per_shard: int | None = None

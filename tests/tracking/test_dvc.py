@@ -280,7 +280,7 @@ def test_the_hash_of_what_a_stage_makes_is_that_of_the_lock(tree: Path) -> None:
     assert caught.value.message == (
         "`data/mnist` is not what `dvc.lock` records for the stage `make`"
     )
-    assert caught.value.hint == "dvc repro make; or, to keep what is there: dvc commit make"
+    assert caught.value.hint == "dvc repro make; or, to keep the current data: dvc commit make"
     with dvc.opened(str(tree), "dvc commit") as repo:
         repo.commit(force=True)
     value = dvc.keep(str(tree), "data/mnist").value

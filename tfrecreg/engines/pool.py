@@ -141,7 +141,7 @@ class _Worker:
 class Pool:
     """Up to `size` workers, no more than there are tasks. A context manager.
 
-    A worker that a plugin ends, or hangs in, is told of with the plugin's distribution.
+    If a plugin ends or blocks a worker, the error names the plugin's distribution.
 
     Leaving it by an exception, or by closing the generator of :meth:`run`, kills the workers;
     leaving it otherwise lets them end by themselves. Either way none is left.

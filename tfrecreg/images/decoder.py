@@ -37,7 +37,7 @@ _BLOCK = 1 << 16
 
 
 class Conversion(NamedTuple):
-    """How images are made anew."""
+    """Options for re-encoding images."""
 
     shorter: int
     """Pixels that the shorter side may have at most; 0 for any."""
@@ -48,7 +48,7 @@ class Conversion(NamedTuple):
     format: str
     """``jpeg`` or ``png``."""
     quality: int
-    """Of a JPEG, 1 to 100; 0 for PNG."""
+    """Quality of a JPEG, 1 to 100; 0 for PNG."""
 
 
 class Undecodable(Exception):

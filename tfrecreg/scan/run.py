@@ -191,7 +191,7 @@ def run_scan(
         announced: who brought each of the validators, and the codes that its findings may have
             (None for any); empty where all are this project's.
         options: by validator name, what its `begin` is given.
-        progress: told of every shard that is done.
+        progress: updated for every finished shard.
         cache: what earlier scans found; None to read every shard and to remember nothing.
 
     Raises:

@@ -163,7 +163,7 @@ class LocalStorage:
         full = self._own(path)
         with translated("remove", full):
             while (mode := _mode(full)) is not None:
-                # Where somebody else removes the same things, the next round looks what is left.
+                # If another process removes the same files, the next round lists the rest.
                 with suppress(FileNotFoundError):
                     if stat.S_ISDIR(mode):
                         shutil.rmtree(full)

@@ -184,7 +184,7 @@ class LocalWriter:
 
 def _temporary_name(name: str) -> str:
     ending = f".{secrets.token_hex(8)}.tmp"
-    # Names are bounded in bytes. Cutting may split a character: what is left of it is dropped.
+    # Names are bounded in bytes. Cutting may split a character, whose rest is dropped.
     room = _NAME_MAX - 1 - len(ending)
     return f".{os.fsencode(name)[:room].decode('utf-8', 'ignore')}{ending}"
 

@@ -1,7 +1,7 @@
 """Folders that DVC keeps, by their recorded hash: to a remote and back, and what nobody refers to.
 
 A hash is DVC's of a folder, ``<md5>.dir``: an object that lists the folder's files and the hash of
-each. What DVC hands over is not believed here: it does not look at what is in its cache already.
+each. Bytes from DVC are verified again, because DVC does not verify its cache.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def missing(root: str, hashes: Sequence[str], remote: str | None) -> set[str]:
     with opened(root, "dvc status --cloud") as repo:
         for value in hashes:
             if not repo.cache.local.exists(value):
-                found.add(value)  # nobody here knows what is in it
+                found.add(value)  # its content is unknown here
                 continue
             status = repo.cloud.status(_infos(_whole(repo, [value])), remote=remote)
             if status.missing or status.new or not status.ok:

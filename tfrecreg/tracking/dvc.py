@@ -213,7 +213,7 @@ def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
     if not isinstance(value, str) or made[0].workspace_status():
         raise UsageError(
             f"`{folder}` is not what `{LOCK_NAME}` records for the stage `{safe(name)}`",
-            hint=f"dvc repro {safe(name)}; or, to keep what is there: dvc commit {safe(name)}",
+            hint=f"dvc repro {safe(name)}; or, to keep the current data: dvc commit {safe(name)}",
         )
     if made[0].changed_cache():
         raise UsageError(

@@ -107,7 +107,7 @@ class Touch:
 
 
 def touches(folder: str, *paths: str) -> list[Touch]:
-    """What was done to some files in the history of what is checked out.
+    """Changes of some files in the history of the checked-out commit.
 
     Args:
         folder: of the work tree.
@@ -259,7 +259,7 @@ def commits_of_refs(folder: str) -> list[str]:
     Empty outside git and before a first commit.
 
     Raises:
-        FailureError: git refused: then nobody knows what is referred to.
+        FailureError: git refused, so the references are unknown.
     """
     if work_tree(folder) is None:
         return []
@@ -282,7 +282,7 @@ def blobs_of_refs(folder: str, below: str, name: str) -> Iterator[bytes]:
         name: of the files, the last part of their path.
 
     Raises:
-        FailureError: git refused: then nobody knows what is referred to.
+        FailureError: git refused, so the references are unknown.
     """
     seen: set[str] = set()
     for commit in commits_of_refs(folder):

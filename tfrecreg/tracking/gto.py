@@ -64,7 +64,7 @@ def check_stage(stage: str) -> None:
 
 
 def version_tag(name: str, version: str) -> str:
-    """Of a registered version."""
+    """The tag of a registered version."""
     return f"{name}@v{version}"
 
 
@@ -74,12 +74,12 @@ def is_version(name: str, tag: str) -> bool:
 
 
 def withdrawal_tag(name: str, version: str) -> str:
-    """Of a version that is registered no longer."""
+    """The tag that deregisters a version."""
     return f"{name}@v{version}!"
 
 
 def stage_tag(name: str, stage: str, tags: Iterable[GitTag]) -> str:
-    """Of the next assignment to a stage.
+    """The tag of the next assignment to a stage.
 
     Args:
         name: of the artifact.
