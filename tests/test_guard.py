@@ -85,7 +85,7 @@ def test_time_in_which_nobody_looked_does_not_count(
     patience, other = Patience(0.1), Patience(0.1)
     with calling(EVIL, "finish"):
         time.sleep(0.15)
-        assert "did not come back from `finish`" in str(other.look(slot))
+        assert "did not return from `finish`" in str(other.look(slot))
         time.sleep(0.1)
         assert patience.look(slot) is None
         time.sleep(0.12)

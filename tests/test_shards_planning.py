@@ -196,6 +196,6 @@ class TestParseSize:
     def test_what_is_none_is_refused(self, text: str) -> None:
         with pytest.raises(UsageError) as caught:
             parse_shard_size(text)
-        assert " is no size: expected a size such as " in caught.value.message
+        assert " is not a size: expected a size such as " in caught.value.message
         assert "\x1b" not in caught.value.message
         assert caught.value.hint == "MB is 1,000,000 bytes, MiB is 1,048,576"

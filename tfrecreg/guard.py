@@ -73,7 +73,8 @@ class Brought:
         """What to do about a mistake in it."""
         if self.is_ours:
             return "a mistake in tfrecreg: please report it"
-        return f"update or uninstall `{safe(self.distribution, limit=80)}`, or tell its authors"
+        named = safe(self.distribution, limit=80)
+        return f"update or uninstall `{named}`, or report this to its authors"
 
 
 class Misbehaviour(Exception):
@@ -288,7 +289,7 @@ def time_limit() -> float | None:
     if not math.isfinite(seconds) or seconds < 0:
         raise UsageError(
             f"`{TIMEOUT}` should be a number of seconds, found `{safe(text, limit=40)}`",
-            hint=f"0 is for no limit; without it, {_DEFAULT_SECONDS:.0f}",
+            hint=f"0 disables the limit; the default is {_DEFAULT_SECONDS:.0f}",
         )
     return seconds or None
 
@@ -322,7 +323,7 @@ class Patience:
                 continue
             who, doing, _ = found
             return PluginError(
-                f"{who} did not come back from `{doing}` within {self._limit:g} seconds, and was "
+                f"{who} did not return from `{doing}` within {self._limit:g} seconds, and was "
                 "ended",
                 hint=f"`{TIMEOUT}` is the limit in seconds, 0 for none",
             )
@@ -349,6 +350,6 @@ def death_of(slot: CallSlot, how: str) -> FailureError | None:
         return None
     who, doing, _ = found
     return PluginError(
-        f"{who} did not come back from `{doing}`: its process {how}",
-        hint="uninstall or update that distribution, or tell its authors",
+        f"{who} did not return from `{doing}`: its process {how}",
+        hint="uninstall or update that distribution, or report this to its authors",
     )

@@ -81,7 +81,7 @@ def shard_name(dataset: str, split: str, number: int, of: int) -> str:
     check_dataset_name(dataset)
     if not _WRITTEN.fullmatch(split):
         raise UsageError(
-            f"`{safe(split)}` is no name of a split: expected letters, digits and `_`",
+            f"`{safe(split)}` is not a split name: expected letters, digits and `_`",
             hint="rename the split in the raw data: it becomes part of file names",
         )
     if not 0 <= number < of:
@@ -308,6 +308,6 @@ def parse_shard_size(text: str) -> int:
         return parse_amount(re.sub(r"(?<=[\d\s])([kmgt]i?)$", r"\1B", text.strip(), flags=_FLAGS))
     except ValueError as error:
         raise UsageError(
-            f"`{safe(text)}` is no size: {error}",
+            f"`{safe(text)}` is not a size: {error}",
             hint="MB is 1,000,000 bytes, MiB is 1,048,576",
         ) from None

@@ -41,7 +41,7 @@ def read_toml(text: str | bytes, file: str) -> dict[str, Any]:
             number = found.count("\n", 0, deep.start()) + 1
             raise ConfigError(
                 f"`{safe(file)}` has a key of more than 100 parts in line {number}",
-                hint="flatten it: `gates.mnist.limits.inflation.ratio` is as deep as keys go",
+                hint="flatten it: `gates.mnist.limits.inflation.ratio` is the deepest valid key",
             )
         # A file read as bytes keeps its line ends; editors add byte order marks.
         return tomllib.loads(found.removeprefix("\ufeff"))
@@ -109,7 +109,7 @@ def update_toml(text: str, file: str, values: Mapping[str, Any]) -> str:
         if same_values(read_toml(result, file), after):
             return result
     raise ConfigError(
-        f"`{safe(file)}` cannot be changed without changing more",
+        f"`{safe(file)}` cannot be edited automatically",
         hint=f"set {listed(values)} there by hand",
     )
 

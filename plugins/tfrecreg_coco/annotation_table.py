@@ -27,7 +27,7 @@ _NEEDED = {
     "captions": ("caption",),
     "panoptic": ("segments_info",),
 }
-"""By task: members of which an annotation has at least one."""
+"""Members by task: an annotation has at least one of them."""
 _INT64 = np.iinfo(np.int64)
 
 
@@ -64,14 +64,14 @@ class AnnotationTable(NamedTuple):
 
     path: str
     task: str
-    """What it is read for."""
+    """Task that it is read for."""
     images: list[ImageEntry]
     ids: Positions
     """The id of each image."""
     categories: dict[int, Category]
-    """By id."""
+    """Categories by id."""
     starts: Positions
-    """Where each annotation begins in the file: those of the first image, of the second …"""
+    """Offsets of the annotations in the file, image by image."""
     ends: Positions
     bounds: Positions
     """Image number n has the annotations `bounds[n]` to `bounds[n + 1]`."""

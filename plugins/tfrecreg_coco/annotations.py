@@ -137,8 +137,8 @@ class AnnotationReader:
 
     def _changed(self, file: int) -> RawDataError:
         return RawDataError(
-            f"`{safe(self._paths[file])}` changed while it was built from",
-            hint="build again when nothing writes to the raw data",
+            f"`{safe(self._paths[file])}` changed during the build",
+            hint="build again when no other process writes to the raw data",
         )
 
 
@@ -190,4 +190,4 @@ _LENIENT: dict[str, Callable[[Any], Any]] = {
     "caption": lambda value: value if isinstance(value, str) else None,
     "segments_info": _segments,
 }
-"""By member of an annotation: how a value of any type is taken for it."""
+"""Conversion of a value of any type, by member of an annotation."""

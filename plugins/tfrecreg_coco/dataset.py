@@ -40,7 +40,7 @@ class CategoryLabel(NamedTuple):
 
 
 CategoryLabels = dict[int | float | None, CategoryLabel]
-"""By category id, in the order of the ids."""
+"""Labels by category id, in the order of the ids."""
 
 
 class Spans(NamedTuple):
@@ -49,7 +49,7 @@ class Spans(NamedTuple):
     file: int
     """Number of the file in :attr:`WorkerContext.paths`."""
     spans: list[tuple[int, int]]
-    """Where each begins and ends in the file, in the order of the file."""
+    """Start and end of each annotation, in file order."""
 
 
 class ItemState(NamedTuple):
@@ -57,7 +57,7 @@ class ItemState(NamedTuple):
 
     image_id: int
     file_name: str
-    """As the annotations have it."""
+    """File name as in the annotations."""
     width: int
     """Pixels as the annotations have them; 0 where they do not say."""
     height: int
@@ -108,7 +108,7 @@ class CocoDataset:
     Args:
         raw: the raw folder.
         options: options of the source.
-        chosen: what is read for each split.
+        chosen: the files for each split.
 
     Raises:
         RawDataError: the files are not datasets, or do not fit together.

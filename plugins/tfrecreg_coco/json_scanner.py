@@ -100,7 +100,7 @@ class Batch(NamedTuple):
     base: int
     """Offset of `data` in the file."""
     data: bytes
-    """From the first byte of the first element to the last byte of the last."""
+    """Bytes from the start of the first element to the end of the last."""
     starts: Positions
     """Offset of each element in the file."""
     ends: Positions

@@ -2,7 +2,7 @@
 
 Format (Yann LeCun's MNIST page): two zero bytes, a type byte, the number of dimensions, then each
 dimension as u32 big-endian, then the data, row-major, big-endian. Only type 0x08 (u8) is read.
-Whether a file is gzip (RFC 1952) is told by its first bytes, never by its name.
+Whether a file is gzip (RFC 1952) is detected by its first bytes, never by its name.
 """
 
 from __future__ import annotations

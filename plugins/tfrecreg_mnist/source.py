@@ -28,13 +28,14 @@ _PNG = bytes_feature(b"png")
 
 @dataclass(frozen=True)
 class MnistOptions:
-    """What `--option` takes for the source `mnist`."""
+    """Options of the source `mnist`."""
 
     encoding: Literal["png", "raw"] = "png"
     """`png`: a PNG in `image/encoded`. `raw`: the pixels themselves in `image/raw`."""
     prefix: str = ""
-    """Where a folder holds several sets: the start of the names of the wanted one, as
-    `emnist-letters`."""
+    """Prefix of the file names of the wanted dataset, such as `emnist-letters`, if a folder holds
+    several.
+    """
 
 
 class _Split(NamedTuple):
@@ -121,7 +122,7 @@ class MnistSource(Source):
                 raise RawDataError(
                     f"`{safe(images.path)}` has {image_header.shape[0]} images, "
                     f"`{safe(labels.path)}` has {label_header.shape[0]} labels",
-                    hint="they are not a pair: fetch both again, from one place",
+                    hint="they do not belong together: fetch both again from the same place",
                 )
             raw_files = (
                 RawFile(images.path, image_header.stored, image_header.decoded),

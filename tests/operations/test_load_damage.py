@@ -84,7 +84,7 @@ def test_an_emptied_shard_is_refused(digits_registry: Path) -> None:
     size = entry_of(digits_registry).bytes
     write(digits_registry / "data/digits" / SHARD, b"")
     assert refusal(digits_registry) == (
-        "1 of 2 shards of the split `train` of `digits` have another size than the manifest says; "
+        "1 of 2 shards of the split `train` of `digits` differ in size from the manifest; "
         f"one is `{SHARD}`, which should have {size} bytes and has 0\n"
         "hint: `tfrecreg check digits` names them all"
     )
@@ -202,7 +202,7 @@ def test_a_shard_with_more_records_than_registered_is_named(
 @pytest.mark.parametrize(
     ("begins", "why"),
     [
-        (b"\xff", "it is no `tf.train.Example`"),
+        (b"\xff", "it is not a `tf.train.Example`"),
         (b"", "Feature: image/class/label (data type: int64) is required but could not be found."),
     ],
 )

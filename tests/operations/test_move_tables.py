@@ -123,12 +123,10 @@ def test_both_a_table_and_a_file_are_an_error_until_init_is_done(tmp_path: Path)
     with pytest.raises(ConfigError) as caught:
         open_registry(tmp_path).datasets()
     assert caught.value.message == (
-        "`mnist` is described twice: in `datasets/mnist.toml`, and in `tfrecreg.toml` by "
+        "`mnist` is configured twice: in `datasets/mnist.toml`, and in `tfrecreg.toml` by "
         "`[datasets.mnist]`"
     )
-    assert caught.value.hint == (
-        "remove one of them; where both say the same, `tfrecreg init` does it"
-    )
+    assert caught.value.hint == ("remove one of them; if both are equal, `tfrecreg init` does")
     assert init(tmp_path, with_dvc=False).moved == ("datasets/mnist.toml", "datasets/pets.toml")
     assert open_registry(tmp_path).config.datasets == DATASETS
 
@@ -138,9 +136,9 @@ def test_a_file_that_says_something_else_is_not_written_over(tmp_path: Path) -> 
     (tmp_path / "datasets").mkdir()
     (tmp_path / "datasets/pets.toml").write_text("owner = 'bob'\n")
     before = tree(tmp_path, ignore=(".tfrecreg", "data", "versions"))
-    with pytest.raises(ConfigError, match="`pets` is described twice, and not alike") as caught:
+    with pytest.raises(ConfigError, match="`pets` is configured twice, with differences") as caught:
         init(tmp_path, with_dvc=False)
-    assert caught.value.hint == "keep what is right, and remove the other one"
+    assert caught.value.hint == "keep the right one and remove the other"
     assert tree(tmp_path, ignore=(".tfrecreg", "data", "versions")) == before
 
 

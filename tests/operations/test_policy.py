@@ -40,8 +40,8 @@ def say(
     [
         (
             "[gates.digts]\nfail_on = 'warning'",
-            "`gates.digts` is for no dataset; did you mean `digits`?",
-            "hint: datasets: `digits`; for one that is not made yet, add `datasets/digts.toml`",
+            "`gates.digts` matches no dataset; did you mean `digits`?",
+            "hint: datasets: `digits`; for a new dataset, add `datasets/digts.toml`",
         ),
         (f'{WAIVER}code = "CRC999"', "`waivers[0].code` matches no code: `CRC999`; did", EXPLAIN),
         (f'{WAIVER}code = "OWN*"', "`waivers[0].code` matches no code: `OWN*`", EXPLAIN),
@@ -121,7 +121,7 @@ def test_every_command_that_applies_a_policy_refuses_it(
         code, said = say("[gates.digts]", *arguments)
         assert (code, said[0]) == (
             2,
-            "error: `tfrecreg.toml`: `gates.digts` is for no dataset; did you mean `digits`?",
+            "error: `tfrecreg.toml`: `gates.digts` matches no dataset; did you mean `digits`?",
         ), arguments
     assert (digits_registry / "data/digits/manifest.json").read_bytes() == state
     assert not (digits_registry / "registry/digits/2.0.0").exists()

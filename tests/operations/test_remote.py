@@ -158,7 +158,7 @@ def test_a_flipped_bit_is_found_where_dvc_says_all_is_well(root: Path, where: st
     with pytest.raises((RefusedError, FailureError)) as caught:
         pull(registry, "digits@1.0.0")
     if where == "cache":
-        assert "is not what was released: its blake3 should be" in str(caught.value)
+        assert "differs from the release: its blake3 should be" in str(caught.value)
         assert str(victim) in caught.value.hint
     assert not (root / "versions/digits/1.0.0").exists()
     assert not list((root / ".tfrecreg/stage").glob("versions-*"))
@@ -340,7 +340,7 @@ def test_gc_removes_nothing_while_a_manifest_cannot_be_read(root: Path) -> None:
     [
         (["push", "digits@3.0.0"], 2, "no release `digits@3.0.0`"),
         (["push", "nothing"], 2, "no dataset `nothing`"),
-        (["push", "--remote", "moon"], 2, "DVC knows no remote `moon`"),
+        (["push", "--remote", "moon"], 2, "DVC has no remote `moon`"),
         (["pull", "nothing"], 2, "no dataset `nothing`"),
         (["pull", "digits@9.0.0"], 2, "no release `digits@9.0.0`"),
     ],
@@ -383,5 +383,5 @@ def test_the_commands_speak_json(root, capsys) -> None:
 
 def test_outside_a_dvc_repository_nothing_is_kept_to_push(tmp_path: Path) -> None:
     init(tmp_path, with_dvc=False)
-    with pytest.raises(UsageError, match="there is no release that DVC keeps"):
+    with pytest.raises(UsageError, match="no release is stored in DVC"):
         push(open_registry(tmp_path))

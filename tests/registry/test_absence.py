@@ -87,7 +87,7 @@ def test_a_build_is_brought_as_it_is_kept(root: Path, files: dict[str, str], hin
 @pytest.mark.parametrize(
     ("dvc", "hint"),
     [
-        ("12.dir", "`tfrecreg pull mnist@1.0.0` brings its newest release"),
+        ("12.dir", "`tfrecreg pull mnist@1.0.0` fetches its newest release"),
         (None, "its newest release is `mnist@1.0.0`"),
     ],
 )
@@ -98,7 +98,7 @@ def test_of_a_dataset_that_was_released_a_release_is_brought(
     put_release(root, manifest("mnist"), "1.0.0", dvc)
     assert missing_build(registry) == ("`mnist` is not built", hint)
     write(root / "registry/mnist/1.0.0/manifest.json", "{")
-    said = "`tfrecreg check --registry mnist` says what is wrong with its releases"
+    said = "`tfrecreg check --registry mnist` lists the faults of its releases"
     assert missing_build(registry)[1] == said
 
 

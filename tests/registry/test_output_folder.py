@@ -69,7 +69,7 @@ def test_a_relative_folder_is_taken_from_here(registry, tmp_path, monkeypatch) -
         ("a\0b", "names no folder"),
         ("full", "is not empty"),
         ("hidden", "is not empty"),
-        ("file", "is no folder"),
+        ("file", "is not a folder"),
         ("loop", "loop"),
         ("/", "is not empty"),
         ("reg", "is not empty"),

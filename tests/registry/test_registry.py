@@ -206,11 +206,11 @@ def test_manifests_are_read(root: Path, registry: Registry) -> None:
 
 
 DAMAGE = {
-    "cut in half": (lambda data: data[: len(data) // 2], "is no manifest: not JSON at line 1"),
-    "empty": (lambda data: b"", "is no manifest: not JSON at line 1 column 1"),
+    "cut in half": (lambda data: data[: len(data) // 2], "is not a manifest: not JSON at line 1"),
+    "empty": (lambda data: b"", "is not a manifest: not JSON at line 1 column 1"),
     "duplicate keys": (
         lambda data: data.replace(b'{"', b'{"content":"","', 1),
-        'is no manifest: the key "content" stands twice',
+        'is not a manifest: the key "content" stands twice',
     ),
     "another digest": (
         lambda data: data.replace(b'"stored":0', b'"stored":1'),
@@ -218,7 +218,7 @@ DAMAGE = {
     ),
     "another type": (
         lambda data: data.replace(b'"stored":0', b'"stored":"0"'),
-        "is no manifest: Expected `int`, got `str` - at `$.raw.stored`",
+        "is not a manifest: Expected `int`, got `str` - at `$.raw.stored`",
     ),
 }
 
@@ -253,7 +253,7 @@ def test_a_newer_format_is_a_failure_that_says_what_to_do(root: Path, registry: 
     with pytest.raises(NewerFormatError) as caught:
         registry.dataset("mnist").build_manifest()
     assert caught.value.message == (
-        "`data/mnist/manifest.json` has manifest format 9, this tfrecreg knows 1"
+        "`data/mnist/manifest.json` has manifest format 9, this tfrecreg supports 1"
     )
     assert (caught.value.hint, caught.value.exit_code) == ("pip install --upgrade tfrecreg", 3)
 

@@ -90,7 +90,7 @@ class TestRelease:
     def test_nothing_to_do_is_not_said_of_a_withdrawn_release(self, root: Path) -> None:
         registry = open_registry(root)
         tag(registry, TagRequest(reference="digits@1.0.0", yank="labels are wrong"))
-        with pytest.raises(ConflictError, match="has this very content and was withdrawn: labels"):
+        with pytest.raises(ConflictError, match="has this content and was yanked: labels"):
             release(registry, ReleaseRequest(name="digits"))
 
     def test_the_only_bytes_of_another_branch_are_not_replaced(self, root: Path) -> None:

@@ -1,4 +1,4 @@
-"""Withdrawals: appended, merged, and passed over by whoever asks for the latest release."""
+"""Yanks: appended, merged, and passed over by whoever asks for the latest release."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def test_where_all_were_withdrawn_it_says_why(registry: Registry) -> None:
     with pytest.raises(UsageError) as caught:
         resolve(registry, "mnist@2.*")
     assert caught.value.message == (
-        "every release `mnist@2.*` was withdrawn, 2.0.0 because: labels are wrong"
+        "every release `mnist@2.*` was yanked, 2.0.0 because: labels are wrong"
     )
-    assert caught.value.hint == "`mnist@2.0.0` is still there for whoever names it in full"
+    assert caught.value.hint == "`mnist@2.0.0` is still available by its full version"
     with pytest.raises(UsageError, match=r"no release `mnist@3\.\*`"):
         resolve(registry, "mnist@3.*")
 
@@ -102,7 +102,7 @@ def test_what_is_no_list_of_withdrawals_is_refused_by_name(
     path = write(Path(registry.storage.root) / PATH, text)
     with pytest.raises(ManifestError) as caught:
         resolve(registry, "mnist@latest")
-    assert caught.value.message.startswith(f"`{PATH}` is no list of withdrawals: ")
+    assert caught.value.message.startswith(f"`{PATH}` is not a list of yanks: ")
     assert message in caught.value.message
     assert PATH in caught.value.hint
     assert caught.value.exit_code == 2
@@ -113,7 +113,7 @@ def test_what_is_no_list_of_withdrawals_is_refused_by_name(
 
 
 def test_a_line_of_a_newer_format_is_refused() -> None:
-    with pytest.raises(NewerFormatError, match="line 1: it has format 2, this tfrecreg knows 1"):
+    with pytest.raises(NewerFormatError, match="line 1: it has format 2, this tfrecreg supports 1"):
         parse_yanks(b'{"format_version":2}\n', "x")
 
 

@@ -349,7 +349,7 @@ def test_a_cache_that_cannot_be_written_is_told_of_and_nothing_more(place: Place
     place.cache.write_bytes(b"a file")
     result = place.scan()
     assert result.complete
-    assert "no folder" in place.problem
+    assert "not a folder" in place.problem
 
 
 def test_names_that_are_not_utf8_are_read_each_time(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_a_manifest_that_was_rewritten_to_fit_other_shards_is_found(digits_regis
     found = document(["digits@1.0.0"], digits_registry, only=("registry",))
     assert codes(found) == ["REG002"]
     (finding,) = found["findings"]
-    assert finding["message"].startswith("it says other things than the build that it names")
+    assert finding["message"].startswith("it differs from the build that it names")
     assert finding["locations"] == [{"shard": "registry/digits/1.0.0/manifest.json"}]
     assert finding["fingerprint"] == "REG002:digits:::registry/digits/1.0.0/manifest.json"
     assert codes(document(["digits"], digits_registry, only=("registry",))) == ["REG002"]
@@ -85,7 +85,7 @@ def test_a_withdrawn_release_is_warned_of(digits_registry: Path) -> None:
     assert (found["status"], codes(found)) == ("pass", ["REG007"])
     assert found["findings"][0]["severity"] == "warning"
     assert found["findings"][0]["message"] == (
-        "withdrawn on 2026-01-01T00:00:00Z by ada: labels \\x1b[31m are wrong"
+        "yanked on 2026-01-01T00:00:00Z by ada: labels \\x1b[31m are wrong"
     )
     assert codes(document(["digits"], digits_registry, only=("registry",))) == []
 

@@ -1,6 +1,6 @@
 """The entry point: errors that a user can cause become one line, a hint and an exit code.
 
-What is none of these is a bug, keeps its traceback, and is exit code 3.
+Any other exception is a bug, keeps its traceback, and exits with 3.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
         _say("error: interrupted", "")
         return _INTERRUPTED
     except BrokenPipeError:
-        # Whoever reads us has had enough; stdout is closed so that nothing is said at exit.
+        # The reader has closed the pipe; stdout is closed so that nothing is printed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return code if isinstance(code, int) else 0
@@ -117,8 +117,8 @@ def _document(
     code: int,
     findings: Sequence[object],
 ) -> None:
-    """Whoever asked for JSON gets one document, whatever happens."""
-    # Of arguments that do not parse, nobody may have taken `--json` yet.
+    """With `--json`, print one document for any error."""
+    # If arguments do not parse, `--json` may not have been read yet.
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     if face.reported or not (face.as_json or "--json" in options):
         return

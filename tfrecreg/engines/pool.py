@@ -60,7 +60,7 @@ def result_of(outcome: bytes) -> Any:
     except Exception as error:
         raise FailureError(
             f"the result of a task cannot be unpacked: {type(error).__name__}: {safe(str(error))}",
-            hint="`--jobs 1` does without workers, and shows what went wrong",
+            hint="`--jobs 1` runs without workers and shows the error",
         ) from error
     if done:
         return value
@@ -69,7 +69,7 @@ def result_of(outcome: bytes) -> Any:
     except Exception:
         raised = FailureError(
             f"a task failed in its worker: {summary}",
-            hint="`--jobs 1` does without workers, and shows where",
+            hint="`--jobs 1` runs without workers and shows the error",
         )
     if isinstance(raised, TfrecregError):
         raise raised
@@ -131,10 +131,10 @@ class _Worker:
         elif code > 0 and not self.proven:
             hint = (
                 "a script that asks for more than one job keeps its code under "
-                '`if __name__ == "__main__":`; `--jobs 1` does without workers'
+                '`if __name__ == "__main__":`; `--jobs 1` runs without workers'
             )
         else:
-            hint = "`--jobs 1` does without workers, and shows what went wrong"
+            hint = "`--jobs 1` runs without workers and shows the error"
         return FailureError(f"a worker process {how} before its task was done", hint=hint)
 
 

@@ -1,4 +1,4 @@
-"""Looking at a registry: what is in it, what one thing is, and how it came to be."""
+"""Reading a registry: its datasets, a single reference, and the history of a dataset."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Listed:
     name: str
     state: Literal["configured", "built", "released", "broken"]
     latest: str
-    """The newest release that was not withdrawn; empty where there is none."""
+    """The newest release that was not yanked; empty where there is none."""
     releases: int
     records: int | None
-    """Of the newest release, else of the build; None where there is neither."""
+    """Records of the newest release, else of the build; None if there is neither."""
     bytes: int | None
-    """Of its shards."""
+    """Size of its shards in bytes."""
     problem: str = ""
-    """Why its manifest could not be read."""
+    """Error from reading its manifest; empty if it could be read."""
 
 
 def list_datasets(registry: Registry) -> list[Listed]:
@@ -90,9 +90,9 @@ class LogEntry:
     bytes: int
     note: str
     counts: ChangeCounts | None = None
-    """What changed in numbers; None for a first release, and where nobody could tell."""
+    """Counts of the changes; None for a first release, and if they are unknown."""
     yanks: tuple[Yank, ...] = ()
-    """How it was withdrawn; empty where it was not."""
+    """Yanks of the release; empty if it was not yanked."""
 
 
 def log(registry: Registry, name: str) -> list[LogEntry]:
@@ -130,7 +130,7 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
 
 def manifest_json(resolved: Resolved) -> dict[str, Any]:
     """The manifest as JSON-able data, with the reference, where the bytes are, how the release was
-    withdrawn, and which splits growth has made long.
+    yanked, and which splits growth has made long.
     """
     import msgspec
 

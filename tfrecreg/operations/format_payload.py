@@ -16,11 +16,11 @@ from tfrecreg.images import ImageError, ImageHeader, is_truncated, read_header, 
 from tfrecreg.text import safe, si_bytes
 
 _VALUES = 8
-"""So many values of a feature are shown."""
+"""Maximum number of values shown per feature."""
 _TEXT = 100
-"""So many characters of a text are shown."""
+"""Maximum number of characters shown of a text."""
 _HEX = 16
-"""So many bytes of anything else."""
+"""Maximum number of bytes shown of other values."""
 
 _IMAGES = {"bmp": "BMP", "gif": "GIF", "jpeg": "JPEG", "png": "PNG", "webp": "WebP"}
 
@@ -34,7 +34,7 @@ class ShownImage:
     value: int
     """Its position among the values of that feature."""
     format: str
-    """One of :data:`tfrecreg.images.FORMATS`."""
+    """Image format, one of :data:`tfrecreg.images.FORMATS`."""
     header: ImageHeader | None
     """None where it cannot be read."""
     data: bytes = field(repr=False)
@@ -112,7 +112,7 @@ def _header(data: bytes) -> ImageHeader | None:
 def _tensor(tensor: Tensor, data: bytes) -> str:
     sides = ", ".join(map(str, tensor.shape[:_VALUES]))
     more = ", …" if len(tensor.shape) > _VALUES else ""
-    return f"serialised tensor, {tensor.dtype}[{sides}{more}], {si_bytes(len(data))}"
+    return f"serialized tensor, {tensor.dtype}[{sides}{more}], {si_bytes(len(data))}"
 
 
 def _as_text(data: bytes) -> str | None:

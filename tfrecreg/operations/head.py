@@ -51,17 +51,17 @@ class ShownRecord:
     length: int
     key: str | None
     features: tuple[ShownFeature, ...] | None
-    """None where the payload is no `tf.train.Example`, or too large to be held."""
+    """None if the payload is not a `tf.train.Example`, or too large to be held."""
     start: str = ""
     """Then its first bytes in hex, or how large it is."""
     payload: str | None = None
-    """What the payload is: the value of a `PayloadKind`; None where it is too large to tell."""
+    """Kind of the payload, a value of `PayloadKind`; None if it is too large to be read."""
     parts: tuple[ShownPart, ...] = ()
-    """Of a payload that is no Example."""
+    """Parts of a payload that is not an Example."""
     images: tuple[ShownImage, ...] = field(default=(), repr=False)
     """The encoded images among the values of an Example."""
     saved: tuple[str, ...] = ()
-    """Where these were written, if they were: absolute paths, not escaped."""
+    """Paths of the saved images, absolute and not escaped."""
 
     def to_json(self) -> dict[str, Any]:
         """The record as ``head --json`` has it: all but the bytes of images."""
@@ -101,7 +101,7 @@ def head(
         at: number of the record to begin with, in its shard, from 0 as findings have it; negative
             ones count from the end. Only that shard is looked at.
         shard: only this shard: its name as findings have it, or its file name.
-        damage: is given what was passed over before the last of the records.
+        damage: receives the damage skipped before the last of the records.
 
     Raises:
         UsageError: `count` is negative, the target has no shards or none of that name, or `at`
@@ -152,7 +152,7 @@ def _named(target: Target, name: str) -> Shard:
     names = [each.name.rpartition("/")[2] for each in target.shards]
     raise UsageError(
         f"`{target.name}` has no shard `{safe(name)}`{did_you_mean(name, names)}",
-        hint=f"there is {listed(names)}",
+        hint=f"available: {listed(names)}",
     )
 
 

@@ -1,4 +1,4 @@
-"""What a new build may not replace: files that are no build, and builds nobody could make again."""
+"""Protection of files that do not belong to a build, and of builds that cannot be rebuilt."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def expect_no_strangers(dataset: Dataset) -> None:
         return
     if entry.kind != "dir" or next(storage.list(folder, recursive=False), None):
         raise UsageError(
-            f"`{folder}` holds files that are no build, and would be replaced",
+            f"`{folder}` holds files that do not belong to a build and would be replaced",
             hint=f"move them away, or `tfrecreg adopt {dataset} --in-place` makes a build of "
             "TFRecords",
         )
 
 
 def expect_no_loss(dataset: Dataset, before: Manifest | None, content: str) -> None:
-    """Refuse to replace an adopted build that nobody could make again.
+    """Refuse to replace an adopted build that cannot be rebuilt.
 
     Args:
         dataset: the dataset of the build.

@@ -48,7 +48,7 @@ class ReleaseRequest:
     that is released already gets no other number by counting."""
     note: str = ""
     raw: str | None = None
-    """Folder of the raw data to hold the size against; None for what the manifest says of them, or
+    """Folder of the raw data to compare the size with; None for what the manifest says of them, or
     where it knows none for the `raw` of the dataset."""
 
 
@@ -61,9 +61,9 @@ class ReleaseResult:
     created: bool
     """False where the same content was released under this number before."""
     report: Report | None
-    """Of the gate; None where nothing was created."""
+    """Report judged by the gate; None if no release was created."""
     commands: tuple[str, ...]
-    """What to run next so that git has it; empty outside git."""
+    """Git commands to run next; empty outside git."""
 
     @property
     def change(self) -> Change:
@@ -94,7 +94,9 @@ def release(
         build, schema = resolved.manifest, built_schema(resolved)
         if schema != resolved.schema:
             path = resolved.schema_path
-            progress.note(f"`{path}` means the same as at the build: the text of then is released")
+            progress.note(
+                f"`{path}` means the same as at the build: the release has the text of the build"
+            )
         version = parse_version(request.version) if request.version is not None else None
         versions = registry.dataset(request.name).versions()
         if version is not None and version in versions:
@@ -130,7 +132,7 @@ def _exists(
     """The number is taken: by the same content, which is well, or by other content.
 
     Raises:
-        ConflictError: by other content, or the release was withdrawn.
+        ConflictError: by other content, or the release was yanked.
         RefusedError: the bytes that are here are not those of the manifest.
     """
     dataset = change.dataset
@@ -141,8 +143,7 @@ def _exists(
         yanks = read_yanks(dataset, version)
         if yanks:
             raise ConflictError(
-                f"`{name}@{version}` has this very content and was withdrawn: "
-                f"{safe(yanks[-1].reason)}",
+                f"`{name}@{version}` has this content and was yanked: {safe(yanks[-1].reason)}",
                 hint=f"change the data; or release them again: tfrecreg release {name} "
                 "--version X.Y.Z",
             )
@@ -153,7 +154,7 @@ def _exists(
             hint=repair_hint(name),
             progress=progress,
         )
-        # Whoever made it may have been killed, or told of an error, before it was durable.
+        # The process that made it may have been killed, or failed, before it was durable.
         change.sync_releases()
         return ReleaseResult(
             manifest=there, version=version, created=False, report=None, commands=()
@@ -225,7 +226,7 @@ def _judge(
     if report.errors:
         raise FailureError(
             f"the gate could not judge `{name}`, nothing was released: {report.errors[0]}",
-            hint=f"`tfrecreg check {name}` says more",
+            hint=f"`tfrecreg check {name}` has the details",
         )
     if report.status != "pass":
         raise RefusedError(
@@ -339,8 +340,7 @@ def choose_number(
             REG005,
             name,
             version,
-            f"`{version}` would come before {above[0]}, which does not hold what changed "
-            f"since {before}",
+            f"`{version}` would come before {above[0]}, which lacks the changes since {before}",
             next_one,
         )
     return version
@@ -367,14 +367,14 @@ def publish(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> tuple[BuildResult, ReleaseResult]:
-    """Build a dataset and release what was built, though others do so at the same time.
+    """Build a dataset and release the result, even if other processes do so at the same time.
 
     Args:
         registry: the registry.
         request: what to build.
         version: its number; None for the smallest legal one.
         engine: what runs the work.
-        progress: what is told of it.
+        progress: updated with its steps.
 
     Raises:
         UsageError, ConflictError, RefusedError, FailureError: as `build` and `release` do. The

@@ -1,7 +1,7 @@
-"""Tagging a release in git as GTO does, and withdrawing one.
+"""Tagging a release in git as GTO does, and yanking one.
 
-A tag goes to a commit that holds the release and the pointer to its bytes, so that whoever checks
-it out gets these bytes by `dvc pull`, and nothing else.
+A tag goes to a commit that holds the release and the pointer to its bytes, so that `dvc pull` at
+that commit gives exactly these bytes.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from tfrecreg.tracking import dvc, git, gto
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRequest:
-    """What to do with a release."""
+    """Request to tag or yank a release."""
 
     reference: str
     stage: str | None = None
     """The stage to assign it to; None to register the version alone."""
     yank: str | None = None
-    """Why it is withdrawn; None where it is not."""
+    """Reason to yank the release; None to tag it."""
     commit: str | None = None
     """The git revision to tag; None for the first commit that holds the release and its bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagResult:
-    """What was done."""
+    """Result of tagging or yanking."""
 
     reference: str
     """The release: ``mnist@1.2.0``."""
     commit: str = ""
-    """That the tags are at, as hex; empty where there are none."""
+    """Tagged commit as hex; empty if there are no tags."""
     made: tuple[str, ...] = ()
     """Tags that were made now."""
     there: tuple[str, ...] = ()
     """Tags that were there, and mean the same."""
     yank: Yank | None = None
-    """Its withdrawal, made now or before."""
+    """Yank of the release, new or existing."""
     yanked_now: bool = False
     commands: tuple[str, ...] = field(default=())
-    """What to run next, so that others have it."""
+    """Commands to run next to publish the tags."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``tag --json``."""
@@ -65,7 +65,7 @@ class TagResult:
 
 
 def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT) -> TagResult:
-    """Tag a release, or withdraw it.
+    """Tag a release, or yank it.
 
     Doing it again does nothing more.
 
@@ -73,14 +73,14 @@ def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT)
         UsageError: no such release, a stage without a name, a registry outside git, a commit that
             does not hold the release and the pointer to its bytes.
         ConflictError: the tag is there already, at another commit.
-        ManifestError: a manifest or a list of withdrawals is damaged.
+        ManifestError: a manifest or a list of yanks is damaged.
         MissingExtraError: DVC is not installed, whose files are to be read.
         FailureError: git refused.
     """
     if request.yank is not None and request.stage is not None:
         raise UsageError(
             "`--stage` and `--yank` exclude each other",
-            hint="a release that is withdrawn has no stage",
+            hint="a yanked release has no stage",
         )
     if request.stage is not None:
         gto.check_stage(request.stage)
@@ -100,7 +100,7 @@ def _yank(change: Transaction, release: Release, request: TagRequest) -> TagResu
     reason = (request.yank or "").strip()
     if not reason:
         raise UsageError(
-            f"`{release.name}` cannot be withdrawn without a reason",
+            f"`{release.name}` cannot be yanked without a reason",
             hint=f"tfrecreg tag {release.name} --yank 'why nobody should use it'",
         )
     if request.commit is not None:
@@ -111,7 +111,7 @@ def _yank(change: Transaction, release: Release, request: TagRequest) -> TagResu
     yank = same or Yank(created=now(), by=user(), reason=reason)
     if same is None:
         change.yank(release.version, yank)
-    else:  # whoever withdrew it may have been killed before that was durable
+    else:  # an earlier yank may have been killed before it was durable
         change.sync_releases()
     made: tuple[str, ...] = ()
     there: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ def _yank(change: Transaction, release: Release, request: TagRequest) -> TagResu
     if git.work_tree(root) is not None:
         paths = f"{layout.yanks_path(release.dataset.name, release.version)} {layout.ATTRIBUTES}"
         if same is None:
-            commands = [f"git add {paths}", f"git commit -m 'Withdraw {release.name}'"]
+            commands = [f"git add {paths}", f"git commit -m 'Yank {release.name}'"]
         made, there, commit = _deregister(release, reason)
     return TagResult(
         reference=release.name,
@@ -147,7 +147,7 @@ def _deregister(release: Release, reason: str) -> tuple[tuple[str, ...], tuple[s
     wanted = gto.withdrawal_tag(name, str(release.version))
     if wanted in tags:
         return (), (wanted,), known.commit
-    git.create_tag(root, wanted, known.commit, f"Withdraw {release.name}: {reason}")
+    git.create_tag(root, wanted, known.commit, f"Yank {release.name}: {reason}")
     return (wanted,), (), known.commit
 
 
@@ -156,12 +156,12 @@ def _tag(release: Release, request: TagRequest) -> TagResult:
     yanks = release.yanks
     if yanks:
         raise UsageError(
-            f"`{release.name}` was withdrawn: {safe(yanks[-1].reason)}",
+            f"`{release.name}` was yanked: {safe(yanks[-1].reason)}",
             hint=f"tag another release: tfrecreg log {release.dataset}",
         )
     if git.work_tree(root) is None:
         raise UsageError(
-            "the registry lies in no git work tree, so there is nothing to tag",
+            "the registry is not in a git work tree, so there is nothing to tag",
             hint="git init, git add and git commit; then tag",
         )
     name = gto.artifact(release.dataset.name, git.folder_in_tree(root))
@@ -204,11 +204,12 @@ def _is_there(tags: list[git.GitTag], wanted: str, commit: str, name: str) -> bo
             what = f"at commit {each.commit[:12]}" if each.annotated else "and is not annotated"
             raise ConflictError(
                 f"the tag `{wanted}` is there {what}: expected an annotated one at {commit[:12]}",
-                hint=f"tags that others have never move: look at it with git show {wanted}",
+                hint=f"tags that others may have must not move: inspect it with git show {wanted}",
             )
         if each.commit == commit and gto.is_version(name, each.name):
             raise ConflictError(
-                f"commit {commit[:12]} is tagged `{each.name}`, and GTO takes one version a commit",
+                f"commit {commit[:12]} is tagged `{each.name}`, and GTO allows one version "
+                "per commit",
                 hint="commit the releases one by one, or name another commit that holds this one: "
                 "--commit REV",
             )

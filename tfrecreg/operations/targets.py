@@ -1,4 +1,4 @@
-"""From what the user names to what is scanned."""
+"""From the user's arguments to the targets of a scan."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 TargetLike: TypeAlias = str | os.PathLike[str] | Resolved
 """A reference, path, glob or folder; or a build or a release."""
 TargetsLike: TypeAlias = TargetLike | Iterable[TargetLike]
-"""One of them or more."""
+"""One target or several."""
 
 
 def named_targets(targets: TargetsLike) -> list[str | Resolved]:
@@ -43,7 +43,7 @@ def named_targets(targets: TargetsLike) -> list[str | Resolved]:
 
 
 def resolve_in(registry: RegistryLike | None, reference: str | Resolved) -> Resolved:
-    """The build or the release that `reference` names; one that is found already stays as it is.
+    """The build or the release that `reference` names; a resolved target is returned unchanged.
 
     Raises:
         UsageError, NotHereError, ManifestError: as :func:`tfrecreg.resolve`.
@@ -116,7 +116,7 @@ def find_target(argument: TargetLike, *, registry: RegistryLike | None = None) -
 
 
 _NAMED = 3
-"""So many files or globs are named where a target is shown."""
+"""Maximum number of files or globs in the display name of a target."""
 
 
 def reference_target(
@@ -128,7 +128,7 @@ def reference_target(
         resolved: what the reference names.
         schema: path of a schema to check against instead of its own.
         raw: folder of raw data to measure instead of taking the manifest's word.
-        progress: told of the raw files that are measured.
+        progress: updated for the raw files that are measured.
 
     Raises:
         UsageError: its bytes are not here, or a path does not exist.
@@ -271,7 +271,7 @@ def _expand(pattern: str) -> list[str]:
     """
     if os.path.isdir(pattern):  # noqa: PTH112 - False, not an error, where it may not be looked at
         found = list(_shards_below(pattern))
-        missing = f"no TFRecord file lies below the folder `{safe(pattern)}`"
+        missing = f"there is no TFRecord file below the folder `{safe(pattern)}`"
     elif _may_exist(pattern):
         return [pattern]
     else:
@@ -279,12 +279,14 @@ def _expand(pattern: str) -> list[str]:
         found = [each for each in found if not os.path.isdir(each)]  # noqa: PTH112 - as above
         missing = f"no file matches `{safe(pattern)}`"
     if not found:
-        raise UsageError(missing, hint="quote globs; `tfrecreg list` shows what has a name here")
+        raise UsageError(
+            missing, hint="quote globs; `tfrecreg list` lists the names in this registry"
+        )
     return found
 
 
 def _may_exist(path: str) -> bool:
-    """Whether there is something, or nobody may say: then reading it will tell."""
+    """Whether it exists or is not accessible: then reading it will tell."""
     try:
         os.lstat(path)
     except PermissionError:
@@ -369,8 +371,8 @@ def _raw_files(storage: LocalStorage, progress: Progress) -> Iterator[RawFile]:
                 raise MissingFileError(
                     f"`{safe(f'{storage.root}/{entry.path}', limit=4096)}` is a symbolic link that "
                     "leads nowhere",
-                    hint="correct the link; `dvc checkout` or `dvc pull` brings what a link into "
-                    "DVC's cache lacks",
+                    hint="correct the link; `dvc checkout` or `dvc pull` restores the target of "
+                    "a link into DVC's cache",
                 )
             if entry.kind == "file":
                 decoded = decoded_size(storage, entry.path)

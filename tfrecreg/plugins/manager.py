@@ -201,7 +201,7 @@ class Plugins:
         self, kind: str, announced: Sequence[Announced[Any]], name: str
     ) -> UnknownPluginError:
         known = {one.qualified if ":" in name else one.name for one in announced}
-        hint = f"there are {listed(sorted(known))}" if known else f"no {kind} is installed"
+        hint = f"available: {listed(sorted(known))}" if known else f"no {kind} is installed"
         if self._broken:
             names = listed(sorted({one.distribution or "?" for one in self._broken}))
             hint += f"; broken plugins of {names}: see `tfrecreg plugins list`"
@@ -254,7 +254,8 @@ def _loaded(kind: _Kind, announced: Announced[R]) -> Any:
         raise PluginError(
             f"the {kind} `{announced.name}` of {announced.origin} cannot be loaded: "
             f"{one_line(error)}",
-            hint=f"reinstall or update `{safe(announced.distribution)}`, or tell its authors",
+            hint=f"reinstall or update `{safe(announced.distribution)}`, or report this to its "
+            "authors",
         ) from error
     if wrong:
         raise _unfit(kind, announced, wrong)
@@ -283,5 +284,5 @@ def _wrong(kind: _Kind, loaded: Any) -> str:
 def _unfit(kind: _Kind, announced: Announced[R], reason: str) -> PluginError:
     return PluginError(
         f"the {kind} `{announced.name}` of {announced.origin} cannot be used: {reason}",
-        hint=f"tell the authors of `{safe(announced.distribution)}`",
+        hint=f"report this to the authors of `{safe(announced.distribution)}`",
     )

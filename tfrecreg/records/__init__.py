@@ -14,7 +14,7 @@ Reading in order:
 - `reader`: one pass over a shard
 - `batch`: its results: batches of records, faults, and totals at the end
 - `stream`, `gzip_reader`: a shard as one stream of bytes; gzip is read past damage
-- `frame_scan`: from record to record, and the search for sound records behind damage, in Python
+- `frame_scan`: from record to record, and the search for sound records after damage, in Python
 - `scanner`: the same, compiled (`walk.c`), and the choice between the two
 - `resync`: the next good record behind a damaged one
 - `fault_messages`: the texts of faults

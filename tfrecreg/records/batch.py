@@ -58,7 +58,7 @@ class RecordBatch:
     """False for the batch of one record that is too large to be held: its checksums were
     verified as it streamed by, its payload is not here and `memory` is empty."""
     searched: bool = False
-    """The first record was searched for behind damage: it may be one out of the payload of the
+    """The first record was searched for after damage: it may be one out of the payload of the
     damaged record, and so may those that follow."""
 
     def __len__(self) -> int:

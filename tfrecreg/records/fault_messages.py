@@ -77,7 +77,7 @@ def gzip_rest(at: int, behind: int, *, lost: bool, going: bool, known: bool) -> 
         return f"; the stream is lost from byte {at} on"
     if known:
         return f"; bytes {at} to {behind} of the stream are lost and count as one record"
-    return f"; the stream is lost from byte {at} on, nobody knows how much: it counts as one record"
+    return f"; the stream is lost from byte {at} on, of unknown length: it counts as one record"
 
 
 def stranger_detail(head: bytes, size: int) -> str:

@@ -40,7 +40,7 @@ _HEADER_LIMIT = 1 << 20
 _FEED = 1 << 16
 _FIRST_READ = 1 << 12
 _MOST_BEGINNINGS = 100
-"""Number of members behind damage that are searched for a whole one."""
+"""Number of members after damage that are searched for a whole one."""
 _TRIES = 1 << 20
 _TRIES_EACH = 8
 _TAIL_LIMIT = 1 << 24
@@ -408,7 +408,7 @@ class GzipStream:
         at, size = self.file_position, self._file.end
         tensorflow.reach(at, size)
         if tensorflow.close(at, size):
-            words = f"it ends at byte {at}, and TensorFlow reads none of the {size - at} behind it"
+            words = f"it ends at byte {at}, and TensorFlow reads none of the {size - at} after it"
             self._break(words, lossless=True, inside=False, misread=True, tail=0)
 
     def _next_member(self, damage: Damage, least: int) -> tuple[int, int] | None:

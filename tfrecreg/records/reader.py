@@ -43,7 +43,7 @@ HOLD_LIMIT = 64 << 20
 """A larger record is never held in memory: its checksum is computed as it streams by."""
 
 _FIRST_BYTES = 1 << 12
-"""Bytes that are read at once behind damage; then more and more."""
+"""Bytes that are read at once after damage; then more and more."""
 
 _MOST_FAULTS = 10_000
 """In a shard with more, a fault covers everything up to the next sound record."""
@@ -76,7 +76,7 @@ def scan(
         declared: the compression that a manifest declares; None if any will do.
         digest: whether to hash the file and the decompressed stream in the same reading.
         known_offsets: from an index: where each record starts in the decompressed stream,
-            ascending. A hint, used behind damage only, and only as far as it fits the bytes.
+            ascending. A hint, used after damage only, and only as far as it fits the bytes.
         members: from an index: where gzip members begin (byte of the file, byte of the stream).
         batch_bytes: about how much of the stream a batch holds.
         hold_limit: records above this many bytes come without their payload.

@@ -1,4 +1,4 @@
-"""What is not on this machine although the registry names it, and the command that brings it.
+"""Data that the registry names but this machine lacks, and the command that fetches them.
 
 Every message about an absent build, release or schema is made here, so that its hint fits the
 state: a pointer of DVC, a stage of a pipeline, a release, or nothing but the raw data.
@@ -32,7 +32,9 @@ from tfrecreg.tracking.pointers import bring_command
 
 
 def absent_build(dataset: Dataset) -> NotHereError:
-    """That a dataset has no build here, with the command that brings or makes one."""
+    """Error for a dataset without a build on this machine, with the command that fetches or makes
+    one.
+    """
     name, folder = dataset.name, layout.build_folder(dataset.name)
     ways = [bring_command(dataset.registry.storage.root, folder)]
     message = f"`{name}` is not built"
@@ -70,9 +72,9 @@ def _released(dataset: Dataset) -> str:
         version = (not_yanked(dataset) or versions)[-1]
         release = dataset.release_manifest(version).release
     except (UsageError, FailureError):
-        return f"`tfrecreg check --registry {name}` says what is wrong with its releases"
+        return f"`tfrecreg check --registry {name}` lists the faults of its releases"
     if release is not None and release.dvc is not None:
-        return f"`tfrecreg pull {name}@{version}` brings its newest release"
+        return f"`tfrecreg pull {name}@{version}` fetches its newest release"
     return f"its newest release is `{name}@{version}`"
 
 
@@ -82,7 +84,7 @@ def _build_command(dataset: Dataset) -> str:
 
 
 def absent_release(dataset: Dataset, version: Version, manifest: Manifest) -> NotHereError:
-    """That the bytes of a release are not here, with the command that brings them."""
+    """Error for a release whose bytes are missing, with the command that fetches them."""
     name = f"{dataset.name}@{version}"
     build = layout.build_folder(dataset.name)
     copy = layout.version_folder(dataset.name, version)
@@ -92,14 +94,14 @@ def absent_release(dataset: Dataset, version: Version, manifest: Manifest) -> No
     if manifest.release is not None and manifest.release.dvc:
         hint = f"tfrecreg pull {name}"
     else:
-        hint = f"DVC did not keep them: bring `{copy}` back from another machine or a backup"
+        hint = f"DVC does not have them: copy `{copy}` from another machine or a backup"
     return NotHereError(
         f"the bytes of `{name}` are not here: {where}, and there is no `{copy}`", hint=hint
     )
 
 
 def absent_schema(dataset: Dataset) -> NotHereError:
-    """That the working schema of a dataset is gone, with the command that restores it."""
+    """Error for a missing working schema, with the command that restores it."""
     return NotHereError(
         f"`{dataset.name}` has no schema: there is no `{dataset.schema_path}`",
         hint=schema_hint(dataset),
@@ -176,7 +178,7 @@ def expect_same_schema(dataset: Dataset, default: str) -> None:
 def _schemas(dataset: Dataset) -> Iterator[tuple[str, str]]:
     """The digests of the schemas that the build and the newest release were made with.
 
-    What is damaged says nothing: building again is what replaces a damaged build.
+    A damaged build is ignored here: building again replaces it.
     """
     with suppress(ManifestError, NewerFormatError):
         if (build := dataset.build_manifest()) is not None:

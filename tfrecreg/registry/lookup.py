@@ -25,13 +25,13 @@ def version_in_stage(dataset: Dataset, stage: str) -> Version:
     """The version of the release that is in a stage.
 
     Raises:
-        UsageError: the registry lies outside git, or no release is in that stage.
+        UsageError: the registry is outside git, or no release is in that stage.
         FailureError: git refused, or is not there.
     """
     root = dataset.registry.storage.root
     if git.work_tree(root) is None:
         raise UsageError(
-            f"`{dataset}#{stage}` is a stage, which git's tags name, and the registry lies in no "
+            f"`{dataset}#{stage}` is a stage, which git's tags name, and the registry is not in a "
             "git work tree",
             hint=f"name a version: `tfrecreg log {dataset}` shows them",
         )
@@ -47,7 +47,7 @@ def version_in_stage(dataset: Dataset, stage: str) -> Version:
         raise UsageError(
             f"no release of `{dataset}` is in the stage `{stage}`",
             hint=f"`tfrecreg tag {dataset}@latest --stage {stage}` assigns one; `git fetch --tags` "
-            "brings the tags of others",
+            "fetches the tags of others",
         )
     return max(map(parse_version, versions))
 
@@ -69,7 +69,7 @@ class Resolved(ABC):
 
     @property
     def registry(self) -> Registry:
-        """The registry it lies in."""
+        """The registry that it belongs to."""
         return self.dataset.registry
 
     @property
@@ -85,7 +85,7 @@ class Resolved(ABC):
     @property
     @abstractmethod
     def yanks(self) -> tuple[Yank, ...]:
-        """Who yanked it and why; empty where nobody did, and for a build.
+        """Yanks of the release; empty if there are none, and for a build.
 
         Raises:
             ManifestError: the file that says so cannot be read.
@@ -107,8 +107,8 @@ class Resolved(ABC):
 
         Args:
             to_check: whether the caller looks at every byte anyway, so that bytes which may be
-                damaged or others will do. Otherwise another build will do that has the very
-                same shards: what is beside them, such as labels, may differ.
+                damaged or others will do. Otherwise another build will do that has the very same
+                shards: other files, such as labels, may differ.
 
         Raises:
             NotHereError: they are not on this machine.
@@ -248,13 +248,13 @@ def _resolve_release(dataset: Dataset, reference: Reference) -> Release:
         if matching:
             last = yanks[matching[-1]][-1]
             raise UsageError(
-                f"every release `{name}@{reference.selector}` was withdrawn, {matching[-1]} "
+                f"every release `{name}@{reference.selector}` was yanked, {matching[-1]} "
                 f"because: {safe(last.reason)}",
-                hint=f"`{name}@{matching[-1]}` is still there for whoever names it in full",
+                hint=f"`{name}@{matching[-1]}` is still available by its full version",
             )
         if versions:
             shown = ", ".join(str(each) for each in versions[-5:])
-            hint = f"there is {shown}"
+            hint = f"available: {shown}"
         else:
             hint = f"it has no release yet: tfrecreg release {name} --version 1.0.0"
         raise UsageError(f"no release `{name}@{reference.selector}`", hint=hint)
@@ -275,7 +275,7 @@ def open_release(dataset: Dataset, version: Version) -> Release:
 
 
 def expect_dataset(dataset: Dataset) -> None:
-    """Refuse a dataset that the registry does not know, with what was meant perhaps.
+    """Refuse a dataset that is not in the registry, with a suggestion.
 
     Raises:
         UsageError: it is neither configured nor built nor released.
@@ -284,7 +284,7 @@ def expect_dataset(dataset: Dataset) -> None:
     if name in known:
         return
     if known:
-        hint = f"there is {listed(known[:5])}"
+        hint = f"available: {listed(known[:5])}"
     else:
         hint = f"the registry is empty: tfrecreg build {name} --source SOURCE --raw PATH"
     raise UsageError(f"no dataset `{name}`{did_you_mean(name, known)}", hint=hint)

@@ -1,4 +1,4 @@
-"""Opening a registry and reading what is in it."""
+"""Opening a registry and reading its content."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def find_registry(start: str | os.PathLike[str] = ".") -> Path | None:
 
 
 def open_registry(folder: RegistryLike | None = None) -> Registry:
-    """Open the registry that `folder` is or lies in; without one, that of the current folder.
+    """Open the registry that `folder` is or contains; without one, that of the current folder.
 
     Args:
-        folder: a path; a registry that is open already is returned as it is.
+        folder: a path; an open registry is returned unchanged.
 
     Raises:
         UsageError: there is no registry.
@@ -70,12 +70,12 @@ def _resolved(start: str | os.PathLike[str]) -> Path:
 
 
 class Releases(NamedTuple):
-    """What is in the folder of a dataset's releases."""
+    """Content of the folder of a dataset's releases."""
 
     versions: list[Version]
     """Oldest first."""
     noted: frozenset[Version]
-    """Those with a file of withdrawals beside them; it may be that of a release that is gone."""
+    """Versions with a file of yanks, including versions whose release is missing."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ class Registry:
                 )
             if name in config.tables:
                 raise ConfigError(
-                    f"`{name}` is described twice: in `{entry.path}`, and in `{CONFIG_NAME}` by "
+                    f"`{name}` is configured twice: in `{entry.path}`, and in `{CONFIG_NAME}` by "
                     f"`[datasets.{name}]`",
-                    hint="remove one of them; where both say the same, `tfrecreg init` does it",
+                    hint="remove one of them; if both are equal, `tfrecreg init` does",
                 )
             data = self.read(entry.path)
             if data is not None:
@@ -156,7 +156,7 @@ class Dataset:
     """A dataset of a registry: its configuration, its schema, its build and its releases.
 
     There need not be one of that name: then all of these are empty or missing. Everything but the
-    configuration is read anew with each call.
+    configuration is read again with each call.
     """
 
     registry: Registry = field(repr=False, hash=False)
@@ -306,7 +306,7 @@ RegistryLike: TypeAlias = Registry | str | os.PathLike[str]
 
 
 def _beside(folder: Storage) -> Iterator[tuple[str, Version]]:
-    """Names of folders and of files with withdrawals, and the version that each is named by."""
+    """Names of folders and of files with yanks, and the version that each is named by."""
     for entry in folder.list(recursive=False):
         name = entry.path
         if entry.kind != "dir" and not name.endswith(layout.YANKS_SUFFIX):
@@ -314,7 +314,7 @@ def _beside(folder: Storage) -> Iterator[tuple[str, Version]]:
         try:
             yield name, parse_version(name.removesuffix(layout.YANKS_SUFFIX))
         except UsageError:
-            continue  # a stranger's is no release
+            continue  # other files are not releases
 
 
 def _is_release(folder: Storage, name: str) -> bool:

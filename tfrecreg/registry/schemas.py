@@ -2,7 +2,7 @@
 
 A manifest names a schema by the digest of its text. The working schema may be edited after the
 build: as long as it means the same, the build stands, and a release freezes the text that its
-manifest names. That text is found by its digest, so nobody has to be believed.
+manifest names. That text is found by its digest, so it need not be trusted.
 """
 
 from __future__ import annotations

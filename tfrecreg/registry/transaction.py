@@ -36,7 +36,7 @@ _WAITING = "waiting for another command"
 _SWAP = "swap"
 """The folder of the stage in which folders change places."""
 _PLAN = "plan-"
-"""How the folders of builds begin, which a killed build goes on with."""
+"""Prefix of the staging folders of builds, which a killed build can resume."""
 
 
 @contextlib.contextmanager
@@ -45,10 +45,10 @@ def transaction(dataset: Dataset, progress: Progress = SILENT) -> Iterator[Trans
 
     Args:
         dataset: the dataset.
-        progress: told when it waits, how far it is, and what it could not clear away.
+        progress: updated during the work, with notes about waiting and about leftovers.
 
     Raises:
-        UsageError: it is no dataset's name.
+        UsageError: it is not a dataset name.
         StorageError: the registry cannot be written.
     """
     check_dataset_name(dataset.name)
@@ -83,7 +83,7 @@ class Transaction:
 
     def plan_stage(self, plan: str) -> Storage:
         """The folder of a build in the making. It stays until a build of the dataset is published,
-        so that the same plan can be gone on with.
+        so that the same plan can be resumed.
 
         Args:
             plan: digest of the plan.
@@ -160,8 +160,8 @@ class Transaction:
         schema: str,
         sealed: Callable[[str | None], Manifest],
     ) -> Manifest | None:
-        """Have the bytes of the build kept, verify them as they are kept, and commit the release
-        by one rename.
+        """Store the bytes of the build, verify the stored bytes, and commit the release by one
+        rename.
 
         Args:
             build: the manifest of the build.
@@ -202,10 +202,10 @@ class Transaction:
         return manifest
 
     def yank(self, version: Version, yank: Yank) -> None:
-        """Append a withdrawal to those of a release.
+        """Append a yank to those of a release.
 
         Raises:
-            ManifestError: what is there already cannot be read, and nothing is added.
+            ManifestError: the existing file cannot be read; nothing is added.
             StorageError: the registry cannot be written.
         """
         data = append_yank(self.dataset, version, yank)
@@ -233,7 +233,7 @@ class Transaction:
         if value is None:
             raise FailureError(
                 f"DVC's cache does not keep the bytes of `{folder}`",
-                hint="release again when nothing else writes there",
+                hint="release again when no other process writes there",
             )
         return value
 
@@ -273,7 +273,7 @@ class Transaction:
             for path in _paths(build):
                 if path not in kept.files and self._storage.stat(f"{folder}/{path}") is not None:
                     raise FailureError(
-                        f"DVC did not keep `{folder}/{path}`, and did not say why",
+                        f"DVC did not keep `{folder}/{path}`, and gave no reason",
                         hint=f"`dvc add {folder}` shows more",
                     ) from None
             raise
@@ -309,14 +309,16 @@ class Transaction:
             self.replace(copy, staged, build, verified=True)
 
     def _tried(self, step: Callable[..., None], *arguments: Any) -> None:
-        """Undo a step of what was refused, as far as that is possible: why it was is told."""
+        """Undo a step of a refused transaction, as far as possible; the original error is
+        reported.
+        """
         try:
             step(*arguments)
         except StorageError as error:
             self._progress.note(f"left behind: {error.message}")
 
     def _stands(self, version: Version) -> bool:
-        """Whether a release is there, as far as can be told."""
+        """Whether a release is there, as far as known."""
         try:
             return self._storage.stat(layout.release_folder(self.dataset.name, version)) is not None
         except StorageError:
@@ -370,7 +372,9 @@ class Transaction:
             writer.write(data)
 
     def _discard(self, name: str) -> None:
-        """Remove a folder of the stage, all of it for an empty name, and what is empty then."""
+        """Remove a staging folder (all of them for an empty name), and parents that become
+        empty.
+        """
         try:
             self._storage.remove(f"{self._stage}/{name}" if name else self._stage)
             if not any(True for _ in self._storage.list(self._stage, recursive=False)):
@@ -395,7 +399,7 @@ def _complete_exchanges(storage: Storage, dataset: str) -> None:
 
 
 def _clear(storage: Storage, dataset: str) -> None:
-    """Remove what is staged of a dataset, but for the builds that can be gone on with."""
+    """Remove staged files of a dataset, except builds that can be resumed."""
     for entry in list(storage.list(layout.stage_folder(dataset), recursive=False)):
         if not entry.path.rpartition("/")[2].startswith(_PLAN):
             storage.remove(entry.path)
@@ -408,7 +412,7 @@ def removal(registry: Registry, progress: Progress = SILENT) -> Iterator[Removal
 
     Args:
         registry: the registry.
-        progress: told when it waits, and what is kept because somebody reads it.
+        progress: receives notes about waiting and about copies kept because they are in use.
 
     Raises:
         StorageError: the registry cannot be written.
@@ -456,7 +460,7 @@ class Removal:
             if free:
                 self._registry.storage.remove(folder)
             else:
-                self._progress.note(f"`{folder}` stays: another process reads it")
+                self._progress.note(f"`{folder}` is kept: another process reads it")
         return free
 
     def remove_objects(self, objects: Iterable[cloud.Stale]) -> None:

@@ -1,4 +1,4 @@
-"""Releases that were withdrawn: a file beside the folder of each, a line of JSON a withdrawal.
+"""Releases that were yanked: a file beside the folder of each, a line of JSON a yank.
 
 Lines are appended and never changed, so that a file of two branches is the lines of both.
 """
@@ -20,7 +20,7 @@ YANKS_FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Yank:
-    """One withdrawal of a release."""
+    """One yank of a release."""
 
     created: str
     """UTC, ISO 8601 to the second."""
@@ -29,7 +29,7 @@ class Yank:
 
 
 def read_yanks(dataset: Dataset, version: Version) -> tuple[Yank, ...]:
-    """The withdrawals of a release, the first one first; empty where it was never withdrawn.
+    """The yanks of a release, the first one first; empty where it was never yanked.
 
     Raises:
         ManifestError: the file says something else.
@@ -63,12 +63,12 @@ def parse_yanks(data: bytes, where: str) -> tuple[Yank, ...]:
             raise NewerFormatError(told, hint=error.hint) from None
         except ValueError as error:
             raise ManifestError(
-                f"`{where}` is no list of withdrawals: line {number}: {safe(str(error))}",
-                hint=f"put it right: each line is one JSON object: git log -p -- {where}",
+                f"`{where}` is not a list of yanks: line {number}: {safe(str(error))}",
+                hint=f"correct it: each line is one JSON object: git log -p -- {where}",
             ) from None
     if not found:
         raise ManifestError(
-            f"`{where}` is no list of withdrawals: it is empty",
+            f"`{where}` is not a list of yanks: it is empty",
             hint=f"restore it: git checkout -- {where}",
         )
     return tuple(dict.fromkeys(found))
@@ -83,7 +83,7 @@ def _yank(line: bytes) -> Yank:
         raise ValueError("it has no `format_version`")
     if version > YANKS_FORMAT:
         raise NewerFormatError(
-            f"it has format {version}, this tfrecreg knows {YANKS_FORMAT}",
+            f"it has format {version}, this tfrecreg supports {YANKS_FORMAT}",
             hint="pip install --upgrade tfrecreg",
         )
     values: dict[str, str] = {}
@@ -118,7 +118,7 @@ def yanked(dataset: Dataset, releases: Releases | None = None) -> dict[Version, 
 
 
 def not_yanked(dataset: Dataset) -> list[Version]:
-    """The releases of a dataset that nobody yanked, oldest first.
+    """The releases of a dataset that are not yanked, oldest first.
 
     Raises:
         ManifestError: a file of yanks cannot be read.

@@ -35,7 +35,7 @@ _LIMIT = 1 << 26
 
 
 class Stamp(NamedTuple):
-    """What a shard looks like from outside, and its index, for that helps behind damage."""
+    """What a shard looks like from outside, and its index, for that helps after damage."""
 
     size: int
     mtime_ns: int

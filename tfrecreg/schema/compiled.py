@@ -1,7 +1,7 @@
 """A schema compiled for records: the declarations that apply in one environment.
 
-A compiled schema is picklable and independent of protobuf, so it goes to workers as it is. It has
-the rules for a single record, and the few figures of a whole split that follow from counting. What
+A compiled schema is picklable and independent of protobuf, so it can be sent to workers. It has the
+rules for a single record, and the few figures of a whole split that follow from counting. What
 needs statistics (drift, skew, comparators, the vocabulary of a language) is left to TFDV.
 """
 

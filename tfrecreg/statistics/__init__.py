@@ -2,7 +2,7 @@
 
 What comes out is the `DatasetFeatureStatisticsList` that
 `tfdv.generate_statistics_from_tfrecord` gives for the same files, options and schema; see
-``docs/statistics.md`` for what sketches leave open. For whoever shows statistics, or judges by
+``docs/statistics.md`` for the effect of sketches. For code that shows statistics, or judges by
 them::
 
     collector = StatisticsCollector(StatisticsOptions(schema=target.schema))

@@ -24,7 +24,7 @@ MAX_BYTES = 32 << 20
 """About what the counted values of all features may take; beyond it the largest is sketched."""
 
 _EACH = 128
-"""What a value takes besides its own bytes."""
+"""Overhead of a value in bytes."""
 
 _LONG = 256
 _HEAD = 64
@@ -52,7 +52,7 @@ class ValueCounts:
         self._counts: dict[str, dict[_Value, int]] = {}
         self._bytes: dict[str, int] = {}
         self._sketches: dict[str, tuple[Any, Any]] = {}
-        """Of features with too many values: the most frequent, and how many."""
+        """Sketches of features with too many values: most frequent values, and number of values."""
 
     @property
     def sketched(self) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ def _feed(tfdv: Tfdv, sketches: tuple[Any, Any], counts: dict[_Value, int]) -> N
 
 
 def _key(value: _Value) -> _Value:
-    """What is counted in place of a value: itself, unless it is long and no text.
+    """The counted form of a value: itself, unless it is long and not text.
 
     A long value that is not UTF-8 is never shown, so that its start, which places it among values
     that are as frequent, and its digest do. 0xFF is in no UTF-8.
@@ -252,16 +252,16 @@ class Accumulator:
 
 
 class _Plan(NamedTuple):
-    """What is to be done with the columns."""
+    """Work to do on the columns."""
 
     generators: list[Any]
-    """Of TFDV, those that run without Beam."""
+    """TFDV's generators that run without Beam."""
     counts: bool
     """Whether :class:`ValueCounts` is in the place of TFDV's generator that does not."""
     images: frozenset[str]
-    """Features of which no values are counted."""
+    """Features whose values are not counted."""
     categories: frozenset[str]
-    """Features of integers of which they are."""
+    """Integer features whose values are counted."""
 
 
 def _plan(tfdv: Tfdv, options: StatisticsOptions) -> _Plan:
@@ -294,5 +294,5 @@ def _plan(tfdv: Tfdv, options: StatisticsOptions) -> _Plan:
 
 
 def _names(paths: Iterable[Any]) -> frozenset[str]:
-    """Of features, which in an Example have no parents."""
+    """Path of a feature, which in an Example has no parents."""
     return frozenset(path.steps()[0] for path in paths if len(path.steps()) == 1)

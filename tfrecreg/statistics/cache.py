@@ -20,7 +20,7 @@ from tfrecreg.statistics.tfdv import tfdv_version
 from tfrecreg.storage import Storage
 
 _FORMAT = 1
-"""Of the files, and of how statistics are made: a new number forgets the old ones."""
+"""Version of the file format and of the computation: a new number discards old files."""
 
 
 class StatisticsCache:

@@ -39,10 +39,10 @@ _DECODED_ROWS = 2_000
 _ROWS = 10_000
 _BYTES = 16 << 20
 _IMAGE_BYTES = 64 << 20
-"""What is held at most before the generators get it: they cost by the batch, not by the row."""
+"""Maximum bytes held before a batch goes to the generators, which cost per batch, not per row."""
 
 _TYPES = {"large_binary": "bytes", "float": "float", "int64": "int64"}
-"""From Arrow's names to those of `tf.train.Feature`."""
+"""Type names of `tf.train.Feature` by Arrow's names."""
 
 
 class StatisticsVisitor(Visitor):
@@ -142,7 +142,7 @@ class StatisticsVisitor(Visitor):
         except RuntimeError:
             batch = None
         if batch is None or has_empty_rows(batch):
-            # Something in it is no Example, or two features of a name are of different types.
+            # Some payload is not an Example, or a feature has values of different types.
             sure = [self._is_example(payload_kind(payload)) for payload in payloads]
             payloads = list(compress(payloads, sure))
             cut = list(compress(cut, sure))
@@ -183,7 +183,7 @@ class StatisticsVisitor(Visitor):
 _open: WeakValueDictionary[tuple[str, str, StatisticsOptions], StatisticsVisitor] = (
     WeakValueDictionary()
 )
-"""Those whose shard is being scanned by this process."""
+"""Visitors whose shard is being scanned by this process."""
 
 
 def make_visitor(options: StatisticsOptions, shard: Shard) -> Visitor:
@@ -245,7 +245,7 @@ class SplitStatistics:
     split: str
     """Empty for files whose names tell of none."""
     examples: int
-    """That they are of."""
+    """Number of examples."""
     left_out: LeftOut
     """Records of the split that they are not of."""
     sketched: tuple[str, ...]
@@ -270,7 +270,7 @@ class StatisticsCollector(Validator):
     def __init__(self, options: StatisticsOptions) -> None:
         self.options = options
         self.parts: dict[str, StatisticsPart] = {}
-        """By split, once the scan is over."""
+        """Parts by split, once the scan is over."""
 
     def applies(self, target: Target) -> str | None:
         del target
@@ -284,7 +284,7 @@ class StatisticsCollector(Validator):
             SchemaError: the schema does not parse, or contradicts itself.
         """
         del target, options
-        self.options.schema_proto()  # what is wrong with it is told here, and not of every shard
+        self.options.schema_proto()  # report errors here once, and not for every shard
         return partial(make_visitor, self.options)
 
     def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:

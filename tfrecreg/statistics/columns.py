@@ -24,7 +24,7 @@ from tfrecreg.records.batch import RecordBatch
 from tfrecreg.statistics.tfdv import Tfdv
 
 Sizes = dict[str, list[int]]
-"""Of each image feature, the bytes of every value that was cut out, in order."""
+"""Sizes in bytes of the values that were cut out, by image feature, in order."""
 
 _EMPTY = b"\n\x00"
 """An empty value of a `BytesList`."""
@@ -109,7 +109,7 @@ class Cutter:
         return b"".join((b"\n", varint(len(rest)), rest)), cut
 
     def _stub(self, name: str, count: int) -> bytes:
-        """The map entry of a feature with so many empty values."""
+        """The map entry of a feature with this number of empty values."""
         stub = self._stubs.get((name, count))
         if stub is None:
             values = _field(0x0A, _EMPTY * count)
@@ -212,7 +212,7 @@ class Columns(NamedTuple):
     batch: Any
     """A pyarrow `RecordBatch`."""
     sizes: dict[str, NDArray[np.int64]]
-    """Of each image feature that holds bytes, the bytes of every value, in order."""
+    """Sizes in bytes of all values, by image feature that holds bytes, in order."""
 
 
 def take_sizes(
@@ -248,7 +248,7 @@ def take_sizes(
 def merged(tfdv: Tfdv, pieces: Sequence[Columns]) -> Any:
     """All pieces as one `RecordBatch`, in which the images have their sizes again.
 
-    Their bytes are zeros that nobody reads.
+    Their bytes are zeros that are never read.
     """
     batches = [piece.batch for piece in pieces]
     batch = tfdv.tables.MergeRecordBatches(batches) if len(batches) > 1 else batches[0]
@@ -290,14 +290,14 @@ _mapped: list[memoryview] = []
 
 
 def _zeros(size: int) -> memoryview:
-    """So many zeros, always the same ones: pages that are mapped and that nobody writes to."""
+    """Shared zeros: mapped pages that are never written to."""
     if not _mapped or len(_mapped[0]) < size:
         _mapped[:] = [memoryview(mmap.mmap(-1, max(size, _MAPPED)))]
     return _mapped[0][:size]
 
 
 _PATIENCE = 8
-"""Batches in a row that have no layout of theirs, after which nobody looks for one any more."""
+"""Batches in a row that have no layout of theirs, after which no more layouts are searched for."""
 
 
 class LayoutReader:
@@ -305,7 +305,7 @@ class LayoutReader:
 
     Args:
         tfdv: what :func:`load_tfdv` returns.
-        images: features of which the sizes will do.
+        images: features that need only sizes.
     """
 
     def __init__(self, tfdv: Tfdv, images: Iterable[str]) -> None:

@@ -96,7 +96,7 @@ class Anomaly:
     feature: str
     """Empty where it is about the whole dataset."""
     number: int
-    """Of its type in `AnomalyInfo.Type`."""
+    """Number of its type in `AnomalyInfo.Type`."""
     warning: bool
     """TFDV calls it a warning, not an error."""
     text: str
@@ -105,14 +105,14 @@ class Anomaly:
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """How far the distributions of a feature are apart."""
+    """Distance between the distributions of a feature."""
 
     feature: str
     measure: str
     """``L-infinity``, ``Jensen-Shannon`` or ``normalized absolute difference``."""
     value: float
     threshold: float
-    """What the comparator allows."""
+    """Threshold of the comparator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +120,9 @@ class Judgement:
     """All that TFDV says of one split."""
 
     anomalies: tuple[Anomaly, ...]
-    """In order of feature and type."""
+    """Anomalies in order of feature and type."""
     distances: tuple[Distance, ...]
-    """In order of feature; of features whose comparator got what it compares."""
+    """Distances in order of feature, for features whose comparator had both sides."""
 
 
 _MEASURES = {1: "L-infinity", 2: "Jensen-Shannon", 3: "normalized absolute difference"}

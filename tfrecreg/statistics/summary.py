@@ -50,12 +50,12 @@ def _messages() -> Any:
 Type = Literal["int64", "float", "bytes", "picture", "struct"]
 
 _TYPES: tuple[Type, ...] = ("int64", "float", "bytes", "picture", "struct")
-"""By TFDV's number of a type. Its STRING is any bytes, its BYTES those with an image domain."""
+"""Types by TFDV's number. STRING is any bytes, BYTES those with an image domain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Of the values of a feature of numbers; NaN counts in `nan` only."""
+    """Statistics of numbers; NaN counts only in `nan`."""
 
     mean: float
     std: float
@@ -68,7 +68,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Of the values of a feature of bytes, or of numbers that are categories."""
+    """Statistics of bytes, or of numbers that are categories."""
 
     unique: int
     mean_length: float
@@ -76,12 +76,13 @@ class Texts:
     not_utf8: int
     top: tuple[tuple[str, float], ...]
     """The most frequent values and how often they occur, the most frequent first. Not escaped;
-    ``__BYTES_VALUE__`` stands for what is not UTF-8."""
+    ``__BYTES_VALUE__`` stands for values that are not UTF-8.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """Of the values of a feature with an image domain, in bytes."""
+    """Sizes in bytes of the values of a feature with an image domain."""
 
     mean: float
     min: float
@@ -107,8 +108,7 @@ class FeatureSummary:
     detail: Numbers | Texts | Image | None
     """None where there are no values."""
     histogram: tuple[float, ...]
-    """How many values are in each of some buckets of equal width, or have each of the first
-    ranks; empty where nothing is counted."""
+    """Number of values per bucket of equal width, or per rank of the first ranks; may be empty."""
 
 
 def summarize(proto: Any) -> Iterator[FeatureSummary]:

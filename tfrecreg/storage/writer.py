@@ -202,7 +202,7 @@ def _create_locked(path: str) -> tuple[int, int]:
         try:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(handle, fcntl.LOCK_EX)
-            # Between the two calls it was nobody's, and may have been removed as such.
+            # Between the two calls it had no owner, and may have been removed.
             if os.fstat(handle).st_nlink:
                 return handle, os.dup(handle)
         except BaseException:

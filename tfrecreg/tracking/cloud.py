@@ -64,7 +64,7 @@ def send(root: str, hashes: Sequence[str], remote: str | None) -> int:
     with locked(root), opened(root, "dvc push") as repo:
         here = [value for value in hashes if repo.cache.local.exists(value)]
         result = repo.cloud.push(_infos(_whole(repo, here)), remote=remote)
-    _none_failed(result.failed, "pushed", "is it in the cache? `dvc push` says more")
+    _none_failed(result.failed, "pushed", "check that it is in the cache; `dvc push` shows more")
     lacking = [value for value in hashes if value not in here]
     if lacking:
         others = "all others were sent" if here else "nothing was sent"
@@ -86,7 +86,7 @@ def fetch(root: str, value: str, remote: str | None) -> list[Held]:
         lacking = _lacking(repo, value)
     if lacking:
         _expect_remote(root, remote)
-        hint = "was it pushed? `tfrecreg push`, where it was released, does that"
+        hint = "push it where it was released: tfrecreg push"
         with opened(root, "dvc fetch") as repo:
             # The list first, for it says what else there is.
             failed = repo.cloud.pull(_infos([value]), remote=remote).failed
@@ -241,8 +241,8 @@ def _expect_remote(root: str, remote: str | None) -> None:
     known = remotes(root)
     if remote is not None and remote not in known:
         raise UsageError(
-            f"DVC knows no remote `{safe(remote)}`",
-            hint=f"there is {', '.join(known)}" if known else "dvc remote add -d NAME URL",
+            f"DVC has no remote `{safe(remote)}`",
+            hint=f"available: {', '.join(known)}" if known else "dvc remote add -d NAME URL",
         )
     if not known:
         raise UsageError(

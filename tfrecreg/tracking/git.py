@@ -57,8 +57,8 @@ def find_commit(folder: str, revision: str) -> str:
         if done.stderr:
             raise _refused(arguments, done.stderr)
     raise UsageError(
-        f"`{safe(revision)}` names no commit here",
-        hint="name a branch, a tag or a commit; `git fetch` brings those of others",
+        f"`{safe(revision)}` does not name a commit here",
+        hint="name a branch, a tag or a commit; `git fetch` fetches those of others",
     )
 
 
@@ -318,7 +318,7 @@ def _call(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def _refused(arguments: tuple[str, ...], stderr: bytes) -> FailureError:
-    lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it says nothing"]
+    lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"]
     # The reason stands in the first line that says so; advice stands around it.
     told = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0])
     reason = told.removeprefix("fatal:").removeprefix("error:").strip()

@@ -113,6 +113,6 @@ def _add_yank(tally: Tally, dataset: Dataset, version: Version) -> None:
         return  # the audit tells of it
     if yanks:
         last = yanks[-1]
-        message = f"withdrawn on {safe(last.created)} by {safe(last.by)}: {safe(last.reason)}"
+        message = f"yanked on {safe(last.created)} by {safe(last.by)}: {safe(last.reason)}"
         path = layout.yanks_path(dataset.name, version)
         tally.add(REG007, message, Location(shard=path), subject=path)

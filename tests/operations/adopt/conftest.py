@@ -39,7 +39,7 @@ class Adopter:
         return self.root / "data" / name
 
     def adopt(self, *paths: str | Path, name: str = "pets", **more: Any) -> AdoptResult:
-        """Adopt, all that lies in the foreign folder unless paths are named."""
+        """Adopt, all that is in the foreign folder unless paths are named."""
         named = tuple(str(path) for path in paths)
         if not named and more.get("how") != "in-place":
             named = (str(self.foreign),)

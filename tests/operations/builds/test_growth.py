@@ -281,7 +281,7 @@ def test_without_the_indexes_of_the_base_it_is_said_how_to_go_on(story: Story) -
         story.build()
     assert "of the base `d@1.0.0` is not on this machine" in str(caught.value)
     assert caught.value.hint == (
-        "bring its bytes back: tfrecreg pull d@1.0.0; or build afresh: --base none"
+        "fetch its bytes: tfrecreg pull d@1.0.0; or build without a base: --base none"
     )
 
 

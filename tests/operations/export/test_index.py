@@ -72,7 +72,7 @@ def test_what_should_be_known_is_said(registry: Registry, tmp_path: Path) -> Non
         "index, DALI does not"
     )
     unpacked = (
-        "readers with an index cannot jump in gzip: the shards were decompressed, each record the "
+        "readers with an index cannot seek in gzip: the shards were decompressed, each record the "
         "same to the byte"
     )
     if manifest.compression == "gzip":
@@ -93,7 +93,7 @@ def test_another_suffix_is_refused_and_nothing_is_made(registry: Registry, tmp_p
     with pytest.raises(UsageError) as caught:
         export(registry, "things", tmp_path / "out", to="index", suffix="/../x")
     assert caught.value.message == "an index is not called `/../x`"
-    assert caught.value.hint == "there is `.idx`, `.index` and `.tfindex`"
+    assert caught.value.hint == "available: `.idx`, `.index` and `.tfindex`"
     assert not (tmp_path / "out").exists()
 
 

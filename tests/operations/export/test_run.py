@@ -88,7 +88,7 @@ def test_a_split_that_no_shard_names_is_one_line(
     said = capsys.readouterr().err
     assert said.splitlines() == [
         f"error: the manifest of `things` {message.format(first=before.shards[0].split)}",
-        "hint: `tfrecreg check things` says more; restore the manifest, or build again",
+        "hint: `tfrecreg check things` has the details; restore the manifest, or build again",
     ]
     assert not (tmp_path / "out").exists()
 
@@ -204,7 +204,7 @@ def test_gzip_is_decompressed_and_noted(place_build, tmp_path) -> None:
     export(place_build(splits, SCHEMA), "things", tmp_path / "plain")
     result = export(place_build(splits, SCHEMA, compression="gzip"), "things", tmp_path / "gzip")
     assert result.shards == {"decompressed": 1}
-    assert any("decompressed, each record the same to the byte" in note for note in result.notes)
+    assert any("decompressed, with identical records" in note for note in result.notes)
     name = "things-train.tfrecord-00000-of-00001"
     assert (tmp_path / "gzip" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
 

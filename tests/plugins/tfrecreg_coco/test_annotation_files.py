@@ -131,7 +131,7 @@ class TestGiven:
     def test_a_path_out_of_the_folder_is_refused(self, raw: Any) -> None:
         put(raw, WHERE, "train2017/a.png")
         message, _ = raw.refusal(annotations=("../x.json",))
-        assert "`../x.json` is no path below" in message
+        assert "`../x.json` is not a path below" in message
 
 
 class TestChoice:
@@ -154,7 +154,7 @@ class TestChoice:
         raw.put("annotations/stuff_train2017.json", raw.dataset([]))
         message, hint = raw.refusal()
         assert message == "`annotations` holds stuff, captions, and no instances"
-        assert hint == "choose: --option tasks=stuff,captions, or one of them"
+        assert hint == "select: --option tasks=stuff,captions, or one of them"
 
     def test_two_files_for_one_split_are_refused(self, raw: Any) -> None:
         put(raw, "train.json", "a.png")
@@ -163,7 +163,7 @@ class TestChoice:
         assert message == (
             "several files hold instances of the split `train`: `train.json`, `train_v2.json`"
         )
-        assert hint == "choose one: --option annotations=train.json"
+        assert hint == "select one: --option annotations=train.json"
         assert len(keys(raw, annotations=("train_v2.json",))) == 1
 
     def test_a_split_with_a_part_of_the_tasks_is_refused(self, raw: Any) -> None:

@@ -345,7 +345,7 @@ def test_a_file_that_changes_after_it_was_listed_is_noticed(raw: Any) -> None:
         with pytest.raises(UsageError) as caught:
             pickle.loads(pickle.dumps(source)).example(item)
         assert caught.value.message == (
-            "`annotations/instances_train2017.json` changed while it was built from"
+            "`annotations/instances_train2017.json` changed during the build"
         )
 
 

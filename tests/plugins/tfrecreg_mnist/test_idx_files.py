@@ -100,7 +100,7 @@ def test_file_in_place_of_the_folder_is_named(raw: Any) -> None:
     raw.path = raw.put("train-images-idx3-ubyte.gz", raw.images())
     message, hint = raw.refusal()
     assert message == f"no such folder: `{raw.path}`"
-    assert hint == "`--raw` takes the folder of the IDX files"
+    assert hint == "pass `--raw` the folder of the IDX files"
 
 
 def test_empty_folder_says_what_is_expected(raw: Any) -> None:
@@ -130,7 +130,7 @@ def test_labels_without_images_name_the_file_expected(raw: Any, suffix: str) -> 
         f"`t10k-labels-idx1-ubyte{suffix}` lacks its images, "
         f"expected `t10k-images-idx3-ubyte{suffix}`"
     )
-    assert hint == "add what is missing, or take the lone file out of the folder"
+    assert hint == "add what is missing, or remove the lone file from the folder"
 
 
 def test_images_without_labels_name_the_file_expected(raw: Any) -> None:
@@ -157,7 +157,7 @@ def test_same_file_plain_and_in_gzip_is_ambiguous(raw: Any) -> None:
     raw.put("train-images-idx3-ubyte.gz", raw.images())
     message, hint = raw.refusal()
     assert message == (
-        "`train-images-idx3-ubyte` lies in the folder twice, "
+        "`train-images-idx3-ubyte` is in the folder twice, "
         "plain and as `train-images-idx3-ubyte.gz`"
     )
     assert hint == (
@@ -203,7 +203,7 @@ def test_several_sets_want_a_choice(raw: Any) -> None:
         f"`{raw.path}` holds several sets: "
         "`emnist-digits-train-labels-idx1-ubyte`, `emnist-letters-train-labels-idx1-ubyte`"
     )
-    assert hint == ("choose one with `--option prefix=emnist-letters-`, or keep one in the folder")
+    assert hint == ("select one with `--option prefix=emnist-letters-`, or keep one in the folder")
 
 
 @pytest.mark.parametrize(

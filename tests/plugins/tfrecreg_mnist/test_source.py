@@ -360,7 +360,7 @@ def test_counts_that_differ_are_shown_side_by_side(raw: Any) -> None:
     raw.put("train-labels-idx1-ubyte", raw.labels(4))
     assert raw.refusal() == (
         "`train-images-idx3-ubyte.gz` has 5 images, `train-labels-idx1-ubyte` has 4 labels",
-        "they are not a pair: fetch both again, from one place",
+        "they do not belong together: fetch both again from the same place",
     )
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def command(face: Face, name: str) -> None:
     """Show a source or a validator, and its options.
 
-    NAME is one of `tfrecreg plugins list`. The options of a source stand under `options` of a
-    dataset, or behind `--option`; those of a validator under `limits.NAME` of a gate.
+    NAME is one of `tfrecreg plugins list`. Set the options of a source in `options` of a dataset or
+    with `--option`, those of a validator in `limits.NAME` of a gate.
     """
     from tfrecreg.plugins import plugins
 

@@ -46,7 +46,9 @@ def command(face: Face, target: str, output: str | None, engine: Engine) -> int:
     draft = infer_schema(found, engine, face.progress(), damage=damage)
     if output is not None:
         write_text(output, draft, new=True)
-        face.err.print(f"wrote {safe(output)}: review it, it accepts whatever is in the data")
+        face.err.print(
+            f"wrote {safe(output)}: review it, because it accepts everything in the data"
+        )
     elif face.as_json:
         places = [asdict(each) for each in damage]
         face.print_json({"target": found.name, "schema": draft, "damage": places})

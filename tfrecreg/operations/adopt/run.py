@@ -61,13 +61,13 @@ class AdoptResult:
 
     manifest: Manifest = field(repr=False)
     folder: str
-    """In the registry."""
+    """Folder of the build, relative to the registry."""
     kinds: Mapping[str, int]
-    """What the payloads are: kind to number."""
+    """Number of payloads by kind."""
     findings: tuple[Finding, ...]
-    """What was found and accepted."""
+    """Findings that the gate accepted."""
     schema_path: str
-    """Where its schema is, in the registry."""
+    """Path of the schema, relative to the registry."""
     drafted: bool
     """Whether that schema was drafted from the records, and wants to be reviewed."""
     unchanged: bool
@@ -113,10 +113,10 @@ def adopt(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> AdoptResult:
-    """Make a build of TFRecords that another tool wrote. No record of them is made anew.
+    """Make a build from TFRecords written by another tool. Records are never re-encoded.
 
-    Every file is read once before anything is copied: what is damaged, incomplete or not what the
-    schema says is refused.
+    Every file is read once before anything is copied: data that are damaged, incomplete or not what
+    the schema says are refused.
 
     Raises:
         UsageError: files whose split or place does not fit, two compressions, a schema that is
@@ -211,7 +211,7 @@ def _adopt(
 def _raw(
     registry: Registry, request: AdoptRequest, before: Manifest | None, progress: Progress
 ) -> RawTotals:
-    """How large the raw data are: files that stay where they are keep what was known of them."""
+    """How large the raw data are: files that stay in place keep their keys."""
     folder = request.raw
     if folder is None:
         folder = registry.dataset(request.name).raw_folder
@@ -249,7 +249,7 @@ def _kinds(seen: Sequence[tuple[Shard, Examined]]) -> dict[str, int]:
 
 
 def _kind(kinds: Mapping[str, int]) -> PayloadKind:
-    """Examples where more than half are; else what is most frequent besides them."""
+    """Examples if more than half are; else the most frequent other kind."""
     if mostly_examples(kinds):
         return PayloadKind.EXAMPLE
     others = [kind for kind in PayloadKind if kind is not PayloadKind.EXAMPLE]
@@ -320,7 +320,9 @@ def _place(
     engine: Engine,
     progress: Progress,
 ) -> list[FileDigest]:
-    """Bring every file to where the build has it, and see that it is what was examined."""
+    """Copy or link every file into the build, and verify that it is unchanged since the
+    examination.
+    """
     doing = {"copy": "copying", "link": "linking", "in-place": "hashing"}[plan.how]
     progress.start(f"{doing} {plan.dataset}", sum(part.end.records for _, part in seen))
     tasks = (

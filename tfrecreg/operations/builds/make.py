@@ -30,12 +30,15 @@ from tfrecreg.storage import Storage, is_temporary
 ListedItem = TypeVar("ListedItem", bound=Item | Skipped | Remark)
 
 _ITEM_SECONDS, _BYTE_SECONDS = 60e-6, 3e-9
-"""About what an item and a byte cost: a digit that becomes a PNG, a JPEG that goes in as it is."""
+"""About what an item and a byte cost: a digit that becomes a PNG, a JPEG that is stored
+unchanged.
+"""
 _WORTH_SECONDS = 0.75
 """Work from which on worker processes pay: starting them takes a third of that."""
 _SHARDS_PER_JOB = 2
-"""So many shards for every worker keep all of them busy to the end. With segments every byte is
-written twice, so they are for less."""
+"""This many shards per worker keep all of them busy to the end. With segments every byte is written
+twice, so they are for less.
+"""
 
 
 def engine_for_build(plan: Plan, engine: Engine) -> Engine:
@@ -45,7 +48,7 @@ def engine_for_build(plan: Plan, engine: Engine) -> Engine:
 
 
 def warming(listed: Iterable[ListedItem], engine: Engine) -> Iterator[ListedItem]:
-    """The same items; once they are so many that workers pay, the engine gets ready for them.
+    """Yield the items, and start the workers once there are enough items to need them.
 
     The planning goes on meanwhile, and takes about as long as a worker takes for its imports.
     """
@@ -81,7 +84,7 @@ def make_all(
         stage: rooted at the stage.
         staged: rooted at the build's folder in it.
         engine: where to make them.
-        progress: told of every shard or segment.
+        progress: updated for every shard or segment.
 
     Raises:
         PluginError: the source failed, or cannot travel to another process.

@@ -47,7 +47,7 @@ from tfrecreg.text import safe
 from tfrecreg.toml_files import update_toml
 
 _READ_BACK = ("crc", "manifest", "schema")
-"""What a build has to pass before it may take the old one's place."""
+"""Validators that a new build must pass before it replaces the old one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +56,17 @@ class BuildResult:
 
     manifest: Manifest = field(repr=False)
     folder: str
-    """In the registry."""
+    """Folder of the build, relative to the registry."""
     report: Report
-    """Of reading it back."""
+    """Report of the check after writing."""
     resumed: int
     """Shards that an earlier, killed run had finished."""
     growth: Growth | None
-    """What became of the base's shards; None without one."""
+    """Reuse of the base's shards; None without a base."""
     unchanged: bool
     """Whether the build that was there is the same to the byte."""
     settings: BuildSettings
-    """How its settings differ from the dataset's file, and from what was made before."""
+    """Differences of its settings from the dataset's file and from earlier builds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +77,15 @@ class Preview:
     prepared: Prepared
     raw: RawTotals
     found: Mapping[str, str]
-    """What the source says of the raw data, where it says anything: ``{"layout": …}``."""
+    """Description of the raw data by the source, such as ``{"layout": …}``; may be empty."""
     growth: Growth | None
-    """What it would keep of its base, and write; None without one."""
+    """Shards that it would keep and write; None without a base."""
     sizes: Mapping[str, int]
-    """Path to bytes of each shard of the plan, about."""
+    """Estimated size in bytes by shard path."""
     push: PushCost
-    """What a push of its release would send."""
+    """Cost of a push of its release."""
     settings: BuildSettings
-    """How its settings differ from the dataset's file, and from what was made before."""
+    """Differences of its settings from the dataset's file and from earlier builds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +141,11 @@ def build(
     """Make `data/<name>` from the raw data.
 
     The old build stays whole until the new one was read back and passed; then the folders are
-    exchanged. A run that was killed is gone on with.
+    exchanged. A killed run is resumed.
 
     Raises:
         UsageError: bad names, options, configuration, raw data or schema.
-        RefusedError: too many items were skipped, or what was read back has findings.
+        RefusedError: too many items were skipped, or the check of the new build has findings.
         FailureError: a plugin, a worker or the disk failed.
     """
     engine = engine or LocalEngine(1)
@@ -257,7 +257,7 @@ def _accept_skipped(begun: _Begun, made: Sequence[MadeShard]) -> None:
     raise RefusedError(
         f"{skipped} of {items} items were skipped ({reasons}), at most "
         f"{begun.prepared.max_skipped} may be; one is `{safe(first.key)}`: {safe(first.detail)}",
-        hint=f"mend the raw data, or accept them: --max-skipped {skipped}",
+        hint=f"fix the raw data, or accept the skipped items: --max-skipped {skipped}",
     )
 
 
@@ -284,25 +284,25 @@ def _read_back(
     if report.errors:
         raise FailureError(
             f"the new build could not be read back, and the old one stays: {report.errors[0]}",
-            hint="build again when that is mended: what was made so far is gone on with",
+            hint="fix this and run the build again; finished shards are reused",
         )
     first = report.findings[0].message
     raise RefusedError(
         f"the new build does not pass its own check, and the old one stays: {first}",
-        hint="mend the schema or the raw data; the findings above say where",
+        hint="fix the schema or the raw data; the findings above say where",
         findings=report.findings,
     )
 
 
 def _raw_is_unchanged(begun: _Begun, progress: Progress) -> None:
     """Raise if a raw file changed during the build: it would mix two states of the data."""
-    with counting(progress, "looking whether raw data changed", "files") as ticker:
+    with counting(progress, "checking whether raw data changed", "files") as ticker:
         for path, before in begun.files.items():
             entry = begun.prepared.raw.stat(path, follow="all")
             if entry is None or (entry.size, entry.mtime_ns) != before:
                 raise RawDataError(
-                    f"the raw file `{safe(path)}` changed while it was built from",
-                    hint="build again when nothing writes to the raw data",
+                    f"the raw file `{safe(path)}` changed during the build",
+                    hint="build again when no other process writes to the raw data",
                 )
             ticker.add(1, 0)
 

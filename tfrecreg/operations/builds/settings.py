@@ -33,9 +33,9 @@ class BuildSettings:
 
     dataset: str
     where: str
-    """Where the settings of the dataset are written down, for messages."""
+    """File with the settings of the dataset, for messages."""
     unsaved: tuple[_Difference, ...]
-    """Against what is written down, which the next build follows."""
+    """Differences from the saved settings, which the next build uses."""
     since: str | None
     """The newest release, or the build before, where that was made with other settings."""
     changed: tuple[_Difference, ...]
@@ -76,7 +76,7 @@ class BuildSettings:
 def compare_settings(
     registry: Registry, request: BuildRequest, prepared: Prepared
 ) -> BuildSettings:
-    """Compare what a build is made with to the configuration, and to what was made before."""
+    """Compare the settings of a build with the configuration and with earlier builds."""
     unsaved: tuple[_Difference, ...] = ()
     if not prepared.remember:
         config = registry.dataset(request.name).config
@@ -123,7 +123,7 @@ def _saved_options(
         try:
             return plugins().source_options(prepared.source_name, given)[1]
         except TfrecregError:
-            continue  # they need others beside them, so they differ from what is used in any case
+            continue  # they depend on other settings, so they differ from those in use in any case
     return dict.fromkeys(prepared.options, "")
 
 

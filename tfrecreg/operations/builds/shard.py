@@ -51,13 +51,13 @@ class SegmentTask:
     maker: Maker
     scratch: Storage
     path: str
-    """Of the segment's file, in `scratch`."""
+    """Path of the segment's file in `scratch`."""
     items: tuple[Item, ...]
 
 
 @dataclass(slots=True, kw_only=True)
 class _Notes:
-    """What is to be told of the items beside their records."""
+    """Skipped items and remarks."""
 
     features: dict[str, int] = field(default_factory=dict)
     """Feature name to bytes of its values."""
@@ -105,7 +105,7 @@ def make_shard(task: BuildTask) -> MadeShard:
 
     Raises:
         RawDataError: the source cannot read its raw data any more.
-        PluginError: the source raised something else, or gave back what is no example.
+        PluginError: the source raised something else, or returned an invalid example.
         StorageError: the disk said no.
     """
     maker, shard = task.maker, task.shard
@@ -156,8 +156,8 @@ def keep_shard(task: BuildTask) -> MadeShard | None:
 
 
 def _link(maker: Maker, shard: PlannedShard) -> bool:
-    """Bring a shard of the base and its index into the stage; False where its bytes are not here,
-    or not what they were: then it is made again.
+    """Link a shard of the base and its index into the staging folder; False where its bytes are not
+    here, or not what they were: then it is rebuilt.
     """
     base = shard.base
     if base is None or base.path is None:

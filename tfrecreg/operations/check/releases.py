@@ -39,7 +39,7 @@ from tfrecreg.tracking import git
 from tfrecreg.validators.registry import HISTORY, add_issue
 
 VALIDATOR = "registry"
-"""By whose name the report goes: it is what `check` of one release says, for all of them."""
+"""Validator named in the report: the same one that checks a single release."""
 
 
 def check_registry(
@@ -58,10 +58,10 @@ def check_registry(
         base: a git revision whose releases are looked at as if they were here, too: the branch to
             merge into.
         fail_on: from which severity on the report fails; None for what each dataset's gate says.
-        today: the day to hold waivers against; None for the current one, in UTC.
+        today: the date for judging waivers; None for the current one, in UTC.
 
     Raises:
-        UsageError: there is no such dataset or revision, or the registry lies outside git.
+        UsageError: there is no such dataset or revision, or the registry is outside git.
         NewerFormatError: a newer tfrecreg wrote a release.
         FailureError: git refused, or is not there.
     """
@@ -114,7 +114,9 @@ def check_registry(
 
 
 def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
-    """Those of the registry, and those whose releases are gone or on the other branch only."""
+    """Datasets of the registry, and those whose releases are missing or only on the other
+    branch.
+    """
     found = {*registry.dataset_names(), *(other.datasets() if other is not None else ())}
     try:
         found |= ever_released(registry)
@@ -124,7 +126,7 @@ def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
 
 
 def _schema_issues(dataset: Dataset) -> Iterator[Issue]:
-    """Whether the next build can be held against the dataset's schema."""
+    """Whether the next build can be checked against the dataset's schema."""
     path, text = dataset.schema_path, dataset.schema_text()
     if text is None:
         if not expects_schema(dataset):
@@ -153,7 +155,7 @@ class _Base:
 
     root: str
     revision: str
-    """As the user named it."""
+    """Git revision as the user named it."""
     commit: str
     manifests: frozenset[str]
     """Paths of the manifests of its releases."""
@@ -171,7 +173,7 @@ class _Base:
         root = registry.storage.root
         if git.work_tree(root) is None:
             raise UsageError(
-                f"`--base {safe(revision)}`: the registry lies in no git work tree",
+                f"`--base {safe(revision)}`: the registry is not in a git work tree",
                 hint="leave out `--base`",
             )
         commit = git.find_commit(root, revision)
@@ -199,7 +201,7 @@ class _Base:
                 ours = here.links.get(version)
                 if ours is not None and there is not None and there.digest != ours.digest:
                     message = (
-                        f"`{name}@{version}` is another release on {shown}: expected digest "
+                        f"`{name}@{version}` is a different release on {shown}: expected digest "
                         f"{there.digest[:16]}…, found {ours.digest[:16]}…"
                     )
                     yield Issue(
@@ -209,7 +211,7 @@ class _Base:
                         message=message,
                     )
             elif path in self.common:
-                message = f"it is gone here, and {shown} has it"
+                message = f"it is missing here, but {shown} has it"
                 yield Issue(code=REG002, versions=frozenset({version}), path=path, message=message)
             elif (link := self._link(path)) is not None:
                 links[version] = link
@@ -220,7 +222,7 @@ class _Base:
                 yield fork_issue(name, *pair, where=f"; {' and '.join(theirs)} is on {shown}")
 
     def _link(self, path: str) -> Link | None:
-        """None where it is damaged there: what is wrong on that branch, its own check tells."""
+        """None if it is damaged there: the check of that branch reports it."""
         data = git.read_blob(self.root, self.commit, path)
         if data is None:
             return None

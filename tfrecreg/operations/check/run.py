@@ -49,7 +49,7 @@ from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
 _BROKEN = (ManifestError, NewerFormatError, SchemaError, StorageError)
-"""What is wrong with one target, so that others can be judged."""
+"""Errors of one target that do not affect the others."""
 _UNFIT = (*_BROKEN, NotHereError)
 
 _Found: TypeAlias = tuple[Target, "Registry | None"]
@@ -72,7 +72,7 @@ def check(
         registry: an open registry or a path in one; None for that of the current folder.
         options: what to check and when to fail.
         engine: where to scan; None for this process.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Returns:
         One report for each reference, in their order, and one for all the files together. Without
@@ -230,13 +230,13 @@ def _check_all(
     if not reports:
         raise NotHereError(
             f"none of {listed(names)} is here",
-            hint="without `--ignore-missing`, the report says what brings each of them",
+            hint="without `--ignore-missing`, the report names the command for each of them",
         )
     return reports
 
 
 def _is_history(dataset: Dataset) -> bool:
-    """Whether all that names a dataset is releases that were withdrawn: nobody is to use them."""
+    """Whether a dataset is known only by yanked releases, which should not be used."""
     if dataset.name in dataset.registry.config.datasets or dataset.is_built():
         return False
     try:
@@ -287,14 +287,14 @@ def with_baseline(
     *,
     with_statistics: bool = True,
 ) -> Target:
-    """The target, with what it is to be compared with.
+    """The target, with its baseline.
 
     Args:
-        target: what is checked. Its schema says which features are categories, on both sides.
+        target: the target of the check. Its schema determines the categories on both sides.
         against: a reference or files; None leaves the target as it is.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to scan.
-        progress: told how far it is.
+        progress: updated during the work.
         with_statistics: whether anybody asks for its statistics.
 
     Raises:
@@ -311,7 +311,7 @@ def with_baseline(
         other = files_target([found], schema=None, raw=None)
     if not with_statistics:
         return replace(target, baseline=Baseline(other.name, {}, other.shards))
-    # Statistics are for whoever asks for them: a check without them imports none of it.
+    # Statistics are optional: a check without them imports none of it.
     from tfrecreg.operations.stats import stats_of
     from tfrecreg.statistics import StatisticsCache, StatisticsOptions
 

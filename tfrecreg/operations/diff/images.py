@@ -1,7 +1,7 @@
-"""Examples whose keys moved with them: told by their images.
+"""Examples whose keys moved with them: matched by their images.
 
 An ImageFolder names its records by paths, so an image that goes from one split to another comes
-under another key, and often in another record (its file name is in it). What is the same are the
+under another key, and often in another record (its file name is in it). The common part is the
 bytes of the image.
 """
 
@@ -46,7 +46,7 @@ def follow_images(
         after: the second side.
         matched: what the indexes say.
         readers: of both sides.
-        progress: told of each record that is read.
+        progress: updated for each record that is read.
     """
     images = images_of(before, after)
     if not images or not _may_help(matched):

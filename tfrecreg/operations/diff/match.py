@@ -1,7 +1,7 @@
-"""What became of every example, from the indexes alone.
+"""The fate of every example, from the indexes alone.
 
-Examples are told by what is in them first and by their keys second: where keys are positions, as
-in MNIST's files, one that is taken away moves the keys of all that follow, and changes none.
+Examples are matched by content first and by key second: if keys are positions, as in MNIST's files,
+one that is taken away moves the keys of all that follow, and changes none.
 
 1. the same split, key and record: unchanged
 2. the same split and record: only the key is another
@@ -71,7 +71,7 @@ def collect(
         side: whose records.
         splits: the splits that are wanted, and their numbers.
         left_out: shards that are not wanted.
-        progress: told of the records of each shard.
+        progress: updated with the records of each shard.
 
     Raises:
         MissingIndexError: the index of a shard is not on this machine.
@@ -150,7 +150,7 @@ length."""
 
 
 class Paired(NamedTuple):
-    """What two sides have in common, and what is left of each."""
+    """The pairs of two sides, and the remaining records of each."""
 
     before: Places
     """Shape (pairs,): the places on the first side …"""
@@ -165,7 +165,7 @@ def pair(before: IndexRows, after: IndexRows, width: int) -> Paired:
     """Pair rows that begin with the same bytes; where several do, in their order.
 
     The rows that are left are moved to the front of where they were, so that no more memory is
-    taken than for the pairs: what is given is used up.
+    taken than for the pairs: the arguments are consumed.
 
     Args:
         before: sorted rows.
@@ -282,7 +282,7 @@ class Matched:
     removed: Places = field(default_factory=lambda: np.empty(0, np.uint64))
     added: Places = field(default_factory=lambda: np.empty(0, np.uint64))
     unknown: tuple[str, ...] = ()
-    """Splits of which an index is not on this machine: nothing is known of their examples."""
+    """Splits with an index missing on this machine: their examples are unknown."""
 
 
 def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
@@ -292,7 +292,7 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
 
     Raises:
         ManifestError: an index is none.
-        UsageError: there are more splits than can be told apart.
+        UsageError: there are more splits than can be distinguished.
     """
     splits = split_numbers(before, after)
     same_before, same_after = _same_shards(before, after)
@@ -327,7 +327,7 @@ def split_numbers(before: Side, after: Side) -> dict[str, int]:
         raise UsageError(
             f"`{before.name}` and `{after.name}` have {len(names)} splits, at most {_MOST_SPLITS} "
             "can be compared",
-            hint="what tells records apart belongs into their keys or features, not into splits",
+            hint="distinguish records by keys or features, not by splits",
         )
     return {name: number for number, name in enumerate(sorted(names))}
 

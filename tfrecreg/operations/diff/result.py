@@ -1,4 +1,4 @@
-"""What a diff says, as data."""
+"""The result of a diff, as data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tfrecreg.schema.differ import Change as SchemaChange
 ChangeKind = Literal["removed", "added", "changed", "moved", "renamed"]
 
 CHANGE_KINDS: tuple[ChangeKind, ...] = ("removed", "added", "changed", "moved", "renamed")
-"""What can become of an example; ``renamed`` is the same image or record under another key."""
+"""Kinds of differences; ``renamed`` is the same image or record under another key."""
 
 
 _COUNTS = ("added", "removed", "changed", "moved_in", "moved_out", "renamed")
@@ -38,16 +38,16 @@ class RecordDiff:
 
     kind: ChangeKind
     split: str
-    """Where it is now; of a removed one, where it was."""
+    """Current split; for a removed example, its former split."""
     key: str
     shard: str
     """The file's name; `split`, `key`, `shard` and `record` are all of the same side."""
     record: int
     """Number in its shard, from 0."""
     from_split: str | None = None
-    """Where it was, if that is another split."""
+    """Former split, if it differs."""
     from_key: str | None = None
-    """What its key was, if that was another."""
+    """Former key, if it differs."""
     features_added: tuple[str, ...] = ()
     features_removed: tuple[str, ...] = ()
     features_changed: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class SplitDiff:
     """False where an index is not on this machine: then the counts say nothing."""
 
     def to_json(self) -> dict[str, Any]:
-        """The split for a JSON document; what is not known is null."""
+        """The split for a JSON document; unknown values are null."""
         plain = asdict(self)
         if not self.known:
             plain.update(dict.fromkeys(_COUNTS))
@@ -94,7 +94,7 @@ class SplitDiff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelChange:
-    """How often a label became another one."""
+    """Count of a label change."""
 
     feature: str
     before: str
@@ -112,7 +112,7 @@ class SideSummary:
     """The content digest."""
     records: int
     bytes: int
-    """Of the shards."""
+    """Size of the shards in bytes."""
     shards: int
     features: Mapping[str, int]
     """Feature to bytes of its values."""
@@ -130,30 +130,30 @@ class ExampleListing(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffResult:
-    """What differs between two sides."""
+    """Differences between two sides."""
 
     before: SideSummary
     after: SideSummary
     order: Order | None
-    """Of the examples, where they are the same on both sides; else None."""
+    """Order of the examples, if both sides have the same examples; else None."""
     change: Change
     """The smallest legal step from the first side to the second, and why."""
     version: str | None
-    """The number that goes with it; None where the first side is no release of that dataset."""
+    """The smallest legal number; None if the first side is not a release of that dataset."""
     splits: tuple[SplitDiff, ...]
     totals: Mapping[ChangeKind, int]
-    """In the splits that are known."""
+    """Totals by kind over the splits that could be compared."""
     examples: Mapping[ChangeKind, tuple[RecordDiff, ...]]
     """The first of each kind, in order of split, shard and record."""
     compared: int
-    """Examples of which both records were read, to tell the features that differ."""
+    """Number of examples with both records read to compare their features."""
     unread: int
-    """Those of which a record could not be read."""
+    """Number of examples whose record could not be read."""
     unread_reason: str
     hint: str
-    """What to do where bytes or indexes are missing; empty where none are."""
+    """Remedy for missing bytes or indexes; empty if none are missing."""
     features: Mapping[str, FeatureCounts]
-    """Of the examples that were compared."""
+    """Counts by feature over the examples that were compared."""
     labels: tuple[LabelChange, ...]
     """The most frequent ones first."""
     more_labels: int
@@ -221,7 +221,7 @@ class DiffResult:
 
 
 _CHUNK = 50_000
-"""So many keys are held at once; every index is read once for as many."""
+"""Number of keys held in memory at once; every index is read once per chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +314,7 @@ class ListedExamples:
 
 
 def _keys(side: Side, places: Places) -> list[str]:
-    """The keys of some records, each index read once; empty where one is gone meanwhile."""
+    """The keys of some records, each index read once; empty if one was removed meanwhile."""
     keys = [""] * len(places)
     shards = places >> np.uint64(32)
     for shard in np.unique(shards).tolist():

@@ -37,9 +37,9 @@ from tfrecreg.schema.differ import Change as SchemaChange
 from tfrecreg.schema.differ import compare_schemas
 
 _FEW = 10_000
-"""So many examples that changed are read for a release whatever the number will be."""
+"""Number of changed examples that are read for a release regardless of its version."""
 _SHOWN = 20
-"""So many examples of each kind are in the result."""
+"""Maximum number of examples of each kind in the result."""
 
 
 def diff(
@@ -51,15 +51,15 @@ def diff(
 ) -> DiffResult:
     """Compare two builds or releases, example by example.
 
-    What became of each example is told by the indexes, which are small and stay on this machine.
-    Which features differ is told by the records, of the examples that changed alone, and only
+    Examples are matched through the indexes, which are small and stay on this machine.
+    Differing features are read from the records of changed examples, and only
     where the bytes of both sides are on this machine.
 
     Args:
         before: a reference, a build or a release: the first side.
         after: the second side.
         registry: an open registry or a path in one; None for that of the current folder.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Raises:
         UsageError: there is no such build or release.
@@ -115,7 +115,7 @@ class Classified(NamedTuple):
 
     change: Change
     hint: str
-    """What to do where bytes or indexes are missing that would tell more; empty where none are."""
+    """Remedy for missing bytes or indexes; empty if none are missing."""
 
 
 def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILENT) -> Classified:
@@ -128,7 +128,7 @@ def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILE
     Args:
         parent: the release before; None for a first one.
         build: the build.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Raises:
         ManifestError: a schema or an index is not the one that was released.

@@ -37,7 +37,7 @@ from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
 EXPORT_FORMATS = ("index", "tfds")
-"""What `--to` takes."""
+"""Values of `--to`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,24 +45,24 @@ class ExportResult:
     """A folder that was made."""
 
     reference: str
-    """What was exported: ``mnist@1.0.0``, its selector resolved."""
+    """Exported reference with its selector resolved: ``mnist@1.0.0``."""
     to: str
-    """One of :data:`EXPORT_FORMATS`."""
+    """Format of the export, one of :data:`EXPORT_FORMATS`."""
     folder: str
     """Absolute path."""
     dataset: str
     version: str
-    """As the folder says: ``0.0.0`` for a build."""
+    """Version in the exported folder: ``0.0.0`` for a build."""
     splits: dict[str, int]
     """Split to records."""
     files: tuple[str, ...]
     """Paths in the folder, sorted."""
     bytes: int
-    """Of the shards in the folder."""
+    """Size of the exported shards in bytes."""
     shards: dict[Literal["linked", "copied", "decompressed"], int]
-    """How many of them came in which way."""
+    """Number of shards by method."""
     notes: tuple[str, ...]
-    """What a person should know, a line each."""
+    """Notes for the user, one line each."""
 
 
 def export(
@@ -98,7 +98,7 @@ def export(
     if to not in EXPORT_FORMATS:
         raise UsageError(
             f"no format `{safe(to)}` to export to{did_you_mean(to, EXPORT_FORMATS)}",
-            hint=f"there is {listed(EXPORT_FORMATS)}",
+            hint=f"available: {listed(EXPORT_FORMATS)}",
         )
     resolved = resolve(registry, reference)
     path = free_folder(folder, registry)
@@ -248,6 +248,6 @@ def _notes(manifest: Manifest) -> list[str]:
         notes.append(f"a build has no number: it is exported as version {BUILD_VERSION}")
     if manifest.compression == "gzip":
         notes.append(
-            "TFDS reads no gzip: the shards were decompressed, each record the same to the byte"
+            "TFDS does not read gzip: the shards were decompressed, with identical records"
         )
     return notes

@@ -23,7 +23,7 @@ _EVERYWHERE = LocalStorage("/")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportTask:
-    """All that a worker needs to bring one shard. Picklable."""
+    """Arguments for a worker to export one shard. Picklable."""
 
     reference: str
     """For messages: ``mnist@1.0.0``."""
@@ -34,7 +34,7 @@ class ExportTask:
     stage: Storage
     """Rooted at the folder of the export in the making."""
     name: str
-    """Of the shard's file there."""
+    """Name of the shard's file in the exported folder."""
     images: tuple[str, ...]
     """Features whose values are encoded images."""
 
@@ -46,16 +46,16 @@ class BroughtShard:
     how: Literal["linked", "copied", "decompressed"]
     entry: ShardEntry
     name: str
-    """Of the shard's file there."""
+    """Name of the shard's file in the exported folder."""
     images: dict[str, ImagesSeen] = field(default_factory=dict)
-    """By feature."""
+    """Images seen, by feature."""
 
 
 def bring_shard(task: ExportTask) -> BroughtShard:
     """Put the shard's records into the stage, as a TFRecord file without compression.
 
     A plain shard becomes a hard link, or a copy where that is impossible. Then it is read back
-    there: what is exported is what was registered, or nothing is.
+    there: a shard that differs is not exported.
 
     Raises:
         RefusedError: the shard is missing, damaged or another one.

@@ -22,7 +22,7 @@ from tfrecreg.tracking.dvc import PIPELINE_NAME
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_/.-]*")
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-"""What older YAML takes for something else than text."""
+"""Words that YAML 1.1 does not read as text."""
 
 Section = Literal["stages", "artifacts"]
 """A key of the file, below which are entries by their names."""
@@ -68,7 +68,7 @@ def edited(
 ) -> Edited:
     """The file's text with entries of a section added, updated and removed.
 
-    Somebody else's artifact under one of the names stays as it is where its path is the wanted one.
+    An existing artifact under one of the names is kept if it has the expected path.
 
     Args:
         text: of the file; None where there is none.
@@ -79,7 +79,8 @@ def edited(
     Raises:
         UsageError: it is not a `dvc.yaml`, has a stranger's entry under one of the names, or
             cannot be edited without other changes.
-        MissingExtraError: there is a file, and DVC, which brings what reads YAML, is not installed.
+        MissingExtraError: there is a file, and DVC, which provides the YAML parser, is not
+            installed.
     """
     if text is None or not text.strip():
         if not wanted:
@@ -117,7 +118,7 @@ def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
 
     Raises:
         UsageError: a stage names other parameters: a key was added to the configuration since.
-        MissingExtraError: DVC, which brings what reads YAML, is not installed.
+        MissingExtraError: DVC, which provides the YAML parser, is not installed.
     """
     there = _parsed(text).get("stages") or {}
     for name, entry in wanted.items():
@@ -131,7 +132,7 @@ def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
 
 
 def _ours(found: _Layout, wanted: Mapping[str, StageEntry]) -> dict[str, StageEntry]:
-    """What is wanted and not there already in somebody else's words."""
+    """The wanted entries that nobody else has written yet."""
     ours: dict[str, StageEntry] = {}
     for name, entry in wanted.items():
         there = found.entries.get(name)
@@ -296,7 +297,7 @@ def _unharmed(
 
 def _unfit(section: Section, names: Sequence[str] = ()) -> UsageError:
     return UsageError(
-        f"`{PIPELINE_NAME}` cannot be changed without changing more",
+        f"`{PIPELINE_NAME}` cannot be edited automatically",
         hint=f"write `{section}:` and each {section[:-1]} below it as a block of its own lines"
         + (f"; missing are {listed(names)}" if names else ""),
     )

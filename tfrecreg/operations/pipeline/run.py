@@ -46,7 +46,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineResult:
-    """What was to be done, and was done unless it was only looked at."""
+    """Changes to `dvc.yaml`, applied unless this was only a check."""
 
     datasets: tuple[str, ...]
     stages: Changes
@@ -56,7 +56,7 @@ class PipelineResult:
     is_dvc: bool
     """Whether the registry is in a DVC repository."""
     commands: tuple[str, ...]
-    """What to run next so that git has it; empty outside git, and where nothing was done."""
+    """Git commands to run next; empty outside git, and if nothing was done."""
 
     @property
     def current(self) -> bool:
@@ -151,7 +151,7 @@ def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
         expect_dataset(registry.dataset(name))
         if name not in configured:
             raise UsageError(
-                f"there is no `{layout.dataset_path(name)}`, so no stage can make `{name}` again",
+                f"there is no `{layout.dataset_path(name)}`, so no stage can rebuild `{name}`",
                 hint=f"write `source` and `raw` into `{layout.dataset_path(name)}`",
             )
     chosen = tuple(dict.fromkeys(names)) or tuple(sorted(configured))
@@ -191,7 +191,7 @@ def _missing(registry: Registry, name: str) -> dict[str, bytes]:
         config = registry.dataset(name).config
         if config.source is None or config.raw is None:
             raise UsageError(
-                f"`{name}` has neither a schema `{schema}` nor a source that brings one",
+                f"`{name}` has neither a schema `{schema}` nor a source with one",
                 hint=schema_hint(registry.dataset(name)),
             )
         options, _ = plugins().source_options(config.source, config.options)

@@ -1,4 +1,4 @@
-"""What may go from this machine: what nothing refers to, and what is safe elsewhere."""
+"""Garbage collection: unreferenced files, and copies of data that are safe elsewhere."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Doomed:
 
     kind: _Kind
     path: str
-    """In the registry; of DVC's cache the absolute path of the object."""
+    """Path relative to the registry; for objects in DVC's cache, the absolute path."""
     bytes: int
     why: str
 
@@ -42,15 +42,15 @@ def gc(
     remote: str | None = None,
     progress: Progress = SILENT,
 ) -> list[Doomed]:
-    """Find what may go, and remove it if told to.
+    """Find removable files, and remove them on request.
 
-    - `stage`: what killed commands left behind
+    - `stage`: files left by killed commands
     - `temporary`: files that a killed command was writing
     - `version`: a copy of a release that the DVC remote has as well
     - `index`: kept indexes that no manifest names
-    - `dvc`: objects of DVC's cache that belong to builds which nothing refers to: no release in
-      any branch, tag or stash, no pointer, no pipeline, no link in a build. What is not ours is
-      left alone.
+    - `dvc`: objects of DVC's cache that belong to builds which nothing refers to: no release in any
+      branch, tag or stash, no pointer, no pipeline, no link in a build. Other objects are left
+      alone.
 
     It holds the locks of all datasets and DVC's own from before it looks until it is done, so no
     other command is in the middle of a change.
@@ -59,13 +59,13 @@ def gc(
         registry: where to look.
         apply: False only lists.
         remote: which DVC remote a copy has to be in; None for the default one.
-        progress: told when it waits, and what stays because another process reads it.
+        progress: receives notes about waiting and about copies in use by another process.
 
     Returns:
-        what may go; if told to remove it, what is gone.
+        the removable files; with `apply`, the removed ones.
 
     Raises:
-        FailureError: git or DVC refused, so nobody knows what is referred to; nothing was removed.
+        FailureError: git or DVC refused, so references are unknown; nothing was removed.
         ManifestError: a manifest is damaged: what it refers to is not known either.
     """
     with removal(registry, progress) as change:
@@ -108,7 +108,7 @@ def _manifests(registry: Registry) -> Iterator[Manifest]:
         try:
             yield parse_manifest(data, f"{layout.RELEASES}/…/{MANIFEST_NAME} in git")
         except (ManifestError, NewerFormatError) as error:
-            error.hint = "gc removes nothing while it cannot tell what is referred to"
+            error.hint = "gc removes nothing while references cannot be determined"
             raise
 
 

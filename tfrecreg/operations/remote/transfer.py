@@ -32,12 +32,12 @@ from tfrecreg.tracking.pointers import bring_command
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushResult:
-    """What is in the remote now."""
+    """Result of a push."""
 
     releases: tuple[str, ...]
     """``mnist@1.0.0``, in order."""
     objects: int
-    """How many objects of DVC went there; those that were there already are not counted."""
+    """Number of DVC objects sent; objects that the remote already had are not counted."""
 
 
 def push(
@@ -54,7 +54,7 @@ def push(
         names: references to releases, or datasets, which stand for all their releases; empty for
             all there are.
         remote: DVC's name of it; None for its default one.
-        progress: told what is sent.
+        progress: updated during the push.
 
     Raises:
         UsageError: no such release, none that DVC keeps, or no such remote.
@@ -73,7 +73,7 @@ def _releases(registry: Registry, names: Sequence[str]) -> list[Release]:
         kept = [each for each in every if each.manifest.release and each.manifest.release.dvc]
         if not kept:
             raise UsageError(
-                "there is no release that DVC keeps",
+                "no release is stored in DVC",
                 hint="tfrecreg release NAME, in a DVC repository",
             )
         return kept
@@ -125,16 +125,16 @@ class PullResult:
     name: str
     """``mnist@1.0.0``."""
     folder: str
-    """In the registry."""
+    """Folder of the release, relative to the registry."""
     files: int
-    """That were brought there; 0 where all of it was here."""
+    """Number of files fetched; 0 if all were present."""
     bytes: int
 
 
 def pull(
     registry: Registry, reference: str, *, remote: str | None = None, progress: Progress = SILENT
 ) -> PullResult:
-    """Bring the bytes of a release to this machine.
+    """Fetch the bytes of a release to this machine.
 
     They are taken from DVC's cache, and fetched into it where they are missing. DVC does not look
     at what its cache holds; here each file is hashed while it is copied.
@@ -143,11 +143,11 @@ def pull(
         registry: where the release is.
         reference: of a release; the name of a dataset stands for its latest one.
         remote: DVC's name of it; None for its default one.
-        progress: told of the bytes.
+        progress: updated with the bytes.
 
     Raises:
         UsageError: no such release, DVC does not keep it, or no such remote.
-        RefusedError: what DVC holds is not what was released. Nothing is put in its place.
+        RefusedError: the bytes in DVC differ from the release. Nothing is put in its place.
         FailureError: DVC or the disk failed.
     """
     named = parse_reference(reference)
@@ -161,7 +161,7 @@ def pull(
     value = kept_hash(release)
     with (
         transaction(release.dataset, progress) as change,
-        # From fetching to copying: nobody removes it from DVC's cache meanwhile.
+        # From fetching to copying: it must not be removed from DVC's cache meanwhile.
         dvc.locked(registry.storage.root, partial(progress.note, "waiting for DVC")),
         change.stage("pull") as staged,
     ):
@@ -185,7 +185,7 @@ def pull(
 
 
 def _expect_release(dataset: Dataset) -> None:
-    """Refuse a dataset without a release, with what brings its build.
+    """Refuse a dataset without a release, with the command that fetches its build.
 
     Raises:
         UsageError: it has none.
@@ -201,7 +201,7 @@ def _expect_release(dataset: Dataset) -> None:
 
 
 def _keep_strays(storage: Storage, folder: str, staged: Storage) -> None:
-    """Bring files that no manifest lists along: they are not ours to remove."""
+    """Copy files that no manifest lists: they are not ours to remove."""
     for entry in list(storage.list(folder)):
         path = entry.path.removeprefix(f"{folder}/")
         if entry.kind == "file" and staged.stat(path) is None and not is_temporary(path):
@@ -209,7 +209,7 @@ def _keep_strays(storage: Storage, folder: str, staged: Storage) -> None:
 
 
 def _here(release: Release, progress: Progress) -> str | None:
-    """The folder of the bytes, if every one of them is here and is what was released."""
+    """The folder of the bytes, if all of them are present and as released."""
     if release.folder is None or not release.proven:
         return None
     progress.start(f"verifying {release.name}", 0)
@@ -219,7 +219,7 @@ def _here(release: Release, progress: Progress) -> str | None:
         progress.stop()
     if first is None:
         return release.folder
-    progress.note(f"`{release.folder}/{safe(first.path)}` {first.fault}: bringing all of it again")
+    progress.note(f"`{release.folder}/{safe(first.path)}` {first.fault}: fetching all of it again")
     return None
 
 
@@ -251,7 +251,7 @@ def _copy(release: Release, held: dict[str, str], path: str, staged: Storage) ->
     if path not in held:
         raise RefusedError(
             f"the folder that DVC keeps of `{release.name}` has no `{safe(path)}`",
-            hint="the manifest was changed: `tfrecreg check --registry` says more",
+            hint="the manifest was changed: `tfrecreg check --registry` has the details",
         )
     source = Path(held[path])
     cache = LocalStorage(source.parent)
@@ -265,14 +265,14 @@ def _copy(release: Release, held: dict[str, str], path: str, staged: Storage) ->
                 done += len(piece)
     except MissingFileError:
         raise RefusedError(
-            f"`{safe(path)}` of `{release.name}` is gone from DVC's cache", hint="pull again"
+            f"`{safe(path)}` of `{release.name}` is missing from DVC's cache", hint="pull again"
         ) from None
     return hasher.hexdigest(), done
 
 
 def _other(release: Release, path: str, cached: str, expected: str, found: str) -> RefusedError:
     return RefusedError(
-        f"`{safe(path)}` of `{release.name}` is not what was released: its blake3 should be "
+        f"`{safe(path)}` of `{release.name}` differs from the release: its blake3 should be "
         f"{expected[:16]}…, in DVC's cache it is {found[:16]}…",
         hint=f"remove the damaged `{safe(cached)}` and pull again; if it is the same then, the "
         "remote is damaged",

@@ -104,7 +104,7 @@ def propose(
         registry: an open registry or a path in one; None for that of the current folder.
         options: the features and the schema.
         engine: where to scan; None for this process.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Raises:
         UsageError: there is no such target or schema, it is a release, or a feature that is named
@@ -127,7 +127,7 @@ def propose(
     collector = _Collector()
     if reason := collector.applies(scanned):
         raise UsageError(
-            f"`{scanned.name}` cannot be held against `{safe(where)}`: {reason}",
+            f"`{scanned.name}` cannot be checked against `{safe(where)}`: {reason}",
             hint="name a schema of tf.train.Examples",
         )
     limits = config.gate(scanned.dataset).options_of(collector.name)
@@ -137,7 +137,7 @@ def propose(
         engine or LocalEngine(1),
         progress,
         doing="checking",
-        otherwise="a schema that takes in a part would refuse the rest",
+        otherwise="a schema from incomplete data would refuse the rest",
         options={collector.name: limits},
     )
     after, edits, refused = edit_schema(
@@ -221,7 +221,7 @@ def _selected(
         if name not in names:
             raise UsageError(
                 f"`{safe(name)}` of `{target}` has no finding{did_you_mean(name, names)}",
-                hint=f"there is {listed(names[:5])}" if names else "it keeps its schema",
+                hint=f"available: {listed(names[:5])}" if names else "it keeps its schema",
             )
     return {(code, name) for code, name in broken if not features or name in features}
 

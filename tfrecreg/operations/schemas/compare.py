@@ -88,7 +88,7 @@ def diff_schemas(expected: str, found: str, *, registry: RegistryLike | None = N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompatibilityOptions:
-    """How to check. The defaults are those of the command line."""
+    """Options of a check. The defaults are those of the command line."""
 
     mode: Mode = "full"
     transitive: bool = False
@@ -173,11 +173,11 @@ def check_compatibility(
 def _releases(name: str, registry: RegistryLike | None, *, transitive: bool) -> Sequence[str]:
     """The releases to compare with, oldest first; for a release, those before it.
 
-    Withdrawn releases are left out.
+    Yanked releases are left out.
     """
     if not looks_like_reference(name):
         raise UsageError(
-            f"`{safe(name)}` is a file: there is nothing to hold it against",
+            f"`{safe(name)}` is a file: there is no release to compare it with",
             hint="name another schema with --against",
         )
     opened = open_registry(registry)

@@ -275,7 +275,7 @@ class AnnotationsVisitor(Visitor):
             expected = texts.get(value)
             if expected is not None and name != expected:
                 name_of = labels.text or ""
-                message = f"`{safe(name_of)}` should be what the label map calls its number"
+                message = f"`{safe(name_of)}` should be what the label map has for its number"
                 shown = [
                     safe(each[:256].decode("utf-8", "surrogateescape"), limit=60)
                     for each in (expected, name)
