@@ -411,7 +411,7 @@ def test_the_bundled_validators_can_keep_their_parts() -> None:
     from tfrecreg.validators.crc import CrcValidator
     from tfrecreg.validators.inflation.validator import InflationValidator
     from tfrecreg.validators.manifest.validator import ManifestValidator
-    from tfrecreg.validators.schema import SchemaValidator
+    from tfrecreg.validators.schema.validator import SchemaValidator
     from tfrecreg.validators.source import SourceValidator
 
     kinds = (CrcValidator, InflationValidator, ManifestValidator, SchemaValidator, SourceValidator)

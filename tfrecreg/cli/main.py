@@ -5,6 +5,7 @@ What is none of these is a bug, keeps its traceback, and is exit code 3.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import traceback
@@ -21,10 +22,14 @@ from tfrecreg.errors import RefusedError, TfrecregError
 from tfrecreg.text import safe
 
 _INTERRUPTED = 130
+_GC_OBJECTS = 10_000
+"""New objects after which Python looks for cycles among them, instead of 700."""
 
 
 def run() -> None:
     """The console script."""
+    # Imports make tens of thousands of objects, and none of them is garbage.
+    gc.set_threshold(_GC_OBJECTS)
     arguments = sys.argv[1:]
     supervisor = Supervisor(partial(_refuse, Face(), arguments))
     guard.watch_interrupts()

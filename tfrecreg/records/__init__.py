@@ -29,7 +29,9 @@ Reading by number:
 
 from __future__ import annotations
 
-from tfrecreg.records.access import Records, read
+from typing import TYPE_CHECKING, Any
+
+from tfrecreg.lazy import lazy_exports
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.fault_messages import LFS_POINTER
 from tfrecreg.records.framing import MAX_LENGTH, OVERHEAD, frame, frame_header
@@ -37,13 +39,16 @@ from tfrecreg.records.gzip_writer import Compression, zlib_version
 from tfrecreg.records.hashing import FileDigest
 from tfrecreg.records.reader import BATCH_BYTES, HOLD_LIMIT, scan
 from tfrecreg.records.scanner import scanner_kind
-from tfrecreg.records.writer import (
-    Segment,
-    SegmentWriter,
-    ShardWriter,
-    Written,
-    hashed_write,
-)
+
+if TYPE_CHECKING:
+    from tfrecreg.records.access import Records, read
+    from tfrecreg.records.writer import (
+        Segment,
+        SegmentWriter,
+        ShardWriter,
+        Written,
+        hashed_write,
+    )
 
 __all__ = [
     "BATCH_BYTES",
@@ -69,3 +74,16 @@ __all__ = [
     "scanner_kind",
     "zlib_version",
 ]
+
+# A pass over a shard neither writes nor jumps.
+_load = lazy_exports(
+    __name__,
+    {
+        ".access": ("Records", "read"),
+        ".writer": ("Segment", "SegmentWriter", "ShardWriter", "Written", "hashed_write"),
+    },
+)
+
+
+def __getattr__(name: str) -> Any:
+    return _load(name)

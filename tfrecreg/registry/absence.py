@@ -27,12 +27,12 @@ from tfrecreg.registry.registry import Registry
 from tfrecreg.registry.yanks import held
 from tfrecreg.shards import parse_shard_name
 from tfrecreg.text import safe
-from tfrecreg.tracking import git
-from tfrecreg.tracking.pointers import bring_command
 
 
 def absent_build(registry: Registry, name: str) -> NotHereError:
     """That a dataset has no build here, with the command that brings or makes one."""
+    from tfrecreg.tracking.pointers import bring_command  # as below: mostly nothing is absent
+
     folder = layout.build_folder(name)
     ways = [bring_command(registry.storage.root, folder)]
     message = f"`{name}` is not built"
@@ -111,6 +111,8 @@ def absent_schema(registry: Registry, name: str) -> NotHereError:
 
 def schema_hint(registry: Registry, name: str) -> str:
     """How a missing schema comes back: from git, from a release, or drafted from the records."""
+    from tfrecreg.tracking import git
+
     path = registry.schema_path(name)
     if command := git.restore_command(registry.storage.root, path):
         return f"restore it: {command}"

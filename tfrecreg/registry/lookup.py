@@ -17,7 +17,6 @@ from tfrecreg.registry.yanks import Yank, read_yanks, withdrawn
 from tfrecreg.storage import Storage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
-from tfrecreg.tracking import git, gto
 
 
 def version_in_stage(registry: Registry, dataset: str, stage: str) -> Version:
@@ -27,6 +26,8 @@ def version_in_stage(registry: Registry, dataset: str, stage: str) -> Version:
         UsageError: the registry lies outside git, or no release is in that stage.
         FailureError: git refused, or is not there.
     """
+    from tfrecreg.tracking import git, gto  # few references name a stage
+
     root = registry.storage.root
     if git.work_tree(root) is None:
         raise UsageError(
