@@ -7,12 +7,14 @@ look like gzip is still plain: the first 12 bytes are tried as a record's header
 from __future__ import annotations
 
 import zlib
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tfrecreg.records.framing import HEADER_BYTES, header_length
-from tfrecreg.records.gzip_reader import Damage
 from tfrecreg.records.gzip_writer import GZIP_BITS, MAGIC, MEMBER_HEADER, WINDOW_BITS, Compression
 from tfrecreg.records.hashing import HashedFile
+
+if TYPE_CHECKING:
+    from tfrecreg.records.gzip_reader import Damage
 
 SNIFF_BYTES = 1 << 16
 """Bytes of a file that tell its compression."""
