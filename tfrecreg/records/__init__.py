@@ -16,8 +16,7 @@ Reading in order:
 - `stream`, `gzip_reader`: a shard as one stream of bytes; gzip is read past damage
 - `frame_scan`: from record to record, and the search for sound records behind damage, in Python
 - `scanner`: the same, compiled (`walk.c`), and the choice between the two
-- `resync`: the next good record behind a damaged one
-- `fault_messages`: the texts of faults
+- `resync`: the next good record behind a damaged one, and the texts of faults
 - `tensorflow_reader`: what TensorFlow's reader does at a fault
 
 Reading by number:
@@ -33,11 +32,11 @@ from typing import TYPE_CHECKING, Any
 
 from tfrecreg.lazy import lazy_exports
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.records.fault_messages import LFS_POINTER
 from tfrecreg.records.framing import MAX_LENGTH, OVERHEAD, frame, frame_header
 from tfrecreg.records.gzip_writer import Compression, zlib_version
 from tfrecreg.records.hashing import FileDigest
 from tfrecreg.records.reader import BATCH_BYTES, HOLD_LIMIT, scan
+from tfrecreg.records.resync import LFS_POINTER
 from tfrecreg.records.scanner import scanner_kind
 
 if TYPE_CHECKING:
