@@ -89,6 +89,11 @@ class FrameScan:
         none = (array("q"), array("q"), array("q"))
         return cls(*none, 0, 0, Stop.DATA, length, crc, stored)
 
+    @property
+    def needs(self) -> int:
+        """With `SHORT`: bytes from `end` on that it takes to go on."""
+        return HEADER_BYTES if self.length is None else OVERHEAD + self.length
+
 
 class FrameScanner(Protocol):
     """Walks through one stream, stretch by stretch. Not to be shared by threads."""

@@ -16,7 +16,7 @@ import google_crc32c
 from tfrecreg.findings import TensorflowOutcome
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.frame_scan import FrameScan, Stop
-from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, OVERHEAD, header_length, mask
+from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, header_length, mask
 from tfrecreg.records.gzip_writer import MAGIC, Compression
 from tfrecreg.records.resync import (
     Offsets,
@@ -174,7 +174,7 @@ class _Scanner:
             elif walked.length is not None and walked.length > self._hold_limit:
                 going = yield from self._large(head, walked.length)
             else:
-                want = max(want, _needed(walked))
+                want = max(want, walked.needs)
             if self._faults > faults:
                 want = ahead = min(_FIRST_BYTES, self._batch_bytes)
 
@@ -184,7 +184,7 @@ class _Scanner:
         Without a header nothing is known: the window may just end where the last record does.
         """
         end = self._stream.end
-        return walked.length is not None and end is not None and self._at + _needed(walked) > end
+        return walked.length is not None and end is not None and self._at + walked.needs > end
 
     def _batch(self, memory: bytes, walked: FrameScan) -> RecordBatch:
         batch = RecordBatch(
@@ -230,7 +230,7 @@ class _Scanner:
         """The record's checksums do not hold. `stream` can still be read from its start."""
         at, length = self._at, walked.length
         data = walked.stop is Stop.DATA and length is not None
-        damage = stream.inspect(at, at + (_needed(walked) if data else HEADER_BYTES))
+        damage = stream.inspect(at, at + (walked.needs if data else HEADER_BYTES))
         if damage is not None and damage.member in self._told:
             self._gap = True
         elif damage is not None:
@@ -406,11 +406,6 @@ def open_stream(
 
         return GzipStream(file, digest=digest, members=members, misread=True), file
     return PlainStream(file), file
-
-
-def _needed(walked: FrameScan) -> int:
-    """Bytes from the end of a walk on that it takes to go on, where the stretch was too short."""
-    return HEADER_BYTES if walked.length is None else OVERHEAD + walked.length
 
 
 def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
