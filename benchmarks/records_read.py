@@ -1,9 +1,10 @@
 """What the benchmark `records` times: checking an adopted shard in one process.
 
-usage: python -m benchmarks.records_read make FOLDER BYTES COUNT
+usage: python -m benchmarks.records_read make FOLDER BYTES COUNT [ragged]
        python -m benchmarks.records_read check FOLDER [VALIDATOR]      prints CPU seconds
 
-Records have the eight features of `imagefolder`; each holds a PNG of its own.
+Records have the eight features of `imagefolder`; each holds a PNG of its own. Ragged ones have a
+list of one to eight more class numbers, so that they have no layout in common.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ def _png(source: random.Random, size: int) -> tuple[bytes, int, int]:
     return b"\x89PNG\r\n\x1a\n" + chunks, height, width
 
 
-def _example(source: random.Random, number: int, size: int) -> Example:
+def _example(source: random.Random, number: int, size: int, *, ragged: bool = False) -> Example:
     label = number % 10
+    more = {"classes": int64_feature([label] * source.randint(1, 8))} if ragged else {}
     data, height, width = _png(source, size)
     return {
         "image/class/label": int64_feature(label),
@@ -56,23 +58,24 @@ def _example(source: random.Random, number: int, size: int) -> Example:
         "image/height": int64_feature(height),
         "image/key/sha256": bytes_feature(hashlib.sha256(data).hexdigest().encode()),
         "image/width": int64_feature(width),
+        **more,
     }
 
 
-def _examples(size: int, count: int) -> Iterator[Example]:
+def _examples(size: int, count: int, *, ragged: bool) -> Iterator[Example]:
     source = random.Random(size)
     around = len(encode(_example(source, 0, 100))) - 100
     for number in range(count):
-        yield _example(source, number, max(size - around, 80))
+        yield _example(source, number, max(size - around, 80), ragged=ragged)
 
 
-def make(folder: Path, size: int, count: int) -> None:
+def make(folder: Path, size: int, count: int, *, ragged: bool) -> None:
     """Adopt a shard of `count` records of about `size` bytes, and a small one."""
     init(folder, with_dvc=False)
     registry = open_registry(folder)
     for name, records in (("warm", _WARM), ("bench", count)):
         path = folder / f"{name}-train.tfrecord-00000-of-00001"
-        write_shard(path, _examples(size, records))
+        write_shard(path, _examples(size, records, ragged=ragged))
         adopt(registry, AdoptRequest(name=name, paths=(str(path),)), engine=LocalEngine(1))
         path.unlink()
 
@@ -92,6 +95,6 @@ def measure(folder: Path, only: tuple[str, ...]) -> None:
 if __name__ == "__main__":
     kind, place, *rest = sys.argv[1:]
     if kind == "make":
-        make(Path(place), *map(int, rest))
+        make(Path(place), *map(int, rest[:2]), ragged="ragged" in rest)
     else:
         measure(Path(place), tuple(filter(None, rest)))

@@ -99,7 +99,7 @@ class ImagesVisitor(Visitor):
             else:
                 positions = table.positions.tolist() if names else []
             for position in positions:
-                self._look_at(batch, position, tables.example(position))
+                self._look_at(batch, position, batch.example(position))
         for position, example in tables.examples():
             self._look_at(batch, position, example)
 

@@ -178,7 +178,7 @@ class AnnotationsVisitor(Visitor):
         tables = tables_of(batch)
         for table in tables.tables:
             for position in self._look_at_table(tables, table):
-                self._look_at(batch, position, tables.example(position))
+                self._look_at(batch, position, batch.example(position))
         for position, example in tables.examples():
             self._look_at(batch, position, example)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tfrecreg.codes import SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010
-from tfrecreg.example import Example, decode_or_none
+from tfrecreg.example import Example
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.findings import Finding, Location, Measure
 from tfrecreg.records.batch import RecordBatch, StreamEnd
@@ -83,13 +83,14 @@ class SchemaVisitor(Visitor):
             return
         check = self._checker
         # Where others have decoded the records, or none is seen to be in order, use that.
-        rest = self._vectorized.remaining(
-            batch.memory, batch.starts, batch.lengths, lambda position: _example(batch, position)
-        )
+        rest = self._vectorized.remaining(batch.memory, batch.starts, batch.lengths, batch.example)
         part.examples += len(batch) - len(rest)
-        examples = batch.examples if len(rest) == len(batch) else None
+        if len(rest) == len(batch):
+            example_at: Callable[[int], Example | None] = batch.examples.__getitem__
+        else:
+            example_at = batch.example
         for position in rest:
-            example = _example(batch, position) if examples is None else examples[position]
+            example = example_at(position)
             start, length = batch.starts[position], batch.lengths[position]
             kind = kind_of(batch.memory, start, length, example)
             if example is None or kind is not PayloadKind.EXAMPLE:
@@ -225,10 +226,6 @@ class SchemaJudge:
         if total.examples < low or (high is not None and total.examples > high):
             message = f"there should be {bounds_text(bounds, 'example')}, found {total.examples}"
             total.tally.add(SCH010, message, None)
-
-
-def _example(batch: RecordBatch, position: int) -> Example | None:
-    return decode_or_none(batch.payload(position))
 
 
 def _is_within_mass(rule: Feature, part: SchemaPart) -> bool:
