@@ -26,8 +26,8 @@ from tfrecreg.operations.salvage import salvage
 from tfrecreg.records import frame, frame_header, scan
 from tfrecreg.records.frame_scan import PythonFinder
 from tfrecreg.records.gzip_reader import GzipStream
-from tfrecreg.records.hashing import HashedFile
 from tfrecreg.records.scanner import NativeFinder
+from tfrecreg.records.stream import HashedFile
 
 SIZES = [20_000, 40_000, 80_000, 160_000, 320_000]
 AT_MOST = 3
