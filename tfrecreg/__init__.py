@@ -5,7 +5,8 @@ The names below are the library; ``docs/python.md`` shows their use. Plugins imp
 and may change with any version:
 
 - values: `errors`, `findings`, `codes`, `gating`, `config`, `reference`, `shards`, `text`; to read
-  and write them: `toml_files`, `typed_values`, `amounts`, `suggest`; and `progress`
+  and write them: `toml_files`, `typed_values`, `amounts`, `suggest`;
+  `progress`; and `lazy`, for packages whose names are imported when they are used
 - bytes: `storage`, `records`, `example`, `images`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `scan`, `engines`
@@ -18,10 +19,10 @@ Everything is imported when it is first used, so that ``import tfrecreg`` costs 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tfrecreg._version import __version__
+from tfrecreg.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from tfrecreg.amounts import SkipLimit
@@ -144,13 +145,11 @@ _EXPORTS = {
     ),
     "tfrecreg.shards": ("ShardPolicy",),
 }
-_HOMES = {name: module for module, names in _EXPORTS.items() for name in names}
+_load = lazy_exports(__name__, _EXPORTS)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _load(name)
 
 
 def __dir__() -> list[str]:

@@ -12,11 +12,6 @@ from tfrecreg.errors import ConfigError
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 _POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _DEEP_KEY = re.compile(
     r"""(?<![\w-])(?:(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){100}"""
@@ -34,6 +29,12 @@ def read_toml(text: str | bytes, file: str) -> dict[str, Any]:
     Raises:
         ConfigError: the text is not UTF-8 or not TOML; the message has line and column.
     """
+    # Only here: a check of bare files mostly finds no configuration.
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
     try:
         found = text if isinstance(text, str) else text.decode("utf-8")
         deep = _DEEP_KEY.search(found)

@@ -103,7 +103,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Story:
     return Story(tmp_path_factory.mktemp("small"), train=6, shards=2)
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize(
+    "part", [pytest.param(part, marks=pytest.mark.slow if part else ()) for part in range(4)]
+)
 def test_a_build_killed_at_a_segment_leaves_the_old_one_whole(
     tmp_path: Path, part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ def expect_clear(refused: Sequence[Said], name: str) -> None:
         assert f"tfrecreg release {name} --bump auto" in each.hint or "smallest" in each.hint, each
 
 
+@pytest.mark.slow
 def test_processes_publish_datasets_of_their_own(tmp_path: Path) -> None:
     root = started(tmp_path)
     said = all_at_once(root, ["d0", "d1", "d2"], 3, "auto")
@@ -104,6 +105,7 @@ def test_builds_of_different_datasets_write_different_files(tmp_path: Path) -> N
     assert (root / "tfrecreg.toml").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_processes_publish_one_dataset_and_each_gets_a_number(tmp_path: Path) -> None:
     root = started(tmp_path)
     made = verify(root, all_at_once(root, ["same"] * 3, 2, "auto"))

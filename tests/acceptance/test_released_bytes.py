@@ -172,6 +172,7 @@ def test_a_release_keeps_what_it_judged_or_refuses(
     sweep(deed, [(at, swap, at % 5 == 0) for at in range(1, total + 1)])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("other")
 @pytest.mark.parametrize("deed", ["release-dvc"], indirect=True)
 def test_dvc_keeps_what_was_judged_or_the_release_is_refused_sampled(deed: Deed) -> None:

@@ -172,7 +172,7 @@ def test_output_among_the_originals_is_refused(
     flip(build / FIRST, 5000)
     done = cli("-C", digits_registry, "salvage", "digits", "--output", build / "rescued")
     assert done.code == 2
-    assert "lies in `data/` of the registry" in done.err
+    assert "is in `data/` of the registry" in done.err
     # The same folder where no registry is at hand.
     moved = here / "moved"
     shutil.copytree(build, moved)

@@ -258,7 +258,14 @@ def script(folder: Path, guard: str) -> subprocess.Popen[str]:
         )
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "end",
+    [
+        signal.SIGKILL,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+    ],
+)
 def test_a_parent_that_is_killed_leaves_no_workers(tmp_path: Path, end: int) -> None:
     with script(tmp_path, 'if __name__ == "__main__":') as parent:
         assert parent.stdout is not None

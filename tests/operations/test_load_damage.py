@@ -101,7 +101,9 @@ def test_a_longer_shard_is_refused(digits_registry: Path) -> None:
     folder = digits_registry / "data/digits"
     for name in (SHARD, OTHER):
         (folder / name).write_bytes((folder / name).read_bytes() * 2)
-    assert refusal(digits_registry).startswith("2 of 2 shards of the split `train` of `digits` ha")
+    assert refusal(digits_registry).startswith(
+        "2 of 2 shards of the split `train` of `digits` differ"
+    )
 
 
 def test_a_link_that_leads_nowhere_is_a_missing_shard(digits_registry: Path) -> None:

@@ -80,7 +80,9 @@ def test_a_waiver_of_several_families_is_refused_as_that_of_all_is(
         code, said = say(WAIVER + pattern, "check", "digits")
         assert code == 2
         assert said[0].startswith("error: `tfrecreg.toml`: `waivers[0]` covers every finding of `")
-        assert said[1].startswith("hint: a waiver is for codes of one family, such as `IMG*`, or")
+        assert said[1].startswith(
+            "hint: a waiver must cover one family of codes, such as `IMG*`, or"
+        )
 
 
 @pytest.mark.parametrize(

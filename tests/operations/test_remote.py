@@ -235,6 +235,7 @@ def test_gc_keeps_what_a_build_links_to(root: Path) -> None:
     assert tree(root / "data/digits") == before
 
 
+@pytest.mark.slow
 def test_dvc_may_lock_by_hard_links(root: Path) -> None:
     run = {"cwd": root, "check": True, "capture_output": True}
     subprocess.run([sys.executable, "-m", "dvc", "config", "core.hardlink_lock", "true"], **run)

@@ -116,7 +116,7 @@ def test_in_an_empty_registry_it_says_how_to_begin(registry: Registry) -> None:
 
 def test_what_is_no_reference_is_refused(registry: Registry) -> None:
     assert "`MNIST` is not a dataset name" in refusal(registry, "MNIST")[0]
-    assert "names no version" in refusal(registry, "mnist@one")[0]
+    assert "does not name a version" in refusal(registry, "mnist@one")[0]
 
 
 def test_expecting_a_dataset_that_is_known_is_no_event(root: Path, registry: Registry) -> None:

@@ -113,7 +113,7 @@ def test_a_current_folder_that_is_gone_is_told_in_one_line(
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    with pytest.raises(StorageError, match="a current folder that does not exist any more"):
+    with pytest.raises(StorageError, match="a current folder that no longer exists"):
         open_registry()
 
 

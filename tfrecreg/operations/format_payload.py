@@ -13,14 +13,12 @@ from tfrecreg.example.kinds import PayloadKind, decode_sequence
 from tfrecreg.example.tensors import Tensor, read_tensor
 from tfrecreg.example.wire import fields
 from tfrecreg.images import ImageError, ImageHeader, is_truncated, read_header, sniff
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import hex_start, safe, si_bytes
 
 _VALUES = 8
 """Maximum number of values shown per feature."""
 _TEXT = 100
 """Maximum number of characters shown of a text."""
-_HEX = 16
-"""Maximum number of bytes shown of other values."""
 
 _IMAGES = {"bmp": "BMP", "gif": "GIF", "jpeg": "JPEG", "png": "PNG", "webp": "WebP"}
 
@@ -69,11 +67,6 @@ def images_in(example: Example) -> Iterator[ShownImage]:
                 yield ShownImage(
                     feature=name, value=number, format=found, header=_header(value), data=value
                 )
-
-
-def hex_start(data: bytes) -> str:
-    """The first bytes in hex."""
-    return data[:_HEX].hex(" ") + (" …" if len(data) > _HEX else "")
 
 
 def _value(kind: Kind, value: bytes | float | int) -> str:

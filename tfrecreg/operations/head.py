@@ -14,7 +14,6 @@ from tfrecreg.operations.format_payload import (
     ShownImage,
     ShownPart,
     describe_payload,
-    hex_start,
     images_in,
     words,
 )
@@ -25,7 +24,7 @@ from tfrecreg.registry import RegistryLike
 from tfrecreg.scan import Shard, Target
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.suggest import did_you_mean, listed
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import hex_start, safe, si_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

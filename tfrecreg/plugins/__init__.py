@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tfrecreg.plugins.describe import OptionInfo
+from tfrecreg.lazy import lazy_exports
 from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical_name
 from tfrecreg.plugins.manager import NameClash, Plugins, plugins
 
 if TYPE_CHECKING:
+    from tfrecreg.plugins.describe import OptionInfo
     from tfrecreg.plugins.specs import hookimpl
 
 __all__ = [
@@ -35,9 +36,8 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "hookimpl":
-        from tfrecreg.plugins.specs import hookimpl
+_load = lazy_exports(__name__, {".describe": ("OptionInfo",), ".specs": ("hookimpl",)})
 
-        return hookimpl
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    return _load(name)

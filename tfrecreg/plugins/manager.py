@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import cache
 from itertools import groupby
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tfrecreg.errors import MissingExtraError, PluginError, UnknownPluginError
 from tfrecreg.guard import calling, failure, one_line
-from tfrecreg.plugins.describe import OptionInfo, describe_options
 from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical_name, discover
 from tfrecreg.scan.interface import Validator, ValidatorRecord
 from tfrecreg.sources import GuardedSource
@@ -20,6 +19,9 @@ from tfrecreg.storage import Storage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.typed_values import options_as_text, parse_options
+
+if TYPE_CHECKING:
+    from tfrecreg.plugins.describe import OptionInfo
 
 _Kind = Literal["source", "validator"]
 R = TypeVar("R", SourceRecord, ValidatorRecord)
@@ -178,6 +180,8 @@ class Plugins:
             PluginError: it cannot be loaded, or its `Options` failed.
             MissingExtraError: it needs an extra that is not installed.
         """
+        from tfrecreg.plugins.describe import describe_options  # no other command asks
+
         is_source = isinstance(announced.record, SourceRecord)
         load = self.load_source if is_source else self.load_validator
         kind = getattr(load(announced.qualified), "Options", None)

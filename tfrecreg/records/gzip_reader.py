@@ -15,7 +15,6 @@ import copy
 import itertools
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from blake3 import blake3
 
@@ -28,7 +27,7 @@ from tfrecreg.records.gzip_writer import (
     Compression,
     parse_member_header,
 )
-from tfrecreg.records.hashing import READ_BYTES, HashedFile, only_zeros, places_of
+from tfrecreg.records.stream import READ_BYTES, Damage, HashedFile, only_zeros, places_of
 from tfrecreg.records.tensorflow_reader import InputBuffer, zlib_makes
 
 EXPANSION = 1032
@@ -489,32 +488,6 @@ class GzipStream:
         while not self._stopped() and not self._ended and self._tries[0] > 0:
             self._tries[0] -= len(self._step(READ_BYTES)) + _FIRST_READ
         return bool(self._ended) and self._ended[0][1] is None
-
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """Why a gzip stream stops before its end."""
-
-    member: int
-    """Byte of the file where the damaged member begins."""
-    begin: int
-    """Byte of the stream where it begins."""
-    stream: int
-    """Byte of the stream up to which it could be decoded."""
-    detail: str
-    lossless: bool
-    """Nothing of the stream is missing: only a header or a trailer is damaged."""
-    inside: bool
-    """It lies in a member, so that something of the stream is missing for certain."""
-    cut: bool
-    """The file ends too early: nothing follows."""
-    padding: bool
-    """It is nothing but zeros behind the last member."""
-    misread: bool
-    """It is sound: TensorFlow alone takes the member's end for that of the file."""
-    tail: int | None
-    """Bytes of the stream that zlib, which repairs nothing, would make of the rest before the file
-    ends; None where it would report an error."""
 
 
 def decoded_before(inflater: zlib._Decompress, data: bytes, limit: int) -> bytes:

@@ -17,7 +17,7 @@ from tfrecreg.records.gzip_random_access import DamagedGzipError, Inflater, Memb
 from tfrecreg.records.reader import scan
 from tfrecreg.records.stream import sniff
 from tfrecreg.storage.interface import Reader, Storage
-from tfrecreg.text import safe
+from tfrecreg.text import hex_start, safe
 
 _SNIFF_BYTES = 1 << 16
 _AHEAD = 1 << 16
@@ -288,7 +288,7 @@ def parse_sidecar(data: bytes, where: str) -> npt.NDArray[np.int64]:
     if len(words) != 2 * lines or not all(map(bytes.isdigit, words)):
         raise UsageError(
             f"`{where}` is not an index of records: expected lines of `offset size`, found "
-            f"{data[:12].hex(' ') or 'nothing'}{' …' if len(data) > 12 else ''}",
+            f"{hex_start(data, 12) or 'nothing'}",
             hint=_SIDECAR_HINT,
         )
     try:

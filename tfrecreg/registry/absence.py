@@ -27,14 +27,14 @@ from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.shards import parse_shard_name
 from tfrecreg.text import safe
-from tfrecreg.tracking import git
-from tfrecreg.tracking.pointers import bring_command
 
 
 def absent_build(dataset: Dataset) -> NotHereError:
     """Error for a dataset without a build on this machine, with the command that fetches or makes
     one.
     """
+    from tfrecreg.tracking.pointers import bring_command  # as below: mostly nothing is absent
+
     name, folder = dataset.name, layout.build_folder(dataset.name)
     ways = [bring_command(dataset.registry.storage.root, folder)]
     message = f"`{name}` is not built"
@@ -110,6 +110,8 @@ def absent_schema(dataset: Dataset) -> NotHereError:
 
 def schema_hint(dataset: Dataset) -> str:
     """How a missing schema comes back: from git, from a release, or drafted from the records."""
+    from tfrecreg.tracking import git
+
     name, path = dataset.name, dataset.schema_path
     if command := git.restore_command(dataset.registry.storage.root, path):
         return f"restore it: {command}"

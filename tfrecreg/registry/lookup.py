@@ -18,7 +18,6 @@ from tfrecreg.registry.yanks import Yank, read_yanks, yanked
 from tfrecreg.storage import Storage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
-from tfrecreg.tracking import git, gto
 
 
 def version_in_stage(dataset: Dataset, stage: str) -> Version:
@@ -28,6 +27,8 @@ def version_in_stage(dataset: Dataset, stage: str) -> Version:
         UsageError: the registry is outside git, or no release is in that stage.
         FailureError: git refused, or is not there.
     """
+    from tfrecreg.tracking import git, gto  # few references name a stage
+
     root = dataset.registry.storage.root
     if git.work_tree(root) is None:
         raise UsageError(

@@ -8,7 +8,6 @@ import errno
 import fcntl
 import os
 import re
-import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
@@ -183,7 +182,7 @@ class LocalWriter:
 
 
 def _temporary_name(name: str) -> str:
-    ending = f".{secrets.token_hex(8)}.tmp"
+    ending = f".{os.urandom(8).hex()}.tmp"
     # Names are bounded in bytes. Cutting may split a character, whose rest is dropped.
     room = _NAME_MAX - 1 - len(ending)
     return f".{os.fsencode(name)[:room].decode('utf-8', 'ignore')}{ending}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfrecreg.codes import REG007, CodeList
 from tfrecreg.config import read_limits
@@ -18,11 +18,12 @@ from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.records.batch import StreamEnd
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import Dataset, Registry, layout
-from tfrecreg.registry.audit import Issue, audit
-from tfrecreg.registry.yanks import read_yanks
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.registry.audit import Issue
 
 HISTORY = "registry.history"
 """The measure that says why git's history is not known, or not all of it."""
@@ -68,6 +69,8 @@ class RegistryValidator(Validator):
         del parts
         if target.home is None:
             return
+        from tfrecreg.registry.audit import audit  # bare files have no releases to look at
+
         dataset, tally = Registry(target.home).dataset(target.dataset), Tally()
         found = audit(dataset)
         version = _version(target)
@@ -107,6 +110,8 @@ def add_issue(tally: Tally, issue: Issue) -> None:
 
 
 def _add_yank(tally: Tally, dataset: Dataset, version: Version) -> None:
+    from tfrecreg.registry.yanks import read_yanks
+
     try:
         yanks = read_yanks(dataset, version)
     except ManifestError:

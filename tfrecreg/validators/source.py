@@ -206,8 +206,7 @@ class SourceVisitor(Visitor):
     def _add(
         self, code: Code, message: str, detail: str, batch: RecordBatch, position: int
     ) -> None:
-        place = self._shard.locate(batch, position, feature=IMAGE, detail=detail)
-        self._part.tally.add(code, message, place, split=self._shard.split, feature=IMAGE)
+        self._part.tally.add_record(self._shard, batch, position, code, IMAGE, message, detail)
 
 
 def _one(example: Example, name: str) -> bytes | None:

@@ -12,7 +12,7 @@ from tfrecreg.errors import MissingExtraError
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, fingerprint
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.schema import parse_schema
-from tfrecreg.schema.compiled import EnvironmentOptions, environment_options
+from tfrecreg.schema.environments import EnvironmentOptions, environment_options
 from tfrecreg.schema.proto import schema_message
 from tfrecreg.statistics import (
     Anomaly,

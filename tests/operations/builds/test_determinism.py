@@ -72,7 +72,13 @@ def by_command(
     return tree(folder / "data")
 
 
-@pytest.mark.parametrize("options", [("--shards", "1"), ("--shards", "2", "--compression", "gzip")])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(("--shards", "1"), marks=pytest.mark.slow),
+        ("--shards", "2", "--compression", "gzip"),
+    ],
+)
 def test_jobs_hash_seed_locale_and_folder_order_change_no_byte(many, tmp_path, options) -> None:
     raw = many
     first = by_command(tmp_path / "one", raw, 1, *options, PYTHONHASHSEED="1", LC_ALL="C", TZ="UTC")

@@ -225,7 +225,7 @@ def pushed(before: Path, after: Path) -> int:
     return sum(map(len, new)) + len(json.dumps(listed))
 
 
-@pytest.mark.parametrize("compression", ["none", "gzip"])
+@pytest.mark.parametrize("compression", [pytest.param("none", marks=pytest.mark.slow), "gzip"])
 def test_a_dry_run_says_what_a_push_will_send(tmp_path: Path, compression: str) -> None:
     story = Story(tmp_path)
     data, copy = story.root / "data/d", tmp_path / "before"

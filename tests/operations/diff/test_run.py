@@ -562,6 +562,7 @@ def test_a_manifest_that_promises_too_many_records_takes_no_memory(root, compare
     assert result.change.level == "major"
 
 
+@pytest.mark.slow
 def test_more_splits_than_rows_can_tell_apart_are_refused(root, compare) -> None:
     compare(TWO, {**TWO, "train": [{"a": example(1)}]})
     path = root / "data/d/manifest.json"

@@ -157,7 +157,7 @@ def test_links_that_multiply_are_refused(raw, monkeypatch) -> None:
 
 def test_very_deep_folders_are_refused(raw) -> None:
     raw.put("/".join(["d"] * 70) + "/a.png")
-    with pytest.raises(RawDataError, match="lies below 64 folders"):
+    with pytest.raises(RawDataError, match="is below 64 folders"):
         paths(raw)
 
 

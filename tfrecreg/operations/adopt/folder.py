@@ -222,7 +222,7 @@ def examine(
     validators: list[Validator] = [CrcValidator(), examination]
     gate = registry.config.gate(plan.dataset)
     if judged:
-        from tfrecreg.validators.schema import SchemaValidator
+        from tfrecreg.validators.schema.validator import SchemaValidator
 
         validators.append(SchemaValidator())
     progress.start(f"reading files for {plan.dataset}", 0)

@@ -118,8 +118,9 @@ def _consider(
         return
     if reason is None:
         choice.running.append(validator)
-        codes = frozenset(code.code for code in announced.record.codes)
-        choice.announced.append((brought, None if brought.is_ours else codes))
+        # Ours are not looked up: their tests hold them to their codes.
+        codes = None if brought.is_ours else frozenset(code.code for code in announced.record.codes)
+        choice.announced.append((brought, codes))
     else:
         choice.skipped.append(SkippedValidator(announced.name, str(reason)))
 

@@ -26,7 +26,8 @@ from tfrecreg.schema.accept import Answer, SplitFacts, Violations, edit_schema
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
-from tfrecreg.validators.schema import SchemaPart, SchemaValidator, SchemaVisitor
+from tfrecreg.validators.schema.records import SchemaPart, SchemaVisitor
+from tfrecreg.validators.schema.validator import SchemaValidator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +151,7 @@ def propose(
                 part.absent,
                 {name: seen.count for name, seen in part.distinct.items() if not seen.is_full},
             )
-            for part in collector.splits.values()
+            for part in collector.judge.splits.values()
         ],
     )
     if after != schema.text:
@@ -251,7 +252,9 @@ class _Collector(SchemaValidator):
     def __init__(self) -> None:
         super().__init__()
         self.violations = Violations()
-        self._visitor = _Visitor
+
+    def visitor_class(self) -> type[SchemaVisitor]:
+        return _Visitor
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, Any]]
