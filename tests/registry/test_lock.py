@@ -96,8 +96,8 @@ def test_who_comes_second_is_told_and_waits(registry: Registry) -> None:
 def test_a_killed_holder_holds_nothing(registry: Registry) -> None:
     code = (
         "import sys, time; from tfrecreg.registry import open_registry\n"
-        "from tfrecreg.registry.lock import locked\n"
-        "with locked(open_registry(sys.argv[1]), 'mnist'):\n"
+        "from tfrecreg.registry.lock import dataset_lock\n"
+        "with dataset_lock(open_registry(sys.argv[1]), 'mnist'):\n"
         "    print('held', flush=True); time.sleep(60)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
