@@ -96,25 +96,25 @@ def _releases_of(registry: Registry, name: str) -> list[str]:
 
 def _sources(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del ctx, incomplete
-    from tfrecreg.plugins import plugin_names
+    from tfrecreg.plugins import plugins
 
-    return sorted({each.name for each in plugin_names().sources()})
+    return sorted({each.name for each in plugins().sources()})
 
 
 def _plugins(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    from tfrecreg.plugins import plugin_names as found
+    from tfrecreg.plugins import plugins
 
-    return sorted({*_sources(ctx, incomplete), *(each.name for each in found().validators())})
+    return sorted({*_sources(ctx, incomplete), *(each.name for each in plugins().validators())})
 
 
 def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
     """One more name of a list of names."""
     del ctx
-    from tfrecreg.plugins import plugin_names
+    from tfrecreg.plugins import plugins
 
     before, comma, _ = incomplete.rpartition(",")
     named = set(before.split(","))
-    known = sorted({each.name for each in plugin_names().validators()})
+    known = sorted({each.name for each in plugins().validators()})
     return [f"{before}{comma}{name}" for name in known if name not in named]
 
 
@@ -153,10 +153,10 @@ export_formats = _silent(_export_formats)
 def known_codes() -> dict[str, Code]:
     """All finding codes by name, including those of plugins."""
     from tfrecreg.codes import CORE_CODES
-    from tfrecreg.plugins import plugin_names
+    from tfrecreg.plugins import plugins
 
     found = dict(CORE_CODES)
-    for each in plugin_names().validators():
+    for each in plugins().validators():
         for code in each.record.codes:
             found.setdefault(code.code, code)
     return dict(sorted(found.items()))
