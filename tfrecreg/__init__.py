@@ -19,7 +19,7 @@ Everything is imported when it is first used, so that ``import tfrecreg`` costs 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfrecreg._version import __version__
 from tfrecreg.lazy import lazy_exports
@@ -145,11 +145,8 @@ _EXPORTS = {
     ),
     "tfrecreg.shards": ("ShardPolicy",),
 }
-_load = lazy_exports(__name__, _EXPORTS)
-
-
-def __getattr__(name: str) -> Any:
-    return _load(name)
+if not TYPE_CHECKING:  # which knows these names from above, and no others
+    __getattr__ = lazy_exports(__name__, _EXPORTS)
 
 
 def __dir__() -> list[str]:

@@ -102,9 +102,9 @@ def _sources(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 
 def _plugins(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    from tfrecreg.plugins import plugins as found
+    from tfrecreg.plugins import plugins
 
-    return sorted({*_sources(ctx, incomplete), *(each.name for each in found().validators())})
+    return sorted({*_sources(ctx, incomplete), *(each.name for each in plugins().validators())})
 
 
 def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:

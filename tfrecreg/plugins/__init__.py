@@ -14,7 +14,7 @@ pluggy itself is imported when plugins are first asked for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfrecreg.lazy import lazy_exports
 from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical_name
@@ -36,8 +36,5 @@ __all__ = [
 ]
 
 
-_load = lazy_exports(__name__, {".describe": ("OptionInfo",), ".specs": ("hookimpl",)})
-
-
-def __getattr__(name: str) -> Any:
-    return _load(name)
+if not TYPE_CHECKING:  # which knows these names from above, and no others
+    __getattr__ = lazy_exports(__name__, {".describe": ("OptionInfo",), ".specs": ("hookimpl",)})

@@ -28,7 +28,7 @@ Reading by number:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfrecreg.lazy import lazy_exports
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
@@ -75,14 +75,11 @@ __all__ = [
 ]
 
 # A pass over a shard neither writes nor jumps.
-_load = lazy_exports(
-    __name__,
-    {
-        ".access": ("Records", "read"),
-        ".writer": ("Segment", "SegmentWriter", "ShardWriter", "Written", "hashed_write"),
-    },
-)
-
-
-def __getattr__(name: str) -> Any:
-    return _load(name)
+if not TYPE_CHECKING:  # which knows these names from above, and no others
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            ".access": ("Records", "read"),
+            ".writer": ("Segment", "SegmentWriter", "ShardWriter", "Written", "hashed_write"),
+        },
+    )

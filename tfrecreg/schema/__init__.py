@@ -23,7 +23,7 @@ Nothing here imports TensorFlow, and protobuf only when a schema is parsed::
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfrecreg.lazy import lazy_exports
 
@@ -93,8 +93,5 @@ _EXPORTS = {
     ".proto": ("parse_schema", "render_schema"),
     ".spec": ("TensorSpec", "schema_json", "tensor_specs", "tf_feature_spec", "tf_source"),
 }
-_load = lazy_exports(__name__, _EXPORTS)
-
-
-def __getattr__(name: str) -> Any:
-    return _load(name)
+if not TYPE_CHECKING:  # which knows these names from above, and no others
+    __getattr__ = lazy_exports(__name__, _EXPORTS)
