@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         Segment,
         SegmentWriter,
         ShardWriter,
-        Written,
+        WrittenShard,
         hashed_write,
     )
 
@@ -64,7 +64,7 @@ __all__ = [
     "SegmentWriter",
     "ShardWriter",
     "StreamEnd",
-    "Written",
+    "WrittenShard",
     "frame",
     "frame_header",
     "hashed_write",
@@ -80,6 +80,6 @@ if not TYPE_CHECKING:  # which knows these names from above, and no others
         __name__,
         {
             ".access": ("Records", "read"),
-            ".writer": ("Segment", "SegmentWriter", "ShardWriter", "Written", "hashed_write"),
+            ".writer": ("Segment", "SegmentWriter", "ShardWriter", "WrittenShard", "hashed_write"),
         },
     )

@@ -38,7 +38,7 @@ _BLOCK = 1 << 20
 
 
 @dataclass(slots=True)
-class Part:
+class SourcePart:
     """The result for one shard."""
 
     damaged: bool = False
@@ -56,7 +56,7 @@ class SourceValidator(Validator):
 
     name = "source"
     codes: Sequence[Code] = (SRC016, SRC017, SRC018, SRC019)
-    part_codec = JsonCodec(Part, codes)
+    part_codec = JsonCodec(SourcePart, codes)
 
     def __init__(self) -> None:
         self._not_compared = ""
@@ -85,7 +85,7 @@ class SourceValidator(Validator):
         return key_from("look" if manifest is None or DIGEST in manifest.features else None)
 
     def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, Part]]
+        self, target: Target, parts: Iterable[tuple[Shard, SourcePart]]
     ) -> Iterator[Finding | Measure]:
         tally = Tally()
         records: Counter[str] = Counter()
@@ -145,7 +145,7 @@ class SourceVisitor(Visitor):
         self._source = source
         self._raw = raw
         self._index: Index | None = None
-        self._part = Part()
+        self._part = SourcePart()
         if source is not None:
             self._index = index_of(shard)
 
@@ -160,7 +160,7 @@ class SourceVisitor(Visitor):
         del fault
         self._part.damaged = True
 
-    def close(self, end: StreamEnd) -> Part:
+    def close(self, end: StreamEnd) -> SourcePart:
         self._part.records = end.records
         return self._part
 

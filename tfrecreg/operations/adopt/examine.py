@@ -20,7 +20,7 @@ from tfrecreg.index import IndexBuilder, load_index
 from tfrecreg.records import Fault, FileDigest, RecordBatch, StreamEnd, hashed_write
 from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.records.gzip_random_access import DamagedGzipError, Inflater
-from tfrecreg.records.stream import sniff
+from tfrecreg.records.stream import sniff_compression
 from tfrecreg.scan import Need, Shard, Tally, Target, Validator, Visitor
 from tfrecreg.schema import SchemaSketch
 from tfrecreg.storage import Storage
@@ -243,7 +243,7 @@ class LargeRecords:
         start = offset + HEADER_BYTES
         if self._reader is None:
             self._reader = self._shard.storage.open(self._shard.path)
-            if sniff(self._reader.read_at(0, _SNIFF_BYTES)) == "gzip":
+            if sniff_compression(self._reader.read_at(0, _SNIFF_BYTES)) == "gzip":
                 self._inflater = Inflater(self._reader, 0, 0)
         data = b""
         if self._inflater is None:

@@ -21,7 +21,7 @@ from tfrecreg.operations.diff.compare import (
 from tfrecreg.operations.diff.match import Matched, Pairs, Places, record_of, shard_of
 from tfrecreg.operations.diff.side import Side
 from tfrecreg.operations.diff.verdict import Order, ShardCounts
-from tfrecreg.schema.differ import Change as SchemaChange
+from tfrecreg.schema.differ import SchemaChange
 
 ChangeKind = Literal["removed", "added", "changed", "moved", "renamed"]
 
