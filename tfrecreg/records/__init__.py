@@ -7,6 +7,7 @@ Writing:
 - `framing`: the 16 bytes around a payload, and their checksums
 - `gzip_writer`: deterministic gzip, a member every MiB of stream
 - `writer`: shards and segments of shards with their index, hashed as they are written
+- `tfrecord_writer`: TFRecord files for programs of any kind, examples from plain values
 - `hashing`: files hashed while they are read or written, on another core
 
 Reading in order:
