@@ -8,7 +8,7 @@ and may change with any version:
   and write them: `toml_files`, `typed_values`, `amounts`, `suggest`; and `progress`
 - bytes: `storage`, `records`, `example`, `images`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
-- work: `statistics`, `scan`, `engines`
+- work: `statistics`, `training`, `scan`, `engines`
 - extension points: `sources`, `validators`, `plugins`; `guard`, through which all their code is
   called; `testing`, for the tests of plugins
 - `operations`: what the faces call, `cli` and `report`: the faces
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tfrecreg.operations.builds import BuildRequest, BuildResult, build
     from tfrecreg.operations.catalog import list_datasets
     from tfrecreg.operations.check import CheckOptions, Report, check
+    from tfrecreg.operations.data_source import data_source
     from tfrecreg.operations.diff import DiffResult, diff
     from tfrecreg.operations.export import export
     from tfrecreg.operations.gate import gate
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from tfrecreg.records import Records, read
     from tfrecreg.registry import Registry, Resolved, open_registry, resolve
     from tfrecreg.shards import ShardPolicy
+    from tfrecreg.training import DataSource, Order
 
 __all__ = [
     "AdoptRequest",
@@ -62,8 +64,10 @@ __all__ = [
     "BuildResult",
     "CheckOptions",
     "CompatibilityOptions",
+    "DataSource",
     "DiffResult",
     "FailOn",
+    "Order",
     "Records",
     "Registry",
     "ReleaseRequest",
@@ -79,6 +83,7 @@ __all__ = [
     "build",
     "check",
     "check_compatibility",
+    "data_source",
     "decode",
     "diff",
     "diff_schemas",
@@ -112,6 +117,7 @@ _EXPORTS = {
     "tfrecreg.operations.builds": ("BuildRequest", "BuildResult", "build"),
     "tfrecreg.operations.catalog": ("list_datasets",),
     "tfrecreg.operations.check": ("CheckOptions", "Report", "check"),
+    "tfrecreg.operations.data_source": ("data_source",),
     "tfrecreg.operations.diff": ("DiffResult", "diff"),
     "tfrecreg.operations.export": ("export",),
     "tfrecreg.operations.gate": ("gate",),
@@ -134,6 +140,7 @@ _EXPORTS = {
     "tfrecreg.records": ("Records", "read"),
     "tfrecreg.registry": ("Registry", "Resolved", "open_registry", "resolve"),
     "tfrecreg.shards": ("ShardPolicy",),
+    "tfrecreg.training": ("DataSource", "Order"),
 }
 _HOMES = {name: module for module, names in _EXPORTS.items() for name in names}
 

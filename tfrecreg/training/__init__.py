@@ -1,0 +1,20 @@
+"""Reading splits while a model trains: any record by its number, in any order, exactly once.
+
+No TensorFlow. `tfrecreg.data_source`, in `tfrecreg.operations`, finds what a target names and makes
+the source.
+
+- `data_source`: :class:`DataSource`, the sequence
+- `shards`: the payloads of several shards under one number
+- `kept_offsets`: where the records of shards without an index are
+- `selection`, `split_words`: parts of splits, and the expressions that name them
+- `arrays`, `image_arrays`: from payloads to NumPy
+- `order`: the share of a host in an epoch, and its state
+- `consumed`, `permutation`: the mathematics of these
+"""
+
+from __future__ import annotations
+
+from tfrecreg.training.data_source import DataSource, Elements, Skipped
+from tfrecreg.training.order import Order, OrderIterator
+
+__all__ = ["DataSource", "Elements", "Order", "OrderIterator", "Skipped"]
