@@ -128,6 +128,10 @@ def data_source(
     return DataSource(group.name, shards, Selection(ranges), elements, _identity(group, shards))
 
 
+_UNNAMED = "unnamed"
+"""The split of files whose names do not say one, where those of others do."""
+
+
 class _Group(NamedTuple):
     """What a target has, before anything in its shards is looked at."""
 
@@ -220,7 +224,8 @@ def _of_files(patterns: list[str], split: str | None) -> _Group:
         known = ["train"] if split is None else [split.partition("[")[0].strip()]
         shards = [replace(shard, split=known[0]) for shard in target.shards]
     else:
-        shards = list(target.shards)
+        known = [each or _UNNAMED for each in known]
+        shards = [replace(shard, split=shard.split or _UNNAMED) for shard in target.shards]
     words, splits = _split(target.name, known, split)
     chosen = [shard for name in splits for shard in shards if shard.split == name]
     return _Group(target.name, words, splits, chosen, is_raw=False)

@@ -44,7 +44,7 @@ Path = str | os.PathLike[str]
 
 _GAP_BYTES = 1 << 12
 """Records that lie no farther apart are read together, if many are asked for,"""
-_JOINED_BYTES = 1 << 22
+_JOINED_BYTES = 1 << 16
 """as long as that takes no more memory than this."""
 
 

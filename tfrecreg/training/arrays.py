@@ -15,12 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecreg.errors import RefusedError
-from tfrecreg.example import Feature, Kind, NotAnExampleError, decode
+from tfrecreg.example import Feature, Kind, decode_or_none
+from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.schema import Schema, TensorSpec, compile_schema, tensor_specs
 from tfrecreg.text import safe
 
 _KINDS = {"string": Kind.BYTES, "int64": Kind.INT64, "float32": Kind.FLOAT}
 _WORDS = {Kind.BYTES: "bytes", Kind.INT64: "int64", Kind.FLOAT: "float"}
+_OTHERS = {
+    PayloadKind.SEQUENCE_EXAMPLE: " but a SequenceExample",
+    PayloadKind.EVENT: " but an event of TensorBoard",
+}
 _EMPTY = {Kind.BYTES: np.dtype(object), Kind.INT64: np.dtype(np.int64)}
 
 
@@ -69,12 +74,14 @@ class ExampleReader:
             RefusedError: it is not a `tf.train.Example`, or not one that fits the schema. The
                 message is the end of a sentence whose subject is the record.
         """
-        try:
-            example = decode(payload)
-        except NotAnExampleError:
+        example = decode_or_none(payload)
+        # Many other messages parse as an Example, and would come without their fields.
+        kind = kind_of(payload, 0, len(payload), example)
+        if example is None or kind is not PayloadKind.EXAMPLE:
             raise RefusedError(
-                "is not a `tf.train.Example`", hint="`raw=True` gives payloads as they are"
-            ) from None
+                f"is not a `tf.train.Example`{_OTHERS.get(kind, '')}",
+                hint="`raw=True` gives payloads as they are",
+            )
         if self._columns is None:
             return {
                 name: values_of(feature)

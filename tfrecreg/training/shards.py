@@ -22,7 +22,7 @@ from tfrecreg.training.kept_offsets import kept_offsets
 
 _OPEN = 64
 """So many shards are open at once; processes may often open no more than 256 or 1,024 files."""
-_BLOCK_BYTES = 4 << 20
+_BLOCK_BYTES = 1 << 20
 _BLOCK_RECORDS = 1 << 10
 
 
