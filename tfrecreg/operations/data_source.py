@@ -94,7 +94,7 @@ def data_source(
     limit = _limit(damaged, max_damaged)
     found = _find(target, registry)
     group = _of_release(found, split) if isinstance(found, Resolved) else _of_files(found, split)
-    elements = Elements(with_key=with_key, damaged=damaged, max_damaged=limit)
+    elements = Elements(with_key=with_key, damaged=damaged)
     if raw or group.is_raw:
         if decode or schema is not None:
             raise UsageError(
@@ -125,7 +125,10 @@ def data_source(
         range(starts[name] + part.start, starts[name] + part.stop)
         for name, part in find_ranges(group.words, counts)
     ]
-    return DataSource(group.name, shards, Selection(ranges), elements, _identity(group, shards))
+    selection = Selection(ranges)
+    allowed = limit.count if limit.share is None else int(limit.share * len(selection))
+    elements = replace(elements, max_damaged=allowed)
+    return DataSource(group.name, shards, selection, elements, _identity(group, shards))
 
 
 _UNNAMED = "unnamed"
@@ -147,7 +150,7 @@ class _Group(NamedTuple):
     """Whether its records are known not to be Examples."""
 
 
-def _limit(damaged: str, max_damaged: int | str | None) -> str:
+def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
     if damaged not in ("raise", "skip"):
         raise UsageError(
             f"`damaged` should be `raise` or `skip`, found `{safe(str(damaged))}`",
@@ -159,7 +162,7 @@ def _limit(damaged: str, max_damaged: int | str | None) -> str:
             hint='`damaged="skip", max_damaged="0.1%"` skips one record of a thousand at most',
         )
     try:
-        return str(SkipLimit.parse(max_damaged if max_damaged is not None else 0))
+        return SkipLimit.parse(max_damaged if max_damaged is not None else 0)
     except ValueError as error:
         raise UsageError(
             f"`max_damaged`: {str(error).replace('items', 'records')}, found "

@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, overload
 
 from blake3 import blake3
 
-from tfrecreg.amounts import SkipLimit
 from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, RefusedError, UsageError
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import Column, ExampleReader
@@ -37,8 +36,8 @@ class Elements:
     """Features whose values are decoded."""
     damaged: Literal["raise", "skip"] = "raise"
     """What batches and iteration do at a damaged record."""
-    max_damaged: str = "0"
-    """How many may be left out, as :class:`SkipLimit` parses it."""
+    max_damaged: int = 0
+    """How many damaged records may be left out, in all parts of the source together."""
 
 
 class Skipped(NamedTuple):
@@ -85,7 +84,6 @@ class DataSource(Sequence[Any]):
             if elements.columns is None
             else (each.name for each in elements.columns if each.is_fixed and prod(each.shape) == 1)
         )
-        self._limit = SkipLimit.parse(elements.max_damaged)
         self._skipped: dict[int, Skipped] = {}
 
     def __len__(self) -> int:
@@ -264,10 +262,10 @@ class DataSource(Sequence[Any]):
         shown = safe(self._shards.places[shard].name, limit=1000)
         reason = error.message.partition(" is damaged: ")[2] or error.message
         self._skipped[number] = Skipped(shown, record, reason)
-        if not self._limit.allows(len(self._skipped), len(self)):
+        if len(self._skipped) > self._elements.max_damaged:
             raise RefusedError(
                 f"{len(self._skipped)} damaged records of `{self.name}` were left out, and "
-                f"`max_damaged` is {self._limit}; the last: {error.message}",
+                f"`max_damaged` allows {self._elements.max_damaged}; the last: {error.message}",
                 hint=error.hint,
             ) from error
 
