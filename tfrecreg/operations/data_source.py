@@ -13,6 +13,7 @@ from blake3 import blake3
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.images.pixels import expect_pillow
 from tfrecreg.manifest import Manifest
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.load_records import SplitRecords
@@ -36,7 +37,6 @@ from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import Column, columns_of
 from tfrecreg.training.data_source import DataSource, Elements
-from tfrecreg.training.image_arrays import expect_pillow
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords, look_up
 from tfrecreg.training.split_words import find_ranges, named_splits
@@ -166,7 +166,8 @@ def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
     except ValueError as error:
         raise UsageError(
             f"`max_damaged`: {str(error).replace('items', 'records')}, found "
-            f"`{safe(str(max_damaged))}`"
+            f"`{safe(str(max_damaged))}`",
+            hint='`max_damaged="0.1%"` skips one record of a thousand at most',
         ) from None
 
 

@@ -7,6 +7,11 @@ compares its length and its checksums.
 
 As with git's index, the entry of a shard that was changed less than two seconds ago is not kept:
 its time would not tell the next change. Nor is that of a damaged shard.
+
+The form of an entry may change with any version; entries of another form are made again. Today it
+is, all little-endian: magic, size and modification time of the shard, numbers of records and gzip
+members, whether it is gzip; the offsets, the lengths, and where members begin, in 8 bytes a number;
+blake3 of all that.
 """
 
 from __future__ import annotations
