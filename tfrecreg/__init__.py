@@ -55,13 +55,14 @@ if TYPE_CHECKING:
     from tfrecreg.records import Records, read
     from tfrecreg.registry import Registry, Resolved, open_registry, resolve
     from tfrecreg.shards import ShardPolicy
-    from tfrecreg.training import DataSource, Order
+    from tfrecreg.training import Certificate, DataSource, Order
 
 __all__ = [
     "AdoptRequest",
     "AdoptResult",
     "BuildRequest",
     "BuildResult",
+    "Certificate",
     "CheckOptions",
     "CompatibilityOptions",
     "DataSource",
@@ -140,7 +141,7 @@ _EXPORTS = {
     "tfrecreg.records": ("Records", "read"),
     "tfrecreg.registry": ("Registry", "Resolved", "open_registry", "resolve"),
     "tfrecreg.shards": ("ShardPolicy",),
-    "tfrecreg.training": ("DataSource", "Order"),
+    "tfrecreg.training": ("Certificate", "DataSource", "Order"),
 }
 _HOMES = {name: module for module, names in _EXPORTS.items() for name in names}
 

@@ -52,6 +52,7 @@ def data_source(
     decode: bool | str | Sequence[str] = False,
     raw: bool = False,
     with_key: bool = False,
+    with_digest: bool = False,
     verify: bool = False,
     damaged: Literal["raise", "skip"] = "raise",
     max_damaged: int | str | None = None,
@@ -70,6 +71,8 @@ def data_source(
         raw: whether elements are payloads, as `bytes`. Those of an adopted build that holds no
             Examples always are.
         with_key: whether elements are pairs of key and element.
+        with_digest: whether elements carry the digest of their record, as ``record/digest``, uint8
+            of shape (16,): for the certificate of an epoch.
         verify: whether to compare the digest of every shard of the splits with the manifest first;
             of files without a manifest, to verify every checksum.
         damaged: what batches and iteration do at a damaged record: ``"raise"`` an error, or
@@ -94,8 +97,13 @@ def data_source(
     limit = _limit(damaged, max_damaged)
     found = _find(target, registry)
     group = _of_release(found, split) if isinstance(found, Resolved) else _of_files(found, split)
-    elements = Elements(with_key=with_key, damaged=damaged)
+    elements = Elements(with_key=with_key, with_digest=with_digest, damaged=damaged)
     if raw or group.is_raw:
+        if with_digest:
+            raise UsageError(
+                "payloads carry no digest",
+                hint="`certificate.add_payloads(payloads)` computes their digests",
+            )
         if decode or schema is not None:
             raise UsageError(
                 "payloads are not decoded, and need no schema"

@@ -9,12 +9,22 @@ the source.
 - `selection`, `split_words`: parts of splits, and the expressions that name them
 - `arrays`, `image_arrays`: from payloads to NumPy
 - `order`: the share of a host in an epoch, and its state
+- `certificate`: the proof that an epoch handed out every record exactly once
 - `consumed`, `permutation`: the mathematics of these
 """
 
 from __future__ import annotations
 
+from tfrecreg.training.certificate import Certificate, EpochReport
 from tfrecreg.training.data_source import DataSource, Elements, Skipped
 from tfrecreg.training.order import Order, OrderIterator
 
-__all__ = ["DataSource", "Elements", "Order", "OrderIterator", "Skipped"]
+__all__ = [
+    "Certificate",
+    "DataSource",
+    "Elements",
+    "EpochReport",
+    "Order",
+    "OrderIterator",
+    "Skipped",
+]

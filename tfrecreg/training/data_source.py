@@ -10,13 +10,21 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Literal, NamedTuple, SupportsIndex, overload
 
+import numpy as np
 from blake3 import blake3
 
 from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, RefusedError, UsageError
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import Column, ExampleReader
+from tfrecreg.training.certificate import (
+    DIGEST,
+    Certificate,
+    EpochReport,
+    RecordName,
+    digest_of,
+)
 from tfrecreg.training.image_arrays import image_array
-from tfrecreg.training.order import Order
+from tfrecreg.training.order import Numbers, Order
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.split_words import even_parts
@@ -30,6 +38,8 @@ class Elements:
     """Payloads, as they are."""
     with_key: bool = False
     """Pairs of key and element."""
+    with_digest: bool = False
+    """Elements carry the digest of their record, for a certificate."""
     columns: tuple[Column, ...] | None = None
     """The features of the schema; None without one."""
     images: tuple[str, ...] = ()
@@ -233,6 +243,41 @@ class DataSource(Sequence[Any]):
             states, records=len(self), source=self.identity, host=host, hosts=hosts
         )
 
+    def certificate(self) -> Certificate:
+        """An empty certificate of an epoch of this source: see :meth:`report`."""
+        return Certificate(self.identity)
+
+    def report(self, certificate: Certificate) -> EpochReport:
+        """Whether an epoch handed out every record of this source exactly once.
+
+        Args:
+            certificate: with the digests of all that was handed out, on all hosts.
+
+        Raises:
+            UsageError: it is about another source.
+            DamagedRecordError: a shard without an index has a damaged record.
+            ManifestError: an index is damaged.
+            StorageError: a shard or index cannot be read.
+        """
+        parts = [np.empty((0, 16), np.uint8)]
+        for numbers in self._selection.ranges:
+            parts += [self._shards.digests(each)[rows] for each, rows in self._rows(numbers)]
+        return certificate.report(
+            self.name, self.identity, np.concatenate(parts), self._record_name
+        )
+
+    def _rows(self, numbers: range) -> Iterator[tuple[int, Numbers]]:
+        """The shards that a range of numbers is in, and which of their records it has."""
+        for shard, records in self._shards.inside(numbers):
+            yield shard, np.array(records, np.int64)
+
+    def _record_name(self, position: int) -> RecordName:
+        number = self._selection.number(position)
+        shard, record = self._shards.locate(number)
+        key = self._shards.key(number)
+        shown = safe(self._shards.places[shard].name, limit=1000)
+        return RecordName(shown, record, None if key is None else safe(key, limit=200))
+
     def _with(self, selection: Selection) -> DataSource:
         part = DataSource(self.name, self._shards, selection, self._elements, self._identity)
         part._skipped = self._skipped
@@ -275,6 +320,8 @@ class DataSource(Sequence[Any]):
         if not elements.raw:
             try:
                 element = self._read(payload)
+                if elements.with_digest:
+                    element[DIGEST] = digest_of(payload)
                 for image in elements.images:
                     if image in element:
                         single = image in self._single
@@ -303,6 +350,7 @@ class DataSource(Sequence[Any]):
             "elements": [
                 elements.raw,
                 elements.with_key,
+                elements.with_digest,
                 None if elements.columns is None else [list(each) for each in elements.columns],
                 list(elements.images),
                 elements.damaged,
@@ -315,7 +363,7 @@ class DataSource(Sequence[Any]):
 
 def _restored(data: bytes) -> DataSource:
     state = json.loads(zlib.decompress(data))
-    raw, with_key, columns, images, damaged, max_damaged = state["elements"]
+    raw, with_key, with_digest, columns, images, damaged, max_damaged = state["elements"]
     if columns is not None:
         columns = tuple(
             Column(name, kind, tuple(shape), is_fixed) for name, kind, shape, is_fixed in columns
@@ -328,6 +376,7 @@ def _restored(data: bytes) -> DataSource:
             Elements(),
             raw=raw,
             with_key=with_key,
+            with_digest=with_digest,
             columns=columns,
             images=tuple(images),
             damaged=damaged,

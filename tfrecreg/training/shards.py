@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from tfrecreg.records import Records
 from tfrecreg.records.offsets import RecordOffsets, find_offsets
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
+from tfrecreg.training.certificate import digests_of
 from tfrecreg.training.kept_offsets import kept_offsets
 
 _OPEN = 64
@@ -71,6 +72,32 @@ class ShardRecords:
     def lengths_digest(self, shard: int) -> str:
         """Hex digest of the lengths of the records of a shard, in their order."""
         return blake3(self._located(shard).lengths.astype("<i8").tobytes()).hexdigest(16)
+
+    def digests(self, shard: int) -> npt.NDArray[np.uint8]:
+        """Record digests of a shard, shape (records, 16): by its index, else by reading it.
+
+        Raises:
+            DamagedRecordError: it has to be read, and a record is damaged.
+            ManifestError: its index is damaged.
+            StorageError: it cannot be read.
+        """
+        place, lengths = self.places[shard], self._located(shard).lengths
+        if place.index_path:
+            index = load_index(LocalStorage(place.root), place.index_path)
+            known = lengths >= 0
+            if len(index) == len(lengths) and np.array_equal(
+                index.lengths.astype(np.int64)[known], lengths[known]
+            ):
+                return index.digests
+        start = self._starts[shard]
+        parts = [np.empty((0, 16), np.uint8)]
+        for block in self.blocks(range(start, start + place.records)):
+            payloads = self.payloads(block)
+            for payload in payloads:
+                if isinstance(payload, DamagedRecordError):
+                    raise payload
+            parts.append(digests_of([each for each in payloads if isinstance(each, bytes)]))
+        return np.concatenate(parts)
 
     def locate(self, number: int) -> tuple[int, int]:
         """Which shard a record is in, by its place in `places`, and its number there."""
@@ -130,17 +157,22 @@ class ShardRecords:
                 found[at] = payload
         return found
 
-    def blocks(self, numbers: range) -> Iterator[range]:
-        """A range of numbers in parts that can be held at once: some MiB, or a single record."""
+    def inside(self, numbers: range) -> Iterator[tuple[int, range]]:
+        """The shards that a range of numbers is in, in its order, and the records of each."""
         step = 1 if numbers.step > 0 else -1
-        for shard, (first, last) in enumerate(pairwise(self._starts[::step])):
-            shard = shard if step > 0 else len(self.places) - 1 - shard
-            low, high = min(first, last), max(first, last)
-            inside = _within(numbers, low, high)
-            if not inside:
-                continue
-            lengths = self._records(shard).lengths[np.array(inside, np.int64) - low]
-            yield from _by_bytes(inside, np.maximum(lengths, 0))
+        for shard in range(len(self.places))[::step]:
+            low, high = self._starts[shard], self._starts[shard + 1]
+            part = _within(numbers, low, high)
+            if part:
+                yield shard, range(part.start - low, part.stop - low, part.step)
+
+    def blocks(self, numbers: range) -> Iterator[range]:
+        """A range of numbers in parts that can be held at once: a MiB or so, or one record."""
+        for shard, records in self.inside(numbers):
+            low = self._starts[shard]
+            lengths = self._records(shard).lengths[np.array(records, np.int64)]
+            for part in _by_bytes(records, np.maximum(lengths, 0)):
+                yield range(part.start + low, part.stop + low, part.step)
 
     def _records(self, shard: int) -> Records:
         records = self._open.pop(shard, None)
