@@ -7,6 +7,7 @@ import operator
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import prod
 from typing import Any, Literal, NamedTuple, SupportsIndex, overload
 
@@ -16,6 +17,7 @@ from blake3 import blake3
 from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, RefusedError, UsageError
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import Column, ExampleReader
+from tfrecreg.training.batches import stack
 from tfrecreg.training.certificate import (
     DIGEST,
     Certificate,
@@ -28,6 +30,9 @@ from tfrecreg.training.order import Numbers, Order
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.split_words import even_parts
+
+KEY = "record/key"
+"""The feature of a batch that has the keys of its records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +165,55 @@ class DataSource(Sequence[Any]):
             ManifestError, StorageError: the index is damaged, or cannot be read.
         """
         return self._shards.key(self._number(record))
+
+    def batches(
+        self,
+        size: int,
+        order: Iterable[SupportsIndex] | None = None,
+        *,
+        drop_remainder: bool = False,
+    ) -> Iterator[dict[str, Any]]:
+        """Batches of NumPy arrays, as JAX takes them.
+
+        Features of fixed shape are arrays, whose first side is the batch. So are decoded images, if
+        all of a batch have one shape. Any other feature is a list of arrays. Keys, of a source with
+        keys, are the list `record/key`. With ``damaged="skip"`` a batch is shorter where a record
+        is damaged, and left out if nothing of it remains.
+
+        Args:
+            size: elements of a batch.
+            order: numbers of records, such as an :class:`Order`; None for all in their order.
+            drop_remainder: whether to leave out a last batch for which fewer numbers are left.
+
+        Raises:
+            UsageError: `size` is less than 1, or there is no schema, or elements are payloads.
+            DamagedRecordError, RefusedError, StorageError: as for a single element.
+        """
+        if size < 1:
+            raise UsageError(f"a batch of {size} elements is none", hint="`batches(256)`")
+        columns = self._elements.columns
+        if self._elements.raw or columns is None:
+            raise UsageError(
+                f"no schema says which features of `{self.name}` can be stacked",
+                hint="name a schema with `schema=`, or read lists of elements with `__getitems__`",
+            )
+        fixed = {each.name for each in columns if each.is_fixed} | {DIGEST}
+        return self._batches(
+            size, range(len(self)) if order is None else order, fixed, drop_remainder
+        )
+
+    def _batches(
+        self, size: int, order: Iterable[SupportsIndex], fixed: set[str], drop_remainder: bool
+    ) -> Iterator[dict[str, Any]]:
+        numbers = iter(order)
+        while chosen := list(islice(numbers, size)):
+            if drop_remainder and len(chosen) < size:
+                return
+            elements = self.__getitems__(chosen)
+            if self._elements.with_key:
+                elements = [{KEY: key, **element} for key, element in elements]
+            if elements:
+                yield stack(elements, fixed, self._elements.images)
 
     def even_splits(self, n: int, *, drop_remainder: bool = False) -> list[DataSource]:
         """Divide the source among `n` readers, as `tfds.even_splits` does.
