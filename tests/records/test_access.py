@@ -510,3 +510,48 @@ def test_real_shards_of_other_tools(realdata: Path) -> None:
             for number in {0, len(payloads) // 2, len(payloads) - 1}:
                 assert records[number] == payloads[number]
     assert looked > 20
+
+
+# --- many at once
+
+
+@pytest.mark.parametrize("form", ["plain", "members", "blocks"])
+def test_many_records_are_read_as_each_alone(tmp_path: Path, form: str) -> None:
+    make = {"plain": lambda: STREAM, "members": lambda: members(PAYLOADS), "blocks": None}[form]
+    path = tmp_path / "x.tfrecord"
+    path.write_bytes(make() if make is not None else blocks(STREAM))
+    records = Records(path)
+    wanted = random.Random(1).choices(range(-60, 60), k=200)
+    assert records.read_each(wanted) == [PAYLOADS[each] for each in wanted]
+    assert records[10:50:3].read_each([0, -1, 5]) == [PAYLOADS[at] for at in (10, 49, 25)]
+    assert records.read_each([]) == []
+    with pytest.raises(NoSuchRecordError):
+        records.read_each([0, 60])
+
+
+def test_damaged_ones_among_many_are_errors_in_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "x.tfrecord"
+    path.write_bytes(STREAM)
+    places = Records(path).offsets
+    flip(path, int(places[20]) + 13)
+    flip(path, int(places[30]) + 3)
+    found = Records(path).read_each(range(60))
+    wrong = {at: each for at, each in enumerate(found) if isinstance(each, DamagedRecordError)}
+    assert sorted(wrong) == [20, 30]
+    assert [each for at, each in enumerate(found) if at not in wrong] == [
+        each for at, each in enumerate(PAYLOADS) if at not in wrong
+    ]
+    for at, error in wrong.items():
+        with pytest.raises(DamagedRecordError) as caught:
+            Records(path)[at]
+        assert error.message == caught.value.message
+
+
+def test_neighbours_are_read_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "x.tfrecord"
+    path.write_bytes(STREAM)
+    storage = Counting(LocalStorage(tmp_path))
+    records = Records("x.tfrecord", storage=storage)
+    storage.reads.clear()
+    assert records.read_each(range(60)) == PAYLOADS
+    assert storage.reads == [("x.tfrecord", 0, len(STREAM))]

@@ -112,7 +112,23 @@ def test_the_folder_of_a_build_brings_its_indexes(digits_original: Path, cache: 
         "digits", "train", registry=digits_original, with_key=True, raw=True
     )
     assert list(source) == list(other)
+    assert source.identity == other.identity
     assert not cache.exists()
+
+
+def test_the_manifest_in_a_folder_judges_its_shards(digits_registry: Path) -> None:
+    folder = digits_registry / "data/digits"
+    tfrecreg.data_source(folder, "train", verify=True)
+    path = digits_registry / TRAIN
+    flip(path, 30)
+    with pytest.raises(RefusedError, match="are not those of its manifest"):
+        tfrecreg.data_source(folder, "train", verify=True)
+    path.unlink()
+    with pytest.raises(UsageError, match="1 of 2 shards of the split `train`"):
+        tfrecreg.data_source(folder, "train")
+    (folder / "manifest.json").write_text("{}")
+    with pytest.raises(ManifestError, match="has no `format_version`"):
+        tfrecreg.data_source(folder, "train")
 
 
 def test_a_pickle_is_small_and_complete(source: tfrecreg.DataSource, digits_original: Path) -> None:
@@ -203,7 +219,7 @@ def test_digests_may_be_verified_first(digits_registry: Path) -> None:
         with pytest.raises(RefusedError) as caught:
             tfrecreg.data_source("digits", split, registry=digits_registry, verify=True)
         assert "should have the blake3" in caught.value.message
-        assert caught.value.hint == "tfrecreg build digits --repair digits"
+        assert caught.value.hint == "tfrecreg check digits"
 
 
 def test_an_index_that_belongs_to_other_bytes(digits_registry: Path) -> None:

@@ -11,10 +11,10 @@ from typing import Literal, NamedTuple
 from blake3 import blake3
 
 from tfrecreg.amounts import SkipLimit
-from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.errors import MissingFileError, RefusedError, UsageError
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.images.pixels import expect_pillow
-from tfrecreg.manifest import Manifest
+from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.operations.targets import (
@@ -28,11 +28,11 @@ from tfrecreg.records import Fault, scan
 from tfrecreg.records.offsets import RecordOffsets, own_index
 from tfrecreg.registry import RegistryLike, Resolved
 from tfrecreg.registry.absence import absent_schema
-from tfrecreg.registry.verify import below, expect_intact, repair_hint
+from tfrecreg.registry.verify import below, expect_intact
 from tfrecreg.scan import Shard
 from tfrecreg.scan.tally import Tally
 from tfrecreg.schema import parse_schema
-from tfrecreg.storage import Storage
+from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import Column, columns_of
@@ -116,7 +116,7 @@ def data_source(
         columns, images = _schema(found, schema, group.name)
         elements = replace(elements, columns=columns, images=_images(decode, images, columns))
     if verify:
-        _verify(found, group)
+        _verify(group)
     places, shards = _places(group)
     if with_key and not all(place.index_path for place in places if place.records):
         raise UsageError(
@@ -156,6 +156,9 @@ class _Group(NamedTuple):
     """Of these splits, split by split."""
     is_raw: bool
     """Whether its records are known not to be Examples."""
+    manifest: Manifest | None = None
+    storage: Storage | None = None
+    """Rooted at the folder that the manifest describes."""
 
 
 def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
@@ -196,16 +199,18 @@ def _find(target: TargetsLike, registry: RegistryLike | None) -> Resolved | list
 
 
 def _of_release(resolved: Resolved, split: str | None) -> _Group:
-    manifest = resolved.manifest
-    storage = resolved.storage()
-    words, splits = _split(resolved.name, [each.name for each in manifest.splits], split)
+    return _of_manifest(resolved.manifest, resolved.storage(), resolved.name, split)
+
+
+def _of_manifest(manifest: Manifest, storage: Storage, name: str, split: str | None) -> _Group:
+    words, splits = _split(name, [each.name for each in manifest.splits], split)
     shards: list[Shard] = []
-    for name in splits:
-        entries = [each for each in manifest.shards if each.split == name]
-        SplitRecords(storage, entries, resolved.name).expect_whole()
+    for each in splits:
+        entries = [entry for entry in manifest.shards if entry.split == each]
+        SplitRecords(storage, entries, name).expect_whole()
         shards += [
             Shard(
-                split=name,
+                split=each,
                 number=number,
                 name=f"{storage.root}/{entry.path}",
                 storage=storage,
@@ -217,10 +222,25 @@ def _of_release(resolved: Resolved, split: str | None) -> _Group:
             for number, entry in enumerate(entries)
         ]
     is_raw = adopted_kind(manifest) is not PayloadKind.EXAMPLE
-    return _Group(resolved.name, words, splits, shards, is_raw)
+    return _Group(name, words, splits, shards, is_raw, manifest, storage)
+
+
+def _of_folder(path: str, split: str | None) -> _Group | None:
+    """The build whose manifest lies in a folder, as DVC or a copy brings it; None without one."""
+    storage = LocalStorage(path)
+    try:
+        data = storage.read(MANIFEST_NAME)
+    except MissingFileError:
+        return None
+    manifest = parse_manifest(data, f"{storage.root}/{MANIFEST_NAME}")
+    return _of_manifest(manifest, storage, safe(path, limit=1000), split)
 
 
 def _of_files(patterns: list[str], split: str | None) -> _Group:
+    if len(patterns) == 1 and _is_folder(patterns[0]):
+        build = _of_folder(patterns[0], split)
+        if build is not None:
+            return build
     target = files_target(patterns, schema=None, raw=None)
     sets = Tally()
     named_one_by_one = all(map(os.path.lexists, patterns)) and not any(map(_is_folder, patterns))
@@ -314,18 +334,17 @@ def _images(
     return chosen
 
 
-def _verify(found: Resolved | list[str], group: _Group) -> None:
+def _verify(group: _Group) -> None:
     """Read all shards, and refuse those that are not what they were."""
-    if isinstance(found, Resolved):
+    if group.manifest is not None and group.storage is not None:
         entries = [shard.entry for shard in group.shards if shard.entry is not None]
         indexes = {each.index for each in entries}
-        files = [each for each in found.manifest.files if each.path in indexes]
-        part: Manifest = replace(found.manifest, shards=entries, files=files)
+        files = [each for each in group.manifest.files if each.path in indexes]
         expect_intact(
-            part,
-            below(found.storage()),
+            replace(group.manifest, shards=entries, files=files),
+            below(group.storage),
             what=f"the bytes of `{group.name}`",
-            hint=repair_hint(group.name),
+            hint=f"tfrecreg check {group.name}",
         )
         return
     for shard in group.shards:

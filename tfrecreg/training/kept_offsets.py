@@ -20,7 +20,6 @@ import os
 import struct
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 from blake3 import blake3
@@ -28,7 +27,7 @@ from blake3 import blake3
 from tfrecreg.errors import TfrecregError
 from tfrecreg.index import INDEX_LIMIT
 from tfrecreg.records.offsets import RecordOffsets, find_offsets, own_index
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage import Storage, user_cache
 
 _MAGIC = b"TFROFFS1"
 _HEADER = struct.Struct("<8sQQQQI")
@@ -50,7 +49,7 @@ def kept_offsets(storage: Storage, path: str, shown: str) -> RecordOffsets:
         UsageError: it is not a TFRecord.
         StorageError: it cannot be read.
     """
-    cache = _user_cache()
+    cache = user_cache()
     entry = storage.stat(path)
     if cache is None or entry is None or storage.stat(own_index(path)) is not None:
         return find_offsets(storage, path, None, shown)
@@ -68,16 +67,6 @@ def kept_offsets(storage: Storage, path: str, shown: str) -> RecordOffsets:
         with suppress(TfrecregError), cache.create(name, durable=False) as writer:
             writer.write(_render(found))
     return found
-
-
-def _user_cache() -> Storage | None:
-    folder = os.environ.get("XDG_CACHE_HOME", "")
-    if not folder.startswith("/"):  # the specification: relative paths are to be ignored
-        try:
-            folder = str(Path.home() / ".cache")
-        except RuntimeError:
-            return None
-    return LocalStorage(folder)
 
 
 def _render(found: RecordOffsets) -> bytes:
