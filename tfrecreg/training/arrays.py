@@ -96,9 +96,7 @@ def _shaped(column: Column, example: Mapping[str, Feature]) -> Any:
     if feature is None or feature.kind is Kind.UNSET:
         if column.is_fixed:
             raise _misfit(column, "it lacks the feature")
-        kind = Kind(column.kind)
-        sides = [0 if side < 0 else side for side in column.shape]
-        return np.empty(sides, _EMPTY.get(kind, np.dtype(np.float32)))
+        return empty(column)
     if feature.kind != column.kind:
         raise _misfit(column, f"found {_WORDS[feature.kind]}")
     if column.is_fixed and not column.shape:
@@ -112,6 +110,12 @@ def _shaped(column: Column, example: Mapping[str, Feature]) -> Any:
         return values_of(feature).reshape(column.shape)
     except ValueError:
         raise _misfit(column, f"found {feature.count} values") from None
+
+
+def empty(column: Column) -> npt.NDArray[Any]:
+    """The value of a feature that a record lacks."""
+    sides = [0 if side < 0 else side for side in column.shape]
+    return np.empty(sides, _EMPTY.get(Kind(column.kind), np.dtype(np.float32)))
 
 
 def _misfit(column: Column, found: str) -> RefusedError:

@@ -25,6 +25,7 @@ from tfrecreg.training.certificate import (
     RecordName,
     digest_of,
 )
+from tfrecreg.training.element_blocks import BlockReader
 from tfrecreg.training.image_arrays import image_array
 from tfrecreg.training.order import Numbers, Order
 from tfrecreg.training.selection import Selection
@@ -93,6 +94,7 @@ class DataSource(Sequence[Any]):
         self._elements = elements
         self._identity = identity
         self._read = ExampleReader(elements.columns)
+        self._read_many = BlockReader(elements.columns)
         # Without a schema nothing else tells whether a feature holds one image or several.
         self._single = frozenset(
             elements.images
@@ -348,11 +350,13 @@ class DataSource(Sequence[Any]):
 
     def _elements_of(self, numbers: Sequence[int]) -> Iterator[Any]:
         payloads = self._shards.payloads(numbers)
+        sound = [each for each in payloads if isinstance(each, bytes)]
+        read = iter(sound if self._elements.raw else self._read_many(sound))
         for number, payload in zip(numbers, payloads, strict=True):
             if isinstance(payload, DamagedRecordError):
                 self._skip(number, payload)
             else:
-                yield self._element(number, payload)
+                yield self._element(number, payload, next(read))
 
     def _skip(self, number: int, error: DamagedRecordError) -> None:
         if self._elements.damaged == "raise":
@@ -368,12 +372,15 @@ class DataSource(Sequence[Any]):
                 hint=error.hint,
             ) from error
 
-    def _element(self, number: int, payload: bytes) -> Any:
+    def _element(self, number: int, payload: bytes, element: Any = None) -> Any:
+        """An element, from what was read of its payload already, if anything was."""
         elements = self._elements
-        element: Any = payload
-        if not elements.raw:
+        if elements.raw:
+            element = payload
+        else:
             try:
-                element = self._read(payload)
+                if element is None:
+                    element = self._read(payload)
                 if elements.with_digest:
                     element[DIGEST] = digest_of(payload)
                 for image in elements.images:
@@ -382,9 +389,7 @@ class DataSource(Sequence[Any]):
                         element[image] = image_array(image, element[image], single=single)
             except RefusedError as error:
                 raise self._about(number, error) from error.__cause__
-        if not elements.with_key:
-            return element
-        return self._shards.key(number), element
+        return (self._shards.key(number), element) if elements.with_key else element
 
     def _about(self, number: int, error: RefusedError) -> RefusedError:
         """An error whose message lacks its subject, the record."""
