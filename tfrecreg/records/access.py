@@ -282,7 +282,8 @@ class _File:
                     # The slow way knows what is wrong.
                     found[number] = payload if payload is not None else self.payload(number)
                 except DamagedRecordError as error:
-                    found[number] = error
+                    # With its traceback it would hold this frame, and so itself and the file.
+                    found[number] = error.with_traceback(None)
         return [found[number] for number in numbers]
 
     def _groups(
