@@ -162,7 +162,14 @@ class Records(Sequence[bytes]):
             NoSuchRecordError: a position is out of range.
             StorageError: the file cannot be read.
         """
-        return self._file.each([self.number(record) for record in records])
+        wanted = [operator.index(record) for record in records]
+        count = len(self)
+        for position in wanted:
+            if not -count <= position < count:
+                self.number(position)
+        positions = np.array(wanted, np.int64)
+        positions[positions < 0] += count
+        return self._file.each(positions * self._numbers.step + self._numbers.start)
 
     @property
     def offsets(self) -> npt.NDArray[np.int64]:
@@ -266,7 +273,7 @@ class _File:
             raise self._damaged(number, f"CRC007: {error}") from None
         return self._verified(number, length, frame)
 
-    def each(self, numbers: Sequence[int]) -> list[bytes | DamagedRecordError]:
+    def each(self, numbers: npt.NDArray[np.int64]) -> list[bytes | DamagedRecordError]:
         """The payload of each of these records, or why there is none."""
         found: dict[int, bytes | DamagedRecordError] = {}
         for start, end, group in self._groups(numbers):
@@ -284,16 +291,16 @@ class _File:
                 except DamagedRecordError as error:
                     # With its traceback it would hold this frame, and so itself and the file.
                     found[number] = error.with_traceback(None)
-        return [found[number] for number in numbers]
+        return [found[number] for number in numbers.tolist()]
 
     def _groups(
-        self, numbers: Sequence[int]
+        self, numbers: npt.NDArray[np.int64]
     ) -> Iterator[tuple[int, int, list[tuple[int, int, int]]]]:
         """The records in groups of near ones: start and end in the stream, and their places.
 
         A place is number, offset and length of the payload.
         """
-        ordered = np.unique(np.array(numbers, np.int64))
+        ordered = np.unique(numbers)
         offsets = self._places.offsets[ordered].tolist()
         lengths = self._places.lengths[ordered].tolist()
         group: list[tuple[int, int, int]] = []

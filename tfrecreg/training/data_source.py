@@ -134,7 +134,14 @@ class DataSource(Sequence[Any]):
         Raises:
             NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one.
         """
-        return list(self._elements_of([self._number(record) for record in records]))
+        wanted = [operator.index(record) for record in records]
+        count = len(self)
+        for position in wanted:
+            if not -count <= position < count:
+                self._number(position)
+        positions = np.array(wanted, np.int64)
+        positions[positions < 0] += count
+        return list(self._elements_of(self._selection.numbers(positions).tolist()))
 
     def __iter__(self) -> Iterator[Any]:
         for numbers in self._selection.ranges:
