@@ -36,7 +36,8 @@ from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import Column, columns_of
-from tfrecreg.training.data_source import DataSource, Elements
+from tfrecreg.training.data_source import DataSource
+from tfrecreg.training.elements import Elements
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords, look_up
 from tfrecreg.training.split_words import find_ranges, named_splits

@@ -6,17 +6,16 @@ import json
 import operator
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from math import prod
-from typing import Any, Literal, NamedTuple, SupportsIndex, overload
+from typing import Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 from blake3 import blake3
 
 from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, RefusedError, UsageError
 from tfrecreg.text import safe
-from tfrecreg.training.arrays import Column, ExampleReader
+from tfrecreg.training.arrays import ExampleReader
 from tfrecreg.training.batches import stack
 from tfrecreg.training.certificate import (
     DIGEST,
@@ -26,6 +25,7 @@ from tfrecreg.training.certificate import (
     digest_of,
 )
 from tfrecreg.training.element_blocks import BlockReader
+from tfrecreg.training.elements import Elements
 from tfrecreg.training.image_arrays import image_array
 from tfrecreg.training.order import Numbers, Order
 from tfrecreg.training.selection import Selection
@@ -34,26 +34,6 @@ from tfrecreg.training.split_words import even_parts
 
 KEY = "record/key"
 """The feature of a batch that has the keys of its records."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Elements:
-    """What the elements of a source are. All of it is plain data."""
-
-    raw: bool = False
-    """Payloads, as they are."""
-    with_key: bool = False
-    """Pairs of key and element."""
-    with_digest: bool = False
-    """Elements carry the digest of their record, for a certificate."""
-    columns: tuple[Column, ...] | None = None
-    """The features of the schema; None without one."""
-    images: tuple[str, ...] = ()
-    """Features whose values are decoded."""
-    damaged: Literal["raise", "skip"] = "raise"
-    """What batches and iteration do at a damaged record."""
-    max_damaged: int = 0
-    """How many damaged records may be left out, in all parts of the source together."""
 
 
 class Skipped(NamedTuple):
@@ -408,20 +388,11 @@ class DataSource(Sequence[Any]):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Compressed, because the paths of shards differ in a few characters only.
-        elements = self._elements
         state = {
             "name": self.name,
             "places": [list(each) for each in self._shards.places],
             "ranges": [(each.start, each.stop, each.step) for each in self._selection.ranges],
-            "elements": [
-                elements.raw,
-                elements.with_key,
-                elements.with_digest,
-                None if elements.columns is None else [list(each) for each in elements.columns],
-                list(elements.images),
-                elements.damaged,
-                elements.max_damaged,
-            ],
+            "elements": self._elements.plain(),
             "identity": self._identity,
         }
         return _restored, (zlib.compress(json.dumps(state).encode("ascii"), 9),)
@@ -429,24 +400,10 @@ class DataSource(Sequence[Any]):
 
 def _restored(data: bytes) -> DataSource:
     state = json.loads(zlib.decompress(data))
-    raw, with_key, with_digest, columns, images, damaged, max_damaged = state["elements"]
-    if columns is not None:
-        columns = tuple(
-            Column(name, kind, tuple(shape), is_fixed) for name, kind, shape, is_fixed in columns
-        )
     return DataSource(
         state["name"],
         ShardRecords([ShardPlace(*each) for each in state["places"]]),
         Selection([range(*each) for each in state["ranges"]]),
-        replace(
-            Elements(),
-            raw=raw,
-            with_key=with_key,
-            with_digest=with_digest,
-            columns=columns,
-            images=tuple(images),
-            damaged=damaged,
-            max_damaged=max_damaged,
-        ),
+        Elements.of_plain(state["elements"]),
         state["identity"],
     )
