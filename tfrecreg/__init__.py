@@ -9,7 +9,7 @@ and may change with any version:
   `progress`; and `lazy`, for packages whose names are imported when they are used
 - bytes: `storage`, `records`, `example`, `images`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
-- work: `statistics`, `scan`, `engines`
+- work: `statistics`, `training`, `scan`, `engines`
 - extension points: `sources`, `validators`, `plugins`; `guard`, through which all their code is
   called; `testing`, for the tests of plugins
 - `operations`: what the faces call, `cli` and `report`: the faces
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tfrecreg.operations.builds import BuildRequest, BuildResult, build
     from tfrecreg.operations.catalog import list_datasets
     from tfrecreg.operations.check import CheckOptions, Report, check
+    from tfrecreg.operations.data_source import data_source
     from tfrecreg.operations.diff import DiffResult, diff
     from tfrecreg.operations.export import export
     from tfrecreg.operations.gate import gate
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from tfrecreg.records.tfrecord_writer import TFRecordWriter
     from tfrecreg.registry import Build, Dataset, Registry, Release, open_registry, resolve
     from tfrecreg.shards import ShardPolicy
+    from tfrecreg.training import Certificate, DataSource, Order
 
 __all__ = [
     "AdoptRequest",
@@ -65,11 +67,14 @@ __all__ = [
     "Build",
     "BuildRequest",
     "BuildResult",
+    "Certificate",
     "CheckOptions",
     "CompatibilityOptions",
+    "DataSource",
     "Dataset",
     "DiffResult",
     "FailOn",
+    "Order",
     "Records",
     "Registry",
     "Release",
@@ -86,6 +91,7 @@ __all__ = [
     "build",
     "check",
     "check_compatibility",
+    "data_source",
     "decode",
     "diff",
     "diff_schemas",
@@ -125,6 +131,7 @@ _EXPORTS = {
     "tfrecreg.operations.builds": ("BuildRequest", "BuildResult", "build"),
     "tfrecreg.operations.catalog": ("list_datasets",),
     "tfrecreg.operations.check": ("CheckOptions", "Report", "check"),
+    "tfrecreg.operations.data_source": ("data_source",),
     "tfrecreg.operations.diff": ("DiffResult", "diff"),
     "tfrecreg.operations.export": ("export",),
     "tfrecreg.operations.gate": ("gate",),
@@ -155,6 +162,7 @@ _EXPORTS = {
         "resolve",
     ),
     "tfrecreg.shards": ("ShardPolicy",),
+    "tfrecreg.training": ("Certificate", "DataSource", "Order"),
 }
 if not TYPE_CHECKING:  # which knows these names from above, and no others
     __getattr__ = lazy_exports(__name__, _EXPORTS)

@@ -10,6 +10,7 @@ bytes it is given answers or raises :class:`ImageError`.
 - `jpeg`, `png`, `gif`, `webp`, `bmp`: one format each
 - `decodable`: which of them TensorFlow's decoders refuse
 - `decoder`: for those who need pixels: Pillow, in a process with limits, which `decoder_child` is
+- `pixels`: for training: Pillow, in this process
 """
 
 from __future__ import annotations
