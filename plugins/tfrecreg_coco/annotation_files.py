@@ -15,7 +15,7 @@ from tfrecreg_coco.json_scanner import ListScan, decode_loosely
 
 _FOLDER = "annotations"
 _ROBOFLOW = "_annotations.coco.json"
-_TAKES = "`--raw` takes the folder above `annotations`; or say `--option annotations=FILE`"
+_TAKES = "pass `--raw` the folder above `annotations`; or say `--option annotations=FILE`"
 _DEFAULT_SPLIT = "train"
 _YEAR = r"[-_]?(?:19|20)[0-9]{2}"
 _SPLIT_WORD = re.compile(
@@ -52,7 +52,7 @@ class AnnotationFile(NamedTuple):
 
     path: str
     tasks: tuple[str, ...]
-    """What it can be read for, the main task first."""
+    """Tasks that it can be read for, the main task first."""
     word: str
     """The part of its name that tells the split, ``train2017``; may be empty."""
     split: str = ""
@@ -60,7 +60,7 @@ class AnnotationFile(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What is read for one split."""
+    """Files of one split."""
 
     split: str
     words: tuple[str, ...]
@@ -69,7 +69,7 @@ class Chosen(NamedTuple):
     """File by task, in the order in which they are merged. Two tasks may have one file."""
 
 
-def find_files(raw: Storage, options: CocoOptions) -> list[AnnotationFile]:
+def find_annotation_files(raw: Storage, options: CocoOptions) -> list[AnnotationFile]:
     """The files of annotations in their usual places, or those that the options name.
 
     Raises:
@@ -96,7 +96,7 @@ def find_files(raw: Storage, options: CocoOptions) -> list[AnnotationFile]:
         try:
             _reject_other_formats(raw, path)
         except RawDataError as error:
-            # Lists of results lie beside datasets, so only a name of COCO's makes it an error.
+            # Lists of results are beside datasets, so only a name of COCO's makes it an error.
             if task_by_name(path) is not None:
                 raise
             refusal = refusal or error
@@ -112,7 +112,7 @@ def find_files(raw: Storage, options: CocoOptions) -> list[AnnotationFile]:
 
 
 def _named_file(raw: Storage, split: str, path: str) -> AnnotationFile:
-    kind = entry_kind(raw, path)
+    kind = target_kind(raw, path)
     if kind != "file":
         problem = "is not a file in the raw folder" if kind else "is not there"
         raise UsageError(
@@ -139,13 +139,13 @@ def _usual_paths(raw: Storage) -> list[str]:
     folders = [
         entry.path
         for entry in raw.list(recursive=False)
-        if entry.kind == "dir" or (entry.kind == "link" and entry_kind(raw, entry.path) == "dir")
+        if entry.kind == "dir" or (entry.kind == "link" and target_kind(raw, entry.path) == "dir")
     ]
     folders.sort()
     found = _json_in(raw, _FOLDER) if _FOLDER in folders else []
     if not found:
         roboflow = (_ROBOFLOW, *(f"{folder}/{_ROBOFLOW}" for folder in folders))
-        found = [path for path in roboflow if entry_kind(raw, path) == "file"]
+        found = [path for path in roboflow if target_kind(raw, path) == "file"]
     if not found:
         found = _json_in(raw, "")
     if not found:
@@ -158,15 +158,15 @@ def _json_in(raw: Storage, folder: str) -> list[str]:
     return [
         entry.path
         for entry in raw.list(folder, recursive=False)
-        if entry.path.endswith(".json") and entry_kind(raw, entry.path) == "file"
+        if entry.path.endswith(".json") and target_kind(raw, entry.path) == "file"
     ]
 
 
 def _reject_broken_links(raw: Storage) -> None:
     for folder in ("", _FOLDER):
-        for entry in raw.list(folder, recursive=False) if entry_kind(raw, folder) == "dir" else ():
+        for entry in raw.list(folder, recursive=False) if target_kind(raw, folder) == "dir" else ():
             usual = entry.path == _FOLDER or entry.path.endswith(".json")
-            if usual and entry_kind(raw, entry.path) == "link":
+            if usual and target_kind(raw, entry.path) == "link":
                 raise RawDataError(
                     f"`{safe(entry.path)}` is a symbolic link that leads nowhere or in a circle",
                     hint="correct the link; `dvc checkout` or `dvc pull` restores the target of a "
@@ -174,7 +174,7 @@ def _reject_broken_links(raw: Storage) -> None:
                 )
 
 
-def entry_kind(raw: Storage, path: str) -> str:
+def target_kind(raw: Storage, path: str) -> str:
     """The kind of what lies at `path`, links followed; empty where nothing does."""
     entry = raw.stat(path, follow="all")
     return entry.kind if entry is not None else ""
@@ -257,7 +257,7 @@ def _reject_other_formats(raw: Storage, path: str) -> None:
             "`annotations` and `categories`",
             hint="results are made from a dataset: name the dataset's own file"
             if "results" in kind
-            else "`--raw` takes the folder of the dataset, `--option annotations=` its file",
+            else "pass `--raw` the folder of the dataset, `--option annotations=` its file",
         )
     if not text.startswith(b"{"):
         problem = f"is not JSON: expected `{{` at its start, found {text[:8]!r}"
@@ -351,14 +351,14 @@ def choose_files(files: Sequence[AnnotationFile], options: CocoOptions) -> list[
         raise UsageError(
             f"the option `splits` names `{safe(unknown[0])}`, and there are "
             + ", ".join(f"`{split}`" for split in sorted(by_split)),
-            hint="`--dry-run` without it shows what is found",
+            hint="`--dry-run` without it lists the splits",
         )
     missing = [task for task in tasks if not any(task in each.files for each in chosen)]
     if missing:
         found = format_names(file.path for file in files)
         raise RawDataError(
             f"no file holds {', '.join(missing)}: found {found}",
-            hint="leave the task out, or name its file: --option annotations=FILE,FILE",
+            hint="leave out the task, or name its file: --option annotations=FILE,FILE",
         )
     return chosen
 
@@ -382,7 +382,7 @@ def _choose_tasks(files: Sequence[AnnotationFile], options: CocoOptions) -> list
         folder = files[0].path.rpartition("/")[0] or "."
         raise RawDataError(
             f"`{folder}` holds {', '.join(annotated)}, and no instances",
-            hint=f"choose: --option tasks={','.join(annotated)}, or one of them",
+            hint=f"select: --option tasks={','.join(annotated)}, or one of them",
         )
     return annotated or tasks
 
@@ -395,7 +395,7 @@ def _file_for(files: Sequence[AnnotationFile], task: str, split: str) -> Annotat
         raise RawDataError(
             f"several files hold {task} of the split `{split}`: "
             f"{format_names(file.path for file in serving)}",
-            hint=f"choose one: --option annotations={safe(serving[0].path)}",
+            hint=f"select one: --option annotations={safe(serving[0].path)}",
         )
     return serving[0] if serving else None
 

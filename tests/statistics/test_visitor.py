@@ -33,7 +33,7 @@ from tfrecreg.statistics import (
     load_tfdv,
     make_visitor,
 )
-from tfrecreg.statistics.layouts import LayoutReader
+from tfrecreg.statistics.columns import LayoutReader
 from tfrecreg.storage import LocalStorage
 
 SEQUENCE = encode({"a": int64_feature(1)}) + b"\x12\x05\n\x03\n\x01x"
@@ -131,8 +131,8 @@ class TestTwoTypes:
         with pytest.raises(RefusedError) as caught:
             collector.statistics()
         assert caught.value.message == (
-            "`b` has bytes values in some records and int64 values in others, of which there are "
-            "no statistics"
+            "`b` has bytes values in some records and int64 values in others, which statistics do "
+            "not support"
         )
         assert "SCH003" in caught.value.hint
 

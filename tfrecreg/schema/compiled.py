@@ -1,7 +1,7 @@
 """A schema compiled for records: the declarations that apply in one environment.
 
-A compiled schema is picklable and independent of protobuf, so it goes to workers as it is. It has
-the rules for a single record, and the few figures of a whole split that follow from counting. What
+A compiled schema is picklable and independent of protobuf, so it can be sent to workers. It has the
+rules for a single record, and the few figures of a whole split that follow from counting. What
 needs statistics (drift, skew, comparators, the vocabulary of a language) is left to TFDV.
 """
 
@@ -12,9 +12,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tfrecreg.config import read_limits
 from tfrecreg.errors import SchemaError
-from tfrecreg.schema.definition import Feature, Schema, SparseFeature, ValueCount, WeightedFeature
+from tfrecreg.schema.definition import (
+    Schema,
+    SchemaFeature,
+    SparseFeature,
+    ValueCount,
+    WeightedFeature,
+)
+from tfrecreg.schema.environments import environment_options
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
@@ -23,7 +29,7 @@ from tfrecreg.text import safe
 class CompiledSchema:
     """The rules for a record."""
 
-    features: tuple[Feature, ...]
+    features: tuple[SchemaFeature, ...]
     """Features to check, in order of their names."""
     ignored: frozenset[str] = frozenset()
     """Features that may be there, in any form."""
@@ -36,7 +42,7 @@ class CompiledSchema:
     """Number of examples in all splits together."""
 
     @cached_property
-    def by_name(self) -> Mapping[str, Feature]:
+    def by_name(self) -> Mapping[str, SchemaFeature]:
         """The features to check by name."""
         return {feature.name: feature for feature in self.features}
 
@@ -54,7 +60,7 @@ def compile_schema(schema: Schema, environment: str | None = None) -> CompiledSc
             + did_you_mean(environment, known),
             hint=f"its environments: {listed(known)}",
         )
-    checked: dict[str, Feature] = {}
+    checked: dict[str, SchemaFeature] = {}
     ignored: set[str] = set()
     elsewhere: set[str] = set()
     for feature in schema.features:
@@ -83,7 +89,7 @@ def compile_schema(schema: Schema, environment: str | None = None) -> CompiledSc
     )
 
 
-def _belongs(feature: Feature, schema: Schema, environment: str | None) -> bool:
+def _belongs(feature: SchemaFeature, schema: Schema, environment: str | None) -> bool:
     if environment is None or environment in feature.in_environment:
         return True
     if environment in feature.not_in_environment:
@@ -120,25 +126,3 @@ def compile_split_schemas(schema: Schema, options: Mapping[str, Any]) -> SplitSc
         compile_schema(schema, environment),
         {split: compile_schema(schema, each) for split, each in by_split.items()},
     )
-
-
-@dataclass(frozen=True, slots=True)
-class EnvironmentOptions:
-    """The options of a validator that choose an environment of the schema."""
-
-    environment: str | None = None
-    """The environment of the data."""
-    environments: dict[str, str] = field(default_factory=dict)
-    """Environment by split, for splits that differ."""
-
-
-def environment_options(
-    validator: str, options: Mapping[str, Any]
-) -> tuple[str | None, Mapping[str, str]]:
-    """The validator options `environment`, for most splits, and `environments`, by split.
-
-    Raises:
-        ConfigError: an option does not exist, or has the wrong type.
-    """
-    found = read_limits(EnvironmentOptions, options, validator)
-    return found.environment, found.environments

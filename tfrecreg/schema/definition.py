@@ -47,7 +47,7 @@ SEQUENCE = "##SEQUENCE##"
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """How many examples must have a feature. None: no bound."""
+    """Required number of examples with a feature. None: no bound."""
 
     min_fraction: float | None = None
     """Fraction of the examples, from 0 to 1."""
@@ -126,7 +126,7 @@ class ImageDomain:
 class StructDomain:
     """Features inside a feature. A `tf.train.Example` cannot hold them."""
 
-    features: tuple[Feature, ...] = ()
+    features: tuple[SchemaFeature, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class _Countable(_Declaration):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Feature(_Countable):
+class SchemaFeature(_Countable):
     """The declaration of one feature: the fields as given, the properties as they are applied."""
 
     type: FeatureType | None
@@ -208,7 +208,7 @@ class Feature(_Countable):
     nested: bool = False
     """`value_counts` of more than one level, which a `tf.train.Example` cannot hold."""
     domain: Domain | None = None
-    """With references resolved. See :attr:`checked_domain`."""
+    """Domain with references resolved. See :attr:`checked_domain`."""
     domain_name: str = ""
     """Name of the schema-level domain that `domain` came from; empty for an inline one."""
     min_domain_mass: float | None = None
@@ -328,8 +328,8 @@ class Schema:
     """The file's text, with its comments."""
     where: str
     """Source of the text, for messages."""
-    features: tuple[Feature, ...]
-    """In the file's order."""
+    features: tuple[SchemaFeature, ...]
+    """Features in the file's order."""
     sparse: tuple[SparseFeature, ...] = ()
     weighted: tuple[WeightedFeature, ...] = ()
     examples: ValueCount = ValueCount()

@@ -1,7 +1,7 @@
 """Drafts of a schema from data: a first version for people to correct, not a judge of that data.
 
-A draft generalizes what was seen, so that more data of the same kind would also pass: a fixed shape
-only if every example has the feature in the same length, a list of strings only if few of them come
+A draft generalizes the data, so that more data of the same kind would also pass: a fixed shape only
+if every example has the feature in the same length, a list of strings only if few of them come
 again and again, bounds only for labels. The data it was drafted from pass it, except for features
 that were seen with two types.
 """
@@ -146,13 +146,13 @@ class KindSummary:
 
 
 @dataclass(slots=True)
-class FeatureSummary:
+class SeenFeature:
     """The values of one feature. Small and mergeable, in any order."""
 
     limit: WordLimit = DRAFT_LIMIT
     """Limit of the strings to keep."""
     kinds: dict[Kind, KindSummary] = field(default_factory=dict)
-    """By kind; more than one if examples disagree."""
+    """Summaries by kind; more than one if examples disagree."""
     unset: int = 0
     """Number of examples that have it without a kind."""
 
@@ -163,7 +163,7 @@ class FeatureSummary:
         else:
             self._values(feature.kind).add(feature)
 
-    def merge(self, other: FeatureSummary) -> None:
+    def merge(self, other: SeenFeature) -> None:
         """Add the values seen elsewhere."""
         self.unset += other.unset
         for kind, summary in other.kinds.items():
@@ -195,7 +195,7 @@ class SchemaSketch:
         """Number of records that are not examples."""
         self.empty = 0
         """Number of examples without a feature. A message of another type often looks so."""
-        self._features: dict[str, FeatureSummary] = {}
+        self._features: dict[str, SeenFeature] = {}
         self._too_many = False
 
     def add(self, example: Example | None) -> None:
@@ -232,13 +232,13 @@ class SchemaSketch:
             lines += ["", *draft_feature(name, self._features[name], self.examples)]
         return "\n".join(lines) + "\n"
 
-    def _summary(self, name: str) -> FeatureSummary | None:
+    def _summary(self, name: str) -> SeenFeature | None:
         summary = self._features.get(name)
         if summary is None:
             if len(self._features) >= _MAX_FEATURES:
                 self._too_many = True
                 return None
-            summary = self._features[name] = FeatureSummary()
+            summary = self._features[name] = SeenFeature()
         return summary
 
     def _head(self, dataset: str) -> Iterator[str]:
@@ -246,7 +246,7 @@ class SchemaSketch:
         yield "# proto-message: Schema"
         yield "#"
         yield f"# Drafted from {counted(self.examples, 'example')} of {safe(dataset) or 'no name'}."
-        yield "# It says what was seen, not what ought to be: read it, correct it, keep it in git."
+        yield "# It describes the data as found: review it, correct it, keep it in git."
         if self.others:
             yield f"# Left out, as no tf.train.Example: {counted(self.others, 'record')}."
         if self.empty:
@@ -255,7 +255,7 @@ class SchemaSketch:
             yield f"# Left out: all features after the first {_MAX_FEATURES}."
 
 
-def draft_feature(name: str, summary: FeatureSummary, examples: int) -> Iterator[str]:
+def draft_feature(name: str, summary: SeenFeature, examples: int) -> Iterator[str]:
     """The lines that declare a feature, comments first.
 
     Args:
@@ -285,7 +285,7 @@ def draft_feature(name: str, summary: FeatureSummary, examples: int) -> Iterator
     yield from _block("feature", *body)
 
 
-def _comments(summary: FeatureSummary, usual: Kind, examples: int) -> Iterator[str]:
+def _comments(summary: SeenFeature, usual: Kind, examples: int) -> Iterator[str]:
     values = summary.kinds[usual]
     if len(summary.kinds) > 1:
         types = ", ".join(
@@ -306,7 +306,7 @@ def _comments(summary: FeatureSummary, usual: Kind, examples: int) -> Iterator[s
         yield f"# {image_format} in {count} of {total}"
     for what, count in sorted(values.tensors.items(), key=repr):
         shown = "others" if what is None else f"{what[0]}[{', '.join(map(str, what[1]))}]"
-        yield f"# serialised tensors, {shown}, in {count} of {total}"
+        yield f"# serialized tensors, {shown}, in {count} of {total}"
 
 
 def _share(number: int, examples: int) -> str:

@@ -38,7 +38,7 @@ _BLOCK = 1 << 20
 
 
 @dataclass(slots=True)
-class Part:
+class SourcePart:
     """The result for one shard."""
 
     damaged: bool = False
@@ -56,7 +56,7 @@ class SourceValidator(Validator):
 
     name = "source"
     codes: Sequence[Code] = (SRC016, SRC017, SRC018, SRC019)
-    part_codec = JsonCodec(Part, codes)
+    part_codec = JsonCodec(SourcePart, codes)
 
     def __init__(self) -> None:
         self._not_compared = ""
@@ -85,7 +85,7 @@ class SourceValidator(Validator):
         return key_from("look" if manifest is None or DIGEST in manifest.features else None)
 
     def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, Part]]
+        self, target: Target, parts: Iterable[tuple[Shard, SourcePart]]
     ) -> Iterator[Finding | Measure]:
         tally = Tally()
         records: Counter[str] = Counter()
@@ -114,7 +114,7 @@ def _locating_source(manifest: Manifest, raw: Storage) -> tuple[GuardedSource | 
     if not name:
         return None, "not compared: the manifest names no source"
     if is_adopted(manifest):
-        return None, "not compared: the shards were adopted, nothing tells what they were made from"
+        return None, "not compared: the shards were adopted, their raw data are unknown"
     try:
         options, _ = plugins().source_options(name, manifest.source.options)
         source = plugins().open_source(name, raw, options)
@@ -145,7 +145,7 @@ class SourceVisitor(Visitor):
         self._source = source
         self._raw = raw
         self._index: Index | None = None
-        self._part = Part()
+        self._part = SourcePart()
         if source is not None:
             self._index = index_of(shard)
 
@@ -160,7 +160,7 @@ class SourceVisitor(Visitor):
         del fault
         self._part.damaged = True
 
-    def close(self, end: StreamEnd) -> Part:
+    def close(self, end: StreamEnd) -> SourcePart:
         self._part.records = end.records
         return self._part
 
@@ -194,7 +194,7 @@ class SourceVisitor(Visitor):
                 same = size == len(image) and file.read_at(0, size) == image
         except MissingFileError:
             detail = f"expected `{safe(path)}`"
-            message = "the raw file that its key names is not there"
+            message = "the raw file named by its key does not exist"
             self._add(SRC018, message, detail, batch, position)
             return
         self._part.compared += 1
@@ -206,8 +206,7 @@ class SourceVisitor(Visitor):
     def _add(
         self, code: Code, message: str, detail: str, batch: RecordBatch, position: int
     ) -> None:
-        place = self._shard.locate(batch, position, feature=IMAGE, detail=detail)
-        self._part.tally.add(code, message, place, split=self._shard.split, feature=IMAGE)
+        self._part.tally.add_record(self._shard, batch, position, code, IMAGE, message, detail)
 
 
 def _one(example: Example, name: str) -> bytes | None:

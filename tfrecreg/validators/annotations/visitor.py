@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from tfrecreg.findings import Code
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Visitor
 from tfrecreg.scan.tally import Tally
-from tfrecreg.text import safe
+from tfrecreg.text import safe, safe_value
 from tfrecreg.validators.annotations.class_labels import ClassCounts, ClassNames, LabelMap
 from tfrecreg.validators.annotations.label_features import (
     BOX,
@@ -38,7 +39,7 @@ _NEAR = 1e-6
 """Tolerance for sides of boxes beyond the border: 1.0 computed as float32."""
 
 
-class Problem(NamedTuple):
+class _Problem(NamedTuple):
     """One problem of a record."""
 
     code: Code
@@ -48,15 +49,15 @@ class Problem(NamedTuple):
     detail: str
 
 
-class Objects(NamedTuple):
+class _Objects(NamedTuple):
     """The objects of a record."""
 
     number: int
     """Count of objects; if lists differ, by the first one."""
-    problems: list[Problem]
+    problems: list[_Problem]
 
 
-def look_at_objects(example: Example) -> Objects | None:
+def look_at_objects(example: Example) -> _Objects | None:
     """Check boxes and the lists beside them; None if the record has none of them."""
     get = example.get
     sides = [get(name) for name in BOX]
@@ -70,10 +71,10 @@ def look_at_objects(example: Example) -> Objects | None:
     problems = list(_ragged(example, sides, count))
     if not problems and count and all(side is not None for side in sides):
         problems = list(_wrong_boxes([side for side in sides if side is not None]))
-    return Objects(count, problems)
+    return _Objects(count, problems)
 
 
-def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterator[Problem]:
+def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterator[_Problem]:
     """ANN001: lists that should have one value per object."""
     boxes = any(side is not None for side in sides)
     for name, side in zip(BOX, sides, strict=True):
@@ -94,15 +95,15 @@ def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterat
             yield _uneven(name, first, found)
         elif not count or found % count:
             message = f"`{name}` should have as many values for every object"
-            yield Problem(ANN001, name, message, f"found {found} values for {count} objects")
+            yield _Problem(ANN001, name, message, f"found {found} values for {count} objects")
 
 
-def _uneven(name: str, expected: int, found: int) -> Problem:
+def _uneven(name: str, expected: int, found: int) -> _Problem:
     message = f"`{name}` should have as many values as the lists beside it"
-    return Problem(ANN001, name, message, f"expected {expected} values, found {found}")
+    return _Problem(ANN001, name, message, f"expected {expected} values, found {found}")
 
 
-def _wrong_boxes(sides: list[Feature]) -> Iterator[Problem]:
+def _wrong_boxes(sides: list[Feature]) -> Iterator[_Problem]:
     """ANN002 and ANN003: boxes that leave the image, and boxes without area."""
     if any(side.kind not in (Kind.FLOAT, Kind.INT64) for side in sides):
         return  # the validator `schema` reports it
@@ -113,14 +114,14 @@ def _wrong_boxes(sides: list[Feature]) -> Iterator[Problem]:
         box = f"object {number}: x {left:.6g} to {right:.6g}, y {top:.6g} to {bottom:.6g}"
         values = (left, right, top, bottom)
         if not all(math.isfinite(each) for each in values):
-            yield Problem(ANN002, BOX[0], "the sides of a box should be finite", box)
+            yield _Problem(ANN002, BOX[0], "the sides of a box should be finite", box)
             continue
         if min(values) < -_NEAR or max(values) > 1 + _NEAR:
             message = "a box should be in its image: sides from 0 to 1"
-            yield Problem(ANN002, BOX[0], message, box)
+            yield _Problem(ANN002, BOX[0], message, box)
         if right <= left or bottom <= top:
             message = "a box should have an area: `xmin` < `xmax` and `ymin` < `ymax`"
-            yield Problem(ANN003, BOX[0], message, box)
+            yield _Problem(ANN003, BOX[0], message, box)
 
 
 @dataclass(slots=True)
@@ -169,6 +170,7 @@ class AnnotationsVisitor(Visitor):
         }
         self._shard = shard
         self._part = AnnotationsPart()
+        self._add = partial(self._part.tally.add_record, shard)
 
     def batch(self, batch: RecordBatch) -> None:
         if not batch.whole:
@@ -176,7 +178,7 @@ class AnnotationsVisitor(Visitor):
         tables = tables_of(batch)
         for table in tables.tables:
             for position in self._look_at_table(tables, table):
-                self._look_at(batch, position, tables.example(position))
+                self._look_at(batch, position, batch.example(position))
         for position, example in tables.examples():
             self._look_at(batch, position, example)
 
@@ -275,22 +277,6 @@ class AnnotationsVisitor(Visitor):
             expected = texts.get(value)
             if expected is not None and name != expected:
                 name_of = labels.text or ""
-                message = f"`{safe(name_of)}` should be what the label map calls its number"
-                shown = [
-                    safe(each[:256].decode("utf-8", "surrogateescape"), limit=60)
-                    for each in (expected, name)
-                ]
-                detail = f"{value} is `{shown[0]}`, found `{shown[1]}`"
+                message = f"`{safe(name_of)}` should be what the label map has for its number"
+                detail = f"{value} is `{safe_value(expected)}`, found `{safe_value(name)}`"
                 self._add(batch, position, ANN007, name_of, message, detail)
-
-    def _add(
-        self,
-        batch: RecordBatch,
-        position: int,
-        code: Code,
-        feature: str,
-        message: str,
-        detail: str,
-    ) -> None:
-        place = self._shard.locate(batch, position, feature=feature, detail=detail)
-        self._part.tally.add(code, message, place, split=self._shard.split, feature=feature)

@@ -1,27 +1,24 @@
-"""The `schema` validator: every record against the schema."""
+"""One shard's records against a compiled schema, and the judgement of whole splits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
 
-from tfrecreg.codes import SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010, CodeList
-from tfrecreg.example import Example, decode_or_none
+from tfrecreg.codes import SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010
+from tfrecreg.example import Example
 from tfrecreg.example.kinds import PayloadKind, kind_of
-from tfrecreg.findings import Code, Finding, Location, Measure
+from tfrecreg.findings import Finding, Location, Measure
 from tfrecreg.records.batch import RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
-from tfrecreg.scan.tally import JsonCodec, Tally, key_from
-from tfrecreg.schema import Checker, CompiledSchema, Feature, Problem, Schema, parse_schema
-from tfrecreg.schema.check import MAX_DISTINCT, DistinctValues
-from tfrecreg.schema.compiled import EnvironmentOptions, SplitSchemas, compile_split_schemas
-from tfrecreg.schema.definition import SparseFeature
+from tfrecreg.scan.interface import Shard, Target, Visitor
+from tfrecreg.scan.tally import Tally
+from tfrecreg.schema.check import MAX_DISTINCT, Checker, DistinctValues, Problem
+from tfrecreg.schema.compiled import CompiledSchema, SplitSchemas
+from tfrecreg.schema.definition import SchemaFeature, SparseFeature
 from tfrecreg.schema.messages import bounds_text, counted, presence_text, rule_text
 from tfrecreg.schema.vectorized import VectorizedCheck
 from tfrecreg.suggest import listed
-from tfrecreg.validators.payload_kinds import NOT_AN_EXAMPLE, no_schema_fits, stranger
+from tfrecreg.validators.payload_kinds import NOT_AN_EXAMPLE, stranger
 
 _MAX_UNEXPECTED = 100
 """Unexpected features of a shard that become findings of their own: names come from the data."""
@@ -64,133 +61,6 @@ class SchemaPart:
                 self.distinct[name] = distinct
 
 
-class SchemaValidator(Validator):
-    """Checks the records of a target that has a schema; options: :class:`EnvironmentOptions`."""
-
-    name = "schema"
-    Options = EnvironmentOptions
-    codes: Sequence[Code] = CodeList("SCH00*", "SCH010")
-    part_codec = JsonCodec(SchemaPart, codes)
-    _visitor: type[SchemaVisitor]
-
-    def __init__(self) -> None:
-        self._schemas = SplitSchemas(CompiledSchema(features=()))
-        self.splits: dict[str, SchemaPart] = {}
-        """What was found in each split, when it is finished."""
-
-    def applies(self, target: Target) -> str | None:
-        """None where the target has a schema of Examples.
-
-        Raises:
-            SchemaError: the schema does not parse.
-        """
-        if target.schema is None:
-            return no_schema_fits(target) or "no schema: name one with --schema"
-        if reason := no_schema_fits(target):
-            return reason
-        if _schema(target).describes_sequences():
-            return "the schema describes SequenceExamples, which are not checked record by record"
-        return None
-
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SchemaVisitor]:
-        """Compile the schema.
-
-        Raises:
-            SchemaError: the schema does not parse, or has no such environment.
-            ConfigError: an option that there is not, or of the wrong type.
-        """
-        self._schemas = compile_split_schemas(_schema(target), options)
-        return partial(_visitor, self._visitor, self._schemas)
-
-    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
-        return key_from(target.schema, options=options)
-
-    def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, SchemaPart]]
-    ) -> Iterator[Finding | Measure]:
-        splits = self.splits
-        for shard, part in parts:
-            splits.setdefault(shard.split, SchemaPart()).merge(part)
-        total = SchemaPart()
-        for split, part in splits.items():
-            self._judge_presence(split, part)
-            self._judge_distinct(split, part)
-            total.merge(part)
-        self._judge_examples(total)
-        for finding in total.tally.findings(target.dataset):
-            first = finding.locations[0] if finding.locations else Location()
-            split, feature = first.split or "", first.feature or ""
-            if finding.code == SCH006.code:
-                rule = self._schemas.of(split).by_name[feature]
-                if _is_within_mass(rule, splits[split]):
-                    continue
-            if finding.code == SCH003.code:
-                found = " and ".join(sorted(splits[split].kinds[feature]))
-                finding = replace(finding, message=f"{finding.message}, found {found}")
-            yield finding
-        looked = f"{counted(total.examples, 'record')} checked"
-        yield Measure("schema.records", total.examples, looked)
-        if total.unexamined:
-            left = f"{counted(total.unexamined, 'record')} too large to be checked"
-            yield Measure("schema.unexamined", total.unexamined, left)
-        if uncounted := sorted(self._uncounted(splits)):
-            many = f"more than {MAX_DISTINCT:,} different values"
-            text = f"{many} in {listed(uncounted)}: `unique_constraints` not judged"
-            yield Measure("schema.uncounted", len(uncounted), text)
-
-    def _judge_presence(self, split: str, part: SchemaPart) -> None:
-        """What the schema asks of all the examples of a split together."""
-        if not part.examples:
-            return
-        schema = self._schemas.of(split)
-        rules: tuple[Feature | SparseFeature, ...] = (*schema.features, *schema.sparse)
-        for rule in rules:
-            absent = part.absent.get(rule.name, 0)
-            if rule.is_required and absent:
-                continue  # each record that lacks it has said so
-            present = part.examples - absent
-            if present >= rule.min_count and present / part.examples >= rule.min_fraction:
-                continue
-            found = f"in {present} of {counted(part.examples, 'example')}"
-            location = Location(split=split or None, feature=rule.name, detail=found)
-            message = rule_text(rule, presence_text(rule))
-            part.tally.add(SCH002, message, location, split=split, feature=rule.name)
-
-    def _judge_distinct(self, split: str, part: SchemaPart) -> None:
-        """How many different values the features of a split have."""
-        for name, distinct in part.distinct.items():
-            rule = self._schemas.of(split).by_name[name]
-            bounds = rule.distinct
-            if bounds is None or distinct.verdict(bounds) is not False:
-                continue
-            found = f"found {'at least ' if distinct.is_full else ''}{distinct.count}"
-            location = Location(split=split or None, feature=name, detail=found)
-            asks = f"have {bounds_text(bounds, 'different value')} in a split"
-            part.tally.add(SCH008, rule_text(rule, asks), location, split=split, feature=name)
-
-    def _uncounted(self, splits: Mapping[str, SchemaPart]) -> set[str]:
-        """Features with too many different values to be judged."""
-        return {
-            name
-            for split, part in splits.items()
-            for name, distinct in part.distinct.items()
-            if (bounds := self._schemas.of(split).by_name[name].distinct) is not None
-            and distinct.verdict(bounds) is None
-        }
-
-    def _judge_examples(self, total: SchemaPart) -> None:
-        """How many examples there are in all."""
-        bounds = self._schemas.default.examples
-        low, high = bounds.min or 0, bounds.max
-        if total.examples < low or (high is not None and total.examples > high):
-            message = f"there should be {bounds_text(bounds, 'example')}, found {total.examples}"
-            total.tally.add(SCH010, message, None)
-
-
-def _visitor(kind: type[SchemaVisitor], schemas: SplitSchemas, shard: Shard) -> SchemaVisitor:
-    return kind(schemas.of(shard.split), shard)
-
-
 class SchemaVisitor(Visitor):
     """Checks the records of one shard.
 
@@ -213,13 +83,14 @@ class SchemaVisitor(Visitor):
             return
         check = self._checker
         # Where others have decoded the records, or none is seen to be in order, use that.
-        rest = self._vectorized.remaining(
-            batch.memory, batch.starts, batch.lengths, lambda position: _example(batch, position)
-        )
+        rest = self._vectorized.remaining(batch.memory, batch.starts, batch.lengths, batch.example)
         part.examples += len(batch) - len(rest)
-        examples = batch.examples if len(rest) == len(batch) else None
+        if len(rest) == len(batch):
+            example_at: Callable[[int], Example | None] = batch.examples.__getitem__
+        else:
+            example_at = batch.example
         for position in rest:
-            example = _example(batch, position) if examples is None else examples[position]
+            example = example_at(position)
             start, length = batch.starts[position], batch.lengths[position]
             kind = kind_of(batch.memory, start, length, example)
             if example is None or kind is not PayloadKind.EXAMPLE:
@@ -263,18 +134,101 @@ class SchemaVisitor(Visitor):
         )
 
 
-SchemaValidator._visitor = SchemaVisitor
+class SchemaJudge:
+    """What the records of all shards say together.
+
+    Args:
+        schemas: the compiled schema of each split.
+    """
+
+    def __init__(self, schemas: SplitSchemas) -> None:
+        self._schemas = schemas
+        self.splits: dict[str, SchemaPart] = {}
+        """What was found in each split, when it is finished."""
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, SchemaPart]]
+    ) -> Iterator[Finding | Measure]:
+        splits = self.splits
+        for shard, part in parts:
+            splits.setdefault(shard.split, SchemaPart()).merge(part)
+        total = SchemaPart()
+        for split, part in splits.items():
+            self._judge_presence(split, part)
+            self._judge_distinct(split, part)
+            total.merge(part)
+        self._judge_examples(total)
+        for finding in total.tally.findings(target.dataset):
+            first = finding.locations[0] if finding.locations else Location()
+            split, feature = first.split or "", first.feature or ""
+            if finding.code == SCH006.code:
+                rule = self._schemas.of(split).by_name[feature]
+                if _is_within_mass(rule, splits[split]):
+                    continue
+            if finding.code == SCH003.code:
+                found = " and ".join(sorted(splits[split].kinds[feature]))
+                finding = replace(finding, message=f"{finding.message}, found {found}")
+            yield finding
+        looked = f"{counted(total.examples, 'record')} checked"
+        yield Measure("schema.records", total.examples, looked)
+        if total.unexamined:
+            left = f"{counted(total.unexamined, 'record')} too large to be checked"
+            yield Measure("schema.unexamined", total.unexamined, left)
+        if uncounted := sorted(self._uncounted(splits)):
+            many = f"more than {MAX_DISTINCT:,} different values"
+            text = f"{many} in {listed(uncounted)}: `unique_constraints` not judged"
+            yield Measure("schema.uncounted", len(uncounted), text)
+
+    def _judge_presence(self, split: str, part: SchemaPart) -> None:
+        """What the schema asks of all the examples of a split together."""
+        if not part.examples:
+            return
+        schema = self._schemas.of(split)
+        rules: tuple[SchemaFeature | SparseFeature, ...] = (*schema.features, *schema.sparse)
+        for rule in rules:
+            absent = part.absent.get(rule.name, 0)
+            if rule.is_required and absent:
+                continue  # each record that lacks it has said so
+            present = part.examples - absent
+            if present >= rule.min_count and present / part.examples >= rule.min_fraction:
+                continue
+            found = f"in {present} of {counted(part.examples, 'example')}"
+            location = Location(split=split or None, feature=rule.name, detail=found)
+            message = rule_text(rule, presence_text(rule))
+            part.tally.add(SCH002, message, location, split=split, feature=rule.name)
+
+    def _judge_distinct(self, split: str, part: SchemaPart) -> None:
+        """How many different values the features of a split have."""
+        for name, distinct in part.distinct.items():
+            rule = self._schemas.of(split).by_name[name]
+            bounds = rule.distinct
+            if bounds is None or distinct.verdict(bounds) is not False:
+                continue
+            found = f"found {'at least ' if distinct.is_full else ''}{distinct.count}"
+            location = Location(split=split or None, feature=name, detail=found)
+            asks = f"have {bounds_text(bounds, 'different value')} in a split"
+            part.tally.add(SCH008, rule_text(rule, asks), location, split=split, feature=name)
+
+    def _uncounted(self, splits: Mapping[str, SchemaPart]) -> set[str]:
+        """Features with too many different values to be judged."""
+        return {
+            name
+            for split, part in splits.items()
+            for name, distinct in part.distinct.items()
+            if (bounds := self._schemas.of(split).by_name[name].distinct) is not None
+            and distinct.verdict(bounds) is None
+        }
+
+    def _judge_examples(self, total: SchemaPart) -> None:
+        """How many examples there are in all."""
+        bounds = self._schemas.default.examples
+        low, high = bounds.min or 0, bounds.max
+        if total.examples < low or (high is not None and total.examples > high):
+            message = f"there should be {bounds_text(bounds, 'example')}, found {total.examples}"
+            total.tally.add(SCH010, message, None)
 
 
-def _schema(target: Target) -> Schema:
-    return parse_schema(target.schema or "", target.schema_path or "schema")
-
-
-def _example(batch: RecordBatch, position: int) -> Example | None:
-    return decode_or_none(batch.payload(position))
-
-
-def _is_within_mass(rule: Feature, part: SchemaPart) -> bool:
+def _is_within_mass(rule: SchemaFeature, part: SchemaPart) -> bool:
     """Whether few enough values are outside the domain for the rule to allow it."""
     if rule.domain_mass >= 1:
         return False
