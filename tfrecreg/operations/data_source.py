@@ -61,8 +61,9 @@ def data_source(
     """The records of a split as a sequence, without TensorFlow.
 
     Args:
-        target: a reference (``mnist@1.0.0``, ``mnist`` for the build); or TFRecord files, plain or
-            gzip, of any tool: one or more paths, globs, folders or ``prefix@10``.
+        target: a reference (``mnist@1.0.0``, ``mnist`` for the build), a build or a release; or
+            TFRecord files, plain or gzip, of any tool: one or more paths, globs, folders or
+            ``prefix@10``.
         split: an expression such as ``train``, ``train[:80%]``, ``train[1000:2000]`` or
             ``train+validation``; see ``docs/training.md``. May be left out if there is one split.
         registry: an open registry or a path in one; None for that of the current folder.
