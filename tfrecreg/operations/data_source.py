@@ -35,7 +35,7 @@ from tfrecreg.schema import parse_schema
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
-from tfrecreg.training.arrays import Column, columns_of
+from tfrecreg.training.arrays import ArrayColumn, columns_of
 from tfrecreg.training.data_source import DataSource
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.selection import Selection
@@ -284,7 +284,7 @@ def _split(name: str, splits: Sequence[str], words: str | None) -> tuple[str, li
 
 def _schema(
     found: Resolved | list[str], path: str | os.PathLike[str] | None, name: str
-) -> tuple[tuple[Column, ...] | None, tuple[str, ...]]:
+) -> tuple[tuple[ArrayColumn, ...] | None, tuple[str, ...]]:
     """The columns of a target, and which of them hold images."""
     if path is not None:
         where = os.fspath(path)
@@ -310,7 +310,7 @@ def _schema(
 def _images(
     decode: bool | str | Sequence[str],
     images: tuple[str, ...],
-    columns: tuple[Column, ...] | None,
+    columns: tuple[ArrayColumn, ...] | None,
 ) -> tuple[str, ...]:
     """The features to decode."""
     if decode is False:

@@ -17,7 +17,7 @@ the source.
 from __future__ import annotations
 
 from tfrecreg.training.certificate import Certificate, EpochReport
-from tfrecreg.training.data_source import DataSource, Skipped
+from tfrecreg.training.data_source import DataSource, SkippedRecord
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.order import Order, OrderIterator
 
@@ -28,5 +28,5 @@ __all__ = [
     "EpochReport",
     "Order",
     "OrderIterator",
-    "Skipped",
+    "SkippedRecord",
 ]

@@ -18,7 +18,7 @@ from tfrecreg.text import safe
 from tfrecreg.training.arrays import ExampleReader
 from tfrecreg.training.batches import stack
 from tfrecreg.training.certificate import (
-    DIGEST,
+    DIGEST_FEATURE,
     Certificate,
     EpochReport,
     RecordName,
@@ -27,16 +27,16 @@ from tfrecreg.training.certificate import (
 from tfrecreg.training.element_blocks import BlockReader
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.image_arrays import image_array
-from tfrecreg.training.order import Numbers, Order
+from tfrecreg.training.order import Order, RecordNumbers
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.split_words import even_parts
 
-KEY = "record/key"
+KEY_FEATURE = "record/key"
 """The feature of a batch that has the keys of its records."""
 
 
-class Skipped(NamedTuple):
+class SkippedRecord(NamedTuple):
     """A damaged record that was left out. Strings are escaped."""
 
     shard: str
@@ -81,7 +81,7 @@ class DataSource(Sequence[Any]):
             if elements.columns is None
             else (each.name for each in elements.columns if each.is_fixed and prod(each.shape) == 1)
         )
-        self._skipped: dict[int, Skipped] = {}
+        self._skipped: dict[int, SkippedRecord] = {}
 
     def __len__(self) -> int:
         return len(self._selection)
@@ -142,7 +142,7 @@ class DataSource(Sequence[Any]):
         return blake3(text.encode("ascii")).hexdigest(16)
 
     @property
-    def skipped(self) -> tuple[Skipped, ...]:
+    def skipped(self) -> tuple[SkippedRecord, ...]:
         """Damaged records that were left out so far, by this object and in this process."""
         return tuple(self._skipped[number] for number in sorted(self._skipped))
 
@@ -186,7 +186,7 @@ class DataSource(Sequence[Any]):
                 f"no schema says which features of `{self.name}` can be stacked",
                 hint="name a schema with `schema=`, or read lists of elements with `__getitems__`",
             )
-        fixed = {each.name for each in columns if each.is_fixed} | {DIGEST}
+        fixed = {each.name for each in columns if each.is_fixed} | {DIGEST_FEATURE}
         return self._batches(
             size, range(len(self)) if order is None else order, fixed, drop_remainder
         )
@@ -200,7 +200,7 @@ class DataSource(Sequence[Any]):
                 return
             elements = self.__getitems__(chosen)
             if self._elements.with_key:
-                elements = [{KEY: key, **element} for key, element in elements]
+                elements = [{KEY_FEATURE: key, **element} for key, element in elements]
             if elements:
                 yield stack(elements, fixed, self._elements.images)
 
@@ -309,7 +309,7 @@ class DataSource(Sequence[Any]):
             self.name, self.identity, np.concatenate(parts), self._record_name
         )
 
-    def _rows(self, numbers: range) -> Iterator[tuple[int, Numbers]]:
+    def _rows(self, numbers: range) -> Iterator[tuple[int, RecordNumbers]]:
         """The shards that a range of numbers is in, and which of their records it has."""
         for shard, records in self._shards.inside(numbers):
             yield shard, np.array(records, np.int64)
@@ -351,7 +351,7 @@ class DataSource(Sequence[Any]):
         shard, record = self._shards.locate(number)
         shown = safe(self._shards.places[shard].name, limit=1000)
         reason = error.message.partition(" is damaged: ")[2] or error.message
-        self._skipped[number] = Skipped(shown, record, reason)
+        self._skipped[number] = SkippedRecord(shown, record, reason)
         if len(self._skipped) > self._elements.max_damaged:
             raise RefusedError(
                 f"{len(self._skipped)} damaged records of `{self.name}` were left out, and "
@@ -369,7 +369,7 @@ class DataSource(Sequence[Any]):
                 if element is None:
                     element = self._read(payload)
                 if elements.with_digest:
-                    element[DIGEST] = digest_of(payload)
+                    element[DIGEST_FEATURE] = digest_of(payload)
                 for image in elements.images:
                     if image in element:
                         single = image in self._single

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tfrecreg.example import Kind, decode_or_none
 from tfrecreg.example import columns as layouts
-from tfrecreg.training.arrays import Column, empty
+from tfrecreg.training.arrays import ArrayColumn, empty
 
 _FEWEST = 8
 """So many payloads have to come together, and"""
@@ -34,7 +34,7 @@ class BlockReader:
         columns: of the schema; None without one.
     """
 
-    def __init__(self, columns: Sequence[Column] | None) -> None:
+    def __init__(self, columns: Sequence[ArrayColumn] | None) -> None:
         self._columns = columns
         self._layout: layouts.Layout | None = None
 
@@ -60,7 +60,7 @@ class BlockReader:
         wanted = self._columns
         if wanted is None:
             slots = sorted(layout, key=lambda slot: slot.name)
-            wanted = [Column(slot.name, int(slot.kind), (-1,), False) for slot in slots]
+            wanted = [ArrayColumn(slot.name, int(slot.kind), (-1,), False) for slot in slots]
         places = {slot.name: at for at, slot in enumerate(layout)}
         values: list[Iterable[Any]] = []
         for column in wanted:
@@ -82,12 +82,12 @@ class BlockReader:
         return found
 
 
-def _made(make: Callable[[Column], Any], column: Column, count: int) -> Iterable[Any]:
+def _made(make: Callable[[ArrayColumn], Any], column: ArrayColumn, count: int) -> Iterable[Any]:
     return map(make, repeat(column, count))
 
 
 def _values(
-    column: Column, slot: layouts.Slot, memory: bytes, found: layouts.Column
+    column: ArrayColumn, slot: layouts.Slot, memory: bytes, found: layouts.Column
 ) -> Iterable[Any] | None:
     """The value of a feature in each record; None where it does not fit."""
     if column.kind != slot.kind:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from tfrecreg.training.arrays import Column
+from tfrecreg.training.arrays import ArrayColumn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class Elements:
     """Pairs of key and element."""
     with_digest: bool = False
     """Elements carry the digest of their record, for a certificate."""
-    columns: tuple[Column, ...] | None = None
+    columns: tuple[ArrayColumn, ...] | None = None
     """The features of the schema; None without one."""
     images: tuple[str, ...] = ()
     """Features whose values are decoded."""
@@ -38,7 +38,7 @@ class Elements:
         columns = plain["columns"]
         if columns is not None:
             columns = tuple(
-                Column(name, kind, tuple(shape), is_fixed)
+                ArrayColumn(name, kind, tuple(shape), is_fixed)
                 for name, kind, shape, is_fixed in columns
             )
         return cls(**{**plain, "columns": columns, "images": tuple(plain["images"])})
