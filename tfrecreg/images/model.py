@@ -32,9 +32,9 @@ class ImageHeader(NamedTuple):
     format: str
     """One of :data:`IMAGE_FORMATS`."""
     height: int
-    """Pixels, at least 1. Of an animation, of its canvas."""
+    """Height in pixels, at least 1; for an animation, of its canvas."""
     width: int
-    """Pixels, at least 1. Of an animation, of its canvas."""
+    """Width in pixels, at least 1; for an animation, of its canvas."""
     channels: int
     """1 gray, 2 gray and alpha, 3 color, 4 color and alpha or CMYK. A palette counts as 3."""
     bits: int
