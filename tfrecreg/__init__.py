@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tfrecreg.operations.catalog import list_datasets
     from tfrecreg.operations.check import CheckOptions, Report, check
     from tfrecreg.operations.data_source import data_source
+    from tfrecreg.operations.describe import describe
     from tfrecreg.operations.diff import DiffResult, diff
     from tfrecreg.operations.export import export
     from tfrecreg.operations.gate import gate
@@ -89,6 +90,7 @@ __all__ = [
     "check_compatibility",
     "data_source",
     "decode",
+    "describe",
     "diff",
     "diff_schemas",
     "export",
@@ -122,6 +124,7 @@ _EXPORTS = {
     "tfrecreg.operations.catalog": ("list_datasets",),
     "tfrecreg.operations.check": ("CheckOptions", "Report", "check"),
     "tfrecreg.operations.data_source": ("data_source",),
+    "tfrecreg.operations.describe": ("describe",),
     "tfrecreg.operations.diff": ("DiffResult", "diff"),
     "tfrecreg.operations.export": ("export",),
     "tfrecreg.operations.gate": ("gate",),
