@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tfrecreg.operations.data_source import data_source
     from tfrecreg.operations.describe import describe
     from tfrecreg.operations.diff import DiffResult, diff
+    from tfrecreg.operations.digest import ContentDigests, digest
     from tfrecreg.operations.export import export
     from tfrecreg.operations.gate import gate
     from tfrecreg.operations.head import head
@@ -68,6 +69,7 @@ __all__ = [
     "Certificate",
     "CheckOptions",
     "CompatibilityOptions",
+    "ContentDigests",
     "DataSource",
     "Dataset",
     "DiffResult",
@@ -93,6 +95,7 @@ __all__ = [
     "describe",
     "diff",
     "diff_schemas",
+    "digest",
     "export",
     "gate",
     "gc",
@@ -126,6 +129,7 @@ _EXPORTS = {
     "tfrecreg.operations.data_source": ("data_source",),
     "tfrecreg.operations.describe": ("describe",),
     "tfrecreg.operations.diff": ("DiffResult", "diff"),
+    "tfrecreg.operations.digest": ("ContentDigests", "digest"),
     "tfrecreg.operations.export": ("export",),
     "tfrecreg.operations.gate": ("gate",),
     "tfrecreg.operations.head": ("head",),

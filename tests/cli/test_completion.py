@@ -62,6 +62,8 @@ def bash(shell: Shell) -> Press:
         ("tfrecreg build new --source imagef", "tfrecreg build new --source imagefolder "),
         ("tfrecreg check --format sar", "tfrecreg check --format sarif "),
         ("tfrecreg export digits --to tf", "tfrecreg export digits --to tfds "),
+        ("tfrecreg digest digi", "tfrecreg digest digits"),
+        ("tfrecreg check x --same-as digits@l", "tfrecreg check x --same-as digits@latest "),
         ("tfrecreg show digits --code ker", "tfrecreg show digits --code keras "),
         ("tfrecreg explain CRC00", "tfrecreg explain CRC00"),
         ("tfrecreg explain inf001", "tfrecreg explain inf001 "),

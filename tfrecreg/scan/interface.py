@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Flag, auto
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 from tfrecreg.findings import Code, Finding, Location, Measure
+from tfrecreg.index import Index
 from tfrecreg.manifest import Manifest, ShardEntry
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.storage import Storage
@@ -110,6 +111,23 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """What the user says that a target holds."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Number of records by split; splits that are not named may have any."""
+    content: str | None = None
+    """Hex content digest of all splits; None for any."""
+    name: str = ""
+    """Of the version that has this content, as the user would write it; empty where only the
+    digest is known."""
+    manifest: Manifest | None = None
+    """Of that version."""
+    index: Callable[[ShardEntry], Index | None] = lambda entry: None  # noqa: ARG005 - a default
+    """The index of one of its shards, where it is on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """What is checked: a build, a release, or bare files."""
 
@@ -135,6 +153,8 @@ class Target:
     """The registry that it is a build or release of, rooted at its root; None for bare files."""
     baseline: Baseline | None = None
     """What to compare it with, where the user names it."""
+    expected: Expected | None = None
+    """What it should hold, where the user says it."""
 
 
 class Visitor(ExtensionPoint, ABC):
