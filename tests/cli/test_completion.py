@@ -62,6 +62,7 @@ def bash(shell: Shell) -> Press:
         ("tfrecreg build new --source imagef", "tfrecreg build new --source imagefolder "),
         ("tfrecreg check --format sar", "tfrecreg check --format sarif "),
         ("tfrecreg export digits --to tf", "tfrecreg export digits --to tfds "),
+        ("tfrecreg export digits --to cr", "tfrecreg export digits --to croissant "),
         ("tfrecreg digest digi", "tfrecreg digest digits"),
         ("tfrecreg check x --same-as digits@l", "tfrecreg check x --same-as digits@latest "),
         ("tfrecreg show digits --code ker", "tfrecreg show digits --code keras "),
