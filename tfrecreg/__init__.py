@@ -27,7 +27,9 @@ from tfrecreg.lazy import lazy_exports
 if TYPE_CHECKING:
     from tfrecreg.amounts import SkipLimit
     from tfrecreg.errors import TfrecregError
-    from tfrecreg.example import decode
+    from tfrecreg.example import decode, encode
+    from tfrecreg.example.tensors import parse_tensor, serialize_tensor
+    from tfrecreg.example.values import to_example
     from tfrecreg.gating import FailOn
     from tfrecreg.operations.adopt import AdoptRequest, AdoptResult, adopt
     from tfrecreg.operations.builds import BuildRequest, BuildResult, build
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from tfrecreg.operations.stats import stats
     from tfrecreg.operations.tag import TagRequest, tag
     from tfrecreg.records import Records, read
+    from tfrecreg.records.tfrecord_writer import TFRecordWriter
     from tfrecreg.registry import Build, Dataset, Registry, Release, open_registry, resolve
     from tfrecreg.shards import ShardPolicy
     from tfrecreg.training import Certificate, DataSource, Order
@@ -83,6 +86,7 @@ __all__ = [
     "Report",
     "ShardPolicy",
     "SkipLimit",
+    "TFRecordWriter",
     "TagRequest",
     "TfrecregError",
     "__version__",
@@ -96,6 +100,7 @@ __all__ = [
     "diff",
     "diff_schemas",
     "digest",
+    "encode",
     "export",
     "gate",
     "gc",
@@ -104,6 +109,7 @@ __all__ = [
     "list_datasets",
     "load",
     "open_registry",
+    "parse_tensor",
     "pipeline",
     "propose",
     "pull",
@@ -113,14 +119,18 @@ __all__ = [
     "repair",
     "resolve",
     "salvage",
+    "serialize_tensor",
     "stats",
     "tag",
+    "to_example",
 ]
 
 _EXPORTS = {
     "tfrecreg.amounts": ("SkipLimit",),
     "tfrecreg.errors": ("TfrecregError",),
-    "tfrecreg.example": ("decode",),
+    "tfrecreg.example": ("decode", "encode"),
+    "tfrecreg.example.tensors": ("parse_tensor", "serialize_tensor"),
+    "tfrecreg.example.values": ("to_example",),
     "tfrecreg.gating": ("FailOn",),
     "tfrecreg.operations.adopt": ("AdoptRequest", "AdoptResult", "adopt"),
     "tfrecreg.operations.builds": ("BuildRequest", "BuildResult", "build"),
@@ -149,6 +159,7 @@ _EXPORTS = {
     "tfrecreg.operations.stats": ("stats",),
     "tfrecreg.operations.tag": ("TagRequest", "tag"),
     "tfrecreg.records": ("Records", "read"),
+    "tfrecreg.records.tfrecord_writer": ("TFRecordWriter",),
     "tfrecreg.registry": (
         "Build",
         "Dataset",

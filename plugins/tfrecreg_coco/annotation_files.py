@@ -112,7 +112,7 @@ def find_annotation_files(raw: Storage, options: CocoOptions) -> list[Annotation
 
 
 def _named_file(raw: Storage, split: str, path: str) -> AnnotationFile:
-    kind = entry_kind(raw, path)
+    kind = target_kind(raw, path)
     if kind != "file":
         problem = "is not a file in the raw folder" if kind else "is not there"
         raise UsageError(
@@ -139,13 +139,13 @@ def _usual_paths(raw: Storage) -> list[str]:
     folders = [
         entry.path
         for entry in raw.list(recursive=False)
-        if entry.kind == "dir" or (entry.kind == "link" and entry_kind(raw, entry.path) == "dir")
+        if entry.kind == "dir" or (entry.kind == "link" and target_kind(raw, entry.path) == "dir")
     ]
     folders.sort()
     found = _json_in(raw, _FOLDER) if _FOLDER in folders else []
     if not found:
         roboflow = (_ROBOFLOW, *(f"{folder}/{_ROBOFLOW}" for folder in folders))
-        found = [path for path in roboflow if entry_kind(raw, path) == "file"]
+        found = [path for path in roboflow if target_kind(raw, path) == "file"]
     if not found:
         found = _json_in(raw, "")
     if not found:
@@ -158,15 +158,15 @@ def _json_in(raw: Storage, folder: str) -> list[str]:
     return [
         entry.path
         for entry in raw.list(folder, recursive=False)
-        if entry.path.endswith(".json") and entry_kind(raw, entry.path) == "file"
+        if entry.path.endswith(".json") and target_kind(raw, entry.path) == "file"
     ]
 
 
 def _reject_broken_links(raw: Storage) -> None:
     for folder in ("", _FOLDER):
-        for entry in raw.list(folder, recursive=False) if entry_kind(raw, folder) == "dir" else ():
+        for entry in raw.list(folder, recursive=False) if target_kind(raw, folder) == "dir" else ():
             usual = entry.path == _FOLDER or entry.path.endswith(".json")
-            if usual and entry_kind(raw, entry.path) == "link":
+            if usual and target_kind(raw, entry.path) == "link":
                 raise RawDataError(
                     f"`{safe(entry.path)}` is a symbolic link that leads nowhere or in a circle",
                     hint="correct the link; `dvc checkout` or `dvc pull` restores the target of a "
@@ -174,7 +174,7 @@ def _reject_broken_links(raw: Storage) -> None:
                 )
 
 
-def entry_kind(raw: Storage, path: str) -> str:
+def target_kind(raw: Storage, path: str) -> str:
     """The kind of what lies at `path`, links followed; empty where nothing does."""
     entry = raw.stat(path, follow="all")
     return entry.kind if entry is not None else ""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Literal
 
 from tfrecreg.api import RawDataError, Remark, Storage, UsageError, safe
-from tfrecreg_coco.annotation_files import Chosen, entry_kind, format_names
+from tfrecreg_coco.annotation_files import Chosen, format_names, target_kind
 from tfrecreg_coco.annotations import SkipImage
 from tfrecreg_coco.coco_options import split_and_path
 
@@ -164,7 +164,7 @@ class FolderFinder:
         raw = self._raw
         named = self._named.get(split, self._named.get(""))
         if named is not None:
-            if entry_kind(raw, named) != "dir":
+            if target_kind(raw, named) != "dir":
                 raise UsageError(
                     f"the option `{self._option}` names `{safe(named)}`, which is not a folder in "
                     "the raw folder",
@@ -177,7 +177,7 @@ class FolderFinder:
                 wanted.append(plain_path(name))
         searched = []
         for folder in dict.fromkeys(candidates):
-            kind = entry_kind(raw, folder)
+            kind = target_kind(raw, folder)
             if kind == "link":
                 raise RawDataError(
                     f"the folder `{safe(folder)}` is a symbolic link that leads nowhere",
@@ -185,7 +185,7 @@ class FolderFinder:
                 )
             if kind == "dir":
                 searched.append(folder or ".")
-                if any(entry_kind(raw, _below(folder, name)) for name in wanted):
+                if any(target_kind(raw, _below(folder, name)) for name in wanted):
                     return folder
         if not wanted:
             return candidates[0]

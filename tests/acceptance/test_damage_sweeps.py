@@ -19,7 +19,7 @@ from memory_support import MemoryReader, MemoryStorage, Seen, see
 from tfrecreg.errors import FailureError
 from tfrecreg.records import Fault, RecordBatch, StreamEnd, frame, scan
 from tfrecreg.records.gzip_writer import GzipEncoder
-from tfrecreg.records.scanner import VARIABLE, load, scanner_kind
+from tfrecreg.records.scanner import VARIABLE, load_scanner, scanner_kind
 
 
 @pytest.fixture(params=["native", "python"], autouse=True)
@@ -27,7 +27,7 @@ def scanner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """Each sweep is made with both scanners."""
     if request.param == "native":
         try:
-            load()
+            load_scanner()
         except FailureError as error:
             pytest.skip(f"the compiled scanner is not here: {error.message}")
     monkeypatch.setenv(VARIABLE, request.param)

@@ -95,7 +95,11 @@ def test_a_gzip_build_says_that_it_was_decompressed(cli, raw, registry, tmp_path
         (("digits", "--to", "tfd", "out"), "no format `tfd` to export to; did you", "`tfds`"),
         (("digits", "--to", "tfds"), "Missing argument 'DIR'", "export --help"),
         (("digits", "out"), "Missing option '--to'", "export --help"),
-        (("digit", "--to", "tfds", "out"), "no dataset `digit`; did you mean `digits`?", "there"),
+        (
+            ("digit", "--to", "tfds", "out"),
+            "no dataset `digit`; did you mean `digits`?",
+            "available",
+        ),
         (("digits@9.0.0", "--to", "tfds", "out"), "no release `digits@9.0.0`", "available: 1.2.0"),
         (("Digits", "--to", "tfds", "out"), "`Digits` is not a dataset name", "write `digits`"),
         (("digits", "--to", "tfds", "full"), "`full` is not empty", "an export never overwrites"),

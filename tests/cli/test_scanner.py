@@ -35,11 +35,11 @@ def test_a_scanner_that_there_is_not_is_one_line_and_exit_2(cli, shard, jobs, mo
 def test_a_compiled_scanner_that_is_not_there_is_exit_3(cli, shard, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(scanner_module, "LIBRARY", tmp_path / "none")
     monkeypatch.setenv("TFRECREG_SCANNER", "native")
-    scanner_module.load.cache_clear()
+    scanner_module.load_scanner.cache_clear()
     try:
         done = cli("check", shard)
     finally:
-        scanner_module.load.cache_clear()
+        scanner_module.load_scanner.cache_clear()
     assert done.code == 3
     assert done.err.splitlines() == [
         "error: there is no compiled scanner: it was not compiled",

@@ -96,7 +96,7 @@ def compress() -> Callable[..., tuple[bytes, list[tuple[int, int]]]]:
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The compiled scanner's library: the one that is installed, else one made for the tests."""
     try:
-        scanner_module.load()
+        scanner_module.load_scanner()
     except FailureError:
         pass
     else:
@@ -110,6 +110,6 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         pytest.skip(f"the scanner cannot be compiled here: {error}")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scanner_module, "LIBRARY", library)
-        scanner_module.load.cache_clear()
+        scanner_module.load_scanner.cache_clear()
         yield library
-    scanner_module.load.cache_clear()
+    scanner_module.load_scanner.cache_clear()

@@ -555,3 +555,31 @@ def test_neighbours_are_read_at_once(tmp_path: Path) -> None:
     storage.reads.clear()
     assert records.read_each(range(60)) == PAYLOADS
     assert storage.reads == [("x.tfrecord", 0, len(STREAM))]
+
+
+@pytest.mark.parametrize("scanner", ["native", "python"])
+def test_a_run_of_records_is_scanned_and_damage_in_it_found(
+    tmp_path: Path, scanner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every byte of a stretch of records, flipped: the record that it is in, and no other."""
+    from tfrecreg.records import access, scanner_kind
+
+    if scanner == "native" and scanner_kind() != "native":
+        pytest.skip("the scanner is not compiled")
+    monkeypatch.setenv("TFRECREG_SCANNER", scanner)
+    monkeypatch.setattr(access, "_SCANNERS", threading.local())
+    path = tmp_path / "x.tfrecord"
+    path.write_bytes(STREAM)
+    records = Records(path)
+    starts = records.offsets.tolist()
+    stat = path.stat()
+    for at in range(starts[10], starts[13]):
+        flip(path, at, 0x01)
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        records.close()
+        found = records.read_each(range(5, 25))
+        record = next(number for number in (12, 11, 10) if at >= starts[number])
+        wrong = [5 + each for each, what in enumerate(found) if not isinstance(what, bytes)]
+        assert wrong == [record]
+        flip(path, at, 0x01)
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))

@@ -30,7 +30,7 @@ from tfrecreg.records.frame_scan import (
     stored_length,
 )
 from tfrecreg.records.framing import MAX_LENGTH, frame_header, header_length, masked_crc
-from tfrecreg.records.scanner import ENGINES, NativeFinder, NativeFrameScanner, load
+from tfrecreg.records.scanner import ENGINES, NativeFinder, NativeFrameScanner, load_scanner
 
 Compiled = list[tuple[str, NativeFrameScanner]]
 
@@ -38,7 +38,7 @@ Compiled = list[tuple[str, NativeFrameScanner]]
 @pytest.fixture(scope="module")
 def engines(compiled: Path) -> Compiled:
     """The compiled walker with every way that this processor has of computing checksums."""
-    names = ["tables"] if load().engine == "tables" else ["tables", load().engine]
+    names = ["tables"] if load_scanner().engine == "tables" else ["tables", load_scanner().engine]
     return [(name, NativeFrameScanner(ENGINES.index(name))) for name in names]
 
 
@@ -201,7 +201,7 @@ import ctypes, mmap, random, sys
 from pathlib import Path
 from tfrecreg.records import frame, frame_header, scanner
 scanner.LIBRARY = Path(sys.argv[1])
-walk, page = scanner.load().walk, mmap.PAGESIZE
+walk, page = scanner.load_scanner().walk, mmap.PAGESIZE
 libc = ctypes.CDLL(None)
 source = random.Random(7)
 room, report = (ctypes.c_int64 * 64)(), (ctypes.c_uint64 * 6)()

@@ -179,9 +179,9 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     """A place for the library where there is none."""
     library = tmp_path / "libwalk.so.1"
     monkeypatch.setattr(scanner_module, "LIBRARY", library)
-    scanner_module.load.cache_clear()
+    scanner_module.load_scanner.cache_clear()
     yield library
-    scanner_module.load.cache_clear()
+    scanner_module.load_scanner.cache_clear()
 
 
 def refusal(kind: type[TfrecregError]) -> TfrecregError:

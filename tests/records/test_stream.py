@@ -8,14 +8,14 @@ from blake3 import blake3
 
 from tfrecreg.records.framing import frame
 from tfrecreg.records.reader import open_stream
-from tfrecreg.records.stream import sniff
+from tfrecreg.records.stream import sniff_compression
 
 
 def test_plain_record_whose_length_looks_like_gzip_is_plain(shard: Any, see: Any) -> None:
     length = int.from_bytes(b"\x1f\x8b\x08", "little")
     made = shard([bytes(length), b"next"])
     assert made.stream.startswith(b"\x1f\x8b\x08")
-    assert sniff(made.stream) == "none"
+    assert sniff_compression(made.stream) == "none"
     seen = see(made.stream, declared="none")
     assert seen.codes == []
     assert seen.end.compression == "none"
@@ -23,29 +23,29 @@ def test_plain_record_whose_length_looks_like_gzip_is_plain(shard: Any, see: Any
 
 
 def test_compression_is_told_by_the_bytes(small_shard: Any, compress: Any) -> None:
-    assert sniff(small_shard.stream) == "none"
-    assert sniff(compress(small_shard)[0]) == "gzip"
-    assert sniff(gzip.compress(b"no record at all")) == "gzip"
-    assert sniff(b"") == "none"
-    assert sniff(b"some text") == "none"
+    assert sniff_compression(small_shard.stream) == "none"
+    assert sniff_compression(compress(small_shard)[0]) == "gzip"
+    assert sniff_compression(gzip.compress(b"no record at all")) == "gzip"
+    assert sniff_compression(b"") == "none"
+    assert sniff_compression(b"some text") == "none"
 
 
 @pytest.mark.parametrize("byte", range(4))
 def test_damaged_gzip_header_is_still_gzip(byte: int, small_shard: Any, compress: Any) -> None:
     data = bytearray(compress(small_shard)[0])
     data[byte] ^= 0xFF
-    assert sniff(bytes(data)) == "gzip"
+    assert sniff_compression(bytes(data)) == "gzip"
 
 
 def test_declaration_decides_only_what_the_bytes_do_not(small_shard: Any, compress: Any) -> None:
     stranger = gzip.compress(b"no record at all")
-    assert sniff(stranger, "none") == "none"
-    assert sniff(stranger, "gzip") == "gzip"
-    assert sniff(b"\x1f\x8b", "gzip") == "gzip"
-    assert sniff(b"\x1f\x8b", None) == "none"
-    assert sniff(b"some text", "gzip") == "none"
-    assert sniff(small_shard.stream, "gzip") == "none"
-    assert sniff(compress(small_shard)[0], "none") == "gzip"
+    assert sniff_compression(stranger, "none") == "none"
+    assert sniff_compression(stranger, "gzip") == "gzip"
+    assert sniff_compression(b"\x1f\x8b", "gzip") == "gzip"
+    assert sniff_compression(b"\x1f\x8b", None) == "none"
+    assert sniff_compression(b"some text", "gzip") == "none"
+    assert sniff_compression(small_shard.stream, "gzip") == "none"
+    assert sniff_compression(compress(small_shard)[0], "none") == "gzip"
 
 
 def test_both_digests_come_of_one_reading(
@@ -71,4 +71,4 @@ def test_no_digest_is_made_if_nobody_asks(memory_reader: Any, small_shard: Any) 
 
 def test_record_of_nothing_is_a_stream() -> None:
     header, footer = frame(b"")
-    assert sniff(header + footer) == "none"
+    assert sniff_compression(header + footer) == "none"

@@ -14,7 +14,7 @@ from tfrecreg.records import StreamEnd
 from tfrecreg.scan import Tally
 from tfrecreg.scan.tally import JsonCodec, key_from
 from tfrecreg.schema.check import DistinctValues
-from tfrecreg.validators.crc import CrcValidator, SeenShard
+from tfrecreg.validators.crc import CheckedShard, CrcValidator
 
 
 class Mine(NamedTuple):
@@ -67,7 +67,7 @@ def test_what_tensorflow_does_comes_back() -> None:
     made = Tally()
     place = Location(shard="a", tensorflow=TensorflowOutcome.CRASHES)
     made.add(CrcValidator.codes[0], "m", place)
-    after = codec.unpack(codec.pack(SeenShard(made, "gzip")))
+    after = codec.unpack(codec.pack(CheckedShard(made, "gzip")))
     assert next(after.faults.findings("")).locations == (place,)
     assert after.compression == "gzip"
 

@@ -23,12 +23,12 @@ from tfrecreg.schema import (
     CompiledSchema,
     FloatDomain,
     IntDomain,
+    SchemaFeature,
     StringDomain,
     ValueCount,
     compile_schema,
     parse_schema,
 )
-from tfrecreg.schema import Feature as SchemaFeature
 from tfrecreg.schema.definition import Presence
 
 REQUIRED = "presence { min_fraction: 1 }"

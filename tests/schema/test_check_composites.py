@@ -92,7 +92,7 @@ def test_parts_that_fit_together_are_fine(example: Example) -> None:
             "is_sorted: true",
             {"i": N([0, 1, 1]), "j": N([5, 2, 2]), "v": F([1, 2, 3])},
             "have indices that rise",
-            "found (1, 2) behind (1, 2), value 2",
+            "found (1, 2) after (1, 2), value 2",
         ),
         ("presence { min_fraction: 1 }", {}, "be in every example", "found none of its parts"),
     ],

@@ -7,10 +7,10 @@ import pytest
 from tfrecreg.errors import SchemaError
 from tfrecreg.schema import (
     CompiledSchema,
-    Feature,
     FloatDomain,
     ImageDomain,
     IntDomain,
+    SchemaFeature,
     compile_schema,
 )
 from tfrecreg.schema import parse_schema as parse
@@ -24,7 +24,7 @@ feature { name: "extra" type: INT in_environment: "LAB" }
 """
 
 
-def rule(body: str) -> Feature:
+def rule(body: str) -> SchemaFeature:
     """The declaration of one feature."""
     (only,) = compile_schema(parse(f'feature {{ name: "x" {body} }}')).features
     return only

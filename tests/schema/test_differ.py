@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.schema import parse_schema, render_schema
-from tfrecreg.schema.differ import Change, compare_schemas
+from tfrecreg.schema.differ import SchemaChange, compare_schemas
 
 BODY = """
 feature {
@@ -92,7 +92,7 @@ def test_order_comments_and_layout_do_not_count() -> None:
 
 
 def test_a_change_has_a_json_form() -> None:
-    change = Change(part="feature", name="x", field="f", expected=("a",), found=None)
+    change = SchemaChange(part="feature", name="x", field="f", expected=("a",), found=None)
     document = change.to_json()
     assert json.loads(json.dumps(document)) == document
     assert document["expected"] == ["a"]

@@ -11,7 +11,7 @@ from tfrecreg.cli.render.schemas import print_changes
 from tfrecreg.errors import SchemaError
 from tfrecreg.schema import parse_schema
 from tfrecreg.schema.compat import clashes
-from tfrecreg.schema.differ import Change
+from tfrecreg.schema.differ import SchemaChange
 
 
 def features(count: int, kind: str = "INT") -> str:
@@ -93,7 +93,7 @@ def test_showing_a_changed_list_compares_each_value_a_few_times() -> None:
 
     before = tuple(Value(f"a{n}") for n in range(2000))
     after = tuple(Value(f"b{n}") for n in range(2000))
-    change = Change(part="feature", name="f", field="value", expected=before, found=after)
+    change = SchemaChange(part="feature", name="f", field="value", expected=before, found=after)
     Value.compared = 0
     print_changes(Console(quiet=True), [change])
     assert Value.compared < 10 * 2000

@@ -10,11 +10,11 @@ import pytest
 from tfrecreg.errors import SchemaError
 from tfrecreg.schema import (
     BoolDomain,
-    Feature,
     FloatDomain,
     ImageDomain,
     IntDomain,
     OtherDomain,
+    SchemaFeature,
     StringDomain,
     ValueCount,
     parse_schema,
@@ -23,7 +23,7 @@ from tfrecreg.schema import (
 from tfrecreg.schema.definition import Presence, StructDomain
 
 
-def feature(body: str) -> Feature:
+def feature(body: str) -> SchemaFeature:
     """The one feature of a schema."""
     (only,) = parse_schema(f'feature {{ name: "x" {body} }}').features
     return only
@@ -90,7 +90,7 @@ def test_types_presence_and_lengths_are_read() -> None:
         ("type: BYTES url_domain {}", OtherDomain("url_domain")),
         (
             "type: STRUCT struct_domain { feature { name: 'y' type: INT } }",
-            StructDomain((Feature(name="y", type="INT"),)),
+            StructDomain((SchemaFeature(name="y", type="INT"),)),
         ),
     ],
 )
@@ -152,7 +152,7 @@ def test_a_schema_of_sequences_is_told_from_one_of_examples() -> None:
 
 def test_a_byte_order_mark_and_windows_line_ends_do_no_harm() -> None:
     text = '\ufefffeature {\r\n  name: "x"\r\n  type: INT\r\n}\r\n'.encode()
-    assert parse_schema(text).features == (Feature(name="x", type="INT"),)
+    assert parse_schema(text).features == (SchemaFeature(name="x", type="INT"),)
 
 
 def test_the_text_is_kept_as_it_is() -> None:

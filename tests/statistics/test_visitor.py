@@ -131,8 +131,8 @@ class TestTwoTypes:
         with pytest.raises(RefusedError) as caught:
             collector.statistics()
         assert caught.value.message == (
-            "`b` has bytes values in some records and int64 values in others, of which there are "
-            "no statistics"
+            "`b` has bytes values in some records and int64 values in others, which statistics do "
+            "not support"
         )
         assert "SCH003" in caught.value.hint
 

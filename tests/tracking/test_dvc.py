@@ -290,7 +290,7 @@ def test_the_hash_of_what_a_stage_makes_is_that_of_the_lock(tree: Path) -> None:
     assert not (tree / "data/mnist.dvc").exists()
     (folder / "shard").unlink()
     (folder / "shard").write_bytes(b"other")
-    with pytest.raises(UsageError, match=r"is not what `dvc\.lock` says"):
+    with pytest.raises(UsageError, match=r"is not what `dvc\.lock` records"):
         dvc.keep(str(tree), "data/mnist")
 
 

@@ -195,3 +195,17 @@ def test_bytes_that_are_no_certificate(data: bytes) -> None:
 def test_payloads_carry_no_digest(numbers: Path) -> None:
     with pytest.raises(UsageError, match="payloads carry no digest"):
         tfrecreg.data_source(numbers, "train", raw=True, with_digest=True)
+
+
+@pytest.mark.parametrize("shards", [1, 2, 7])
+@pytest.mark.parametrize("hosts", [1, 2, 3, 5])
+@pytest.mark.parametrize("zipped", [False, True])
+def test_hosts_over_shards(write: Write, shards: int, hosts: int, zipped: bool) -> None:
+    for shard in range(shards):
+        part = [payload(number) for number in range(shard, 101, shards)]
+        path = write(f"s/train-{shard:05d}-of-{shards:05d}.tfrecord", part, zipped=zipped)
+    source = tfrecreg.data_source(path.parent, with_digest=True)
+    certificate = source.certificate()
+    for host in range(hosts):
+        certificate.merge(certified(source, list(source.order(6, host=host, hosts=hosts))))
+    assert source.report(certificate).is_complete

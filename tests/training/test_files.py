@@ -86,6 +86,7 @@ def test_slices_of_slices_are_those_of_a_list(
     for bounds in slices:
         chosen, expected = chosen.part(slice(*bounds)), expected[slice(*bounds)]
     assert len(chosen) == len(expected)
+    assert chosen.numbers(np.arange(len(expected))).tolist() == expected
     assert [chosen.number(at) for at in range(len(chosen))] == expected
     assert [number for each in chosen.ranges for number in each] == expected
 

@@ -264,6 +264,15 @@ def test_a_state_of_another_version(digits_registry: Path, source: tfrecreg.Data
             other.from_state(state)
 
 
+def test_a_build_or_a_release_is_a_target(digits_original: Path) -> None:
+    opened = tfrecreg.open_registry(digits_original)
+    for reference in ("digits", "digits@1.0.0"):
+        found = tfrecreg.resolve(opened, reference)
+        source = tfrecreg.data_source(found, "train", with_key=True)
+        assert repr(source) == f"<DataSource 200 records of {reference}>"
+        assert source[3][0] == source.key(3)
+
+
 def test_a_reference_stands_alone(digits_original: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read together with others"):
         tfrecreg.data_source(["digits", "digits@1.0.0"], "train", registry=digits_original)

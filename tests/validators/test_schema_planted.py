@@ -170,7 +170,7 @@ MORE = {
         "SCH009",
         "sparse",
         {**SPARSE, "i": N([1, 0])},
-        "found (0, 1) behind (1, 0), value 1",
+        "found (0, 1) after (1, 0), value 1",
     ),
 }
 """Of one feature with another kind: they differ in their messages."""

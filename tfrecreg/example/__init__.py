@@ -12,7 +12,8 @@ For whoever makes examples (sources) or looks into them (validators, digests, di
 * :mod:`.decode` - bytes to examples, and `canonical`
 * :mod:`.kinds` - which message a payload is: an Example, a SequenceExample, an event, or another
 * :mod:`.columns` - many payloads with the same layout at once, as columns, with NumPy
-* :mod:`.tensors` - tensors that `tf.io.serialize_tensor` put into a value
+* :mod:`.tensors` - tensors as `tf.io.serialize_tensor` writes them into a value
+* :mod:`.values` - from Python values, arrays and images to features
 * :mod:`.wire` - protobuf's wire format: varints and fields
 
 The canonical form is a format that never changes: see "Canonical Example" in `docs/formats.md`.

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from tfrecreg.example.model import Example, Kind
 from tfrecreg.example.wire import varint
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+_Ints = NDArray[np.int64]
+_Bools = NDArray[np.bool_]
 
 MAX_SLOTS = 200
 """Features of a layout; trying one costs the more the more it has."""
@@ -43,11 +43,11 @@ Layout = tuple[Slot, ...]
 class Column(NamedTuple):
     """The values of one slot in the records that have the layout, a row a record."""
 
-    start: Ints
+    start: _Ints
     """Where the value is in the memory; of FLOAT, the first of them."""
-    stop: Ints
+    stop: _Ints
     """Where it ends."""
-    integers: Ints
+    integers: _Ints
     """Values of an INT64 slot; else empty."""
 
 
@@ -63,8 +63,8 @@ def layout_of(example: Example) -> Layout | None:
 
 
 def read_columns(
-    layout: Layout, memory: bytes, starts: Sequence[int] | Ints, lengths: Sequence[int] | Ints
-) -> tuple[Ints, list[Column]]:
+    layout: Layout, memory: bytes, starts: Sequence[int] | _Ints, lengths: Sequence[int] | _Ints
+) -> tuple[_Ints, list[Column]]:
     """The payloads that have `layout`, and their values.
 
     Args:
@@ -98,7 +98,7 @@ def read_columns(
     ]
 
 
-def _entry(reader: _Reader, slot: Slot, position: Ints, good: Bools) -> tuple[Ints, Column]:
+def _entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> tuple[_Ints, Column]:
     """Read a map entry of every payload; `good` loses those that have another one there."""
     key = slot.name.encode("utf-8", "surrogateescape")
     good &= reader.byte(position) == 0x0A
@@ -136,11 +136,11 @@ class _Reader:
             (max(self._last_word + 1, 0),), "<u8", memory, strides=(1,)
         )
 
-    def byte(self, position: Ints) -> NDArray[np.uint8]:
+    def byte(self, position: _Ints) -> NDArray[np.uint8]:
         """The byte at each place."""
         return self._bytes.take(position, mode="clip")
 
-    def equal(self, position: Ints, expected: bytes) -> Bools:
+    def equal(self, position: _Ints, expected: bytes) -> _Bools:
         """Whether `expected` stands at each place."""
         if len(expected) < 8 or not self._words.size:
             same = np.ones(len(position), np.bool_)
@@ -156,7 +156,7 @@ class _Reader:
             same &= self._words[place] == np.uint64(word)
         return same
 
-    def sizes(self, position: Ints) -> tuple[Ints, Ints]:
+    def sizes(self, position: _Ints) -> tuple[_Ints, _Ints]:
         """The length at each place, and where it ends; a negative one if it is not a length."""
         byte = self.byte(position)
         size = byte.astype(np.int64)
@@ -175,7 +175,7 @@ class _Reader:
         size[more] = -(1 << 40)
         return size, position
 
-    def integers(self, position: Ints) -> tuple[Ints, Ints, Bools]:
+    def integers(self, position: _Ints) -> tuple[_Ints, _Ints, _Bools]:
         """The int64 at each place, where it ends, and whether there is one."""
         byte = self.byte(position)
         value = byte.astype(np.uint64)

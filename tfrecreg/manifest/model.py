@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from tfrecreg.records import FileDigest, Written
+    from tfrecreg.records import FileDigest, WrittenShard
 
 FORMAT_VERSION = 1
 """Format of the manifest. A reader refuses a greater one; fields are never reused with a new
@@ -61,7 +61,7 @@ class ShardEntry:
     """Path of the shard's index in the build's folder; empty where there is none."""
 
     @classmethod
-    def of(cls, path: str, shard: Written, *, split: str, index: str) -> ShardEntry:
+    def of(cls, path: str, shard: WrittenShard, *, split: str, index: str) -> ShardEntry:
         """The entry of a shard that was written to `path`, with its index at `index`."""
         return cls(
             path=path,

@@ -35,8 +35,9 @@ from tfrecreg.schema import parse_schema
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
-from tfrecreg.training.arrays import Column, columns_of
-from tfrecreg.training.data_source import DataSource, Elements
+from tfrecreg.training.arrays import ArrayColumn, columns_of
+from tfrecreg.training.data_source import DataSource
+from tfrecreg.training.elements import Elements
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords, look_up
 from tfrecreg.training.split_words import find_ranges, named_splits
@@ -60,8 +61,9 @@ def data_source(
     """The records of a split as a sequence, without TensorFlow.
 
     Args:
-        target: a reference (``mnist@1.0.0``, ``mnist`` for the build); or TFRecord files, plain or
-            gzip, of any tool: one or more paths, globs, folders or ``prefix@10``.
+        target: a reference (``mnist@1.0.0``, ``mnist`` for the build), a build or a release; or
+            TFRecord files, plain or gzip, of any tool: one or more paths, globs, folders or
+            ``prefix@10``.
         split: an expression such as ``train``, ``train[:80%]``, ``train[1000:2000]`` or
             ``train+validation``; see ``docs/training.md``. May be left out if there is one split.
         registry: an open registry or a path in one; None for that of the current folder.
@@ -282,7 +284,7 @@ def _split(name: str, splits: Sequence[str], words: str | None) -> tuple[str, li
 
 def _schema(
     found: Resolved | list[str], path: str | os.PathLike[str] | None, name: str
-) -> tuple[tuple[Column, ...] | None, tuple[str, ...]]:
+) -> tuple[tuple[ArrayColumn, ...] | None, tuple[str, ...]]:
     """The columns of a target, and which of them hold images."""
     if path is not None:
         where = os.fspath(path)
@@ -308,7 +310,7 @@ def _schema(
 def _images(
     decode: bool | str | Sequence[str],
     images: tuple[str, ...],
-    columns: tuple[Column, ...] | None,
+    columns: tuple[ArrayColumn, ...] | None,
 ) -> tuple[str, ...]:
     """The features to decode."""
     if decode is False:

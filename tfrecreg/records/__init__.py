@@ -7,6 +7,7 @@ Writing:
 - `framing`: the 16 bytes around a payload, and their checksums
 - `gzip_writer`: deterministic gzip, a member every MiB of stream
 - `writer`: shards and segments of shards with their index, hashed as they are written
+- `tfrecord_writer`: TFRecord files for programs of any kind, examples from plain values
 - `hashing`: files hashed while they are read or written, on another core
 
 Reading in order:
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
         Segment,
         SegmentWriter,
         ShardWriter,
-        Written,
+        WrittenShard,
         hashed_write,
     )
 
@@ -64,7 +65,7 @@ __all__ = [
     "SegmentWriter",
     "ShardWriter",
     "StreamEnd",
-    "Written",
+    "WrittenShard",
     "frame",
     "frame_header",
     "hashed_write",
@@ -80,6 +81,6 @@ if not TYPE_CHECKING:  # which knows these names from above, and no others
         __name__,
         {
             ".access": ("Records", "read"),
-            ".writer": ("Segment", "SegmentWriter", "ShardWriter", "Written", "hashed_write"),
+            ".writer": ("Segment", "SegmentWriter", "ShardWriter", "WrittenShard", "hashed_write"),
         },
     )

@@ -28,7 +28,7 @@ _REUSED = 8 << 20
 """glibc gives memory back to the system and takes it again with every piece, which costs as much as
 hashing it, until a block of this size was freed once: see mallopt(3), M_MMAP_THRESHOLD."""
 
-Piece = bytes | memoryview
+_Piece = bytes | memoryview
 
 
 class FileDigest(NamedTuple):
@@ -67,13 +67,13 @@ class HashThread:
         ahead: pieces that may wait. Few stay in the processor's caches; many let one side rest.
     """
 
-    def __init__(self, *hashers: Callable[[Piece], object], ahead: int = 2) -> None:
+    def __init__(self, *hashers: Callable[[_Piece], object], ahead: int = 2) -> None:
         bytes(_REUSED)
         self._hashers = hashers
         self._process = os.getpid()
         self._ahead = ahead
         self._room = Semaphore(ahead)
-        self._queue: SimpleQueue[Piece | None] = SimpleQueue()
+        self._queue: SimpleQueue[_Piece | None] = SimpleQueue()
         arguments = (self._queue, self._room, hashers)
         self._thread = Thread(target=_work, args=arguments, name="tfrecreg-hash", daemon=True)
         self._thread.start()
@@ -92,7 +92,7 @@ class HashThread:
         """Whether this is a fork, in which the thread is not."""
         return self._process != os.getpid()
 
-    def update(self, piece: Piece) -> None:
+    def update(self, piece: _Piece) -> None:
         """Take in the next piece; it is hashed later, unless it is a large one."""
         self._room.acquire()
         if len(piece) < _LARGE:
@@ -111,7 +111,9 @@ class HashThread:
 
 
 def _work(
-    queue: SimpleQueue[Piece | None], room: Semaphore, hashers: Sequence[Callable[[Piece], object]]
+    queue: SimpleQueue[_Piece | None],
+    room: Semaphore,
+    hashers: Sequence[Callable[[_Piece], object]],
 ) -> None:
     """All that the thread does. It must not hold the object whose end is its own."""
     while (piece := queue.get()) is not None:

@@ -15,7 +15,7 @@ from tfrecreg.records.batch import Fault, RecordBatch
 from tfrecreg.records.framing import HEADER_BYTES, MAX_LENGTH, OVERHEAD, header_length
 from tfrecreg.records.gzip_random_access import DamagedGzipError, Inflater, Members
 from tfrecreg.records.reader import scan
-from tfrecreg.records.stream import sniff
+from tfrecreg.records.stream import sniff_compression
 from tfrecreg.storage.interface import Reader, Storage
 from tfrecreg.text import hex_start, safe
 
@@ -79,7 +79,7 @@ def find_offsets(
     with storage.open(path) as reader:
         entry = storage.stat(path)
         stamp = reader.size, entry.mtime_ns if entry is not None else 0
-        gzip = sniff(reader.read_at(0, _SNIFF_BYTES)) == "gzip"
+        gzip = sniff_compression(reader.read_at(0, _SNIFF_BYTES)) == "gzip"
         if sidecar is not None:
             return _believed(stamp, gzip, sidecar, shown)
         index = _beside(storage, own_index(path))

@@ -40,7 +40,7 @@ from tfrecreg.records.stream import (
     HashedFile,
     PlainStream,
     places_of,
-    sniff,
+    sniff_compression,
 )
 from tfrecreg.records.tensorflow_reader import of_length, of_misread, of_rest
 from tfrecreg.storage.interface import Reader, Storage
@@ -398,7 +398,7 @@ def open_stream(
     """
     file = HashedFile(reader, digest=digest)
     head = file.read(0, SNIFF_BYTES)
-    if sniff(head, declared) == "gzip" or (
+    if sniff_compression(head, declared) == "gzip" or (
         # An index that has members is that of a gzip file, even if nothing of the first is left.
         head and header_length(head) is None and (len(members) or _is_headless(file, declared))
     ):

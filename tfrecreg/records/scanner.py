@@ -90,7 +90,7 @@ class Native(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def load() -> Native:
+def load_scanner() -> Native:
     """Load the library; once in a process.
 
     Raises:
@@ -168,7 +168,7 @@ class NativeFrameScanner:
     """
 
     def __init__(self, engine: int = _BEST) -> None:
-        self._walk = load().walk
+        self._walk = load_scanner().walk
         self._engine = engine
         self._report = _Report()
         # Nothing of it is touched, and so takes memory, before there are that many records.
@@ -223,7 +223,7 @@ class NativeFinder:
         engine: int = _BEST,
     ) -> None:
         self._handle: int | None = None
-        self._native = load()
+        self._native = load_scanner()
         self._handle = self._native.finder(engine, at, at + (not first), before, stop, gap)
         if self._handle is None:
             raise MemoryError
@@ -263,13 +263,13 @@ class NativeFinder:
 
 VARIABLE = "TFRECREG_SCANNER"
 
-Kind = Literal["native", "python"]
+_Kind = Literal["native", "python"]
 
 
 class Scanner(NamedTuple):
     """The scanner that is used, and why."""
 
-    kind: Kind
+    kind: _Kind
     detail: str
     """How the compiled scanner computes checksums, or why it is not used."""
 
@@ -290,14 +290,14 @@ def scanner() -> Scanner:
     if wanted == "python":
         return Scanner("python", f"{VARIABLE}=python")
     try:
-        return Scanner("native", load().engine)
+        return Scanner("native", load_scanner().engine)
     except FailureError as error:
         if wanted == "native":
             raise
         return Scanner("python", error.message)
 
 
-def scanner_kind() -> Kind:
+def scanner_kind() -> _Kind:
     """Which scanner reads shards in this process: ``native`` is the compiled one.
 
     Raises:
@@ -322,7 +322,7 @@ def count_headers(memory: bytes) -> int:
         UsageError, FailureError: as :func:`scanner`.
     """
     if scanner_kind() == "native":
-        return load().headers(memory, len(memory))
+        return load_scanner().headers(memory, len(memory))
     return len(header_candidates(memory))
 
 

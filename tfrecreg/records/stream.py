@@ -146,7 +146,7 @@ class PlainStream:
         return self._file.hexdigest()
 
 
-def sniff(head: bytes, declared: Compression | None = None) -> Compression:
+def sniff_compression(head: bytes, declared: Compression | None = None) -> Compression:
     """The compression of a file, from its first bytes.
 
     In this order: a record's header whose checksum holds is plain; anything that inflates to one

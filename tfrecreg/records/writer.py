@@ -153,7 +153,7 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WrittenShard:
     """A shard that was written, with the facts that the manifest states."""
 
     file: FileDigest
@@ -206,11 +206,11 @@ class ShardWriter:
         self._hasher = FileHasher()
         self._parts: list[bytes] = []
         self._pending = 0
-        self._written: Written | None = None
+        self._written: WrittenShard | None = None
         self._file: Writer = storage.create(path)
 
     @property
-    def written(self) -> Written:
+    def written(self) -> WrittenShard:
         """What was written.
 
         Raises:
@@ -275,7 +275,7 @@ class ShardWriter:
         """End the gzip member that is begun: what follows can be made apart. Else nothing."""
         self._put(self._encoder.end_member())
 
-    def close(self) -> Written:
+    def close(self) -> WrittenShard:
         """Finish the shard and its index; both are durable when this returns.
 
         Raises:
@@ -291,7 +291,7 @@ class ShardWriter:
             rendered = self._encoder.index.render(self._encoder.members)
             index = hashed_write(self._storage, self._index_path, rendered)
         file = self._hasher.digest()
-        self._written = Written(
+        self._written = WrittenShard(
             file=file,
             records=len(self._encoder.index),
             payload_bytes=self._encoder.payload_bytes,

@@ -44,7 +44,7 @@ class Stamp(NamedTuple):
     """The same of its index, if it has one."""
 
 
-class Kept(NamedTuple):
+class _Kept(NamedTuple):
     """What is known of a shard from an earlier scan."""
 
     end: StreamEnd
@@ -91,7 +91,7 @@ class ScanCache:
 
     def recall(
         self, shard: Shard, stamp: Stamp, keys: Mapping[str, str], *, digest: bool
-    ) -> Kept | None:
+    ) -> _Kept | None:
         """What an earlier scan knew; None where the shard has to be read.
 
         Args:
@@ -109,7 +109,7 @@ class ScanCache:
             if part is None or part.key != _digest(shard, name, key):
                 return None
             parts[name] = part.data
-        return Kept(entry.end, parts)
+        return _Kept(entry.end, parts)
 
     def remember(
         self,
@@ -287,7 +287,7 @@ class Reuse:
             return None  # What cannot be unpacked is no part: the shard is read instead.
         return Known(kept.end, parts)
 
-    def _kept(self, number: int, shard: Shard) -> Kept | None:
+    def _kept(self, number: int, shard: Shard) -> _Kept | None:
         keys = {brought.name: key for brought, _, key in self._validators if key is not None}
         stamp = self._stamps[number]
         if self._cache is None or stamp is None or len(keys) < len(self._validators):

@@ -7,7 +7,7 @@ from typing import Literal
 from tfrecreg.errors import UsageError
 from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.records.gzip_random_access import DamagedGzipError, Inflater
-from tfrecreg.records.stream import sniff
+from tfrecreg.records.stream import sniff_compression
 from tfrecreg.scan.interface import Shard
 from tfrecreg.storage.interface import Reader
 from tfrecreg.text import safe, si_bytes
@@ -55,7 +55,7 @@ class LargeRecords:
         start = offset + HEADER_BYTES
         if self._reader is None:
             self._reader = self._shard.storage.open(self._shard.path)
-            if sniff(self._reader.read_at(0, _SNIFF_BYTES)) == "gzip":
+            if sniff_compression(self._reader.read_at(0, _SNIFF_BYTES)) == "gzip":
                 self._inflater = Inflater(self._reader, 0, 0)
         data = b""
         if self._inflater is None:

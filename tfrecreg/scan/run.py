@@ -30,7 +30,7 @@ from tfrecreg.scan.indexes import IndexHints
 from tfrecreg.scan.interface import Need, Part, Shard, Target, Validator, Visitor
 from tfrecreg.suggest import overrides
 
-Progress = Callable[[Shard, StreamEnd | None], None]
+_ScanProgress = Callable[[Shard, StreamEnd | None], None]
 """Called in the parent for each shard that is done."""
 
 
@@ -215,7 +215,7 @@ def run_scan(
     *,
     announced: Sequence[tuple[Brought, frozenset[str] | None]] = (),
     options: Mapping[str, Mapping[str, Any]] | None = None,
-    progress: Progress | None = None,
+    progress: _ScanProgress | None = None,
     cache: ScanCache | None = None,
 ) -> ScanResult:
     """Scan every shard of `target` once, for all `validators`.

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from tfrecreg.schema.compiled import CompiledSchema, compile_schema
     from tfrecreg.schema.definition import (
         BoolDomain,
-        Feature,
         FloatDomain,
         ImageDomain,
         IntDomain,
         OtherDomain,
         Schema,
+        SchemaFeature,
         StringDomain,
         ValueCount,
     )
@@ -55,13 +55,13 @@ __all__ = [
     "BoolDomain",
     "Checker",
     "CompiledSchema",
-    "Feature",
     "FloatDomain",
     "ImageDomain",
     "IntDomain",
     "OtherDomain",
     "Problem",
     "Schema",
+    "SchemaFeature",
     "SchemaSketch",
     "StringDomain",
     "TensorSpec",
@@ -80,7 +80,7 @@ _EXPORTS = {
     ".compiled": ("CompiledSchema", "compile_schema"),
     ".definition": (
         "BoolDomain",
-        "Feature",
+        "SchemaFeature",
         "FloatDomain",
         "ImageDomain",
         "IntDomain",

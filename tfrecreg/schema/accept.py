@@ -20,18 +20,18 @@ from tfrecreg.example import Kind, bytes_feature
 from tfrecreg.schema.check import Problem
 from tfrecreg.schema.definition import (
     BoolDomain,
-    Feature,
     FloatDomain,
     ImageDomain,
     IntDomain,
     Schema,
+    SchemaFeature,
     StringDomain,
 )
 from tfrecreg.schema.domain_check import decimal_number, whole_number
 from tfrecreg.schema.infer import (
     DRAFT_LIMIT,
-    FeatureSummary,
     KindSummary,
+    SeenFeature,
     WordLimit,
     draft_feature,
 )
@@ -57,14 +57,14 @@ _MAX_UNDECLARED = 100
 class Violations:
     """Summaries of the features with problems. Picklable, mergeable and bounded."""
 
-    summaries: dict[tuple[str, str], FeatureSummary] = field(default_factory=dict)
+    summaries: dict[tuple[str, str], SeenFeature] = field(default_factory=dict)
     """The features that have a problem, by code and name. Strings that their list allows, and
     numbers as text that are finite where others are not, are left out."""
     undeclared: int = 0
     """Number of features in it that the schema does not have."""
 
     def add(
-        self, feature: ExampleFeature | None, problem: Problem, declared: Feature | None
+        self, feature: ExampleFeature | None, problem: Problem, declared: SchemaFeature | None
     ) -> None:
         """Add one problem of one example.
 
@@ -93,18 +93,18 @@ class Violations:
             if summary is not None:
                 summary.merge(theirs)
 
-    def _summary(self, key: tuple[str, str]) -> FeatureSummary | None:
+    def _summary(self, key: tuple[str, str]) -> SeenFeature | None:
         if key not in self.summaries:
             is_undeclared = key[0] == SCH005.code
             if is_undeclared and self.undeclared >= _MAX_UNDECLARED:
                 return None
             self.undeclared += is_undeclared
-            self.summaries[key] = FeatureSummary(DRAFT_LIMIT if is_undeclared else _LIMIT)
+            self.summaries[key] = SeenFeature(DRAFT_LIMIT if is_undeclared else _LIMIT)
         return self.summaries[key]
 
-    def of(self, code: str, name: str) -> FeatureSummary:
+    def of(self, code: str, name: str) -> SeenFeature:
         """The summary of one feature with one problem, empty if there is none."""
-        return self.summaries.get((code, name)) or FeatureSummary()
+        return self.summaries.get((code, name)) or SeenFeature()
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class _Editor:
         for feature in self.message.feature:
             feature.CopyFrom(self._messages[feature.name])
 
-    def _presence(self, declared: Feature, message: Any, _: FeatureSummary) -> Iterator[str]:
+    def _presence(self, declared: SchemaFeature, message: Any, _: SeenFeature) -> Iterator[str]:
         name = declared.name
         if declared.type == "STRUCT":
             raise _RefusedError("no example can hold a STRUCT: remove it, or its presence")
@@ -260,7 +260,7 @@ class _Editor:
             message.value_count.min = message.value_count.max = values
             yield f"{counted(values, 'value')} where it is there, instead of a shape"
 
-    def _type(self, declared: Feature, message: Any, found: FeatureSummary) -> Iterator[str]:
+    def _type(self, declared: SchemaFeature, message: Any, found: SeenFeature) -> Iterator[str]:
         kinds = found.kinds
         present = sum(each.examples - each.absent.get(declared.name, 0) for each in self._splits)
         if len(kinds) != 1 or found.examples != present:
@@ -278,7 +278,7 @@ class _Editor:
             yield f"without its `{domain}`, which was for another type"
         yield from self._length(declared, message, found)
 
-    def _length(self, declared: Feature, message: Any, found: FeatureSummary) -> Iterator[str]:
+    def _length(self, declared: SchemaFeature, message: Any, found: SeenFeature) -> Iterator[str]:
         fewest = min(values.fewest or 0 for values in found.kinds.values())
         most = max(values.most for values in found.kinds.values())
         if declared.shape is not None:
@@ -314,7 +314,7 @@ class _Editor:
         self.drafts.append(lines)
         yield "a new feature"
 
-    def _domain(self, declared: Feature, message: Any, found: FeatureSummary) -> Iterator[str]:
+    def _domain(self, declared: SchemaFeature, message: Any, found: SeenFeature) -> Iterator[str]:
         domain = declared.domain
         (values,) = found.kinds.values()  # those of another type have a finding of their own
         if isinstance(domain, StringDomain):
@@ -335,7 +335,7 @@ class _Editor:
                 "its values are not in the format that the schema names: correct one of the two"
             )
 
-    def _not_finite(self, _: Feature, message: Any, found: FeatureSummary) -> Iterator[str]:
+    def _not_finite(self, _: SchemaFeature, message: Any, found: SeenFeature) -> Iterator[str]:
         (values,) = found.kinds.values()
         numbers = [decimal_number(word.encode()) or 0.0 for word in _words(values)]
         domain = self._domain_message(message)
@@ -348,7 +348,7 @@ class _Editor:
             domain.disallow_inf = False
             yield "infinite values are allowed"
 
-    def _distinct(self, declared: Feature, message: Any, _: FeatureSummary) -> Iterator[str]:
+    def _distinct(self, declared: SchemaFeature, message: Any, _: SeenFeature) -> Iterator[str]:
         counts = [each.distinct.get(declared.name) for each in self._splits if each.examples]
         known = [count for count in counts if count is not None]
         if len(known) != len(counts):
@@ -381,7 +381,7 @@ class _Editor:
 
 
 def _replace_bool(
-    declared: Feature, domain: BoolDomain, message: Any, values: KindSummary
+    declared: SchemaFeature, domain: BoolDomain, message: Any, values: KindSummary
 ) -> Iterator[str]:
     """Put numbers or strings in the place of a bool domain."""
     if declared.type != "BYTES":

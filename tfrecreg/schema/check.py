@@ -13,8 +13,13 @@ from tfrecreg.codes import SCH002, SCH003, SCH004, SCH005, SCH006, SCH007, SCH00
 from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.findings import Code, Severity
 from tfrecreg.schema.compiled import CompiledSchema
-from tfrecreg.schema.definition import Feature as SchemaFeature
-from tfrecreg.schema.definition import FloatDomain, SparseFeature, ValueCount, WeightedFeature
+from tfrecreg.schema.definition import (
+    FloatDomain,
+    SchemaFeature,
+    SparseFeature,
+    ValueCount,
+    WeightedFeature,
+)
 from tfrecreg.schema.domain_check import InvalidValues, ValueCheck, value_check
 from tfrecreg.schema.messages import KIND_NAMES, counted, length_text, rule_text, values_text
 from tfrecreg.suggest import listed

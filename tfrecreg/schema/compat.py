@@ -23,11 +23,11 @@ from tfrecreg.findings import Code
 from tfrecreg.schema.compiled import compile_schema
 from tfrecreg.schema.definition import (
     BoolDomain,
-    Feature,
     FloatDomain,
     ImageDomain,
     IntDomain,
     Schema,
+    SchemaFeature,
     StringDomain,
     TimeDomain,
     ValueDomain,
@@ -42,9 +42,9 @@ class _Case(NamedTuple):
     """One feature that a reader asks for."""
 
     spec: TensorSpec
-    reader: Feature
+    reader: SchemaFeature
     """Declaration in the reader's schema."""
-    record: Feature | None
+    record: SchemaFeature | None
     """Declaration in the records' schema; None if they never have it, or if `unchecked`."""
     unchecked: bool
     """Whether the records' schema ignores it: it may be there, in any form."""
@@ -232,7 +232,7 @@ def _may_have_other_counts(case: _Case) -> str | None:
     return None if fits else _says(case, length_text(reader), f"may {length_text(record)}")
 
 
-def _divides(number: int, record: Feature) -> bool:
+def _divides(number: int, record: SchemaFeature) -> bool:
     if record.min_values == record.max_values:
         return record.min_values % number == 0
     return record.multiple_of % number == 0
@@ -247,7 +247,7 @@ def _may_have_other_values(case: _Case) -> str | None:
     return _says(case, values_text(case.reader), f"may {values_text(case.record)}")
 
 
-def _values_within(inner: Feature, outer: Feature) -> bool:
+def _values_within(inner: SchemaFeature, outer: SchemaFeature) -> bool:
     """Whether `outer` allows every value that `inner` allows. Both have the same kind."""
     mine, domain = inner.checked_domain, outer.checked_domain
     is_text = outer.kind == "BYTES"

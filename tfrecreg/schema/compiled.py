@@ -13,7 +13,13 @@ from functools import cached_property
 from typing import Any
 
 from tfrecreg.errors import SchemaError
-from tfrecreg.schema.definition import Feature, Schema, SparseFeature, ValueCount, WeightedFeature
+from tfrecreg.schema.definition import (
+    Schema,
+    SchemaFeature,
+    SparseFeature,
+    ValueCount,
+    WeightedFeature,
+)
 from tfrecreg.schema.environments import environment_options
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
@@ -23,7 +29,7 @@ from tfrecreg.text import safe
 class CompiledSchema:
     """The rules for a record."""
 
-    features: tuple[Feature, ...]
+    features: tuple[SchemaFeature, ...]
     """Features to check, in order of their names."""
     ignored: frozenset[str] = frozenset()
     """Features that may be there, in any form."""
@@ -36,7 +42,7 @@ class CompiledSchema:
     """Number of examples in all splits together."""
 
     @cached_property
-    def by_name(self) -> Mapping[str, Feature]:
+    def by_name(self) -> Mapping[str, SchemaFeature]:
         """The features to check by name."""
         return {feature.name: feature for feature in self.features}
 
@@ -54,7 +60,7 @@ def compile_schema(schema: Schema, environment: str | None = None) -> CompiledSc
             + did_you_mean(environment, known),
             hint=f"its environments: {listed(known)}",
         )
-    checked: dict[str, Feature] = {}
+    checked: dict[str, SchemaFeature] = {}
     ignored: set[str] = set()
     elsewhere: set[str] = set()
     for feature in schema.features:
@@ -83,7 +89,7 @@ def compile_schema(schema: Schema, environment: str | None = None) -> CompiledSc
     )
 
 
-def _belongs(feature: Feature, schema: Schema, environment: str | None) -> bool:
+def _belongs(feature: SchemaFeature, schema: Schema, environment: str | None) -> bool:
     if environment is None or environment in feature.in_environment:
         return True
     if environment in feature.not_in_environment:

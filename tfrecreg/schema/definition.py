@@ -126,7 +126,7 @@ class ImageDomain:
 class StructDomain:
     """Features inside a feature. A `tf.train.Example` cannot hold them."""
 
-    features: tuple[Feature, ...] = ()
+    features: tuple[SchemaFeature, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class _Countable(_Declaration):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Feature(_Countable):
+class SchemaFeature(_Countable):
     """The declaration of one feature: the fields as given, the properties as they are applied."""
 
     type: FeatureType | None
@@ -328,7 +328,7 @@ class Schema:
     """The file's text, with its comments."""
     where: str
     """Source of the text, for messages."""
-    features: tuple[Feature, ...]
+    features: tuple[SchemaFeature, ...]
     """Features in the file's order."""
     sparse: tuple[SparseFeature, ...] = ()
     weighted: tuple[WeightedFeature, ...] = ()

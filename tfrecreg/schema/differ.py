@@ -21,7 +21,7 @@ _DOMAINS = ("string_domain", "int_domain", "float_domain")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class SchemaChange:
     """One field in which two schemas differ."""
 
     part: str
@@ -51,7 +51,7 @@ class Change:
         }
 
 
-def compare_schemas(expected: Schema, found: Schema) -> tuple[Change, ...]:
+def compare_schemas(expected: Schema, found: Schema) -> tuple[SchemaChange, ...]:
     """The fields in which two schemas differ: the schema's own first, then by name."""
     before, after = _parts(expected), _parts(found)
     order = sorted({*before, *after}, key=lambda each: (each[1] != "", each[1], each[0]))
@@ -61,11 +61,11 @@ def compare_schemas(expected: Schema, found: Schema) -> tuple[Change, ...]:
 _Parts = dict[tuple[str, str], dict[str, Value]]
 
 
-def _changes(part: tuple[str, str], before: _Parts, after: _Parts) -> Iterator[Change]:
+def _changes(part: tuple[str, str], before: _Parts, after: _Parts) -> Iterator[SchemaChange]:
     kind, name = part
     old, new = before.get(part), after.get(part)
     if old is None or new is None:
-        yield Change(
+        yield SchemaChange(
             part=kind,
             name=name,
             field="",
@@ -75,7 +75,7 @@ def _changes(part: tuple[str, str], before: _Parts, after: _Parts) -> Iterator[C
         return
     for field in sorted({*old, *new}):
         if old.get(field) != new.get(field):
-            yield Change(
+            yield SchemaChange(
                 part=kind, name=name, field=field, expected=old.get(field), found=new.get(field)
             )
 

@@ -21,10 +21,10 @@ from tfrecreg.schema.definition import (
     FloatDomain,
     ImageDomain,
     IntDomain,
+    SchemaFeature,
     StringDomain,
     TimeDomain,
 )
-from tfrecreg.schema.definition import Feature as SchemaFeature
 from tfrecreg.text import safe_value
 
 

@@ -146,7 +146,7 @@ class KindSummary:
 
 
 @dataclass(slots=True)
-class FeatureSummary:
+class SeenFeature:
     """The values of one feature. Small and mergeable, in any order."""
 
     limit: WordLimit = DRAFT_LIMIT
@@ -163,7 +163,7 @@ class FeatureSummary:
         else:
             self._values(feature.kind).add(feature)
 
-    def merge(self, other: FeatureSummary) -> None:
+    def merge(self, other: SeenFeature) -> None:
         """Add the values seen elsewhere."""
         self.unset += other.unset
         for kind, summary in other.kinds.items():
@@ -195,7 +195,7 @@ class SchemaSketch:
         """Number of records that are not examples."""
         self.empty = 0
         """Number of examples without a feature. A message of another type often looks so."""
-        self._features: dict[str, FeatureSummary] = {}
+        self._features: dict[str, SeenFeature] = {}
         self._too_many = False
 
     def add(self, example: Example | None) -> None:
@@ -232,13 +232,13 @@ class SchemaSketch:
             lines += ["", *draft_feature(name, self._features[name], self.examples)]
         return "\n".join(lines) + "\n"
 
-    def _summary(self, name: str) -> FeatureSummary | None:
+    def _summary(self, name: str) -> SeenFeature | None:
         summary = self._features.get(name)
         if summary is None:
             if len(self._features) >= _MAX_FEATURES:
                 self._too_many = True
                 return None
-            summary = self._features[name] = FeatureSummary()
+            summary = self._features[name] = SeenFeature()
         return summary
 
     def _head(self, dataset: str) -> Iterator[str]:
@@ -255,7 +255,7 @@ class SchemaSketch:
             yield f"# Left out: all features after the first {_MAX_FEATURES}."
 
 
-def draft_feature(name: str, summary: FeatureSummary, examples: int) -> Iterator[str]:
+def draft_feature(name: str, summary: SeenFeature, examples: int) -> Iterator[str]:
     """The lines that declare a feature, comments first.
 
     Args:
@@ -285,7 +285,7 @@ def draft_feature(name: str, summary: FeatureSummary, examples: int) -> Iterator
     yield from _block("feature", *body)
 
 
-def _comments(summary: FeatureSummary, usual: Kind, examples: int) -> Iterator[str]:
+def _comments(summary: SeenFeature, usual: Kind, examples: int) -> Iterator[str]:
     values = summary.kinds[usual]
     if len(summary.kinds) > 1:
         types = ", ".join(

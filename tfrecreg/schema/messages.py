@@ -5,10 +5,10 @@ from __future__ import annotations
 from tfrecreg.example import Kind
 from tfrecreg.schema.definition import (
     BoolDomain,
-    Feature,
     FloatDomain,
     ImageDomain,
     IntDomain,
+    SchemaFeature,
     SparseFeature,
     StringDomain,
     TimeDomain,
@@ -25,7 +25,7 @@ _SHOWN = 5
 """Maximum number of allowed strings that a message lists; more are only counted."""
 
 
-def rule_text(rule: Feature | SparseFeature | WeightedFeature, asks: str) -> str:
+def rule_text(rule: SchemaFeature | SparseFeature | WeightedFeature, asks: str) -> str:
     """A message: the feature should …"""
     return f"`{safe(rule.name)}` should {asks}"
 
@@ -35,7 +35,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def presence_text(rule: Feature | SparseFeature) -> str:
+def presence_text(rule: SchemaFeature | SparseFeature) -> str:
     """What the rule asks of a whole split."""
     asks = []
     if 0 < rule.min_fraction < 1:
@@ -55,7 +55,7 @@ def bounds_text(bounds: ValueCount, noun: str) -> str:
     return f"exactly {counted(low, noun)}" if low == high else f"from {low} to {high} {noun}s"
 
 
-def length_text(rule: Feature) -> str:
+def length_text(rule: SchemaFeature) -> str:
     """What the rule asks of the number of values."""
     low, high = rule.min_values, rule.max_values
     if rule.shape is not None:
@@ -71,7 +71,7 @@ def length_text(rule: Feature) -> str:
     return f"have {low} to {high} values" if low else f"have at most {counted(high, 'value')}"
 
 
-def values_text(rule: Feature) -> str:
+def values_text(rule: SchemaFeature) -> str:
     """What the rule asks of the values."""
     asks = _domain_text(rule)
     if rule.domain_mass < 1:
@@ -79,7 +79,7 @@ def values_text(rule: Feature) -> str:
     return asks
 
 
-def _domain_text(rule: Feature) -> str:
+def _domain_text(rule: SchemaFeature) -> str:
     domain = rule.checked_domain
     if isinstance(domain, StringDomain):
         if len(domain.allowed) > _SHOWN:

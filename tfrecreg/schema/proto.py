@@ -19,13 +19,13 @@ from tfrecreg.schema.consistency import check_message, stage_of, type_of
 from tfrecreg.schema.definition import (
     BoolDomain,
     Domain,
-    Feature,
     FloatDomain,
     ImageDomain,
     IntDomain,
     OtherDomain,
     Presence,
     Schema,
+    SchemaFeature,
     SparseFeature,
     StringDomain,
     StructDomain,
@@ -199,11 +199,11 @@ def _unique(messages: Iterable[Any]) -> Iterable[Any]:
     return {message.name: message for message in messages}.values()
 
 
-def _features(messages: Iterable[Any], named: Mapping[str, Domain]) -> tuple[Feature, ...]:
+def _features(messages: Iterable[Any], named: Mapping[str, Domain]) -> tuple[SchemaFeature, ...]:
     return tuple(_feature(message, named) for message in _unique(messages))
 
 
-def _feature(message: Any, named: Mapping[str, Domain]) -> Feature:
+def _feature(message: Any, named: Mapping[str, Domain]) -> SchemaFeature:
     which = message.WhichOneof("domain_info")
     domain: Domain | None = None
     if which == "domain":
@@ -217,7 +217,7 @@ def _feature(message: Any, named: Mapping[str, Domain]) -> Feature:
     count = levels[0] if levels else message.value_count
     has_count = len(levels) == 1 or message.HasField("value_count")
     counts_distinct = kind in ("INT", "BYTES") and message.HasField("unique_constraints")
-    return Feature(
+    return SchemaFeature(
         name=message.name,
         type=kind,
         presence=_presence(message),

@@ -23,12 +23,12 @@ from tfrecreg.schema.compiled import compile_schema
 from tfrecreg.schema.definition import (
     BoolDomain,
     Domain,
-    Feature,
     FloatDomain,
     ImageDomain,
     IntDomain,
     OtherDomain,
     Schema,
+    SchemaFeature,
     StringDomain,
     StructDomain,
     TimeDomain,
@@ -137,7 +137,7 @@ def schema_json(schema: Schema) -> dict[str, Any]:
     return document
 
 
-def _feature(feature: Feature) -> dict[str, Any]:
+def _feature(feature: SchemaFeature) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": feature.type, "required": feature.is_required}
     for name in ("presence", "value_count"):
         if (bounds := getattr(feature, name)) is not None:

@@ -17,10 +17,10 @@ from tfrecreg.schema.check import KINDS, Checker
 from tfrecreg.schema.compiled import CompiledSchema
 from tfrecreg.schema.definition import (
     BoolDomain,
-    Feature,
     FloatDomain,
     ImageDomain,
     IntDomain,
+    SchemaFeature,
     StringDomain,
 )
 
@@ -32,9 +32,9 @@ _MIN_RECORDS = 32
 
 _INT64 = np.iinfo(np.int64)
 
-Bools = NDArray[np.bool_]
+_Bools = NDArray[np.bool_]
 
-_ColumnCheck = Callable[[bytes, Column], Bools]
+_ColumnCheck = Callable[[bytes, Column], _Bools]
 """Returns for each record whether its values in a column conform."""
 
 
@@ -157,7 +157,7 @@ class VectorizedCheck:
         return np.delete(rows, found[good])
 
 
-def _fits(feature: Feature, kind: Kind, count: int) -> bool:
+def _fits(feature: SchemaFeature, kind: Kind, count: int) -> bool:
     """Whether the feature may have that kind and number of values."""
     if feature.kind is not None and KINDS.get(feature.kind) is not kind:
         return False
@@ -166,7 +166,7 @@ def _fits(feature: Feature, kind: Kind, count: int) -> bool:
     return feature.max_values is None or count <= feature.max_values
 
 
-def _column_check(feature: Feature, kind: Kind, count: int) -> _ColumnCheck | None:
+def _column_check(feature: SchemaFeature, kind: Kind, count: int) -> _ColumnCheck | None:
     """The check of a column's values; None if they must be looked at one by one."""
     domain = feature.checked_domain
     if domain is None:
@@ -184,22 +184,22 @@ def _column_check(feature: Feature, kind: Kind, count: int) -> _ColumnCheck | No
     return None
 
 
-def _any_value(memory: bytes, column: Column) -> Bools:
+def _any_value(memory: bytes, column: Column) -> _Bools:
     del memory
     return np.ones(len(column.start), np.bool_)
 
 
 def _size_check(limit: int) -> _ColumnCheck:
-    def check(memory: bytes, column: Column) -> Bools:
+    def check(memory: bytes, column: Column) -> _Bools:
         del memory
-        good: Bools = column.stop - column.start <= limit
+        good: _Bools = column.stop - column.start <= limit
         return good
 
     return check
 
 
 def _member_check(allowed: frozenset[bytes]) -> _ColumnCheck:
-    def check(memory: bytes, column: Column) -> Bools:
+    def check(memory: bytes, column: Column) -> _Bools:
         spans = zip(column.start.tolist(), column.stop.tolist(), strict=True)
         return np.array([memory[start:stop] in allowed for start, stop in spans], np.bool_)
 
@@ -210,10 +210,10 @@ def _range_check(low: int | None, high: int | None) -> _ColumnCheck:
     least = _INT64.min if low is None else low
     most = _INT64.max if high is None else high
 
-    def check(memory: bytes, column: Column) -> Bools:
+    def check(memory: bytes, column: Column) -> _Bools:
         del memory
         values = column.integers
-        good: Bools = (values >= least) & (values <= most)
+        good: _Bools = (values >= least) & (values <= most)
         return good
 
     return check
@@ -223,12 +223,12 @@ def _float_check(domain: FloatDomain, count: int) -> _ColumnCheck:
     low = -np.inf if domain.min is None else domain.min
     high = np.inf if domain.max is None else domain.max
 
-    def check(memory: bytes, column: Column) -> Bools:
+    def check(memory: bytes, column: Column) -> _Bools:
         # Every four bytes in a row, at any offset.
         words: NDArray[np.float32] = np.ndarray((len(memory) - 3,), "<f4", memory, strides=(1,))
         values = words[column.start[:, None] + np.arange(0, 4 * count, 4)].astype(np.float64)
         fine = np.isfinite(values) & (values >= low) & (values <= high)
-        good: Bools = fine.all(axis=1)
+        good: _Bools = fine.all(axis=1)
         return good
 
     return check

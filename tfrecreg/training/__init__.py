@@ -3,11 +3,11 @@
 No TensorFlow. `tfrecreg.data_source`, in `tfrecreg.operations`, finds what a target names and makes
 the source.
 
-- `data_source`: :class:`DataSource`, the sequence
+- `data_source`: :class:`DataSource`, the sequence; `elements`: what its elements are
 - `shards`: the payloads of several shards under one number
 - `kept_offsets`: where the records of shards without an index are
 - `selection`, `split_words`: parts of splits, and the expressions that name them
-- `arrays`, `image_arrays`: from payloads to NumPy
+- `arrays`, `element_blocks`, `image_arrays`: from payloads to NumPy
 - `batches`: from elements to batches of arrays
 - `order`: the share of a host in an epoch, and its state
 - `certificate`: the proof that an epoch handed out every record exactly once
@@ -17,7 +17,8 @@ the source.
 from __future__ import annotations
 
 from tfrecreg.training.certificate import Certificate, EpochReport
-from tfrecreg.training.data_source import DataSource, Elements, Skipped
+from tfrecreg.training.data_source import DataSource, SkippedRecord
+from tfrecreg.training.elements import Elements
 from tfrecreg.training.order import Order, OrderIterator
 
 __all__ = [
@@ -27,5 +28,5 @@ __all__ = [
     "EpochReport",
     "Order",
     "OrderIterator",
-    "Skipped",
+    "SkippedRecord",
 ]

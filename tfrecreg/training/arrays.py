@@ -29,7 +29,7 @@ _OTHERS = {
 _EMPTY = {Kind.BYTES: np.dtype(object), Kind.INT64: np.dtype(np.int64)}
 
 
-class Column(NamedTuple):
+class ArrayColumn(NamedTuple):
     """How one feature becomes an array."""
 
     name: str
@@ -41,20 +41,20 @@ class Column(NamedTuple):
     """Whether a record without it, or with another number of values, is refused."""
 
 
-def columns_of(schema: Schema) -> tuple[Column, ...]:
+def columns_of(schema: Schema) -> tuple[ArrayColumn, ...]:
     """The columns of a schema's features, in order of their names."""
     shapes = {each.name: each.tensor_shape for each in compile_schema(schema).features}
     return tuple(_column(spec, shapes[spec.name]) for spec in tensor_specs(schema))
 
 
-def _column(spec: TensorSpec, shape: tuple[int | None, ...] | None) -> Column:
+def _column(spec: TensorSpec, shape: tuple[int | None, ...] | None) -> ArrayColumn:
     kind = int(_KINDS[spec.dtype])
     if spec.form == "fixed":
-        return Column(spec.name, kind, spec.shape, True)
+        return ArrayColumn(spec.name, kind, spec.shape, True)
     sides = tuple(-1 if side is None else side for side in shape or ())
     if sides.count(-1) != 1 or 0 in sides:
         sides = (-1,)
-    return Column(spec.name, kind, sides, False)
+    return ArrayColumn(spec.name, kind, sides, False)
 
 
 class ExampleReader:
@@ -64,7 +64,7 @@ class ExampleReader:
         columns: of the schema; None without one.
     """
 
-    def __init__(self, columns: Sequence[Column] | None) -> None:
+    def __init__(self, columns: Sequence[ArrayColumn] | None) -> None:
         self._columns = columns
 
     def __call__(self, payload: bytes) -> dict[str, Any]:
@@ -91,14 +91,12 @@ class ExampleReader:
         return {column.name: _shaped(column, example) for column in self._columns}
 
 
-def _shaped(column: Column, example: Mapping[str, Feature]) -> Any:
+def _shaped(column: ArrayColumn, example: Mapping[str, Feature]) -> Any:
     feature = example.get(column.name)
     if feature is None or feature.kind is Kind.UNSET:
         if column.is_fixed:
             raise _misfit(column, "it lacks the feature")
-        kind = Kind(column.kind)
-        sides = [0 if side < 0 else side for side in column.shape]
-        return np.empty(sides, _EMPTY.get(kind, np.dtype(np.float32)))
+        return empty(column)
     if feature.kind != column.kind:
         raise _misfit(column, f"found {_WORDS[feature.kind]}")
     if column.is_fixed and not column.shape:
@@ -114,7 +112,13 @@ def _shaped(column: Column, example: Mapping[str, Feature]) -> Any:
         raise _misfit(column, f"found {feature.count} values") from None
 
 
-def _misfit(column: Column, found: str) -> RefusedError:
+def empty(column: ArrayColumn) -> npt.NDArray[Any]:
+    """The value of a feature that a record lacks."""
+    sides = [0 if side < 0 else side for side in column.shape]
+    return np.empty(sides, _EMPTY.get(Kind(column.kind), np.dtype(np.float32)))
+
+
+def _misfit(column: ArrayColumn, found: str) -> RefusedError:
     sides = [str(side) if side >= 0 else "any" for side in column.shape]
     shape = f"({', '.join(sides)}{',' if len(sides) == 1 else ''})"
     return RefusedError(

@@ -26,14 +26,14 @@ from tfrecreg.errors import UsageError
 from tfrecreg.example.decode import canonical
 from tfrecreg.text import safe
 
-DIGEST = "record/digest"
+DIGEST_FEATURE = "record/digest"
 """The feature that elements carry: uint8, shape (16,)."""
 
 _MAGIC = b"TFRCERT1"
 _IDENTITY_BYTES = 32
 _SHOWN = 20
 
-Digests = npt.NDArray[np.void]
+RecordDigests = npt.NDArray[np.void]
 
 
 class RecordName(NamedTuple):
@@ -109,8 +109,8 @@ class Certificate:
         """Count records as handed out.
 
         Args:
-            digests: the values of :data:`DIGEST` of one or more elements, uint8 of shape (…, 16):
-                an array, or what NumPy makes one of, such as a tensor of PyTorch.
+            digests: the values of :data:`DIGEST_FEATURE` of one or more elements, uint8 of shape
+                (…, 16): an array, or what NumPy makes one of, such as a tensor of PyTorch.
 
         Raises:
             UsageError: they are not of that type or shape.
@@ -122,7 +122,7 @@ class Certificate:
             raise UsageError(
                 f"digests should be uint8 of shape (…, {DIGEST_BYTES}), found {array.dtype} of "
                 f"shape {array.shape}",
-                hint=f"`with_digest=True` gives elements the feature `{DIGEST}`: add its values",
+                hint=f"with `with_digest=True`, elements have them as `{DIGEST_FEATURE}`",
             )
         self._digests += np.ascontiguousarray(array).tobytes()
 
@@ -212,7 +212,7 @@ class Certificate:
         )
 
 
-def _rows(data: bytes) -> Digests:
+def _rows(data: bytes) -> RecordDigests:
     # Two numbers rather than 16 characters: NumPy takes trailing NULs of strings off.
     return np.frombuffer(data, np.dtype([("high", ">u8"), ("low", ">u8")]))
 

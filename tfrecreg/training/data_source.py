@@ -6,56 +6,37 @@ import json
 import operator
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from math import prod
-from typing import Any, Literal, NamedTuple, SupportsIndex, overload
+from typing import Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 from blake3 import blake3
 
 from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, RefusedError, UsageError
 from tfrecreg.text import safe
-from tfrecreg.training.arrays import Column, ExampleReader
+from tfrecreg.training.arrays import ExampleReader
 from tfrecreg.training.batches import stack
 from tfrecreg.training.certificate import (
-    DIGEST,
+    DIGEST_FEATURE,
     Certificate,
     EpochReport,
     RecordName,
     digest_of,
 )
+from tfrecreg.training.element_blocks import BlockReader
+from tfrecreg.training.elements import Elements
 from tfrecreg.training.image_arrays import image_array
-from tfrecreg.training.order import Numbers, Order
+from tfrecreg.training.order import Order, RecordNumbers
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords
 from tfrecreg.training.split_words import even_parts
 
-KEY = "record/key"
+KEY_FEATURE = "record/key"
 """The feature of a batch that has the keys of its records."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Elements:
-    """What the elements of a source are. All of it is plain data."""
-
-    raw: bool = False
-    """Payloads, as they are."""
-    with_key: bool = False
-    """Pairs of key and element."""
-    with_digest: bool = False
-    """Elements carry the digest of their record, for a certificate."""
-    columns: tuple[Column, ...] | None = None
-    """The features of the schema; None without one."""
-    images: tuple[str, ...] = ()
-    """Features whose values are decoded."""
-    damaged: Literal["raise", "skip"] = "raise"
-    """What batches and iteration do at a damaged record."""
-    max_damaged: int = 0
-    """How many damaged records may be left out, in all parts of the source together."""
-
-
-class Skipped(NamedTuple):
+class SkippedRecord(NamedTuple):
     """A damaged record that was left out. Strings are escaped."""
 
     shard: str
@@ -93,13 +74,14 @@ class DataSource(Sequence[Any]):
         self._elements = elements
         self._identity = identity
         self._read = ExampleReader(elements.columns)
+        self._read_many = BlockReader(elements.columns)
         # Without a schema nothing else tells whether a feature holds one image or several.
         self._single = frozenset(
             elements.images
             if elements.columns is None
             else (each.name for each in elements.columns if each.is_fixed and prod(each.shape) == 1)
         )
-        self._skipped: dict[int, Skipped] = {}
+        self._skipped: dict[int, SkippedRecord] = {}
 
     def __len__(self) -> int:
         return len(self._selection)
@@ -132,7 +114,14 @@ class DataSource(Sequence[Any]):
         Raises:
             NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one.
         """
-        return list(self._elements_of([self._number(record) for record in records]))
+        wanted = [operator.index(record) for record in records]
+        count = len(self)
+        for position in wanted:
+            if not -count <= position < count:
+                self._number(position)
+        positions = np.array(wanted, np.int64)
+        positions[positions < 0] += count
+        return list(self._elements_of(self._selection.numbers(positions).tolist()))
 
     def __iter__(self) -> Iterator[Any]:
         for numbers in self._selection.ranges:
@@ -153,7 +142,7 @@ class DataSource(Sequence[Any]):
         return blake3(text.encode("ascii")).hexdigest(16)
 
     @property
-    def skipped(self) -> tuple[Skipped, ...]:
+    def skipped(self) -> tuple[SkippedRecord, ...]:
         """Damaged records that were left out so far, by this object and in this process."""
         return tuple(self._skipped[number] for number in sorted(self._skipped))
 
@@ -197,7 +186,7 @@ class DataSource(Sequence[Any]):
                 f"no schema says which features of `{self.name}` can be stacked",
                 hint="name a schema with `schema=`, or read lists of elements with `__getitems__`",
             )
-        fixed = {each.name for each in columns if each.is_fixed} | {DIGEST}
+        fixed = {each.name for each in columns if each.is_fixed} | {DIGEST_FEATURE}
         return self._batches(
             size, range(len(self)) if order is None else order, fixed, drop_remainder
         )
@@ -211,7 +200,7 @@ class DataSource(Sequence[Any]):
                 return
             elements = self.__getitems__(chosen)
             if self._elements.with_key:
-                elements = [{KEY: key, **element} for key, element in elements]
+                elements = [{KEY_FEATURE: key, **element} for key, element in elements]
             if elements:
                 yield stack(elements, fixed, self._elements.images)
 
@@ -320,7 +309,7 @@ class DataSource(Sequence[Any]):
             self.name, self.identity, np.concatenate(parts), self._record_name
         )
 
-    def _rows(self, numbers: range) -> Iterator[tuple[int, Numbers]]:
+    def _rows(self, numbers: range) -> Iterator[tuple[int, RecordNumbers]]:
         """The shards that a range of numbers is in, and which of their records it has."""
         for shard, records in self._shards.inside(numbers):
             yield shard, np.array(records, np.int64)
@@ -348,11 +337,13 @@ class DataSource(Sequence[Any]):
 
     def _elements_of(self, numbers: Sequence[int]) -> Iterator[Any]:
         payloads = self._shards.payloads(numbers)
+        sound = [each for each in payloads if isinstance(each, bytes)]
+        read = iter(sound if self._elements.raw else self._read_many(sound))
         for number, payload in zip(numbers, payloads, strict=True):
             if isinstance(payload, DamagedRecordError):
                 self._skip(number, payload)
             else:
-                yield self._element(number, payload)
+                yield self._element(number, payload, next(read))
 
     def _skip(self, number: int, error: DamagedRecordError) -> None:
         if self._elements.damaged == "raise":
@@ -360,7 +351,7 @@ class DataSource(Sequence[Any]):
         shard, record = self._shards.locate(number)
         shown = safe(self._shards.places[shard].name, limit=1000)
         reason = error.message.partition(" is damaged: ")[2] or error.message
-        self._skipped[number] = Skipped(shown, record, reason)
+        self._skipped[number] = SkippedRecord(shown, record, reason)
         if len(self._skipped) > self._elements.max_damaged:
             raise RefusedError(
                 f"{len(self._skipped)} damaged records of `{self.name}` were left out, and "
@@ -368,23 +359,24 @@ class DataSource(Sequence[Any]):
                 hint=error.hint,
             ) from error
 
-    def _element(self, number: int, payload: bytes) -> Any:
+    def _element(self, number: int, payload: bytes, element: Any = None) -> Any:
+        """An element, from what was read of its payload already, if anything was."""
         elements = self._elements
-        element: Any = payload
-        if not elements.raw:
+        if elements.raw:
+            element = payload
+        else:
             try:
-                element = self._read(payload)
+                if element is None:
+                    element = self._read(payload)
                 if elements.with_digest:
-                    element[DIGEST] = digest_of(payload)
+                    element[DIGEST_FEATURE] = digest_of(payload)
                 for image in elements.images:
                     if image in element:
                         single = image in self._single
                         element[image] = image_array(image, element[image], single=single)
             except RefusedError as error:
                 raise self._about(number, error) from error.__cause__
-        if not elements.with_key:
-            return element
-        return self._shards.key(number), element
+        return (self._shards.key(number), element) if elements.with_key else element
 
     def _about(self, number: int, error: RefusedError) -> RefusedError:
         """An error whose message lacks its subject, the record."""
@@ -396,20 +388,11 @@ class DataSource(Sequence[Any]):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Compressed, because the paths of shards differ in a few characters only.
-        elements = self._elements
         state = {
             "name": self.name,
             "places": [list(each) for each in self._shards.places],
             "ranges": [(each.start, each.stop, each.step) for each in self._selection.ranges],
-            "elements": [
-                elements.raw,
-                elements.with_key,
-                elements.with_digest,
-                None if elements.columns is None else [list(each) for each in elements.columns],
-                list(elements.images),
-                elements.damaged,
-                elements.max_damaged,
-            ],
+            "elements": self._elements.plain(),
             "identity": self._identity,
         }
         return _restored, (zlib.compress(json.dumps(state).encode("ascii"), 9),)
@@ -417,24 +400,10 @@ class DataSource(Sequence[Any]):
 
 def _restored(data: bytes) -> DataSource:
     state = json.loads(zlib.decompress(data))
-    raw, with_key, with_digest, columns, images, damaged, max_damaged = state["elements"]
-    if columns is not None:
-        columns = tuple(
-            Column(name, kind, tuple(shape), is_fixed) for name, kind, shape, is_fixed in columns
-        )
     return DataSource(
         state["name"],
         ShardRecords([ShardPlace(*each) for each in state["places"]]),
         Selection([range(*each) for each in state["ranges"]]),
-        replace(
-            Elements(),
-            raw=raw,
-            with_key=with_key,
-            with_digest=with_digest,
-            columns=columns,
-            images=tuple(images),
-            damaged=damaged,
-            max_damaged=max_damaged,
-        ),
+        Elements.of_plain(state["elements"]),
         state["identity"],
     )

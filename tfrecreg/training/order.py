@@ -19,7 +19,7 @@ from tfrecreg.text import safe
 from tfrecreg.training.consumed import Stage, joined, share
 from tfrecreg.training.permutation import Permutation
 
-Numbers = npt.NDArray[np.int64]
+RecordNumbers = npt.NDArray[np.int64]
 
 STATE_FORMAT = 1
 """Of the states. A reader refuses a greater one."""
@@ -87,8 +87,8 @@ class Order:
     @overload
     def __getitem__(self, place: SupportsIndex) -> int: ...
     @overload
-    def __getitem__(self, place: slice) -> Numbers: ...
-    def __getitem__(self, place: SupportsIndex | slice) -> int | Numbers:
+    def __getitem__(self, place: slice) -> RecordNumbers: ...
+    def __getitem__(self, place: SupportsIndex | slice) -> int | RecordNumbers:
         chosen = range(self._length)
         if isinstance(place, slice):
             part = chosen[place]
@@ -105,7 +105,7 @@ class Order:
             f"epoch {self.epoch}, host {self.host} of {self.hosts}>"
         )
 
-    def _numbers(self, places: Numbers) -> Numbers:
+    def _numbers(self, places: RecordNumbers) -> RecordNumbers:
         """The records at these places of the share."""
         found = places * self.hosts + self.host
         for stage in reversed(self._before):

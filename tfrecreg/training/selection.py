@@ -6,6 +6,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
+import numpy as np
+import numpy.typing as npt
+
 
 class Selection:
     """A sequence of numbers that consists of ranges.
@@ -17,6 +20,14 @@ class Selection:
     def __init__(self, ranges: Sequence[range]) -> None:
         self.ranges = tuple(each for each in ranges if len(each))
         self._starts = [0, *accumulate(map(len, self.ranges))]
+        self._table = np.array(
+            [
+                [each.start for each in self.ranges],
+                [each.step for each in self.ranges],
+                self._starts[:-1],
+            ],
+            np.int64,
+        )
 
     def __len__(self) -> int:
         return self._starts[-1]
@@ -25,6 +36,13 @@ class Selection:
         """The number at a position, which is from 0 to ``len(self) - 1``."""
         part = bisect_right(self._starts, position) - 1
         return self.ranges[part][position - self._starts[part]]
+
+    def numbers(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The numbers at several positions, each of which is from 0 to ``len(self) - 1``."""
+        parts = np.searchsorted(self._starts, positions, side="right") - 1
+        first, step, start = self._table[:, parts]
+        found: npt.NDArray[np.int64] = first + (positions - start) * step
+        return found
 
     def part(self, positions: slice) -> Selection:
         """What a slice of the sequence has."""

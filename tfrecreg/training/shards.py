@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -56,6 +56,7 @@ class ShardRecords:
     def __init__(self, places: Sequence[ShardPlace]) -> None:
         self.places = tuple(places)
         self._starts = [0, *accumulate(each.records for each in self.places)]
+        self._ends = np.array(self._starts[1:], np.int64)
         self._offsets: dict[int, RecordOffsets] = {}
         self._keys: dict[int, Index] = {}
         # Whoever reads from a shard that another thread drops here goes on reading: the file is
@@ -136,24 +137,23 @@ class ShardRecords:
         except DamagedRecordError as error:
             raise self._named(error, number) from None
 
-    def payloads(self, numbers: Iterable[int]) -> list[bytes | DamagedRecordError]:
+    def payloads(
+        self, numbers: Sequence[int] | npt.NDArray[np.int64]
+    ) -> list[bytes | DamagedRecordError]:
         """The payloads of records, in the order asked for, or the error of one that is damaged.
 
         Raises:
             StorageError: a shard cannot be read, or was changed.
         """
-        wanted = list(numbers)
-        by_shard: dict[int, list[tuple[int, int]]] = {}
-        for at, number in enumerate(wanted):
-            shard, record = self.locate(number)
-            by_shard.setdefault(shard, []).append((at, record))
+        wanted = np.asarray(numbers, np.int64)
+        shards = np.searchsorted(self._ends, wanted, side="right")
         found: list[bytes | DamagedRecordError] = [b""] * len(wanted)
-        for shard in sorted(by_shard):
-            rows = by_shard[shard]
-            payloads = self._records(shard).read_each([record for _, record in rows])
-            for (at, _), payload in zip(rows, payloads, strict=True):
+        for shard in np.unique(shards).tolist():
+            rows = np.flatnonzero(shards == shard)
+            payloads = self._records(shard).read_each((wanted[rows] - self._starts[shard]).tolist())
+            for at, payload in zip(rows.tolist(), payloads, strict=True):
                 if isinstance(payload, DamagedRecordError):
-                    payload = self._named(payload, wanted[at])
+                    payload = self._named(payload, int(wanted[at]))
                 found[at] = payload
         return found
 

@@ -16,7 +16,7 @@ from tfrecreg.validators.manifest.bare_files import shard_sets
 CODES = CodeList("CRC*")
 
 
-class SeenShard(NamedTuple):
+class CheckedShard(NamedTuple):
     """The result for one shard."""
 
     faults: Tally
@@ -33,7 +33,7 @@ class CrcValidator(Validator):
 
     name = "crc"
     codes: Sequence[Code] = CODES
-    part_codec = JsonCodec(SeenShard, CODES)
+    part_codec = JsonCodec(CheckedShard, CODES)
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], CrcVisitor]:  # noqa: ARG002 - it has no options
         return CrcVisitor
@@ -42,7 +42,7 @@ class CrcValidator(Validator):
         return ""
 
     def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, SeenShard]]
+        self, target: Target, parts: Iterable[tuple[Shard, CheckedShard]]
     ) -> Iterator[Finding | Measure]:
         total = Tally()
         compressed: list[tuple[Shard, str]] = []
@@ -65,8 +65,8 @@ class CrcVisitor(Visitor):
     def fault(self, fault: Fault) -> None:
         _add(self._tally, self._shard, fault)
 
-    def close(self, end: StreamEnd) -> SeenShard:
-        return SeenShard(self._tally, end.compression if end.records else None)
+    def close(self, end: StreamEnd) -> CheckedShard:
+        return CheckedShard(self._tally, end.compression if end.records else None)
 
 
 def _compare(tally: Tally, compressed: Sequence[tuple[Shard, str]]) -> None:

@@ -20,7 +20,7 @@ from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.example.columns import Column, Slot, layout_of, read_columns
 from tfrecreg.records.batch import RecordBatch
 
-Ints = npt.NDArray[np.int64]
+_Ints = npt.NDArray[np.int64]
 
 _TRIES = 6
 """Records of a batch whose layout is tried on the others, at most."""
@@ -34,7 +34,7 @@ class Table(NamedTuple):
     Each feature has a single value; lists of floats may have more, the same number in each record.
     """
 
-    positions: Ints
+    positions: _Ints
     """Positions in the batch, rising."""
     sample: Example
     """One of the records, decoded."""

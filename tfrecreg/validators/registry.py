@@ -34,7 +34,7 @@ class Nothing(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class NoOptions:
+class _NoOptions:
     """There is nothing to choose."""
 
 
@@ -42,7 +42,7 @@ class RegistryValidator(Validator):
     """Holds releases against their digests, each other, and git's history. It has no options."""
 
     name = "registry"
-    Options = NoOptions
+    Options = _NoOptions
     codes: Sequence[Code] = CodeList("REG00[1-8]", "REG010")  # REG009 is the gate's
     part_codec = JsonCodec(Nothing)
 
@@ -56,7 +56,7 @@ class RegistryValidator(Validator):
             ConfigError: an option, of which there is none.
         """
         del target
-        read_limits(NoOptions, options, self.name)
+        read_limits(_NoOptions, options, self.name)
         return Idle
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str:

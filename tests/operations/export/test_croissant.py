@@ -98,6 +98,7 @@ def test_the_export_has_the_content_of_the_release(
     digits: tfrecreg.Registry, tmp_path: Path
 ) -> None:
     tfrecreg.export(digits, "digits@1.0.0", tmp_path / "out", to="croissant")
+    assert len(tfrecreg.data_source(tmp_path / "out", "train")) == 200
     (found,) = tfrecreg.digest(tmp_path / "out")
     assert found.content == tfrecreg.describe("digits@1.0.0", registry=digits)["content"]
 

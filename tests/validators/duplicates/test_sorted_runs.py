@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tfrecreg.storage import LocalStorage
 from tfrecreg.validators.duplicates.sorted_runs import (
-    ROW,
+    RUN_ROW,
     Pair,
     Run,
     RunBuilder,
@@ -87,7 +87,7 @@ def test_the_first_records_that_are_again_there_are_named_with_the_first_of_them
 def test_without_a_folder_the_rows_are_in_the_run_and_can_be_put_into_one(tmp_path: Path) -> None:
     runs, _ = build(None, [1, 2, 1], 100)
     (run,) = runs
-    assert (run.rows, run.path, len(run.data)) == (2, "", 2 * ROW.itemsize)
+    assert (run.rows, run.path, len(run.data)) == (2, "", 2 * RUN_ROW.itemsize)
     storage = LocalStorage(tmp_path)
     kept = stored(storage, run)
     assert kept.path

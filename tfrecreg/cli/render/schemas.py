@@ -14,7 +14,7 @@ from tfrecreg.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.operations.schemas import CompatibilityReport, Proposal, SchemaDiff
-    from tfrecreg.schema.differ import Change, Value
+    from tfrecreg.schema.differ import SchemaChange, Value
 
 _SHOWN = 8
 """The number of values shown of a list; the others are counted."""
@@ -31,7 +31,7 @@ def print_schema_diff(console: Console, diff: SchemaDiff) -> None:
     console.print(line(same))
 
 
-def print_changes(console: Console, changes: Iterable[Change], *, indent: int = 0) -> None:
+def print_changes(console: Console, changes: Iterable[SchemaChange], *, indent: int = 0) -> None:
     """The fields that differ, below their feature."""
     before = " " * indent
     for (part, name), fields in groupby(changes, key=lambda each: (each.part, each.name)):
@@ -89,7 +89,7 @@ def _of(feature: str) -> str:
     return f"`{safe(feature)}`: " if feature else ""
 
 
-def _change(change: Change) -> str:
+def _change(change: SchemaChange) -> str:
     if not change.field:
         if change.expected is None:
             return f"expected nothing, found {_value(change.found)}"

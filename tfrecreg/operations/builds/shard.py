@@ -16,7 +16,7 @@ from tfrecreg.digests import record_digest
 from tfrecreg.errors import StorageError
 from tfrecreg.manifest import FileEntry, ShardEntry
 from tfrecreg.operations.builds.plan import PlannedShard
-from tfrecreg.records import Segment, SegmentWriter, ShardWriter, Written
+from tfrecreg.records import Segment, SegmentWriter, ShardWriter, WrittenShard
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.sources import GuardedSource, Item, Remark, Skipped
 from tfrecreg.storage import Storage
@@ -203,7 +203,7 @@ def join_segments(
     return _made(shard, writer.written, notes)
 
 
-def _made(shard: PlannedShard, written: Written, notes: _Notes) -> MadeShard:
+def _made(shard: PlannedShard, written: WrittenShard, notes: _Notes) -> MadeShard:
     entry = ShardEntry.of(shard.path, written, split=shard.split, index=shard.index)
     assert written.index is not None
     index = FileEntry.of(shard.index, written.index)

@@ -17,8 +17,7 @@ from tfrecreg.operations.diff.match import Pairs, record_of, shard_of
 from tfrecreg.operations.diff.side import Side
 from tfrecreg.progress import Progress
 from tfrecreg.records import Records
-from tfrecreg.schema import Feature as SchemaFeature
-from tfrecreg.schema import IntDomain, StringDomain
+from tfrecreg.schema import IntDomain, SchemaFeature, StringDomain
 
 _Digests = npt.NDArray[np.uint8]
 """Shape (records, 16): of the records of a shard."""

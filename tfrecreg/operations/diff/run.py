@@ -33,8 +33,7 @@ from tfrecreg.operations.targets import resolve_in
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
 from tfrecreg.registry import RegistryLike, Resolved
-from tfrecreg.schema.differ import Change as SchemaChange
-from tfrecreg.schema.differ import compare_schemas
+from tfrecreg.schema.differ import SchemaChange, compare_schemas
 
 _FEW = 10_000
 """Number of changed examples that are read for a release regardless of its version."""

@@ -23,9 +23,9 @@ from typing import Any
 from tfrecreg.errors import SchemaError
 from tfrecreg.operations.export.images import ImagesSeen
 from tfrecreg.schema import (
-    Feature,
     OtherDomain,
     Schema,
+    SchemaFeature,
     StringDomain,
     compile_schema,
     render_schema,
@@ -119,7 +119,7 @@ def _connector(kind: str, **content: Any) -> Json:
     return {"pythonClassName": f"{_CLASSES}.{kind}", **content}
 
 
-def _tensor(rule: Feature, shape: Sequence[int | None] = ()) -> Json:
+def _tensor(rule: SchemaFeature, shape: Sequence[int | None] = ()) -> Json:
     dtype = _DTYPES[rule.kind or ""]
     content = {"dtype": dtype, "encoding": "none", "shape": _shape(shape)}
     return _connector("tensor_feature.Tensor", tensor=content)
@@ -136,7 +136,7 @@ def _sequence(feature: Json, length: int = -1) -> Json:
 
 
 def _leaf(
-    rule: Feature,
+    rule: SchemaFeature,
     labels: Mapping[str, Sequence[str]],
     images: Mapping[str, ImagesSeen],
     notes: list[str],
@@ -153,7 +153,7 @@ def _leaf(
     return _tensor(rule)
 
 
-def _image(rule: Feature, seen: ImagesSeen, notes: list[str]) -> Json:
+def _image(rule: SchemaFeature, seen: ImagesSeen, notes: list[str]) -> Json:
     name = f"`{safe(rule.name)}`"
     if seen.strange:
         notes.append(
@@ -185,7 +185,7 @@ def _image(rule: Feature, seen: ImagesSeen, notes: list[str]) -> Json:
     return _connector("image_feature.Image", image=content)
 
 
-def _shaped(rule: Feature, leaf: Json, notes: list[str]) -> Json:
+def _shaped(rule: SchemaFeature, leaf: Json, notes: list[str]) -> Json:
     """The connector of all values of a feature, from that of one."""
     shape = rule.tensor_shape
     if shape is None or (len(shape) < 2 and (not rule.is_required or None in shape)):

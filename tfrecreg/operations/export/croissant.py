@@ -15,7 +15,7 @@ from tfrecreg.config import DatasetConfig
 from tfrecreg.manifest import Manifest
 from tfrecreg.operations.export.shards import BroughtShard
 from tfrecreg.operations.export.tfds import BUILD_VERSION
-from tfrecreg.schema import Feature, Schema, compile_schema
+from tfrecreg.schema import Schema, SchemaFeature, compile_schema
 from tfrecreg.storage import Storage
 
 Json = dict[str, Any]
@@ -224,7 +224,7 @@ def _identity(name: str) -> str:
     return quote(name, safe="/", errors="surrogateescape")
 
 
-def _feature(rule: Feature, has_classes: bool) -> Json:
+def _feature(rule: SchemaFeature, has_classes: bool) -> Json:
     kind = _TYPES.get(rule.kind or "", "sc:Text")
     if rule.is_image:
         kind = "sc:ImageObject"

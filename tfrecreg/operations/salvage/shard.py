@@ -17,7 +17,7 @@ from tfrecreg.progress import Progress
 from tfrecreg.records import RecordBatch, StreamEnd, scan
 from tfrecreg.records.gzip_writer import Compression
 from tfrecreg.records.reader import Event
-from tfrecreg.records.stream import SNIFF_BYTES, sniff
+from tfrecreg.records.stream import SNIFF_BYTES, sniff_compression
 from tfrecreg.scan import Shard
 from tfrecreg.storage import Reader, Storage
 
@@ -136,7 +136,7 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
     An index says where records begin and knows nothing of bytes that were taken out or put in
     since. So both ways are tried, and the one that finds more of its records is the better one.
     """
-    gzip = sniff(reader.read_at(0, SNIFF_BYTES), shard.declared) == "gzip"
+    gzip = sniff_compression(reader.read_at(0, SNIFF_BYTES), shard.declared) == "gzip"
     with closing(_scan(shard, index, digest=False)) as events:
         found = look(events, reader)
     if found.stranger:

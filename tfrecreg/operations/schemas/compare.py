@@ -16,7 +16,7 @@ from tfrecreg.registry.absence import absent_schema
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.schema import Schema, parse_schema
 from tfrecreg.schema.compat import Mode, clashes
-from tfrecreg.schema.differ import Change, compare_schemas
+from tfrecreg.schema.differ import SchemaChange, compare_schemas
 from tfrecreg.text import safe
 
 
@@ -57,7 +57,7 @@ class SchemaDiff:
     """Path of the first one."""
     found: str
     """Path of the second one."""
-    changes: tuple[Change, ...]
+    changes: tuple[SchemaChange, ...]
     """The schema's own fields first, then by the names of features."""
 
     def to_json(self) -> dict[str, Any]:

@@ -14,18 +14,18 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
-Text = Annotated[str, Meta(min_length=1)]
+_Text = Annotated[str, Meta(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationsOptions:
     """Options in `limits.annotations`; none is needed if features have the usual names."""
 
-    label: Text | None = None
+    label: _Text | None = None
     """The feature of class numbers, if it has another name."""
-    text: Text | None = None
+    text: _Text | None = None
     """The feature of the class names for `label`."""
-    label_map: Text | None = None
+    label_map: _Text | None = None
     """Path of a file of class names: see `class_labels`. Overrides the manifest."""
     imbalance: Annotated[float, Meta(gt=1)] | None = None
     """Largest ratio of the commonest class to the rarest class of a split."""

@@ -39,7 +39,7 @@ _NEAR = 1e-6
 """Tolerance for sides of boxes beyond the border: 1.0 computed as float32."""
 
 
-class Problem(NamedTuple):
+class _Problem(NamedTuple):
     """One problem of a record."""
 
     code: Code
@@ -49,15 +49,15 @@ class Problem(NamedTuple):
     detail: str
 
 
-class Objects(NamedTuple):
+class _Objects(NamedTuple):
     """The objects of a record."""
 
     number: int
     """Count of objects; if lists differ, by the first one."""
-    problems: list[Problem]
+    problems: list[_Problem]
 
 
-def look_at_objects(example: Example) -> Objects | None:
+def look_at_objects(example: Example) -> _Objects | None:
     """Check boxes and the lists beside them; None if the record has none of them."""
     get = example.get
     sides = [get(name) for name in BOX]
@@ -71,10 +71,10 @@ def look_at_objects(example: Example) -> Objects | None:
     problems = list(_ragged(example, sides, count))
     if not problems and count and all(side is not None for side in sides):
         problems = list(_wrong_boxes([side for side in sides if side is not None]))
-    return Objects(count, problems)
+    return _Objects(count, problems)
 
 
-def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterator[Problem]:
+def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterator[_Problem]:
     """ANN001: lists that should have one value per object."""
     boxes = any(side is not None for side in sides)
     for name, side in zip(BOX, sides, strict=True):
@@ -95,15 +95,15 @@ def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterat
             yield _uneven(name, first, found)
         elif not count or found % count:
             message = f"`{name}` should have as many values for every object"
-            yield Problem(ANN001, name, message, f"found {found} values for {count} objects")
+            yield _Problem(ANN001, name, message, f"found {found} values for {count} objects")
 
 
-def _uneven(name: str, expected: int, found: int) -> Problem:
+def _uneven(name: str, expected: int, found: int) -> _Problem:
     message = f"`{name}` should have as many values as the lists beside it"
-    return Problem(ANN001, name, message, f"expected {expected} values, found {found}")
+    return _Problem(ANN001, name, message, f"expected {expected} values, found {found}")
 
 
-def _wrong_boxes(sides: list[Feature]) -> Iterator[Problem]:
+def _wrong_boxes(sides: list[Feature]) -> Iterator[_Problem]:
     """ANN002 and ANN003: boxes that leave the image, and boxes without area."""
     if any(side.kind not in (Kind.FLOAT, Kind.INT64) for side in sides):
         return  # the validator `schema` reports it
@@ -114,14 +114,14 @@ def _wrong_boxes(sides: list[Feature]) -> Iterator[Problem]:
         box = f"object {number}: x {left:.6g} to {right:.6g}, y {top:.6g} to {bottom:.6g}"
         values = (left, right, top, bottom)
         if not all(math.isfinite(each) for each in values):
-            yield Problem(ANN002, BOX[0], "the sides of a box should be finite", box)
+            yield _Problem(ANN002, BOX[0], "the sides of a box should be finite", box)
             continue
         if min(values) < -_NEAR or max(values) > 1 + _NEAR:
             message = "a box should be in its image: sides from 0 to 1"
-            yield Problem(ANN002, BOX[0], message, box)
+            yield _Problem(ANN002, BOX[0], message, box)
         if right <= left or bottom <= top:
             message = "a box should have an area: `xmin` < `xmax` and `ymin` < `ymax`"
-            yield Problem(ANN003, BOX[0], message, box)
+            yield _Problem(ANN003, BOX[0], message, box)
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from tfrecreg.records.batch import RecordBatch
 from tfrecreg.validators.duplicates.sorted_runs import Rows, Run, RunBuilder
 from tfrecreg.validators.record_tables import holds_integers, tables_of
 
-Ints = npt.NDArray[np.int64]
+_Ints = npt.NDArray[np.int64]
 
 TRAIN = "train"
 
@@ -37,9 +37,9 @@ class MatchCount:
 
     def __init__(self) -> None:
         self.count = 0
-        self._places: Ints = np.empty((0, len(Match._fields)), np.int64)
+        self._places: _Ints = np.empty((0, len(Match._fields)), np.int64)
 
-    def add(self, count: int, places: Ints) -> None:
+    def add(self, count: int, places: _Ints) -> None:
         """Add matches.
 
         Args:
@@ -126,7 +126,7 @@ class Matches:
             seen = self._within.setdefault(int(self._split_of[shard]), MatchCount())
             seen.add(0, np.array(rows, np.int64))
 
-    def _count(self, new: npt.NDArray[np.bool_], places: Ints, copies: Ints) -> None:
+    def _count(self, new: npt.NDArray[np.bool_], places: _Ints, copies: _Ints) -> None:
         """Count rows in order.
 
         Args:
@@ -148,7 +148,7 @@ class Matches:
             seen.add(int(extra[mine].sum()), pairs[later & (split == each)])
         self._pair(np.cumsum(new, dtype=np.int64)[starts], split[starts], places[starts])
 
-    def _pair(self, group: Ints, split: Ints, places: Ints) -> None:
+    def _pair(self, group: _Ints, split: _Ints, places: _Ints) -> None:
         """Count fingerprints in two splits, by the first record of each split."""
         step = 1
         while (near := np.flatnonzero(group[step:] == group[:-step])).size:

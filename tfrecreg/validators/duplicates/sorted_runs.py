@@ -20,14 +20,14 @@ from tfrecreg.digests import DIGEST_BYTES
 from tfrecreg.findings import MAX_LOCATIONS
 from tfrecreg.storage import Storage
 
-ROW = np.dtype(
+RUN_ROW = np.dtype(
     [("high", "<u8"), ("low", "<u8"), ("offset", "<u8"), ("record", "<u4"), ("copies", "<u4")]
 )
 """A fingerprint in two halves; where the first record that has it starts in the stream, its number
 from the run's first one on, and how many records of the run have it."""
 
 Rows = npt.NDArray[np.void]
-"""Shape (rows,), of :data:`ROW`, sorted by the two halves."""
+"""Shape (rows,), of :data:`RUN_ROW`, sorted by the two halves."""
 
 _MOST_ROWS = 1 << 19
 """Rows of a run at most: 16 MiB."""
@@ -65,7 +65,7 @@ def stored(storage: Storage | None, run: Run) -> Run:
     Raises:
         ValueError: `data` has another number of rows.
     """
-    if len(run.data) != run.rows * ROW.itemsize:
+    if len(run.data) != run.rows * RUN_ROW.itemsize:
         raise ValueError(f"a run of {run.rows} rows has {len(run.data)} bytes")
     return run if storage is None else _write(storage, run.first, run.data)
 
@@ -74,7 +74,7 @@ def _write(storage: Storage, first: int, data: bytes) -> Run:
     path = f"{os.urandom(16).hex()}.run"
     with storage.create(path, durable=False) as writer:
         writer.write(data)
-    return Run(first, len(data) // ROW.itemsize, path)
+    return Run(first, len(data) // RUN_ROW.itemsize, path)
 
 
 class Pair(NamedTuple):
@@ -158,7 +158,7 @@ class RunBuilder:
         new = np.ones(len(order), np.bool_)
         new[1:] = (digests[1:] != digests[:-1]).any(axis=1)
         starts = np.flatnonzero(new)
-        rows = np.empty(len(starts), ROW)
+        rows = np.empty(len(starts), RUN_ROW)
         rows["high"], rows["low"] = digests[starts].T
         rows["offset"] = offsets[order[starts]]
         rows["record"] = records[order[starts]] - records[0]
@@ -219,7 +219,7 @@ class _Cursor:
         self._run = run
         self._ahead = ahead
         self._read = 0
-        self._rows: Rows = np.empty(0, ROW)
+        self._rows: Rows = np.empty(0, RUN_ROW)
 
     def below(self, bound: int) -> Rows:
         """The next rows whose upper half is below `bound`."""
@@ -236,16 +236,16 @@ class _Cursor:
             self._rows = self._rows[end:]
             if len(self._rows):
                 break
-        return np.concatenate(pieces) if pieces else np.empty(0, ROW)
+        return np.concatenate(pieces) if pieces else np.empty(0, RUN_ROW)
 
     def _next(self) -> Rows:
-        run, size = self._run, ROW.itemsize
+        run, size = self._run, RUN_ROW.itemsize
         count = min(self._ahead, run.rows - self._read)
         if count <= 0:
-            return np.empty(0, ROW)
+            return np.empty(0, RUN_ROW)
         start = self._read * size
         self._read += count
         if not run.path:
-            return np.frombuffer(run.data, ROW, count, start)
+            return np.frombuffer(run.data, RUN_ROW, count, start)
         with self._storage.open(run.path) as file:
-            return np.frombuffer(file.read_at(start, count * size), ROW, count)
+            return np.frombuffer(file.read_at(start, count * size), RUN_ROW, count)

@@ -29,7 +29,7 @@ from tfrecreg.validators.duplicates.sorted_runs import Pair, Run, RunBuilder, at
 from tfrecreg.validators.image_features import ImageFeatures
 from tfrecreg.validators.record_tables import Table, Tables, tables_of, value_digest
 
-Text = Annotated[str, Meta(min_length=1)]
+_Text = Annotated[str, Meta(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +39,13 @@ class DuplicatesOptions:
     By default images are compared by their bytes, and records without an image as a whole.
     """
 
-    feature: Text | None = None
+    feature: _Text | None = None
     """The feature to compare, of any kind."""
     pixels: bool = False
     """Whether to decode images and compare their pixels; needs the extra `images`."""
-    group: Text | None = None
+    group: _Text | None = None
     """A feature whose values may occur in one split only: the patient, the video, the place."""
-    group_key: Text | None = None
+    group_key: _Text | None = None
     """The same by record keys: a regular expression whose first group, or else whole match, is the
     value. Needs the indexes of a build."""
 

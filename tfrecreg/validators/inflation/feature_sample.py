@@ -15,7 +15,7 @@ from tfrecreg.images.sniff import base64_inside
 from tfrecreg.validators.inflation.stored_numbers import (
     Array,
     ImageShape,
-    Numbers,
+    StoredNumbers,
     bmp_pixels,
     numbers_of,
 )
@@ -288,7 +288,7 @@ class FeatureSample:
         for name in _SPREAD:
             setattr(self, f"all_{name}", round(part * getattr(self, name)))
 
-    def _take(self, found: Numbers) -> None:
+    def _take(self, found: StoredNumbers) -> None:
         if self.form not in ("", found.form):
             self.wide = False
             return
@@ -301,7 +301,7 @@ class FeatureSample:
             self.pixels += found.total
             self._try(levels, sides)
 
-    def _levels(self, found: Numbers) -> Array | None:
+    def _levels(self, found: StoredNumbers) -> Array | None:
         """Count the numbers that could be narrower; return them as bytes if they fit."""
         numbers = found.values
         if numbers.dtype == np.uint8 or not numbers.size:

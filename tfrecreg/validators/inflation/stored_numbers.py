@@ -180,7 +180,7 @@ _DTYPES = {
 }
 
 
-class Numbers(NamedTuple):
+class StoredNumbers(NamedTuple):
     """The numbers that a feature holds, or some of them."""
 
     values: Array
@@ -193,16 +193,16 @@ class Numbers(NamedTuple):
     """Shapes of the images that the numbers may be."""
 
 
-def numbers_of(name: str, feature: Feature, declared: list[ImageShape]) -> Numbers | None:
+def numbers_of(name: str, feature: Feature, declared: list[ImageShape]) -> StoredNumbers | None:
     """The numbers in a feature; None if it has none that could be stored otherwise."""
     count = feature.count
     if feature.kind is Kind.FLOAT:
         sides = tuple(fitting_shapes(count, name, declared))
         packed = np.frombuffer(feature.packed_floats, "<f4")
-        return Numbers(_middle(packed, sides), count, "float", sides)
+        return StoredNumbers(_middle(packed, sides), count, "float", sides)
     if feature.kind is Kind.INT64:
         sides = tuple(fitting_shapes(count, name, declared))
-        return Numbers(np.array(feature.first(_WINDOW), np.int64), count, "int64", sides)
+        return StoredNumbers(np.array(feature.first(_WINDOW), np.int64), count, "int64", sides)
     if feature.kind is not Kind.BYTES or count != 1 or feature.sizes[0] < _LEAST:
         return None
     data = feature.values[0]
@@ -211,7 +211,7 @@ def numbers_of(name: str, feature: Feature, declared: list[ImageShape]) -> Numbe
 
 def _in_bytes(
     name: str, data: bytes, declared: list[ImageShape], *, packed: bool = False
-) -> Iterator[Numbers]:
+) -> Iterator[StoredNumbers]:
     """The plausible readings of bytes as numbers, the likeliest first.
 
     Args:
@@ -226,12 +226,12 @@ def _in_bytes(
         there = [*_tensor_sides(array.shape), *declared]
         sides = tuple(fitting_shapes(len(numbers), name, there))
         form = f"an .npy of {numbers.dtype.name}"
-        yield Numbers(_middle(numbers, sides), len(numbers), form, sides)
+        yield StoredNumbers(_middle(numbers, sides), len(numbers), form, sides)
         return
     bitmap = bmp_pixels(data)
     if bitmap is not None:
         numbers, sides = np.frombuffer(bitmap[0], np.uint8), (bitmap[1],)
-        yield Numbers(_middle(numbers, sides), len(numbers), "BMP", sides)
+        yield StoredNumbers(_middle(numbers, sides), len(numbers), "BMP", sides)
         return
     inside = None if packed else decompressed(data)
     if inside is not None:
@@ -248,24 +248,26 @@ def _in_bytes(
                 fitting_shapes(tensor.count, name, [*_tensor_sides(tensor.shape), *declared])
             )
             numbers = np.frombuffer(data[start:stop], dtype)
-            yield Numbers(
+            yield StoredNumbers(
                 _middle(numbers, sides), tensor.count, f"a tensor of {tensor.dtype}", sides
             )
         return
     sides = tuple(fitting_shapes(len(data), name, declared))
     if sides and not _is_text(data):
-        yield Numbers(_middle(np.frombuffer(data, np.uint8), sides), len(data), "bytes", sides)
+        yield StoredNumbers(
+            _middle(np.frombuffer(data, np.uint8), sides), len(data), "bytes", sides
+        )
     pixels = _from_base64(data, declared)
     if pixels is not None:
         sides = tuple(fitting_shapes(len(pixels), name, declared))
         numbers = np.frombuffer(pixels, np.uint8)
-        yield Numbers(_middle(numbers, sides), len(pixels), "base64", sides)
+        yield StoredNumbers(_middle(numbers, sides), len(pixels), "base64", sides)
     for dtype in _RAW_TYPES if declared else ():
         count, rest = divmod(len(data), np.dtype(dtype).itemsize)
         sides = () if rest else tuple(fitting_shapes(count, name, declared))
         numbers = _middle(np.frombuffer(data, dtype), sides) if sides else np.empty(0)
         if sides and _is_likely(numbers):
-            yield Numbers(numbers, count, f"bytes of {numbers.dtype.name}", sides)
+            yield StoredNumbers(numbers, count, f"bytes of {numbers.dtype.name}", sides)
 
 
 def _is_likely(numbers: Array) -> bool:

@@ -229,7 +229,7 @@ def _set_members(shard: Shard, folder: str) -> Iterable[ShardName]:
         return  # a folder without read permission shows nothing
 
 
-KINDS = "manifest.kinds"
+_KINDS = "manifest.kinds"
 """The measure that counts payloads by kind."""
 UNNAMED = "manifest.unnamed"
 """The measure that counts shards of the sets that were not named."""
@@ -248,7 +248,7 @@ def bare_measures(
     names = [*(kind.value for kind in PayloadKind), TOO_LARGE]
     kinds = {name: total[name] for name in names if total[name]}
     if kinds:
-        yield Measure(KINDS, kinds, described(kinds))
+        yield Measure(_KINDS, kinds, described(kinds))
     if unnamed:
         count = sum(each.unnamed for each in unnamed)
         shown = [

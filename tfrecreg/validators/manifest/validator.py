@@ -46,7 +46,7 @@ from tfrecreg.validators.manifest.training_hosts import (
 from tfrecreg.validators.payload_kinds import PayloadCounter, PayloadCounts
 
 
-class SeenShard(NamedTuple):
+class _SeenShard(NamedTuple):
     """The result for one shard."""
 
     end: StreamEnd
@@ -73,7 +73,7 @@ class ManifestValidator(Validator):
     Options = HostsOptions
     codes: Sequence[Code] = CodeList("SHD00*")
     needs = Need.DIGESTS
-    part_codec = JsonCodec(SeenShard)
+    part_codec = JsonCodec(_SeenShard)
 
     def __init__(self) -> None:
         self._hosts: int | None = None
@@ -98,7 +98,7 @@ class ManifestValidator(Validator):
         return key_from("with payloads" if target.manifest is None else None)
 
     def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, SeenShard]]
+        self, target: Target, parts: Iterable[tuple[Shard, _SeenShard]]
     ) -> Iterator[Finding | Measure]:
         tally = Tally()
         seen = list(parts)
@@ -145,11 +145,11 @@ class ManifestVisitor(Visitor):
     def fault(self, fault: Fault) -> None:
         self._tensorflow = self._tensorflow or fault.tensorflow
 
-    def close(self, end: StreamEnd) -> SeenShard:
-        return SeenShard(end, self._tensorflow, self._payloads.seen())
+    def close(self, end: StreamEnd) -> _SeenShard:
+        return _SeenShard(end, self._tensorflow, self._payloads.seen())
 
 
-def _loads(target: Target, seen: Sequence[tuple[Shard, SeenShard]]) -> Iterator[HostLoad]:
+def _loads(target: Target, seen: Sequence[tuple[Shard, _SeenShard]]) -> Iterator[HostLoad]:
     """The shards that training hosts would share."""
     if target.manifest is not None:
         return listed_loads(target.manifest.shards)
@@ -158,7 +158,7 @@ def _loads(target: Target, seen: Sequence[tuple[Shard, SeenShard]]) -> Iterator[
 
 
 def _check_shards(
-    tally: Tally, manifest: Manifest, seen: Iterable[tuple[Shard, SeenShard]]
+    tally: Tally, manifest: Manifest, seen: Iterable[tuple[Shard, _SeenShard]]
 ) -> None:
     by_path = {shard.path: part for shard, part in seen}
     by_digest = {entry.blake3: entry for entry in manifest.shards}
@@ -182,7 +182,7 @@ def _check_shards(
             _shard_differs(tally, entry, part)
 
 
-def _shard_differs(tally: Tally, entry: ShardEntry, part: SeenShard) -> None:
+def _shard_differs(tally: Tally, entry: ShardEntry, part: _SeenShard) -> None:
     end = part.end
     # A damaged shard has fewer readable records: the `CRC` findings say what is lost.
     if end.records != entry.records and part.sound:
@@ -264,7 +264,7 @@ def _check_own_manifest(tally: Tally, storage: Storage, manifest: Manifest) -> N
         tally.add(SHD002, message, where, subject=MANIFEST_NAME)
 
 
-def _check_marks(tally: Tally, seen: Iterable[tuple[Shard, SeenShard]]) -> None:
+def _check_marks(tally: Tally, seen: Iterable[tuple[Shard, _SeenShard]]) -> None:
     """SHD009: bare files that were salvaged from damaged ones."""
     marks: dict[tuple[str, str], SalvageMark | None] = {}
     for shard, part in seen:

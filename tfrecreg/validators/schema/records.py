@@ -14,7 +14,7 @@ from tfrecreg.scan.interface import Shard, Target, Visitor
 from tfrecreg.scan.tally import Tally
 from tfrecreg.schema.check import MAX_DISTINCT, Checker, DistinctValues, Problem
 from tfrecreg.schema.compiled import CompiledSchema, SplitSchemas
-from tfrecreg.schema.definition import Feature, SparseFeature
+from tfrecreg.schema.definition import SchemaFeature, SparseFeature
 from tfrecreg.schema.messages import bounds_text, counted, presence_text, rule_text
 from tfrecreg.schema.vectorized import VectorizedCheck
 from tfrecreg.suggest import listed
@@ -184,7 +184,7 @@ class SchemaJudge:
         if not part.examples:
             return
         schema = self._schemas.of(split)
-        rules: tuple[Feature | SparseFeature, ...] = (*schema.features, *schema.sparse)
+        rules: tuple[SchemaFeature | SparseFeature, ...] = (*schema.features, *schema.sparse)
         for rule in rules:
             absent = part.absent.get(rule.name, 0)
             if rule.is_required and absent:
@@ -228,7 +228,7 @@ class SchemaJudge:
             total.tally.add(SCH010, message, None)
 
 
-def _is_within_mass(rule: Feature, part: SchemaPart) -> bool:
+def _is_within_mass(rule: SchemaFeature, part: SchemaPart) -> bool:
     """Whether few enough values are outside the domain for the rule to allow it."""
     if rule.domain_mass >= 1:
         return False

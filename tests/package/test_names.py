@@ -1,0 +1,51 @@
+"""A public name has one meaning: no two modules define it."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SAME = {
+    "command": "what every module of a command calls it",
+    "ends": "whether an image is complete, in the module of each format",
+    "header": "the header of an image, in the module of each format",
+    "tfrecreg_sources": "a hook, and those who implement it",
+    "tfrecreg_validators": "a hook, and those who implement it",
+    "format_names": "names in a message, in two distributions",
+}
+"""Names that mean the same wherever they are defined."""
+
+
+def defined(path: Path) -> Iterator[str]:
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign):
+            yield from (each.id for each in node.targets if isinstance(each, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+
+
+def shared(paths: list[Path]) -> dict[str, set[Path]]:
+    homes: defaultdict[str, set[Path]] = defaultdict(set)
+    for path in paths:
+        for name in defined(path):
+            if not name.startswith("_") and len(name) > 1:  # a letter is a type variable
+                homes[name].add(path.relative_to(ROOT))
+    return {name: found for name, found in homes.items() if len(found) > 1}
+
+
+def modules() -> list[Path]:
+    return [path for top in ("tfrecreg", "plugins") for path in (ROOT / top).rglob("*.py")]
+
+
+def test_no_public_name_has_two_homes() -> None:
+    assert {name: found for name, found in shared(modules()).items() if name not in SAME} == {}
+
+
+def test_a_second_home_is_noticed() -> None:
+    assert shared(modules()).keys() == SAME.keys()
+    assert "Registry" in set(defined(ROOT / "tfrecreg/registry/registry.py"))
