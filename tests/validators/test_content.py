@@ -8,14 +8,17 @@ from pathlib import Path
 
 import pytest
 from check_support import framed
+from registry_support import empty_registry, put_build
 from tests_support import flip
 
 import tfrecreg
 from tfrecreg.cli.main import main
+from tfrecreg.digests import content_digest
 from tfrecreg.errors import UsageError
 from tfrecreg.example import encode, int64_feature
 from tfrecreg.findings import Finding
 from tfrecreg.index import read_index
+from tfrecreg.manifest import SplitEntry
 from tfrecreg.registry import layout
 
 
@@ -140,6 +143,31 @@ def test_without_indexes_only_the_split_is_named(digits_registry: Path, tmp_path
     )
 
 
+def test_a_split_that_lost_all_its_shards_is_missing_all_its_records(
+    digits_registry: Path,
+) -> None:
+    for shard in (digits_registry / "data/digits").glob("digits-test.tfrecord-*"):
+        shard.unlink()
+    report = check("digits", digits_registry, same_as="digits@1.0.0", expect={"test": 60})
+    counted, finding = sorted(content(report), key=lambda each: each.code)
+    assert counted.message == "expected 60 records in `test`, found 0"
+    assert finding.message == "records of `test` in `digits@1.0.0` that are missing"
+    assert (finding.count, len(finding.locations)) == (60, 20)
+
+
+def test_an_empty_split_needs_no_shard(tmp_path: Path) -> None:
+    empty = SplitEntry(
+        name="empty", records=0, payload_bytes=0, content=content_digest([("empty", b"")])
+    )
+    whole = content_digest([("empty", b"")])
+    put_build(tmp_path, "nothing", splits=[empty], content=whole)
+    empty_registry(tmp_path)
+    for same_as in ("nothing", whole):
+        assert content(check("nothing", tmp_path, same_as=same_as)) == []
+    (found,) = tfrecreg.digest("nothing", registry=tmp_path)
+    assert (found.content, found.splits[0].content) == (whole, empty.content)
+
+
 def test_counts_are_compared(digits_original: Path) -> None:
     report = check("digits", digits_original, expect={"train": 201, "test": 60, "val": 1})
     assert sorted(each.message for each in content(report)) == [
@@ -175,6 +203,11 @@ def test_exit_codes(digits_original: Path, capsys: pytest.CaptureFixture[str]) -
             ("digits", "--expect", "train=-1"),
             "`--expect train=-1` should be a number of records",
             "as in `--expect train=60000,test=10000`",
+        ),
+        (
+            ("digits", "--skip", "content", "--expect", "train=1"),
+            "`--skip content` leaves out what `--same-as` and `--expect` ask for",
+            "leave out `--skip content`",
         ),
         (("digits", "--expect", "a=1,a=2"), "`--expect a=` was given twice", "give it once"),
         (("digits", "--same-as", "digits@2.0.0"), "no release `digits@2.0.0`", "available: 1.0.0"),

@@ -17,7 +17,7 @@ from tfrecreg.errors import (
     TfrecregError,
     UsageError,
 )
-from tfrecreg.operations.check.choose import DRIFT
+from tfrecreg.operations.check.choose import CONTENT, DRIFT
 from tfrecreg.operations.check.report import Report, error_report
 from tfrecreg.operations.check.target import CheckOptions, check_target
 from tfrecreg.operations.policy import expect_policy
@@ -133,6 +133,11 @@ def _target(found: Resolved, options: CheckOptions, progress: Progress) -> _Foun
 def _expected(options: CheckOptions, registry: RegistryLike | None) -> Expected | None:
     if options.same_as is None and not options.expect:
         return None
+    if CONTENT in options.skip:
+        raise UsageError(
+            f"`--skip {CONTENT}` leaves out what `--same-as` and `--expect` ask for",
+            hint=f"leave out `--skip {CONTENT}`",
+        )
     from tfrecreg.operations.check.expected import expected_of  # few checks compare with a version
 
     return expected_of(options.same_as, options.expect, registry)
