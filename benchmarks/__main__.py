@@ -18,7 +18,7 @@ COUNTS = {
     "stats": 2_600,
     "catalog": 1000,
 }
-"""Benchmark to how many images, records or datasets it is made of, unless told otherwise."""
+"""Default number of images, records or datasets, by benchmark."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Building from a large COCO file: microseconds an annotation, and memory."""
+"""Building from a large COCO file: microseconds per annotation, and memory."""
 
 from __future__ import annotations
 

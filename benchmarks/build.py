@@ -1,4 +1,4 @@
-"""What the benchmarks time: one build by the library, imports not counted.
+"""The program that the benchmarks time: one build by the library, without imports.
 
 usage: python -m benchmarks.build SOURCE RAW OUT [OPTION=VALUE ...]      prints seconds and bytes
 """
@@ -22,7 +22,9 @@ LATER = (
     "tfrecreg.validators.manifest.validator",
     "tfrecreg.validators.schema.records",
 )
-"""What a build imports only when it gets there: imports are not counted, wherever they are."""
+"""Modules that a build imports lazily; they are imported before, because imports are not
+counted.
+"""
 
 
 def main() -> None:

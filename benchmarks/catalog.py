@@ -36,7 +36,7 @@ from tfrecreg.shards import shard_name
 
 _RELEASES = 10
 _SHARDS = 4
-"""Of a dataset in the benchmark: what MNIST has, and an index beside each."""
+"""Number of shards of a dataset in the benchmark: as many as MNIST has, each with an index."""
 
 
 def main(arguments: argparse.Namespace) -> list[str]:

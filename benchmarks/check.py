@@ -1,4 +1,4 @@
-"""What the digests of a manifest add to both checksums, read in one pass."""
+"""The cost of a manifest's digests in addition to both checksums, in one pass."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the benchmark `check` times: checking one build, imports not counted.
+"""The program that the benchmark `check` times: checking one build, without imports.
 
 usage: python -m benchmarks.check_read crc|ref JOBS REGISTRY      prints seconds
 
-`crc` reads the shards as bare files, `ref` holds them against their manifest as well.
+`crc` reads the shards as bare files, `ref` also compares them with their manifest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 TURNS = 3
-"""So often it is checked; the fastest counts."""
+"""Number of checks; the fastest counts."""
 
 
 def main() -> None:

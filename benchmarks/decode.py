@@ -1,7 +1,7 @@
 """Our decoder of Examples against protobuf's: ``python -m benchmarks.decode``.
 
-Prints CPU microseconds a payload, the median of 15 runs. Each payload has eight features: one of
-random bytes, which makes its size, and seven small ones; the last row has long lists instead.
+Prints CPU microseconds per payload, the median of 15 runs. Each payload has eight features: one of
+random bytes, which determines its size, and seven small ones; the last row has long lists instead.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _message_class() -> Any:
 
 
 class _Lazy:
-    """A feature of a parsed message: what an adapter would have to know at least."""
+    """A feature of a parsed message: the minimum that an adapter would need."""
 
     __slots__ = ("count", "kind", "message")
 
@@ -104,7 +104,7 @@ def _microseconds(work: Callable[[bytes], object], payload: bytes) -> float:
 
 
 def main() -> None:
-    """Measure, and print a row a payload."""
+    """Measure, and print one row per payload."""
     message = _message_class()
 
     def adapted(payload: bytes) -> dict[str, _Lazy]:

@@ -1,4 +1,4 @@
-"""Building a folder of JPEGs, against a copy that is as safe, and against TFDS."""
+"""Building a folder of JPEGs, against an equally safe copy, and against TFDS."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ find "$2" -type f -print0 | sort -z | xargs -0 -P 2 -n 256 sha256sum > /dev/null
 end=$(date +%s.%N)
 echo "copy seconds=$(echo "$end $start" | awk '{print $1 - $2}')"
 """
-"""A copy that is as safe as a build: all of it synced to disk (`sync` of a folder alone syncs its
-list of names and no file), and the copy hashed, on two cores."""
+"""A copy that is as safe as a build: all of it is synced to disk (`sync` of a folder alone syncs
+only its list of names), and the copy is hashed, on two cores.
+"""
 
 
 def main(arguments: Namespace) -> list[str]:

@@ -1,4 +1,4 @@
-"""Running commands in turn, A B A B …, so that a machine that slows down slows both."""
+"""Running commands alternately, A B A B …, so that a slowdown of the machine affects both."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Measured:
     """One run of one command."""
 
     wall: float
-    """Seconds of the whole process."""
+    """Wall time of the whole process in seconds."""
     inner: float
-    """Seconds that it printed itself as ``seconds=…``, imports not counted; else as `wall`."""
+    """The seconds that it printed as ``seconds=…``, without imports; else the same as `wall`."""
     peak: int
-    """Bytes: the largest resident set among its processes."""
+    """Largest resident set among its processes, in bytes."""
     output: str
 
 
@@ -31,7 +31,7 @@ def run(command: Sequence[str], **environment: str) -> Measured:
     """Run a command to its end.
 
     Raises:
-        RuntimeError: it failed; the message has the end of what it said.
+        RuntimeError: it failed; the message has the end of its output.
     """
     start = time.perf_counter()
     process = subprocess.Popen(
@@ -56,7 +56,7 @@ def run(command: Sequence[str], **environment: str) -> Measured:
 def alternate(
     runs: int, first: Callable[[], Measured], second: Callable[[], Measured]
 ) -> tuple[list[Measured], list[Measured]]:
-    """Each in turn, `runs` times, after one run of each that is not counted."""
+    """Run both alternately, `runs` times, after one uncounted run of each."""
     first()
     second()
     pairs = [(first(), second()) for _ in range(runs)]
@@ -75,11 +75,11 @@ def row(
     """A line of a table: median seconds of both, and the median ratio of the pairs.
 
     Args:
-        what: what was compared.
+        what: name of the comparison.
         ours: our runs.
-        theirs: the baseline's, in the same order.
-        target: what the ratio should be.
-        inner: compare what the commands printed of themselves, without their imports.
+        theirs: runs of the baseline, in the same order.
+        target: the target for the ratio.
+        inner: compare the times that the commands printed, without imports.
         faster: show theirs / ours (how many times as fast) instead of ours / theirs.
     """
     a = [each.inner if inner else each.wall for each in ours]

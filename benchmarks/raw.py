@@ -1,4 +1,4 @@
-"""The raw data that the benchmarks generate: drawn, never fetched."""
+"""The raw data of the benchmarks, which are generated, never downloaded."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["annotations", "digits", "images"]
 
 
 def images(folder: Path, count: int, classes: int = 10) -> None:
-    """`count` JPEGs of about 100 KB in `classes` folders, every one of them another file.
+    """Write `count` distinct JPEGs of about 100 KB in `classes` folders.
 
-    A thousand are really drawn (smooth noise, as photographs have it); beyond that each one's
-    bytes come again with another comment, which makes it another file of the same weight.
+    Up to a thousand are drawn (smooth noise, as in photographs); after that their bytes are
+    repeated with other comments, which gives distinct files of the same size.
     """
     from PIL import Image
 
@@ -46,7 +46,7 @@ def _put(folder: Path, number: int, classes: int, data: bytes) -> None:
 
 
 def digits(folder: Path, count: int) -> None:
-    """`count` drawn digits as plain IDX files of the split `train`."""
+    """Write `count` drawn digits as plain IDX files of the split `train`."""
     from tfrecreg.operations.demo import write_digits
     from tfrecreg.storage import LocalStorage
 
@@ -59,10 +59,10 @@ def digits(folder: Path, count: int) -> None:
 
 
 def annotations(folder: Path, count: int, each: int = 10) -> None:
-    """`count` tiny images and a COCO file with `each` annotations an image, polygons included.
+    """Write `count` tiny images and a COCO file with `each` annotations per image, with polygons.
 
-    The JSON is written as it is made, annotations of an image far from each other, as in the
-    published files: nobody may count on them standing together.
+    The JSON is written incrementally, with the annotations of an image far from each other, as in
+    the published files: readers must not expect them together.
     """
     images = folder / "train2017"
     images.mkdir(parents=True)
@@ -94,7 +94,7 @@ def annotations(folder: Path, count: int, each: int = 10) -> None:
 
 
 def _grey(width: int, height: int) -> bytes:
-    """A PNG of one grey."""
+    """A PNG of one gray."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return (

@@ -1,6 +1,6 @@
-"""Checking records of four sizes on one core, by all validators and by the schema's alone.
+"""Checking records of four sizes on one core, by all validators and by `schema` alone.
 
-The seconds are those of the processor, in a process that has checked a small set before.
+The seconds are CPU time, in a process that has checked a small set before.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchmarks.pairs import run
 __all__ = ["main"]
 
 _KINDS = ((300, "", 1), (900, "", 1), (900, "ragged", 1), (10_000, "", 3), (100_000, "", 15))
-"""Bytes of a record, its kind, and the part of `--count` that is made of it."""
+"""Size of a record in bytes, its kind, and the divisor of `--count` for it."""
 
 
 def main(arguments: Namespace) -> list[str]:

@@ -1,10 +1,10 @@
-"""What the benchmark `records` times: checking an adopted shard in one process.
+"""The program that the benchmark `records` times: checking an adopted shard in one process.
 
 usage: python -m benchmarks.records_read make FOLDER BYTES COUNT [ragged]
        python -m benchmarks.records_read check FOLDER [VALIDATOR]      prints CPU seconds
 
 Records have the eight features of `imagefolder`; each holds a PNG of its own. Ragged ones have a
-list of one to eight more class numbers, so that they have no layout in common.
+list of one to eight more class numbers, so they do not share a layout.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from tfrecreg.example import bytes_feature, encode, int64_feature
 from tfrecreg.testing import write_shard
 
 _WARM = 200
-"""Records of the dataset that is checked first, so that imports are not counted."""
+"""Number of records of the dataset that is checked first, so that imports are not counted."""
 
 
 def _png(source: random.Random, size: int) -> tuple[bytes, int, int]:
-    """A grey PNG of about that size, its height and its width."""
+    """A gray PNG of about that size, its height and its width."""
     height = max(1, round(max(size - 70, 16) ** 0.5))
     width = max(1, (size - 70) // height - 1)
     lines = b"".join(b"\0" + source.randbytes(width) for _ in range(height))
@@ -81,7 +81,7 @@ def make(folder: Path, size: int, count: int, *, ragged: bool) -> None:
 
 
 def measure(folder: Path, only: tuple[str, ...]) -> None:
-    """Check the large shard and print the CPU seconds it took."""
+    """Check the large shard and print its CPU seconds."""
     os.chdir(folder)
     options, engine = CheckOptions(only=only), LocalEngine(1)
     check(["warm"], options=options, engine=engine)

@@ -1,4 +1,4 @@
-"""What the benchmark `tracking` times: one release, or `dvc add` of the same folder.
+"""The program that the benchmark `tracking` times: one release, or `dvc add` of the same folder.
 
 usage: python -m benchmarks.release dvc|plain|add RAW OUT      prints the seconds of that process
 """

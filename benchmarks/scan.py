@@ -17,9 +17,9 @@ __all__ = ["main"]
 
 _SMALL = 900
 _LARGE = 100_000
-"""Bytes of a payload: a digit with its keys, and an image."""
+"""Sizes of a payload in bytes: of a digit with its keys, and of an image."""
 _BYTES = 2_700
-"""Bytes of large records for each small one, so that both files take some time."""
+"""Bytes of large records per small record, so that both files take a similar time."""
 
 
 def main(arguments: Namespace) -> list[str]:

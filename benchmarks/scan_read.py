@@ -1,4 +1,4 @@
-"""What the benchmark of reading times: one file read to its end, imports not counted.
+"""The program that the benchmark `scan` times: one file read to its end, without imports.
 
 usage: python -m benchmarks.scan_read native|python|tfdata FILE      prints records and seconds
 """
@@ -11,11 +11,13 @@ import time
 from collections.abc import Callable
 
 TURNS = 5
-"""So often the file is read; the fastest counts, as in ``limit.c``."""
+"""Number of readings of the file; the fastest counts, as in ``limit.c``."""
 
 
 def ours(path: str) -> Callable[[], int]:
-    """The records that ``check --only crc`` reads and finds sound."""
+    """A function that reads a file as ``check --only crc`` does, and returns its number of sound
+    records.
+    """
     from tfrecreg.engines import LocalEngine
     from tfrecreg.operations.check import CheckOptions, check
 
@@ -30,7 +32,9 @@ def ours(path: str) -> Callable[[], int]:
 
 
 def tfdata(path: str) -> Callable[[], int]:
-    """The records that tf.data reads in batches, which checks both checksums as well."""
+    """A function that reads a file by tf.data in batches, with both checksums, and returns its
+    number of records.
+    """
     import tensorflow as tf
 
     def read() -> int:

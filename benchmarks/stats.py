@@ -25,9 +25,9 @@ feature { name: "name" type: BYTES }
 
 _LARGE = (60_000, 140_000)
 _SMALL = (784, 785)
-"""Bytes of an image, from and below."""
+"""Sizes of an image in bytes: the minimum, and the end of the range."""
 _EACH = 100
-"""Small records for each large one: about as many bytes."""
+"""Number of small records per large one, for about the same number of bytes."""
 
 
 def main(arguments: Namespace) -> list[str]:

@@ -1,9 +1,9 @@
-"""What the benchmark of statistics times: statistics and anomalies of one file.
+"""The program that the benchmark `stats` times: statistics and anomalies of one file.
 
 usage: python -m benchmarks.stats_make ours|tfdv|tfdv-schema FILE      prints seconds
 
-`ours` also holds every record against the schema and checks both its checksums. `tfdv` infers the
-schema from the statistics, as its tutorial does; `tfdv-schema` is told that images are images.
+`ours` also compares every record with the schema and checks both its checksums. `tfdv` infers the
+schema from the statistics, as in its tutorial; `tfdv-schema` gets a schema that declares images.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 
 def ours(path: str) -> Callable[[], int]:
-    """The examples in our statistics."""
+    """A function that computes our statistics and returns their number of examples."""
     from dataclasses import replace
 
     from tfrecreg.engines import LocalEngine
@@ -47,7 +47,7 @@ def ours(path: str) -> Callable[[], int]:
 
 
 def tfdv(path: str, *, informed: bool) -> Callable[[], int]:
-    """The examples in the statistics of TFDV."""
+    """A function that computes TFDV's statistics and returns their number of examples."""
     import tensorflow_data_validation as tfdv
     from apache_beam.options.pipeline_options import PipelineOptions
 

@@ -1,4 +1,4 @@
-"""What TensorFlow Datasets does with the same raw data, as a program for an environment of its own
+"""A build by TensorFlow Datasets from the same raw data, as a program for an environment of its own
 (``pip install tensorflow tensorflow-datasets``). Imports are not counted in the seconds it prints.
 
 usage: tfds_build.py imagefolder RAW OUT    RAW holds class/file
@@ -21,7 +21,7 @@ KIND, RAW, OUT = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 
 
 class Images(tfds.core.GeneratorBasedBuilder):
-    """A folder of images, a class a folder. The bytes of the files are kept."""
+    """A folder of images, one folder per class. The bytes of the files are kept."""
 
     VERSION = tfds.core.Version("1.0.0")
 
@@ -50,7 +50,7 @@ class Images(tfds.core.GeneratorBasedBuilder):
 
 
 class Digits(tfds.core.GeneratorBasedBuilder):
-    """MNIST, as TFDS's own builder has it: pixels in, PNG out."""
+    """MNIST, as in TFDS's own builder: from pixels to PNG."""
 
     VERSION = tfds.core.Version("1.0.0")
 
@@ -71,7 +71,7 @@ class Digits(tfds.core.GeneratorBasedBuilder):
             yield number, {"image": image, "label": int(labels[number])}
 
 
-tf.constant(0)  # whatever TensorFlow does once is done before the clock starts
+tf.constant(0)  # TensorFlow initializes before the clock starts
 shutil.rmtree(OUT, ignore_errors=True)
 builder = (Images if KIND == "imagefolder" else Digits)(data_dir=OUT)
 start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What DVC adds to a release, against `dvc add` of the same folder."""
+"""The time that DVC adds to a release, against `dvc add` of the same folder."""
 
 from __future__ import annotations
 

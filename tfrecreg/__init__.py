@@ -12,9 +12,9 @@ and may change with any version:
 - work: `statistics`, `training`, `scan`, `engines`
 - extension points: `sources`, `validators`, `plugins`; `guard`, through which all their code is
   called; `testing`, for the tests of plugins
-- `operations`: what the faces call, `cli` and `report`: the faces
+- `operations`: the commands as functions; `cli` and `report`: the user interfaces
 
-Everything is imported when it is first used, so that ``import tfrecreg`` costs next to nothing.
+Everything is imported on first use, so that ``import tfrecreg`` is fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Versions, where they can be read without importing anything else."""
+"""Versions, in a module that imports no others."""
 
 from __future__ import annotations
 

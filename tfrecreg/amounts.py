@@ -1,4 +1,4 @@
-"""Amounts as people write them, on the command line and in `tfrecreg.toml`: sizes and limits."""
+"""Sizes and limits as text, for the command line and `tfrecreg.toml`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def parse_size(value: int | str) -> int:
     """A size in bytes: ``1048576``, ``"256MiB"``, ``"1.5 GB"`` (MB is 10^6, MiB is 2^20).
 
     Raises:
-        ValueError: it is no such size, or less than one byte; the text says what was expected.
+        ValueError: it is not a size, or less than one byte; the message has the expected form.
     """
-    from fractions import Fraction  # as below: few commands are given an amount
+    from fractions import Fraction  # here and below: few commands need it
 
     match = _SIZE.fullmatch(str(value).strip()) if _is_amount(value) else None
     size = Fraction(match[1]) * _UNITS[(match[2] or "").lower()] if match else Fraction(0)
@@ -35,7 +35,7 @@ def parse_size(value: int | str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SkipLimit:
-    """How many items of a build may be skipped: a count, or a share of all items."""
+    """The limit on skipped items of a build: a count, or a share of all items."""
 
     share: Fraction | None
     """Share of all items, 0 to 1; None if `count` applies."""
@@ -46,7 +46,7 @@ class SkipLimit:
         """``100`` or ``"100"`` items, or ``"0.5%"`` of them.
 
         Raises:
-            ValueError: it is neither; the text says what was expected.
+            ValueError: it is neither; the message has the expected form.
         """
         from fractions import Fraction
 
@@ -59,14 +59,14 @@ class SkipLimit:
         return cls(Fraction(percent[1]) / 100)
 
     def allows(self, skipped: int, items: int) -> bool:
-        """Whether `skipped` of `items` are few enough. Exact: no rounding."""
+        """Whether `skipped` of `items` are within the limit. Exact: no rounding."""
         return skipped <= (self.count if self.share is None else self.share * items)
 
     def __str__(self) -> str:
         if self.share is None:
             return str(self.count)
         percent = self.share * 100
-        # Percentages are written as decimals, so this division ends.
+        # Percentages are written as decimals, so this division is exact.
         exact = Decimal(percent.numerator) / Decimal(percent.denominator)
         return f"{exact.normalize():f}%"
 

@@ -142,7 +142,7 @@ _RENAMED = {"PictureError": ImageError, "PictureHeader": ImageHeader}
 
 
 def __getattr__(name: str) -> Any:
-    # Plugins that were written before import the older names.
+    # Older plugins import the former names.
     if name in _RENAMED:
         return _RENAMED[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

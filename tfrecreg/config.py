@@ -20,9 +20,9 @@
     reason = "CMYK images are intended"
     expires = 2027-01-31
 
-An unknown key is an error, and so is a value of another type: a policy that is silently not applied
-is worse than none. Older registries have a table `[datasets.<name>]` in `tfrecreg.toml` in place of
-the file; `tfrecreg init` moves it.
+An unknown key is an error, and so is a value of another type: otherwise a policy could silently be
+ignored. Older registries have a table `[datasets.<name>]` in `tfrecreg.toml` in place of the file;
+`tfrecreg init` moves it.
 """
 
 from __future__ import annotations
@@ -54,26 +54,26 @@ _Text = Annotated[str, Meta(min_length=1)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetConfig:
-    """`datasets/<name>.toml`: what `build <name>` does unless told otherwise."""
+    """`datasets/<name>.toml`: the defaults of `build <name>`."""
 
     source: _Text | None = None
-    """The source's name, ``mnist``, or ``distribution:name`` where two announce it."""
+    """The source's name, ``mnist``, or ``distribution:name`` if two distributions announce it."""
     raw: _Text | None = None
-    """The raw data's folder: absolute, or relative to the registry's root."""
+    """Folder of the raw data: absolute, or relative to the registry's root."""
     schema: _Text | None = None
     """Path of the schema, relative to the root. None: ``schemas/<name>.pbtxt``."""
     options: dict[str, Any] = field(default_factory=dict)
     """The source's options, typed by the source: see :mod:`tfrecreg.typed_values`."""
     shards: Positive | None = None
-    """A split's number of shards. At most one of the four ways to size shards is given."""
+    """Number of shards per split. At most one of the four settings for shard sizes is given."""
     shard_size: Annotated[int, parse_size] | None = None
-    """Bytes a shard; written as a number or as ``"256MiB"``."""
+    """Shard size in bytes; written as a number or as ``"256MiB"``."""
     records_per_shard: Positive | None = None
     hosts: Positive | None = None
-    """Training hosts to plan for."""
+    """Number of training hosts to plan for."""
     compression: Literal["none", "gzip"] = "none"
     max_skipped: Annotated[SkipLimit, SkipLimit.parse] | None = None
-    """How many items may be skipped: ``10`` or ``"0.5%"``. None: the build's own default."""
+    """Limit on skipped items: ``10`` or ``"0.5%"``. None: the build's own default."""
     owner: str = ""
     license: str = ""
     """An SPDX identifier, or text. Read from the key ``licence``, too."""
@@ -89,19 +89,19 @@ class DatasetConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InflationLimit:
-    """How large the data may be: ``ratio`` × raw bytes + ``allowance`` × records."""
+    """The limit on the size of the data: ``ratio`` × raw bytes + ``allowance`` × records."""
 
     ratio: Annotated[float, Meta(gt=0)] = 1.10
     """Bytes of shards per byte of raw data."""
     allowance: Annotated[int, Meta(ge=0)] = 512
     """Bytes per record on top, for keys and labels of tiny records."""
     base: Literal["decoded", "stored"] = "decoded"
-    """Raw bytes with whole-file compression taken off, or as they are stored."""
+    """Raw bytes without whole-file compression, or as stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateConfig:
-    """`[gates.<name>]`. What a gate leaves out comes from `[gates.default]`, table by table."""
+    """`[gates.<name>]`. Missing keys are taken from `[gates.default]`, table by table."""
 
     fail_on: FailOn = FailOn.ERROR
     validators: tuple[_Text, ...] | None = None
@@ -109,11 +109,12 @@ class GateConfig:
     severity: dict[str, Severity] = field(default_factory=dict)
     """Overrides, by glob over codes. See :func:`tfrecreg.gating.judge`."""
     limits: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Options by validator, as they stand in the file: each validator types its own. Whoever runs
-    the validators refuses a name that none of them has."""
+    """Options by validator, as in the file: each validator converts its own. The check refuses
+    names that are not validators.
+    """
 
     def options_of(self, validator: str) -> dict[str, Any]:
-        """The options of one validator; empty where there are none."""
+        """The options of one validator; empty if there are none."""
         table = self.limits.get(validator, {})
         if validator == "inflation":
             return asdict(read_limits(InflationLimit, table, validator))
@@ -128,7 +129,7 @@ class Config:
     gates: dict[str, GateConfig] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
     tables: frozenset[str] = frozenset()
-    """Names of datasets that have a table in `tfrecreg.toml`, and no file."""
+    """Names of datasets with a table in `tfrecreg.toml` and without a file."""
 
     def gate(self, name: str) -> GateConfig:
         """The gate of that name (a dataset's), else the default one, else the built-in one."""
@@ -137,7 +138,7 @@ class Config:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
-    """`tfrecreg.toml` as it stands: gates are tables until the default is laid under them."""
+    """The content of `tfrecreg.toml`: gates are tables until the default is merged into them."""
 
     datasets: dict[str, dict[str, Any]] = field(default_factory=dict)
     gates: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -163,7 +164,7 @@ def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
                 "is not a dataset name: expected `[a-z][a-z0-9_]*`"
             )
     gates = path / "gates"
-    # Each as it stands first, so that a complaint names the table that the key stands in.
+    # Read each table unmerged first, so that an error names the table of the key.
     for name, table in file.gates.items():
         _gate(table, gates / name)
     default = file.gates.get(_DEFAULT, {})
@@ -206,7 +207,7 @@ def read_limits(kind: type[T], options: Mapping[str, Any], validator: str) -> T:
     """Read `limits.<validator>` of a gate.
 
     Args:
-        kind: a frozen dataclass whose annotations say what each option may be.
+        kind: a frozen dataclass whose annotations are the types of the options.
         options: the table.
         validator: its name.
 
@@ -226,7 +227,7 @@ def _gate(table: dict[str, Any], path: KeyPath) -> GateConfig:
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """`above` laid over `below`; tables are joined key by key, all else is replaced."""
+    """`above` merged over `below`; tables are merged key by key, other values are replaced."""
     joined = dict(below)
     for key, value in above.items():
         under = joined.get(key)

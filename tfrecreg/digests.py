@@ -1,4 +1,4 @@
-"""What identifies content: the digest of a record, and of a dataset whatever its shards.
+"""Digests of content: of a record, and of a dataset, independent of its shards.
 
 ``docs/formats.md`` has both formulas byte by byte; they never change after 1.0.
 """
@@ -16,7 +16,7 @@ from blake3 import blake3
 DIGEST_BYTES = 16
 
 Digests = bytes | npt.NDArray[Any]
-"""Record digests one behind the other: bytes, or an array of 16 bytes an element or row."""
+"""Concatenated record digests: bytes, or an array of 16 bytes per element or row."""
 
 _PREFIX = b"tfrecreg content digest v1\n"
 _U64 = struct.Struct("<Q")
@@ -30,14 +30,14 @@ def record_digest(canonical_payload: bytes) -> bytes:
 class ContentHasher:
     """Collects the record digests of a dataset, in any order, shard by shard.
 
-    Holds the digests themselves: 16 bytes a record.
+    Keeps the digests in memory: 16 bytes per record.
     """
 
     def __init__(self) -> None:
         self._splits: dict[str, list[npt.NDArray[np.bytes_]]] = {}
 
     def add(self, split: str, digests: Digests) -> None:
-        """Take the digests of some records of `split`, for instance of one of its shards.
+        """Add the digests of some records of `split`, for instance of one of its shards.
 
         Raises:
             ValueError: `digests` is not a whole number of digests.
@@ -45,11 +45,11 @@ class ContentHasher:
         self._splits.setdefault(split, []).append(_as_rows(digests))
 
     def hexdigest(self) -> str:
-        r"""The content digest of what was added so far, as 64 hex digits.
+        r"""The content digest of the records added so far, as 64 hex digits.
 
         blake3 over ``b"tfrecreg content digest v1\n"`` and then, for each split in order of the
         UTF-8 bytes of its name: length of the name (u64le), the name, number of records (u64le),
-        and their digests sorted by bytes; digests that occur twice are there twice.
+        and their digests sorted by bytes; duplicate digests are kept.
         """
         hasher = blake3(_PREFIX)
         encoded = {name.encode("utf-8", "surrogateescape"): name for name in self._splits}
@@ -57,7 +57,7 @@ class ContentHasher:
             rows = np.concatenate(self._splits[encoded[name]])
             rows.sort()
             hasher.update(_U64.pack(len(name)) + name + _U64.pack(len(rows)))
-            # NumPy strips trailing NULs of an 'S16' element that is taken out, never of the buffer.
+            # NumPy strips trailing NULs when it returns an 'S16' element, but not in the buffer.
             hasher.update(rows.view(np.uint8).data)
         return hasher.hexdigest()
 
@@ -66,7 +66,7 @@ def content_digest(splits: Iterable[tuple[str, Digests]]) -> str:
     """The content digest of whole splits, or of shards of splits; see :class:`ContentHasher`.
 
     Args:
-        splits: name and record digests. A name that comes more than once is one split.
+        splits: name and record digests. Entries with the same name are one split.
 
     Raises:
         ValueError: some digests are not a whole number of digests.

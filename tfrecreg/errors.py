@@ -1,7 +1,7 @@
-"""What can go wrong, as exceptions that carry an exit code and a hint.
+"""The exceptions of this package, with their exit codes and hints.
 
 Each error a user can cause is one of these; the command line prints it as one line and its hint
-as another. Anything else that escapes is a bug and keeps its traceback::
+as another. Any other exception is a bug and keeps its traceback::
 
     TfrecregError
     ├── UsageError            exit 2   a bad reference, option or path
@@ -30,7 +30,7 @@ from tfrecreg.text import safe
 
 
 class TfrecregError(Exception):
-    """The base of every error this package raises on purpose.
+    """The base class of all errors that this package raises deliberately.
 
     Args:
         message: what, where, expected against found; one line, no full stop.
@@ -45,7 +45,7 @@ class TfrecregError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        # A traceback shows no attributes, and whoever reads one needs the hint most.
+        # A traceback does not show attributes, but its reader needs the hint.
         return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -58,13 +58,13 @@ def _rebuild(kind: type[TfrecregError], message: str, hint: str) -> TfrecregErro
 
 
 class UsageError(TfrecregError):
-    """What was asked cannot be done as it was asked."""
+    """The request is invalid."""
 
     exit_code = 2
 
 
 class ConfigError(UsageError):
-    """`tfrecreg.toml` does not parse or says something that it may not."""
+    """`tfrecreg.toml` does not parse or has an invalid value."""
 
 
 class RawDataError(UsageError):
@@ -76,11 +76,11 @@ class SchemaError(UsageError):
 
 
 class ManifestError(UsageError):
-    """A manifest does not parse, or is not the one that its digest names."""
+    """A manifest does not parse, or does not match its digest."""
 
 
 class NotHereError(UsageError):
-    """The registry names it, and it is not on this machine."""
+    """A build, release or schema of the registry is not on this machine."""
 
 
 class ConflictError(UsageError):
@@ -92,12 +92,12 @@ class NoSuchRecordError(UsageError, IndexError):
 
 
 class RefusedError(TfrecregError):
-    """Everything worked, and the answer is no.
+    """The command worked, and its result is a refusal.
 
     Args:
-        message: as ever.
-        hint: as ever.
-        findings: what it was refused for.
+        message: as for :class:`TfrecregError`.
+        hint: as for :class:`TfrecregError`.
+        findings: the reasons for the refusal.
     """
 
     exit_code = 1
@@ -108,7 +108,7 @@ class RefusedError(TfrecregError):
 
 
 class DamagedRecordError(RefusedError):
-    """A record was asked for by its number, and its checksums do not hold."""
+    """The checksums of a requested record do not hold."""
 
 
 class FailureError(TfrecregError):
@@ -125,8 +125,8 @@ class MissingExtraError(FailureError):
     """A feature needs a package that is not installed.
 
     Args:
-        feature: what was asked for, as the start of a sentence: ``"loading with tf.data"``.
-        extra: the extra of this distribution that brings it: ``"tf"``.
+        feature: the requested feature, as the start of a sentence: ``"loading with tf.data"``.
+        extra: the extra of this distribution that provides it: ``"tf"``.
     """
 
     def __init__(self, feature: str, extra: str) -> None:
@@ -151,12 +151,12 @@ class UnknownPluginError(PluginError):
     exit_code = 2
 
     def brought_by(self, distribution: str, version: str, when: str) -> UnknownPluginError:
-        """The same, where it is known what to install.
+        """The same error, if the distribution to install is known.
 
         Args:
-            distribution: that brought it once.
-            version: of that.
-            when: what it made then, quoted: `` `pets@1.0.0` ``.
+            distribution: the one that provided it.
+            version: of that distribution.
+            when: the build or release made with it, quoted: `` `pets@1.0.0` ``.
         """
         named = safe(distribution, limit=80)
         message = (
@@ -169,13 +169,13 @@ class UnknownPluginError(PluginError):
 
 
 class StorageError(FailureError):
-    """The file system, or what stands in for it, refused an operation.
+    """The file system, or its replacement, refused an operation.
 
-    Its ``__cause__`` is the :class:`OSError`, errno and all, where there was one.
+    Its ``__cause__`` is the :class:`OSError` with its errno, if there was one.
     """
 
 
 class MissingFileError(StorageError):
-    """A file or folder that was asked for is not there."""
+    """A requested file or folder does not exist."""
 
     exit_code = 2

@@ -1,4 +1,6 @@
-"""What a validator says: codes, findings and where they are. Data only; nothing here prints."""
+"""The results of validators: codes, findings and locations. Only data; this module does not
+print.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ MAX_LOCATIONS = 20
 
 
 class Severity(str, Enum):
-    """How bad a finding is. The gate decides which of them fail."""
+    """The severity of a finding. The gate decides which ones fail."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -24,16 +26,16 @@ class Severity(str, Enum):
 
 
 class TensorflowOutcome(str, Enum):
-    """What TensorFlow does when it gets to a fault, told the compression that there is (or that
-    the manifest declares). `docs/integrity.md` has how this is known.
+    """What TensorFlow does at a fault if it gets the actual compression (or the one that the
+    manifest declares). `docs/integrity.md` describes how this was determined.
     """
 
     READS = "reads without an error"
-    """It takes the fault for the end of the file, or for good data: nobody is told."""
+    """It takes the fault for the end of the file, or for sound data, and does not report it."""
     STOPS = "stops here"
-    """It raises an error, which names neither file nor record; what follows is not read."""
+    """It raises an error, which names neither file nor record, and does not read the rest."""
     CRASHES = "crashes"
-    """The process dies, without a Python exception."""
+    """The process crashes without a Python exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +45,26 @@ class Code:
     code: str
     """Three capitals and three digits: ``CRC002``."""
     rule: str
-    """The same in words, for people and for SARIF: ``data-checksum``."""
+    """A name in words, for people and for SARIF: ``data-checksum``."""
     severity: Severity
-    """Unless the gate says otherwise."""
+    """The default severity, which a gate may override."""
     summary: str
     """One line that states the finding."""
     hint: str
     """One line: what to do next."""
     page: str
-    """What `tfrecreg explain` prints below the summary: why it matters, how it is found, cures."""
+    """The text that `tfrecreg explain` prints below the summary: why it matters, how it is found,
+    cures.
+    """
     tensorflow: tuple[TensorflowOutcome, ...] = ()
-    """What TensorFlow may do with it, the most frequent first; which of them, each location says.
-    Empty where it is not about whether the file can be read."""
+    """What TensorFlow may do with it, the most frequent outcome first; each location has its own.
+    Empty if the code does not concern reading the file.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """One place a finding was seen at. What does not apply is None."""
+    """One place of a finding. Fields that do not apply are None."""
 
     split: str | None = None
     shard: str | None = None
@@ -69,14 +74,14 @@ class Location:
     offset: int | None = None
     """The byte where the record starts, in the decompressed stream of the shard."""
     length: int | None = None
-    """Bytes of the record's payload, or of the damaged stretch."""
+    """Size in bytes of the record's payload, or of the damaged range."""
     feature: str | None = None
     key: str | None = None
-    """The item's key, where an index knows it."""
+    """The item's key, if an index has it."""
     detail: str | None = None
     """Expected against found, at this place."""
     tensorflow: TensorflowOutcome | None = None
-    """What TensorFlow does when it gets here; None where that is not the question."""
+    """What TensorFlow does at this place; None if the finding does not concern reading."""
 
     def order(self) -> tuple[str, str, int, int, str]:
         """The sort key of locations: split, shard, record, offset, feature."""
@@ -89,7 +94,7 @@ class Location:
         )
 
     def to_json(self) -> dict[str, str | int]:
-        """The fields that are known, as the report's JSON has them."""
+        """The known fields, as in the report's JSON."""
         names = ("split", "shard", "record", "offset", "length", "feature", "key", "detail")
         pairs = ((name, getattr(self, name)) for name in names)
         known = {name: value for name, value in pairs if value is not None}
@@ -100,23 +105,25 @@ class Location:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that a validator found, at one or many places."""
+    """A problem that a validator found, at one or many places."""
 
     code: str
     rule: str
     severity: Severity
     message: str
-    """One line: expected against found, the same however many places there are."""
+    """One line: expected against found, the same for all places."""
     hint: str
     fingerprint: str
-    """Survives a rebuild; waivers match globs over it. See :func:`fingerprint`."""
+    """The identity of the finding, stable across rebuilds; waivers match globs over it. See
+    :func:`fingerprint`.
+    """
     count: int
-    """At how many places in all."""
+    """Total number of places."""
     locations: tuple[Location, ...] = ()
     """The first :data:`MAX_LOCATIONS` of them, in order of split, shard and record."""
 
     def to_json(self) -> dict[str, object]:
-        """The finding as the report's JSON has it."""
+        """The finding as in the report's JSON."""
         return {
             "code": self.code,
             "rule": self.rule,
@@ -131,7 +138,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A figure that a validator measured, good or bad: part of the report, never a verdict."""
+    """A figure that a validator measured: part of the report, without effect on the verdict."""
 
     name: str
     """Dotted, the validator first: ``inflation.ratio_decoded``."""
@@ -148,7 +155,7 @@ def fingerprint(
     Args:
         code: the finding's code.
         dataset: the dataset's name, or empty for bare files.
-        split: the split, or empty where the finding is not about one.
+        split: the split, or empty if the finding does not concern one.
         feature: the feature, or empty.
         subject: the key or the shard, or empty.
     """

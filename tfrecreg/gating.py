@@ -15,7 +15,7 @@ from tfrecreg.text import safe
 
 
 class FailOn(str, Enum):
-    """From which severity on a finding fails the gate."""
+    """The lowest severity that fails the gate."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -26,7 +26,7 @@ class FailOn(str, Enum):
         """``error``, ``warning`` or ``never``.
 
         Raises:
-            UsageError: it is something else.
+            UsageError: it is another text.
         """
         try:
             return cls(value)
@@ -43,17 +43,17 @@ class FailOn(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiver:
-    """A finding that somebody answers for: `[[waivers]]` in `tfrecreg.toml`.
+    """An accepted finding: `[[waivers]]` in `tfrecreg.toml`.
 
     Globs are those of :func:`fnmatch.fnmatchcase`: ``*``, ``?`` and ``[…]``; a literal ``[`` is
-    written ``[[]``. Where both globs are given, both must match.
+    written ``[[]``. If both globs are given, both must match.
     """
 
     owner: str
     """Person or team responsible for the waiver."""
     reason: str
     expires: date
-    """The last day on which it holds."""
+    """The last day on which it is valid."""
     code: str = "*"
     """Glob over codes: ``IMG*``."""
     fingerprint: str = "*"
@@ -67,7 +67,7 @@ class Waiver:
                 raise ValueError(f"a waiver's `{name}` may not be empty")
 
     def covers(self, finding: Finding) -> bool:
-        """Whether it is about `finding`; says nothing about its date."""
+        """Whether it matches `finding`, regardless of its date."""
         return fnmatchcase(finding.code, self.code) and fnmatchcase(
             finding.fingerprint, self.fingerprint
         )
@@ -75,24 +75,24 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a gate says of some findings."""
+    """The verdict of a gate on findings."""
 
     status: Literal["pass", "fail"]
     fail_on: FailOn
     findings: tuple[Finding, ...]
-    """All that no waiver covers, in the order they came, with the severities the gate gives."""
+    """The findings without a waiver, in their order, with the severities of the gate."""
     waived: tuple[tuple[Finding, Waiver], ...]
-    """Those that a waiver covers, with the first that does."""
+    """The findings with a waiver, each with the first waiver that matches."""
     expired: tuple[Waiver, ...]
-    """Waivers past their day, whether or not they would have covered anything."""
+    """Expired waivers, whether or not they match a finding."""
     lapsed: tuple[tuple[Finding, Waiver], ...] = ()
-    """Those of `findings` that a waiver covered until its day, with the first that did. What was
-    once accepted fails then, whatever its severity: somebody has to look at it again.
+    """Those of `findings` that match an expired waiver, each with the first one. They fail with any
+    severity: a finding that was once accepted needs a new decision.
     """
 
     @property
     def failing(self) -> tuple[Finding, ...]:
-        """The findings that made it fail."""
+        """The findings that fail the gate."""
         return tuple(found for found in self.findings if self.fail_on.fails(found.severity))
 
 
@@ -107,12 +107,12 @@ def judge(
     """Apply a gate's policy.
 
     Args:
-        findings: what the validators found.
-        fail_on: from which severity on a finding fails.
-        severity: overrides, by glob over codes. Where several match, the one with the most
-            literal characters decides, whatever their order; of equals, the severest.
+        findings: those of the validators.
+        fail_on: the lowest severity that fails.
+        severity: overrides, by glob over codes. If several match, the one with the most literal
+            characters decides, in any order; of equals, the most severe.
         waivers: those of the configuration, expired or not.
-        today: the day to hold the waivers against.
+        today: the day that decides which waivers are expired.
     """
     expired = tuple(waiver for waiver in waivers if waiver.expires < today)
     holding = [waiver for waiver in waivers if waiver.expires >= today]
@@ -140,10 +140,10 @@ def judge(
 
 
 def concerns(waiver: Waiver, dataset: str) -> bool:
-    """Whether a waiver may cover findings of `dataset`; False only where it surely does not.
+    """Whether a waiver may cover findings of `dataset`; False only if it certainly does not.
 
-    A fingerprint is ``CODE:dataset:…``: where neither of its first two parts holds a wildcard, the
-    second one says which dataset is meant.
+    A fingerprint is ``CODE:dataset:…``: if its first two parts have no wildcard, the second one is
+    the dataset.
     """
     code, _, rest = waiver.fingerprint.partition(":")
     named = rest.partition(":")[0]

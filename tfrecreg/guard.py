@@ -1,15 +1,15 @@
-"""The one way into the code of plugins: what it raises, prints and ends does no harm.
+"""The guard around plugin code: its exceptions, output and exits do no harm.
 
-Whoever calls a plugin does so in a block of :func:`calling`. In it
+All calls to a plugin are in a block of :func:`calling`. In it
 
-- nothing but an `Exception` comes out: ``sys.exit()``, a `KeyboardInterrupt` that nobody typed and
-  whatever else a plugin raises are a :class:`Misbehaviour`, which says so;
+- only an `Exception` is raised: ``sys.exit()``, a `KeyboardInterrupt` that the user did not type
+  and any other `BaseException` of a plugin become a :class:`Misbehaviour`;
 - printed output goes to stderr, because stdout is the result of a command;
-- the process notes whose code it is in, so that another one, which waits for it, can say who ended
-  it or who hangs: that is a :class:`CallSlot`.
+- the process records whose code is running, in a :class:`CallSlot`, so that another process that
+  waits for it can report which plugin ended it or hangs.
 
-Nobody notes the calls of the bundled plugins: they end no process, and some are called for every
-record.
+Calls of the bundled plugins are not recorded: these do not end processes, and some are called for
+every record.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from tfrecreg.text import safe
 OURS = "tfrecreg"
 """The distribution of the bundled plugins."""
 TIMEOUT = "TFRECREG_PLUGIN_TIMEOUT"
-"""The variable of the environment that says how many seconds one call may take."""
+"""The environment variable for the time limit of one call, in seconds."""
 
 _DEFAULT_SECONDS = 600.0
 _AWAY = 5.0
-"""Seconds between two looks from which on this process was stopped."""
+"""Seconds between two checks above which this process is assumed to have been stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """A plugin as messages name it: what it is, and which distribution brought it. Picklable."""
+    """A plugin as named in messages: its kind, name and distribution. Picklable."""
 
     kind: str
     """``source``, ``validator``, or ``plugin`` for an entry point."""
@@ -59,7 +59,7 @@ class Brought:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this project brought it."""
+        """Whether it belongs to this project."""
         return self.distribution == OURS
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class Brought:
 
     @property
     def hint(self) -> str:
-        """What to do about a mistake in it."""
+        """The hint for an error in it."""
         if self.is_ours:
             return "a mistake in tfrecreg: please report it"
         named = safe(self.distribution, limit=80)
@@ -82,15 +82,15 @@ class Misbehaviour(Exception):
 
 
 class CallSlot:
-    """Where a process notes whose code it is in, in memory that another process reads.
+    """Records whose code a process runs, in memory that another process reads.
 
     Args:
-        memory: a writable buffer of :attr:`SIZE` bytes that both share, all zero.
+        memory: a writable buffer of :attr:`SIZE` zero bytes that both processes share.
     """
 
     SIZE = 512
     _HEAD = struct.Struct("<dHB")
-    """When it was entered (0 for nowhere), bytes of the text, whether there was an interrupt."""
+    """Time of the call (0 for none), size of the text in bytes, whether there was an interrupt."""
 
     def __init__(self, memory: Any) -> None:
         self._view = memoryview(memory).cast("B")
@@ -98,17 +98,17 @@ class CallSlot:
         self._interrupted = False
 
     def enter(self, text: bytes) -> tuple[float, bytes]:
-        """Note where this process is; what comes back is for :meth:`leave`."""
+        """Record a call; the result is the argument for :meth:`leave`."""
         before = self._now
         self._write((time.monotonic(), text[: self.SIZE - self._HEAD.size]))
         return before
 
     def leave(self, before: tuple[float, bytes]) -> None:
-        """Note that it is back where it was."""
+        """Record the return from a call."""
         self._write(before)
 
     def interrupt(self) -> None:
-        """Note that this process was interrupted."""
+        """Record that this process was interrupted."""
         self._interrupted = True
         self._write(self._now)
 
@@ -119,7 +119,9 @@ class CallSlot:
         self._HEAD.pack_into(self._view, 0, since, len(text), self._interrupted)
 
     def read(self) -> tuple[str, str, float] | None:
-        """Who is at work in the process, in which method, for how many seconds; None for nobody."""
+        """The plugin whose code the process runs, the method, and the seconds since the call; None
+        if there is no call.
+        """
         since, length, _ = self._HEAD.unpack_from(self._view)
         if not since:
             return None
@@ -135,29 +137,30 @@ class CallSlot:
 
 
 class _State:
-    """What this process knows of itself."""
+    """The state of this process."""
 
     slot: CallSlot | None = None
     watching = False
-    """Whether this process knows of every interrupt that somebody typed."""
+    """Whether this process detects all interrupts by the user."""
     interrupted = False
     on_strangers: Callable[[Sequence[Brought]], None] | None = None
 
 
 def note_in(slot: CallSlot) -> None:
-    """From now on this process notes in `slot` whose code it is in."""
+    """Record calls of this process in `slot` from now on."""
     _State.slot = slot
 
 
 def watch_interrupts(*, ignored: bool = False) -> None:
-    """From now on tell interrupts that somebody typed from those that a plugin raises.
+    """Distinguish interrupts by the user from those that a plugin raises, from now on.
 
     Args:
-        ignored: whether this process gets none: every one is a plugin's.
+        ignored: whether this process ignores the user's interrupts: then every one comes from a
+            plugin.
     """
     if not ignored:
         if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-            return  # somebody else's, or ignored by whoever started us
+            return  # another handler, or ignored by the parent process
         signal.signal(signal.SIGINT, _interrupt)
     _State.watching = True
 
@@ -175,7 +178,9 @@ def on_strangers(function: Callable[[Sequence[Brought]], None]) -> None:
 
 
 def meet(strangers: Sequence[Brought]) -> None:
-    """Plugins of other distributions are about to be imported."""
+    """Call the function of :func:`on_strangers` before plugins of other distributions are
+    imported.
+    """
     function, _State.on_strangers = _State.on_strangers, None
     if function is not None and strangers:
         function(strangers)
@@ -185,7 +190,7 @@ class calling:
     """``with calling(brought, "items"):`` around every call of a plugin's code.
 
     Args:
-        brought: whose code it is.
+        brought: the plugin.
         doing: the method, for messages.
 
     Raises:
@@ -220,17 +225,17 @@ class calling:
 
 
 _PASSED = (UsageError, MissingExtraError, StorageError)
-"""What a plugin may say to the user in its own words."""
+"""Errors of plugins that are shown to the user unchanged."""
 
 
 def failure(brought: Brought, what: str, error: Exception, *, hint: str = "") -> TfrecregError:
-    """What to raise where a plugin raised `error`.
+    """The error to raise after a plugin raised `error`.
 
     Args:
-        brought: whose code raised it.
-        what: what it did, behind its name: ``failed in `items```.
-        error: what it raised.
-        hint: what to do, where that is known better.
+        brought: the plugin.
+        what: the words after its name: ``failed in `items```.
+        error: its exception.
+        hint: a better hint than the default one.
     """
     if isinstance(error, TfrecregError) and (is_told(error) or brought.is_ours):
         return error
@@ -238,7 +243,7 @@ def failure(brought: Brought, what: str, error: Exception, *, hint: str = "") ->
 
 
 def is_told(error: BaseException) -> bool:
-    """Whether it is an error that a plugin may raise to say something to the user."""
+    """Whether it is an error that a plugin may raise with a message for the user."""
     if not isinstance(error, _PASSED) or type(error).__module__ != TfrecregError.__module__:
         return False
     words: tuple[object, ...] = (error.message, error.hint)
@@ -248,12 +253,12 @@ def is_told(error: BaseException) -> bool:
 def reason_of(error: BaseException) -> str:
     """One line: our own message, or ``ZeroDivisionError: division by zero (faces.py, line 12)``.
 
-    The location replaces the traceback, and is where to start debugging.
+    The location replaces the traceback, and is the starting point for debugging.
     """
     if isinstance(error, Misbehaviour) and error.__cause__ is not None:
         error = error.__cause__
     if isinstance(error, TfrecregError):
-        # By convention it is one line, and escaped; a plugin may not keep to that.
+        # By convention it is one line, and escaped; a plugin may not follow that.
         message = str(error.message)
         return message if message.isprintable() else safe(message, limit=500)
     told = one_line(error)
@@ -270,16 +275,16 @@ def one_line(error: BaseException) -> str:
     name = type(error).__name__
     try:
         lines = str(error).strip().splitlines()
-    except BaseException:  # a plugin's own error, which cannot even be told
+    except BaseException:  # a plugin's own error, whose conversion to text fails
         lines = []
     return safe(f"{name}: {lines[0]}" if lines else name, limit=500)
 
 
 def time_limit() -> float | None:
-    """Seconds that one call of a plugin's code may take; None for any.
+    """Time limit for one call of a plugin's code in seconds; None for no limit.
 
     Raises:
-        UsageError: `TFRECREG_PLUGIN_TIMEOUT` is no number of seconds.
+        UsageError: `TFRECREG_PLUGIN_TIMEOUT` is not a number of seconds.
     """
     text = os.environ.get(TIMEOUT, "")
     try:
@@ -295,12 +300,13 @@ def time_limit() -> float | None:
 
 
 class Patience:
-    """How long a process that waits for others lets a plugin work in them.
+    """The time limit of plugins in processes that this one waits for.
 
-    Time in which nobody looked does not count: this process was stopped then, and so were they.
+    Time without calls of :meth:`look` does not count: this process was stopped then, and so were
+    the others.
 
     Args:
-        limit: seconds for one call, as :func:`time_limit` gives them.
+        limit: seconds for one call, from :func:`time_limit`.
     """
 
     def __init__(self, limit: float | None) -> None:
@@ -309,9 +315,10 @@ class Patience:
         self._away = 0.0
 
     def look(self, *slots: CallSlot) -> PluginError | None:
-        """Who is at work in one of these processes for longer than it may be; None for nobody.
+        """The error for a plugin that exceeds the limit in one of these processes; None if there is
+        none.
 
-        To be called again and again, a few times a second.
+        Call it repeatedly, a few times per second.
         """
         now = time.monotonic()
         if now - self._looked > _AWAY:
@@ -331,7 +338,7 @@ class Patience:
 
 
 def how_it_ended(code: int) -> str:
-    """How a process ended, from its exit code: negative where a signal killed it."""
+    """How a process ended, in words, from its exit code: negative if a signal killed it."""
     if code >= 0:
         return f"ended with exit code {code}"
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
@@ -339,11 +346,12 @@ def how_it_ended(code: int) -> str:
 
 
 def death_of(slot: CallSlot, how: str) -> FailureError | None:
-    """Who was at work in a process that ended, before it should; None where it was no plugin.
+    """The error for the plugin whose code ran when a process ended early; None if it was not a
+    plugin.
 
     Args:
-        slot: the process's.
-        how: as :func:`how_it_ended` says.
+        slot: of the process.
+        how: the result of :func:`how_it_ended`.
     """
     found = slot.read()
     if found is None:

@@ -1,7 +1,7 @@
 """The index of a shard: one binary file beside it, small enough to be pulled alone.
 
-It says of every record its digest, length and key, and where the gzip members of the shard begin.
-``docs/formats.md`` has it byte by byte; the format never changes after 1.0.
+It has the digest, length and key of every record, and the offsets of the shard's gzip members.
+``docs/formats.md`` describes it byte by byte; the format never changes after 1.0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INDEX_LIMIT = 1 << 34
 """Largest index that is read, in bytes: 500 million records."""
 
 ROW = np.dtype([("digest", np.uint8, (16,)), ("length", "<u8"), ("key_end", "<u8")])
-"""A record: its digest, the bytes of its payload, and where its key ends among the keys."""
+"""A record: its digest, the size of its payload in bytes, and the end of its key among the keys."""
 
 _HEADER = struct.Struct("<8sIIQQQ")
 _HASH_BYTES = 32
@@ -35,7 +35,7 @@ _HINT = "restore the index from DVC, or build the dataset again"
 
 
 def index_bytes(keys: Iterable[str], members: int = 0) -> int:
-    """How large an index is.
+    """The size of an index in bytes.
 
     Args:
         keys: of its records.
@@ -46,7 +46,7 @@ def index_bytes(keys: Iterable[str], members: int = 0) -> int:
 
 
 class IndexBuilder:
-    """Collects the rows of an index while its shard is written; about 40 bytes a record."""
+    """Collects the rows of an index while its shard is written; about 40 bytes per record."""
 
     def __init__(self) -> None:
         self._digests = bytearray()
@@ -59,7 +59,7 @@ class IndexBuilder:
 
     @property
     def lengths(self) -> Sequence[int]:
-        """Bytes of each payload so far."""
+        """Size in bytes of each payload so far."""
         return self._lengths
 
     def add(self, digest: bytes, length: int, key: str) -> None:
@@ -72,7 +72,7 @@ class IndexBuilder:
 
         Raises:
             ValueError: the digest is not 16 bytes long.
-            UsageError: the key holds a surrogate that no file name comes with.
+            UsageError: the key holds a surrogate that file names cannot contain.
         """
         if len(digest) != 16:
             raise ValueError(f"a record digest has 16 bytes, this one {len(digest)}")
@@ -117,7 +117,7 @@ class IndexBuilder:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What an index file says. The arrays are views of the file's bytes: read-only."""
+    """The content of an index file. The arrays are views of the file's bytes: read-only."""
 
     digests: npt.NDArray[np.uint8]
     """Shape (records, 16): the record digests, in the order of the records."""
@@ -126,7 +126,7 @@ class Index:
     key_ends: npt.NDArray[np.uint64]
     """Shape (records,): where each key ends in `key_bytes`."""
     key_bytes: bytes
-    """All keys, one behind the other, as UTF-8 with surrogate escapes."""
+    """All keys, concatenated, as UTF-8 with surrogate escapes."""
     members: tuple[tuple[int, int], ...]
     """Where each gzip member begins: byte of the file, byte of the decompressed stream."""
 
@@ -156,7 +156,7 @@ class Index:
 
     @property
     def stream_bytes(self) -> int:
-        """Bytes of the shard's decompressed stream."""
+        """Size of the shard's decompressed stream in bytes."""
         return int(self.lengths.sum(dtype=np.uint64)) + _FRAME_BYTES * len(self)
 
 
@@ -165,7 +165,7 @@ def load_index(storage: Storage, path: str) -> Index:
 
     Raises:
         ManifestError: it is damaged, or larger than :data:`INDEX_LIMIT`.
-        MissingFileError: it is not there.
+        MissingFileError: it does not exist.
         NewerFormatError: a newer tfrecreg wrote it.
         StorageError: it cannot be read.
     """
@@ -176,8 +176,8 @@ def read_index(data: bytes, where: str) -> Index:
     """Read an index file and check its own digest.
 
     Args:
-        data: the file's bytes. Nothing is allocated beyond them but the member table.
-        where: what messages call the file.
+        data: the file's bytes. Only the member table is allocated in addition.
+        where: name of the file in messages.
 
     Raises:
         NewerFormatError: its version is greater than this package knows.

@@ -1,7 +1,7 @@
-"""Names of a package that are imported when they are first used.
+"""Names of a package that are imported on first use.
 
-A package that exports them has them in its ``__all__``, imports them for type checkers, and answers
-``__getattr__`` (PEP 562). So importing one module of it does not import all others.
+A package that exports them lists them in its ``__all__``, imports them for type checkers, and
+defines ``__getattr__`` (PEP 562). So importing one module of it does not import all others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long work tells somebody how far it is. The operations call; a face decides what to show."""
+"""Progress of long work. Operations report it; the user interface decides what to show."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ _PORTION, _PORTION_BYTES = 100, 1 << 20
 
 
 class Progress(Protocol):
-    """Somebody who watches. Called in the parent process only."""
+    """Receives reports of progress. Called in the parent process only."""
 
     def start(self, what: str, total: int, unit: str = "records") -> None:
-        """A piece of work begins: `what` ("building mnist"), of `total` records (0: unknown).
+        """Start a piece of work: `what` ("building mnist"), of `total` records (0: unknown).
 
         Args:
-            what: is done.
-            total: records, or whatever `unit` names in the plural.
-            unit: the counted things.
+            what: name of the work.
+            total: number of records, or of the things in `unit`.
+            unit: the counted things, plural.
         """
 
     def advance(self, records: int, size: int) -> None:
-        """So many more records, of `size` bytes, are done."""
+        """Report `records` more records, of `size` bytes."""
 
     def stop(self) -> None:
-        """The piece of work is over, well or not."""
+        """End the piece of work, after success or failure."""
 
     def note(self, message: str) -> None:
-        """Something a person should know, one line."""
+        """Show a message of one line."""
 
 
 class _Silent:
@@ -46,37 +46,37 @@ class _Silent:
 
 
 SILENT: Progress = _Silent()
-"""Nobody watches."""
+"""A progress that ignores all reports."""
 
 
 class Ticker:
-    """Passes on single counts in batches, which cost little."""
+    """Reports single counts in batches, which is faster."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._count = self._size = 0
 
     def add(self, count: int, size: int) -> None:
-        """So many more, of `size` bytes."""
+        """Add `count` more, of `size` bytes."""
         self._count += count
         self._size += size
         if self._count >= _PORTION or self._size >= _PORTION_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Pass on what was counted up to now."""
+        """Report the counts so far."""
         self._progress.advance(self._count, self._size)
         self._count = self._size = 0
 
 
 @contextmanager
 def counting(progress: Progress, what: str, unit: str) -> Iterator[Ticker]:
-    """A piece of work whose end nobody knows: a running count.
+    """A piece of work of unknown size: a running count.
 
     Args:
-        progress: who watches.
-        what: is done.
-        unit: the counted things, in the plural.
+        progress: receives the reports.
+        what: name of the work.
+        unit: the counted things, plural.
     """
     progress.start(what, 0, unit)
     ticker = Ticker(progress)

@@ -17,9 +17,9 @@ _NUMBER = r"(?:0|[1-9][0-9]{0,8})"
 _VERSION = re.compile(rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})")
 _SELECTOR = re.compile(rf"latest|{_NUMBER}\.\*|{_NUMBER}\.{_NUMBER}\.(?:\*|{_NUMBER})")
 _TAG = re.compile(rf"v({_NUMBER}\.{_NUMBER}\.{_NUMBER})")
-"""The version in a tag of GTO's."""
+"""The version in a GTO tag."""
 _STAGE = re.compile(r"([a-zA-Z0-9](?:[a-zA-Z0-9-/_]*[a-zA-Z0-9])?)(?:#[0-9]+)?")
-"""The stage in a tag of GTO's, where a counter may follow it."""
+"""The stage in a GTO tag; a counter may follow it."""
 _SEPARATOR = re.compile(r"[:/=]+")
 _FORMS = "write `mnist`, `mnist@1.2.0`, `mnist@1.*`, `mnist@1.2.*` or `mnist@latest`"
 
@@ -36,10 +36,10 @@ class Version:
         return f"{self.major}.{self.minor}.{self.patch}"
 
     def bump(self, level: Literal["major", "minor", "patch"]) -> Version:
-        """The next version of that level: what stands to the right of it starts at 0 again.
+        """The next version of that level: the numbers after it are reset to 0.
 
         Raises:
-            ValueError: `level` is none of the three.
+            ValueError: `level` is not one of the three.
         """
         if level == "major":
             return Version(self.major + 1, 0, 0)
@@ -52,13 +52,13 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a user writes to name a build or a release. Made by :func:`parse_reference`."""
+    """A parsed reference to a build or a release. Created by :func:`parse_reference`."""
 
     name: str
     """Name of the dataset."""
     selector: str | None
-    """What stands after the `@`: a version, ``1.*``, ``1.2.*`` or ``latest``; or a stage with its
-    `#`. None means the build."""
+    """The part after the `@`: a version, ``1.*``, ``1.2.*`` or ``latest``; or a stage with its `#`.
+    None means the build."""
 
     def __str__(self) -> str:
         if self.selector is None:
@@ -67,18 +67,20 @@ class Reference:
 
     @property
     def stage(self) -> str | None:
-        """The stage that it names, None where it names none. Git's tags say which release it is."""
+        """The stage that it names; None if it does not name one. Git tags assign releases to
+        stages.
+        """
         selector = self.selector or ""
         return selector[1:] if selector.startswith("#") else None
 
     @property
     def version(self) -> Version | None:
-        """The one version that it names, None where it names the build or a choice of them."""
+        """The single version that it names; None if it names the build or several versions."""
         match = _VERSION.fullmatch(self.selector or "")
         return _version(match) if match else None
 
     def matches(self, version: Version) -> bool:
-        """Whether the release `version` is one that it names. A build's reference names none."""
+        """Whether it matches the release `version`. A build's reference matches none."""
         if self.selector is None:
             return False
         start = self.selector.removesuffix("*")
@@ -87,7 +89,7 @@ class Reference:
         return self.selector in ("latest", str(version))
 
     def pick(self, versions: Iterable[Version]) -> Version | None:
-        """The newest of `versions` that it names, None where it names none of them."""
+        """The newest of `versions` that it matches; None if it matches none."""
         return max((version for version in versions if self.matches(version)), default=None)
 
 
@@ -95,7 +97,7 @@ def parse_reference(text: str) -> Reference:
     """Read a reference.
 
     Raises:
-        UsageError: it is none; the message says which part is wrong, the hint what is right.
+        UsageError: it is invalid; the message names the wrong part, the hint a valid reference.
     """
     named, sharp, stage = text.partition("#")
     if sharp and "@" not in named:
@@ -134,7 +136,7 @@ def parse_version(text: str) -> Version:
     """Read a version, MAJOR.MINOR.PATCH.
 
     Raises:
-        UsageError: it is none; the message says what is wrong, the hint what is right.
+        UsageError: it is invalid; the message has the reason, the hint a valid version.
     """
     match = _VERSION.fullmatch(text)
     if match:
@@ -148,7 +150,7 @@ def parse_version(text: str) -> Version:
 
 
 def is_dataset_name(text: str) -> bool:
-    """Whether `text` is a dataset's name: ``[a-z][a-z0-9_]*``, which TFDS and GTO take, too."""
+    """Whether `text` is a dataset's name: ``[a-z][a-z0-9_]*``, which TFDS and GTO also accept."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -156,14 +158,14 @@ def check_dataset_name(text: str) -> None:
     """Refuse an invalid dataset name.
 
     Raises:
-        UsageError: it is none; the message says what is allowed and what was found.
+        UsageError: it is invalid; the message has the expected and the actual characters.
     """
     if not is_dataset_name(text):
         raise _no_name(text)
 
 
 def looks_like_reference(text: str) -> bool:
-    """Whether `text` is a reference by its form. A file may have such a name all the same."""
+    """Whether `text` has the form of a reference. A file may also have such a name."""
     try:
         parse_reference(text)
     except UsageError:

@@ -1,4 +1,4 @@
-"""Shards before they have bytes: what their files are called, and how many there are to be."""
+"""Names and numbers of shards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfrecreg.reference import check_dataset_name
 from tfrecreg.text import safe
 
 FRAMING = 16
-"""Bytes that a record takes in a shard beyond its payload."""
+"""Size in bytes of a record's frame, besides its payload."""
 SHARDS_PER_HOST = 10
 """TensorFlow's advice: at least this many shards for each host that reads them ..."""
 MIN_HOST_SHARD = 10_000_000
@@ -34,7 +34,8 @@ _USUAL = {
     "test": "test",
     "testing": "test",
 }
-# Splits that are none of the three, or not surely: `eval` is TFX's validation and others' test.
+# Splits other than the three, or ambiguous ones: `eval` is the validation split in TFX and the test
+# split elsewhere.
 _OTHER = "eval|evaluation|extra|holdout|minival|test[-_]?dev|trainval|unlabell?ed|unsupervised"
 _SPLIT = rf"(?:{'|'.join(_USUAL)}|{_OTHER})(?:[-_]?(?:19|20)[0-9]{{2}})?"
 _SPLIT_AT_END = re.compile(
@@ -60,7 +61,7 @@ _COUNTED = re.compile(
 _SINGLE = re.compile(rf"(?P<stem>.+?)(?P<end>{_MARK}{_GZIP})", _FLAGS)
 _NUMBERED = re.compile(r"(?P<stem>.+)[-_.](?P<number>\d{1,6})", _FLAGS)
 _MARK_AT_END = re.compile(rf"(?P<stem>.+){_MARK}", _FLAGS)
-# What others call in the same way: other formats of TFDS, tables, checkpoints of TensorFlow.
+# Other files with similar names: other formats of TFDS, tables, checkpoints of TensorFlow.
 _STRANGE = re.compile(
     r".+\.(?:array_record|arrow|avro|bagz|csv|data|index|jsonl?|parquet|riegeli|sstable|txt)",
     _FLAGS,
@@ -72,12 +73,12 @@ def shard_name(dataset: str, split: str, number: int, of: int) -> str:
 
     Args:
         dataset: the dataset's name.
-        split: letters, digits and ``_``: then the name can be taken apart again.
+        split: letters, digits and ``_``, so that the name can be parsed again.
         number: of the shard in its split, from 0.
-        of: how many shards the split has.
+        of: number of shards of the split.
 
     Raises:
-        UsageError: the dataset or the split has a name that cannot be part of a file's.
+        UsageError: the name of the dataset or of the split cannot be part of a file name.
         ValueError: `number` is not one of `of`.
     """
     check_dataset_name(dataset)
@@ -93,36 +94,40 @@ def shard_name(dataset: str, split: str, number: int, of: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardName:
-    """What the name of a file says about the shard in it."""
+    """The parsed file name of a shard."""
 
     prefix: str
-    """What stands before the split; the dataset's name in names that TFDS or we wrote. May be
-    empty."""
+    """The part before the split; the dataset's name in names by TFDS or by this package. May be
+    empty.
+    """
     split: str | None
-    """The split in its normal spelling, where the name has one."""
+    """The split in its normal spelling; None if the name has none."""
     number: int
     """Number of the shard in its set, from 0. In an inconsistent name it may be `of` or more."""
     of: int | None
-    """How many shards the set has, where the name says so."""
+    """Number of shards of the set; None if the name does not declare it."""
     records: int | None
-    """How many records the shard has, where the name says so: ``train00-2071.tfrec``."""
+    """Number of records of the shard; None if the name does not declare it, as
+    ``train00-2071.tfrec`` does.
+    """
     stem: str
     """The file's name without its number and counts: equal in all shards of a set."""
 
 
 def parse_shard_name(filename: str) -> ShardName | None:
-    """Take the name of a file apart, by any of the schemes in use; None if it fits none.
+    """Parse the name of a file by any of the known schemes; None if it does not match one.
 
-    Known are ``mnist-train.tfrecord-00000-of-00010`` (TFDS, and what we write),
+    Known are ``mnist-train.tfrecord-00000-of-00010`` (TFDS, and this package),
     ``train-00000-of-01024`` (ImageNet), ``prefix-00000-of-00032.tfrecord`` (Beam),
     ``x.record-00003-of-00100`` (Object Detection), ``data_tfrecord-00000-of-00001.gz`` (TFX),
     ``train00-2071.tfrec``, ``file_00-4096.tfrec`` and ``00-192x192-798.tfrec`` (Kaggle, Keras: the
     last number counts records), and ``x.tfrecord``, ``x.tfrecords``, ``x.tfrec``, ``x.record``,
     ``x_3.tfrecord``; each with ``.gz``.
 
-    A split is only seen as the last word before the number or the ending: ``test_reads.tfrecord``
-    is as likely a test's data as a test split. Hidden files and the sharded files of other formats
-    (``x.array_record-00000-of-00001``, a checkpoint's ``variables.data-00000-of-00001``) are none.
+    A split is recognized only as the last word before the number or the ending:
+    ``test_reads.tfrecord`` may be the data of a test or a test split. Hidden files and the sharded
+    files of other formats (``x.array_record-00000-of-00001``, a checkpoint's
+    ``variables.data-00000-of-00001``) do not match.
 
     Args:
         filename: without folders.
@@ -153,7 +158,7 @@ def _of_set(match: re.Match[str]) -> ShardName | None:
     pair = _NAME_AND_SPLIT.fullmatch(words) if stem == f"{words}.tfrecord" else None
     found = _named(words, match["number"], of=match["of"], end=stem[len(words) :] + end)
     if pair and (found.split is None or words.count("-") == 1):
-        # The form of TFDS: there, what follows the dataset's name is the split, whatever it is.
+        # The form of TFDS: there, any text after the dataset's name is the split.
         return ShardName(
             prefix=pair[1],
             split=normal_split(pair[2]),
@@ -180,25 +185,25 @@ def _named(
 
 
 def normal_split(text: str) -> str:
-    """`text` as ``train``, ``validation`` or ``test`` where it surely means one of these.
+    """`text` as ``train``, ``validation`` or ``test`` if it certainly means one of these.
 
-    In any case of letters: train, training; val, valid, validation, dev; test, testing. All else
-    stays as it is, `eval` too: TFX calls a validation split so, others a test split. Where
-    several names come together, :func:`normal_splits` keeps them apart.
+    In any case of letters: train, training; val, valid, validation, dev; test, testing. Other names
+    are unchanged, including `eval`: in TFX it is a validation split, elsewhere a test split. For
+    several names, :func:`normal_splits` keeps them distinct.
     """
     return _USUAL.get(text.lower(), text)
 
 
 def is_split_word(text: str) -> bool:
-    """Whether `text` is a word that splits are called by: ``train``, ``EVAL``, ``val2017``."""
+    """Whether `text` is a usual name of a split: ``train``, ``EVAL``, ``val2017``."""
     return _SPLIT_WORD.fullmatch(text) is not None
 
 
 def normal_splits(names: Iterable[str]) -> dict[str, str]:
     """Each of `names` and its normal spelling.
 
-    Names that would become the same (`val` and `dev` of one dataset) all stay as they are: two
-    splits are never merged because of what they are called.
+    Names that would become equal (`val` and `dev` of one dataset) all stay unchanged: splits are
+    never merged because of their names.
     """
     normal = {name: normal_split(name) for name in names}
     often = Counter(normal.values())
@@ -207,7 +212,8 @@ def normal_splits(names: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardPolicy:
-    """What was asked of the number of shards of a split: one thing at most. None is TFDS's rule.
+    """The requested number or size of the shards of a split: at most one setting. The default is
+    TFDS's rule.
 
     Raises:
         UsageError: more than one is given, or one is less than 1.
@@ -216,11 +222,11 @@ class ShardPolicy:
     shards: int | None = None
     """Exact number of shards."""
     shard_size: int | None = None
-    """As few as leave each, on average, with no more bytes than this."""
+    """Maximum average size of a shard in bytes; the number of shards is the smallest that fits."""
     records_per_shard: int | None = None
-    """As few as leave none with more records than this."""
+    """Maximum number of records of a shard; the number of shards is the smallest that fits."""
     hosts: int | None = None
-    """So many for each of this number of training hosts as TensorFlow advises."""
+    """Number of training hosts; each gets the number of shards that TensorFlow advises."""
 
     def __post_init__(self) -> None:
         options = {
@@ -244,12 +250,12 @@ class ShardPolicy:
 
 
 def shard_count(policy: ShardPolicy, records: int, payload_bytes: int) -> int:
-    """How many shards a split gets: at least 1, and never more than it has records.
+    """The number of shards of a split: at least 1, and at most its number of records.
 
     Args:
-        policy: what was asked for.
+        policy: the requested number or size.
         records: in the split.
-        payload_bytes: of all its records together; framing is added here.
+        payload_bytes: total of its records; framing is added here.
     """
     total = payload_bytes + FRAMING * records
     if policy.shards is not None:
@@ -268,8 +274,8 @@ def shard_count(policy: ShardPolicy, records: int, payload_bytes: int) -> int:
 def _as_tfds(records: int, total: int) -> int:
     """TFDS's rule (`ShardConfig.calculate_number_shards` in its `shard_utils.py`).
 
-    It differs where too few records are too large for any number that the rule allows: TFDS puts
-    all of them into one shard, here each shard stays near 1 GiB.
+    It differs if too few records are too large for any number that the rule allows: TFDS puts all
+    of them into one shard, here each shard stays near 1 GiB.
     """
     fewest, most = max(1, total // _MAX_SHARD), max(1, total // _MIN_SHARD)
     if fewest > 1024:
@@ -292,19 +298,19 @@ def _ceil(number: int, divisor: int) -> int:
 
 
 def bounds(records: int, shards: int) -> Iterator[tuple[int, int]]:
-    """Where each shard starts and ends among `records`: contiguous, sizes differ by one at most."""
+    """The first record and the end of each shard: contiguous, sizes differ by at most one."""
     for number in range(shards):
         yield number * records // shards, (number + 1) * records // shards
 
 
 def parse_shard_size(text: str) -> int:
-    """A size in bytes as the command line takes it: ``64MiB``, ``100MB``, ``1.5 GB``, ``4096``.
+    """A size in bytes, as on the command line: ``64MiB``, ``100MB``, ``1.5 GB``, ``4096``.
 
     ``k``, ``M``, ``G``, ``T`` are powers of 1000 with or without a ``B``, ``Ki``, ``Mi``, ``Gi``,
     ``Ti`` are powers of 1024; case does not matter.
 
     Raises:
-        UsageError: it is none, or less than a byte.
+        UsageError: it is not a size, or less than a byte.
     """
     try:
         return parse_amount(re.sub(r"(?<=[\d\s])([kmgt]i?)$", r"\1B", text.strip(), flags=_FLAGS))

@@ -1,7 +1,7 @@
-"""What was probably meant: close matches for names that do not exist.
+"""Suggestions: close matches for names that do not exist.
 
-A base class of plugins inherits from :class:`ExtensionPoint`, so that a misspelt method is an error
-and not a method that nobody calls.
+A base class of plugins inherits from :class:`ExtensionPoint`, so that a misspelled method is an
+error and not a method without calls.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 from tfrecreg.text import safe
 
 _CLOSE = 0.8
-"""From this similarity on, a method of a plugin is taken for a misspelt one of its base class."""
+"""Similarity from which on a method of a plugin counts as a misspelled one of its base class."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``; did you mean `mnist`?`` where one of `known` is close to `name`, else nothing.
+    """``; did you mean `mnist`?`` if one of `known` is close to `name`, else an empty text.
 
-    Meant to be the end of a message: ``no source named `mnits`; did you mean `mnist`?``
+    It is the end of a message: ``no source named `mnits`; did you mean `mnist`?``
     """
     matches = get_close_matches(name, sorted(set(known)), n=1, cutoff=0.6)
     return f"; did you mean `{safe(matches[0])}`?" if matches else ""
@@ -37,7 +37,7 @@ class ExtensionPoint:
     """Base of the classes that plugins inherit from.
 
     A subclass may have any public methods of its own, but none whose name is close to one that the
-    base class defines: that is a TypeError when the class is made.
+    base class defines: that is a TypeError when the class is created.
     """
 
     def __init_subclass__(cls, **arguments: Any) -> None:
@@ -64,7 +64,8 @@ class ExtensionPoint:
 
 
 def overrides(thing: object, base: type, name: str) -> bool:
-    """Whether an object has the optional method `name`, and not just the default of `base`.
+    """Whether an object defines the optional method `name` itself, rather than the default of
+    `base`.
 
     It need not inherit from `base`.
     """

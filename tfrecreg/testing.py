@@ -1,7 +1,7 @@
-"""For the tests of a plugin: what a source makes, and shards for a validator to look at.
+"""For the tests of plugins: the examples of a source, and shards for a validator to check.
 
-What is here keeps its meaning until the next major version, as :mod:`tfrecreg.api` does. A check of
-the shards is :func:`tfrecreg.check`, as anybody would make it.
+These functions keep their meaning until the next major version, like :mod:`tfrecreg.api`. To check
+the shards, call :func:`tfrecreg.check`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ def examples(
     raw: str | os.PathLike[str],
     options: Sequence[str] | Mapping[str, Any] = (),
 ) -> Iterator[tuple[Item, Example | Skipped]]:
-    """Every item of a source with what a build would write of it, in the order of the listing.
+    """Every item of a source with the example that a build would write for it, in the order of the
+    listing.
 
     Args:
-        source: the name of a source that is installed, as ``--source`` takes it.
+        source: the name of an installed source, as for ``--source``.
         raw: the folder of the raw data.
-        options: those of the source, as ``--option`` takes them (``["lowercase=yes"]``), or typed
+        options: those of the source, as for ``--option`` (``["lowercase=yes"]``), or typed
             (``{"lowercase": True}``).
 
     Raises:

@@ -1,4 +1,4 @@
-"""The one way strings from data reach a terminal, a log or a report."""
+"""Escaping of strings from data for terminals, logs and reports."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 import unicodedata
 
 _HARMLESS = re.compile(r"[A-Za-z0-9 _.,/@%+=()-]*")
-"""Most texts by far: nothing in them is escaped."""
+"""Texts without characters to escape: nearly all texts."""
 _KEEP = frozenset({"Ll", "Lu", "Lt", "Lm", "Lo", "Mn", "Mc", "Me"})
-# Letters, marks and symbols by category that show as nothing at all: fillers, joiners, variation
+# Invisible characters whose category is letter, mark or symbol: fillers, joiners, variation
 # selectors, the empty braille cell. Unicode's Default_Ignorable_Code_Point, and U+2800.
 _UNSEEN = frozenset(
     (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164, 0xFFA0)
@@ -16,19 +16,19 @@ _UNSEEN = frozenset(
 
 
 def safe(text: str, *, limit: int = 200) -> str:
-    r"""`text` with everything that a terminal or a reader could be misled by shown as an escape.
+    r"""`text` with escapes for all characters that could mislead a terminal or a reader.
 
     Control characters (C0, C1, DEL), format characters (bidirectional overrides, zero-width),
-    surrogates, private use and unassigned code points, separators other than the space, and
-    whatever else shows as nothing come out as ``\x1b``, ``\u202e`` and so on; a backslash is
-    doubled. ``\x80`` to ``\xff`` are bytes of a name that was not UTF-8. ``::`` at the beginning
-    and ``##[`` anywhere are commands where GitHub reads a log, so their first character is escaped.
-    So different texts are shown differently. What is returned is never longer than `limit`
-    characters; a cut is marked by an ellipsis, and no escape is cut in two.
+    surrogates, private use and unassigned code points, separators other than the space, and other
+    invisible characters become ``\x1b``, ``\u202e`` and so on; a backslash is doubled. ``\x80`` to
+    ``\xff`` are bytes of a name that was not UTF-8. ``::`` at the beginning and ``##[`` anywhere
+    are commands in GitHub's logs, so their first character is escaped. Different texts have
+    different results. The result is never longer than `limit` characters; a cut is marked by an
+    ellipsis, and escapes are never split.
 
     Args:
-        text: anything, from anywhere; names that were not UTF-8 with surrogate escapes.
-        limit: the most characters to return, at least 1.
+        text: any text; names that were not UTF-8 with surrogate escapes.
+        limit: maximum number of characters to return, at least 1.
     """
     if type(text) is str and len(text) <= limit and _HARMLESS.fullmatch(text):
         return text
@@ -51,13 +51,13 @@ def safe(text: str, *, limit: int = 200) -> str:
 
 def safe_value(value: bytes, *, limit: int = 60) -> str:
     """A value that should be text, shown as :func:`safe` shows texts; a part that is not UTF-8 as
-    escapes. Only the bytes that can be shown are looked at.
+    escapes. Only the bytes that can be shown are read.
     """
     return safe(value[: 4 * limit + 4].decode("utf-8", "surrogateescape"), limit=limit)
 
 
 def hex_start(data: bytes, count: int = 16) -> str:
-    """The first `count` bytes in hex, with an ellipsis where there are more."""
+    """The first `count` bytes in hex, with an ellipsis if there are more."""
     return data[:count].hex(" ") + (" …" if len(data) > count else "")
 
 
@@ -78,7 +78,7 @@ def _escape(character: str) -> str:
 
 
 def si_bytes(number: float) -> str:
-    """A size for people: ``512 B``, ``1.5 kB``, ``3.2 GB`` (powers of 1000); signs are kept."""
+    """A size in words: ``512 B``, ``1.5 kB``, ``3.2 GB`` (powers of 1000); signs are kept."""
     if abs(number) < 999.5:
         return f"{number:.0f} B"
     for unit in ("kB", "MB", "GB", "TB"):

@@ -1,4 +1,4 @@
-"""TOML text: reading it, and changing values in it so that comments and order stay."""
+"""Reading TOML, and changing values in it while keeping comments and order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$
 _DEEP_KEY = re.compile(
     r"""(?<![\w-])(?:(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){100}"""
 )
-"""A dotted key of more than 100 parts: the time to parse one grows with the square of them."""
+"""A dotted key of more than 100 parts: the time to parse one grows with the square of their
+number.
+"""
 
 
 def read_toml(text: str | bytes, file: str) -> dict[str, Any]:
@@ -29,7 +31,7 @@ def read_toml(text: str | bytes, file: str) -> dict[str, Any]:
     Raises:
         ConfigError: the text is not UTF-8 or not TOML; the message has line and column.
     """
-    # Only here: a check of bare files mostly finds no configuration.
+    # Imported only here: a check of bare files mostly has no configuration.
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -44,7 +46,7 @@ def read_toml(text: str | bytes, file: str) -> dict[str, Any]:
                 f"`{safe(file)}` has a key of more than 100 parts in line {number}",
                 hint="flatten it: `gates.mnist.limits.inflation.ratio` is the deepest valid key",
             )
-        # A file read as bytes keeps its line ends; editors add byte order marks.
+        # A file that was read as bytes keeps its line ends; editors add byte order marks.
         return tomllib.loads(found.removeprefix("\ufeff"))
     except UnicodeDecodeError as error:
         number = error.object[: error.start].count(b"\n") + 1
@@ -88,19 +90,19 @@ def update_toml(text: str, file: str, values: Mapping[str, Any]) -> str:
         text: the file's content.
         file: the file's name, for messages.
         values: value by key at the top of the file: texts, numbers, lists, mappings. None removes a
-            key. A mapping replaces the table that was there.
+            key. A mapping replaces the existing table.
 
     Raises:
-        ConfigError: the text is not TOML, or is laid out so that nothing can be added to it.
+        ConfigError: the text is not TOML, or its layout does not allow the change.
     """
-    import tomlkit  # takes a tenth of a second, which reading does not need
+    import tomlkit  # takes a tenth of a second, and reading does not need it
 
     before = read_toml(text, file)
     after = {**before, **values}
     after = {key: value for key, value in after.items() if value is not None}
     if same_values(before, after):
         return text
-    # What was written is read again: nothing else may have changed.
+    # Read the result again: no other value may have changed.
     with suppress(ValueError, LookupError, TypeError, AttributeError, ConfigError):
         document = tomlkit.parse(text)
         _set(document, values)

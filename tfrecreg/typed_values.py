@@ -1,16 +1,16 @@
 """Typed values: from TOML, or from text of the command line, to frozen dataclasses.
 
-The annotations of a dataclass say what each key may hold:
+The annotations of a dataclass are the types of its keys:
 
 - ``str``, ``int``, ``float``, ``bool``, ``date``, an ``Enum`` or a ``Literal``, constrained by
   :class:`msgspec.Meta`; numbers are finite
 - ``X | None``, ``tuple[X, ...]``, ``dict[str, X]``, other dataclasses
-- ``Annotated[X, function]``: what the function returns; its ``ValueError`` is the complaint
+- ``Annotated[X, function]``: the result of the function; its ``ValueError`` is the error message
 
 :func:`read_table` reads TOML. :func:`parse_options` reads the options of a source, and these may be
 text: ``true``, ``yes``, ``1`` or ``false``, ``no``, ``0`` for a ``bool``; the value of an ``Enum``;
 ``none`` for ``X | None``, so text that may be None cannot be "none"; ``a,b`` for a tuple, or a JSON
-array of texts where an item holds a comma or is empty.
+array of texts if an item holds a comma or is empty.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class KeyPath:
-    """A key in a file, which messages begin with: `` `tfrecreg.toml`: `gates.mnist` ``."""
+    """A key in a file, the start of messages: `` `tfrecreg.toml`: `gates.mnist` ``."""
 
     def __init__(self, file: str, *keys: str | int) -> None:
         self.file = file
@@ -86,13 +86,13 @@ class _Mismatch(Exception):
 
 
 def read_table(kind: type[T], table: object, path: KeyPath, *, hint: str = "") -> T:
-    """Make a dataclass of a TOML table.
+    """Create a dataclass from a TOML table.
 
     Args:
-        kind: the dataclass. A ``ValueError`` of its ``__post_init__`` is about the whole table.
+        kind: the dataclass. A ``ValueError`` of its ``__post_init__`` concerns the whole table.
         table: the table.
-        path: where the table is.
-        hint: of an error, where it has no better one.
+        path: path of the table.
+        hint: the hint of errors without a better one.
 
     Raises:
         ConfigError: an unknown or missing key, or a value of another type.
@@ -118,7 +118,7 @@ def _table(kind: type[Any], table: object, keys: Keys) -> Any:
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    # Finding them takes longer than all else, and a registry may have a thousand datasets.
+    # Resolving the hints takes the most time, and a registry may have a thousand datasets.
     return get_type_hints(kind, include_extras=True)
 
 
@@ -130,7 +130,7 @@ def _fields(
     *,
     text: bool = False,
 ) -> dict[str, Any]:
-    """Value by field, of the fields that are given."""
+    """Values by field, for the given fields."""
     known = {found.name: found for found in fields(kind) if found.init}
     for name in given:
         if name not in known:
@@ -155,13 +155,13 @@ def is_required(found: Field[Any]) -> bool:
 
 
 def _value(hint: Any, value: Any, keys: Keys, *, text: bool = False) -> Any:
-    """The value of a type.
+    """Convert a value to a type.
 
     Args:
         hint: the type.
-        value: as TOML has it.
-        keys: where it is.
-        text: whether text is read as a value of the type.
+        value: as in TOML.
+        keys: its path.
+        text: whether text is parsed as a value of the type.
 
     Raises:
         _Mismatch: it is not a value of the type.
@@ -194,7 +194,7 @@ def _value(hint: Any, value: Any, keys: Keys, *, text: bool = False) -> Any:
         try:
             return _scalar(hint, value, text)
         except (msgspec.ValidationError, ValueError, LookupError, TypeError):
-            pass  # the label of the type says what was expected
+            pass  # the label of the type describes the expected value
     raise _Mismatch(f"should be {label(expected, text=text)}, found {_shown(value)}", keys)
 
 
@@ -203,13 +203,13 @@ def _scalar(hint: Any, value: Any, text: bool) -> Any:
         return value
     text = text and isinstance(value, str)
     if isinstance(value, str):
-        value.encode("utf-8")  # a manifest cannot hold lone surrogates
+        value.encode("utf-8")  # manifests cannot hold lone surrogates
     if text and hint is not str:
         value = value.strip()
     if text and hint is bool:
         return _BOOLS[value.lower()]
     if text and hint is int:
-        if not _WHOLE.fullmatch(value):  # msgspec takes `3.0`, too
+        if not _WHOLE.fullmatch(value):  # msgspec also accepts `3.0`
             raise ValueError
         return int(value)
     found = msgspec.convert(value, hint, strict=not text)
@@ -239,7 +239,7 @@ def _choices(hint: Any) -> dict[str, Any]:
 
 
 def _split(text: str) -> list[str] | None:
-    """The items of a list; None where the text is not one."""
+    """The items of a list; None if the text is not one."""
     if text.startswith("["):
         try:
             parts = json.loads(text)
@@ -268,7 +268,7 @@ def label(hint: Any, *, text: bool = True) -> str:
 
     Args:
         hint: the type.
-        text: whether the value may be text: then the words say how None and lists are written.
+        text: whether the value may be text: then the words describe how None and lists are written.
     """
     if (inner := _optional(hint)) is not None:
         return label(inner, text=text) + (", or `none`" if text else "")
@@ -289,11 +289,11 @@ def label(hint: Any, *, text: bool = True) -> str:
 
 
 def parse_options(kind: type[T], pairs: Mapping[str, Any] | Sequence[str], *, of: str = "") -> T:
-    """Make the options of a source.
+    """Create the options of a source.
 
     Args:
         kind: a frozen dataclass.
-        pairs: name to value, as TOML has it or as text; or ``NAME=VALUE`` strings.
+        pairs: values by name, as in TOML or as text; or ``NAME=VALUE`` strings.
         of: the source's name, for messages.
 
     Raises:
@@ -355,13 +355,13 @@ def _option_types(kind: type[Any]) -> dict[str, Any]:
 
 
 def options_as_text(instance: object) -> dict[str, str]:
-    """Every option, defaults included, as :func:`parse_options` takes it; in order of name."""
+    """All options, including defaults, as :func:`parse_options` accepts them; in order of name."""
     names = sorted(_option_types(type(instance)))
     return {name: as_text(getattr(instance, name)) for name in names}
 
 
 def as_text(value: Any) -> str:
-    """The text that is read back as the same value of an option."""
+    """The text that is parsed as the same value of an option."""
     if value is None:
         return "none"
     if not isinstance(value, tuple):

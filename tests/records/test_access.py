@@ -200,7 +200,7 @@ def test_an_index_of_other_bytes_is_refused_if_named_and_else_passed_over(
         read(path, 11, index=tmp_path / "index/s.tfrecord.index")
     size = f"{len(form)} bytes{' of gzip' if compression == 'none' else ''}"
     assert caught.value.message == (
-        f"`s.tfrecord.index` is not the index of `{path}`: it is of {len(STREAM)} bytes of stream"
+        f"`s.tfrecord.index` is not the index of `{path}`: it covers {len(STREAM)} bytes of stream"
         f"{' in gzip' if compression == 'gzip' else ''}, the file has {size}"
     )
     assert "leave out the index" in caught.value.hint

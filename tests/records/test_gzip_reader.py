@@ -114,7 +114,7 @@ def test_windows_overlap_and_forks_do_not_move_the_stream(inflate: Any) -> None:
 def test_what_was_passed_cannot_be_asked_for_again(inflate: Any) -> None:
     stream = inflate(gzip.compress(TEXT))
     stream.window(5000, 10)
-    with pytest.raises(ValueError, match="byte 4999 of the stream was passed already"):
+    with pytest.raises(ValueError, match="byte 4999 of the stream was already passed"):
         stream.window(4999, 10)
 
 

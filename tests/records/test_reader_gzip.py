@@ -59,7 +59,10 @@ def test_zeros_behind_the_last_member_cost_no_record(
     seen = see(data + bytes(zeros), digest=True)
     (fault,) = seen.faults
     assert (fault.code, fault.record, fault.offset) == ("CRC007", None, len(small_shard.stream))
-    assert f"byte {len(data)} of the file: there is none, only zeros up to the end" in fault.detail
+    assert (
+        f"byte {len(data)} of the file: missing, with only zeros up to the end of the file"
+        in fault.detail
+    )
     assert fault.detail.endswith("; no record is lost")
     assert seen.records == small_shard.records
     assert seen.end.blake3 == blake3(data + bytes(zeros)).hexdigest()

@@ -182,7 +182,7 @@ def test_a_record_above_the_limit_that_is_really_there_is_read(
     made = shard([b"first", random.Random(1).randbytes(1001), b"last"])
     seen = see(made.stream)
     assert faults(seen) == [("CRC005", READS)]
-    assert "the data are there, and intact" in seen.faults[0].detail
+    assert "the data are present and intact" in seen.faults[0].detail
     assert seen.records == made.without(1)
     damaged = bytearray(made.stream)
     damaged[made.offsets[1] + 500] ^= 1

@@ -65,8 +65,8 @@ def test_a_relative_folder_is_taken_from_here(registry, tmp_path, monkeypatch) -
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("", "`` names no folder"),
-        ("a\0b", "names no folder"),
+        ("", "`` does not name a folder"),
+        ("a\0b", "does not name a folder"),
         ("full", "is not empty"),
         ("hidden", "is not empty"),
         ("file", "is not a folder"),

@@ -40,7 +40,7 @@ class TestStorage:
 
     @pytest.mark.parametrize("root", ["", "a\0b"])
     def test_root_that_names_no_folder_is_refused(self, root: str) -> None:
-        with pytest.raises(UsageError, match=r"(?m)^`.*` names no folder$"):
+        with pytest.raises(UsageError, match=r"(?m)^`.*` does not name a folder$"):
             LocalStorage(root)
 
     def test_relative_root_without_a_current_folder_is_refused(self, tmp_path: Path) -> None:

@@ -259,7 +259,7 @@ class TestReplaceDir:
             storage.replace_dir("stage", "data")
         assert caught.value.message == (
             f"`{storage.root}/stage.old` is in the way: it is the old content of a folder that "
-            "was to be replaced, and nothing tells which one"
+            "was to be replaced, and it is unknown which one"
         )
         assert caught.value.hint == "inspect it, then move it away"
         assert tree(storage) == before

@@ -337,7 +337,9 @@ def test_a_source_that_is_not_installed_is_said(pets) -> None:
 def test_a_source_of_other_records_is_said(digits) -> None:
     found = digits.check("source", raw=str(digits.root / "raw"))
     assert found["findings"] == []
-    assert text(found) == "not compared: the source `mnist` makes no record of one file"
+    assert text(found) == (
+        "not compared: the source `mnist` does not make records from single files"
+    )
     assert measure(found, "source.images") == 0
 
 

@@ -1,8 +1,9 @@
-"""Where tasks run. An engine knows nothing of scans or builds: a function, tasks, results in order.
+"""Engines run tasks. An engine is independent of scans and builds: it gets a function and tasks,
+and returns results in order.
 
-- `interface`: what an engine is
-- `local`: this machine, in this process or in worker processes
-- `pool`: those worker processes, imported where there are several jobs
+- `interface`: the engine protocol
+- `local`: tasks on this machine, in this process or in worker processes
+- `pool`: those worker processes; imported only for several jobs
 """
 
 from __future__ import annotations

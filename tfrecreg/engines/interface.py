@@ -1,4 +1,4 @@
-"""What an engine is, and how each of them runs a task."""
+"""The engine protocol, and the call of a task that all engines share."""
 
 from __future__ import annotations
 
@@ -15,33 +15,36 @@ R = TypeVar("R")
 
 
 class Engine(Protocol):
-    """Runs one function over many tasks, somewhere.
+    """Runs one function over many tasks.
 
-    Whoever makes an engine closes it. Operations run an engine that they are given, and leave it
-    open for the next one.
+    The creator of an engine closes it. Operations use the engine that they get, and leave it open
+    for the next operation.
     """
 
     @property
     def jobs(self) -> int:
-        """How many tasks it runs at the same time."""
+        """Number of tasks that run at the same time."""
 
     def warm(self, function: Callable[[T], R]) -> None:
-        """Get ready to run `function` over many tasks while the caller still finds out which.
+        """Prepare to run `function` over many tasks while the caller still determines them.
 
-        A favour that costs what starting up costs: :meth:`run` does the same without it, later.
+        Optional: otherwise :meth:`run` starts the workers later.
 
         Raises:
-            FailureError: no worker could be started.
+            FailureError: a worker could not be started.
         """
 
     def close(self) -> None:
-        """End the workers that :meth:`warm` started and nothing ran on. The engine stays usable."""
+        """End the workers that :meth:`warm` started and that did not get tasks. The engine stays
+        usable.
+        """
 
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
-        """`function` of every task, in the order of the tasks.
+        """The result of `function` for every task, in the order of the tasks.
 
-        Closing the generator before its end stops the work: what runs is ended, what waits is
-        never begun. What `function` prints goes to stderr, for stdout is the result of a command.
+        Closing the generator before its end stops the work: running tasks are ended, waiting tasks
+        are not started. Output that `function` prints goes to stderr, because stdout is the result
+        of a command.
 
         Args:
             function: importable by name (workers import it), pure, returning something small.
@@ -49,16 +52,16 @@ class Engine(Protocol):
 
         Raises:
             FailureError: a worker died.
-            TfrecregError: whatever `function` raised, as it raised it, message and hint.
+            TfrecregError: raised by `function`, with its message and hint.
         """
 
 
 def call(function: Callable[[T], R], task: T) -> R:
-    """`function` of `task`; what it prints goes to stderr.
+    """The result of `function` for `task`; printed output goes to stderr.
 
     Raises:
         FailureError: it tried to end the program.
-        BaseException: whatever else `function` raised.
+        BaseException: any other exception of `function`.
     """
     with redirect_stdout(sys.stderr):
         try:

@@ -1,4 +1,4 @@
-"""The local engine: worker processes on this machine, or this very process for one job."""
+"""The local engine: worker processes on this machine, or this process for one job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def usable_cores() -> int:
-    """How many processors this process may use."""
+    """Number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -28,8 +28,8 @@ class LocalEngine:
     """Runs tasks in `jobs` worker processes; with one job, in this process.
 
     Workers are spawned, not forked: a fork of a process with threads (NumPy's, TensorFlow's) may
-    deadlock. So a script that asks for more than one job keeps its code under
-    ``if __name__ == "__main__":``, as `multiprocessing` demands.
+    deadlock. So a script with more than one job keeps its code under ``if __name__ ==
+    "__main__":``, as `multiprocessing` requires.
 
     Args:
         jobs: worker processes, at least 1.
@@ -53,7 +53,7 @@ class LocalEngine:
             self._warm.start(self.jobs, function)
 
     def _pool(self) -> Pool:
-        from tfrecreg.engines.pool import Pool  # multiprocessing is not for one job
+        from tfrecreg.engines.pool import Pool  # one job does not need multiprocessing
 
         return Pool(self.jobs)
 
@@ -64,7 +64,7 @@ class LocalEngine:
 
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
         iterator = iter(tasks)
-        # One task is not worth a process; the result is the same by the engine's contract.
+        # A process does not pay for one task; the result is the same by the engine's contract.
         first = list(islice(iterator, 2)) if self.jobs > 1 else []
         if len(first) > 1:
             pool, self._warm = self._warm or self._pool(), None

@@ -1,4 +1,6 @@
-"""Worker processes that run tasks: bounded, in order, ended with their parent."""
+"""Worker processes that run tasks: their number is bounded, results are in order, and they end with
+their parent.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,14 @@ R = TypeVar("R")
 
 
 class _RemoteError(Exception):
-    """Where it happened: the traceback of the worker, as the cause of what it raised."""
+    """The traceback of the worker, as the cause of the exception that it raised."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
 
 
 def perform(work: bytes) -> bytes:
-    """In a worker: do a pickled ``(function, task)``, and pack what became of it."""
+    """In a worker: run a pickled ``(function, task)``, and pack its outcome."""
     try:
         function, task = pickle.loads(work)
         return pickle.dumps((True, call(function, task), "", ""))
@@ -43,7 +45,7 @@ def perform(work: bytes) -> bytes:
         trace = "".join(traceback.format_exception(error))
         try:
             packed = pickle.dumps(error)
-        except Exception:  # an error that cannot travel is told in words
+        except Exception:  # an error that cannot be pickled is sent as text
             packed = b""
         return pickle.dumps((False, packed, summary, trace))
 
@@ -77,27 +79,28 @@ def result_of(outcome: bytes) -> Any:
 
 
 _AHEAD = 2
-"""Tasks that are begun per worker and whose results nobody has taken yet: enough to keep it busy
-while an earlier one takes long, few enough to keep memory flat."""
+"""Number of tasks per worker that are started and whose results are not yet taken: enough to keep
+it busy while an earlier task takes long, few enough to bound memory.
+"""
 
 
 _LOOK = 0.5
-"""Seconds from one look at what plugins are at to the next."""
+"""Seconds between checks for plugins that hang."""
 
 _PATIENCE = 5.0
-"""Seconds for a process to end by itself. One that hangs at its exit is killed."""
+"""Seconds for a process to exit by itself. One that hangs at its exit is killed."""
 
 
 class _Worker:
-    """A process, the parent's end of its pipe, and the number of the task that it is at."""
+    """A process, the parent's end of its pipe, and the number of its current task."""
 
     def __init__(self, function: Callable[[Any], object] | None) -> None:
         context = multiprocessing.get_context("spawn")
         memory = context.RawArray(ctypes.c_char, guard.CallSlot.SIZE)
         self.slot = guard.CallSlot(memory)
         self.connection, theirs = context.Pipe()
-        # The function goes with it for the imports that unpacking it does. A daemon: where nobody
-        # closed the generator, the interpreter's exit does not wait.
+        # The function is sent so that unpickling it does its imports. A daemon: if the generator is
+        # not closed, the interpreter's exit does not wait.
         self.process = context.Process(target=_work, args=(theirs, function, memory), daemon=True)
         try:
             with _interrupts_held():
@@ -109,17 +112,17 @@ class _Worker:
             theirs.close()
         self.task: int | None = None
         self.proven = False
-        """Whether it has done a task."""
+        """Whether it has completed a task."""
 
     def end(self) -> None:
-        """Wait until it is gone, and see to it that it goes."""
+        """Wait until it has exited; kill it if it hangs."""
         self.process.join(_PATIENCE)
         if self.process.exitcode is None:
             self.process.kill()
             self.process.join()
 
     def death(self) -> FailureError:
-        """It died: how, and what can be done."""
+        """The error for its death, with a hint."""
         self.end()
         code = self.process.exitcode or 0
         how = guard.how_it_ended(code)
@@ -139,12 +142,12 @@ class _Worker:
 
 
 class Pool:
-    """Up to `size` workers, no more than there are tasks. A context manager.
+    """Up to `size` workers, at most one per task. A context manager.
 
     If a plugin ends or blocks a worker, the error names the plugin's distribution.
 
     Leaving it by an exception, or by closing the generator of :meth:`run`, kills the workers;
-    leaving it otherwise lets them end by themselves. Either way none is left.
+    leaving it otherwise lets them exit by themselves. In both cases no worker is left.
     """
 
     def __init__(self, size: int) -> None:
@@ -153,14 +156,14 @@ class Pool:
         self._workers: list[_Worker] = []
 
     def start(self, count: int, function: Callable[[Any], object] | None = None) -> None:
-        """Have `count` workers, at most as many as the pool's size.
+        """Start workers until there are `count`, at most the pool's size.
 
         Args:
-            count: workers that are wanted in all.
-            function: what they will run: what its module imports is imported at once.
+            count: total number of workers.
+            function: the function that they will run; its module's imports are done at once.
 
         Raises:
-            FailureError: no process could be started.
+            FailureError: a process could not be started.
         """
         try:
             while len(self._workers) < min(count, self._size):
@@ -172,7 +175,9 @@ class Pool:
             ) from error
 
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
-        """`function` of every task, in order. See :class:`tfrecreg.engines.Engine`."""
+        """The result of `function` for every task, in order. See
+        :class:`tfrecreg.engines.Engine`.
+        """
         waiting = self._with_workers_started(iter(tasks))
         results: dict[int, bytes] = {}
         begun = taken = 0
@@ -193,10 +198,10 @@ class Pool:
                 results.update(self._next_results())
 
     def _with_workers_started(self, tasks: Iterator[T]) -> Iterator[T]:
-        """The same tasks, behind a worker for each of the first ones.
+        """The same tasks, after starting a worker for each of the first ones.
 
-        All are started before the first gets its task: one that is larger than a pipe's buffer is
-        not taken before the worker has done its imports, and the others would begin theirs then.
+        All are started before the first gets its task: a worker takes a task larger than a pipe's
+        buffer only after its imports, and the other workers would start theirs only then.
         """
         first = list(islice(tasks, self._size))
         self.start(len(first))
@@ -206,7 +211,7 @@ class Pool:
         return any(worker.task is None for worker in self._workers)
 
     def _give(self, number: int, work: bytes) -> None:
-        """Hand a task to a worker that is idle."""
+        """Send a task to an idle worker."""
         worker = next(worker for worker in self._workers if worker.task is None)
         worker.task = number
         try:
@@ -215,7 +220,7 @@ class Pool:
             raise worker.death() from None
 
     def _next_results(self) -> Generator[tuple[int, bytes], None, None]:
-        """Wait until some worker is done, or dead.
+        """Wait until a worker has a result, or has died.
 
         Raises:
             PluginError: a plugin ended one, or hangs in it.
@@ -223,7 +228,7 @@ class Pool:
         """
         busy = [worker for worker in self._workers if worker.task is not None]
         pipes = {worker.connection for worker in busy}
-        # The sentinels, too: a stranger's fork may keep the other end of a pipe open.
+        # Wait for the sentinels, too: a foreign fork may keep the other end of a pipe open.
         ready: set[object] = set()
         while not ready:
             ready |= set(wait([*pipes, *(worker.process.sentinel for worker in busy)], _LOOK))
@@ -258,12 +263,13 @@ class Pool:
         """End the workers and wait until they are gone.
 
         Args:
-            kill: whatever they are doing; otherwise they end by themselves when they are idle.
+            kill: whether to kill them at once; otherwise they exit by themselves when they are
+                idle.
         """
         for worker in self._workers:
             if kill:
-                worker.process.kill()  # first, or it would complain of the pipe
-            worker.connection.close()  # an idle worker ends by that
+                worker.process.kill()  # first, else it would report an error about the pipe
+            worker.connection.close()  # this ends an idle worker
         for worker in self._workers:
             worker.end()
             worker.process.close()
@@ -272,9 +278,9 @@ class Pool:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """^C comes behind the block, and does not reach a process that is started in it.
+    """Delay ^C until after the block; it does not reach a process that is started in the block.
 
-    Such a process begins with the signal blocked, so none of its imports can be interrupted.
+    Such a process starts with the signal blocked, so its imports cannot be interrupted.
     """
     resource_tracker.ensure_running()  # starting it unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -285,8 +291,8 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _work(connection: Connection, function: object, memory: Any) -> None:
-    """All that a worker does: one task after the other, until the parent closes the pipe."""
-    del function  # it was wanted for its imports
+    """The main loop of a worker: one task after the other, until the parent closes the pipe."""
+    del function  # it was sent for its imports
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is the parent's to handle
     guard.watch_interrupts(ignored=True)
     guard.note_in(guard.CallSlot(memory))
@@ -301,7 +307,7 @@ def _work(connection: Connection, function: object, memory: Any) -> None:
 
 
 def _leave_with_parent() -> None:
-    """A worker does not outlive its parent, however that ends and whatever it is doing."""
+    """End this worker when its parent ends, in any way and at any time."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

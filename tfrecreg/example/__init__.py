@@ -1,6 +1,7 @@
-"""`tf.train.Example` without TensorFlow and without protobuf: read, make, write canonically.
+"""`tf.train.Example` without TensorFlow and without protobuf: reading, creating, and canonical
+writing.
 
-For whoever makes examples (sources) or looks into them (validators, digests, diffs)::
+For code that creates examples (sources) or reads them (validators, digests, diffs)::
 
     payload = encode({"label": int64_feature(7), "image": bytes_feature(png)})
     decode(payload)["label"].values  # (7,)
@@ -10,9 +11,9 @@ For whoever makes examples (sources) or looks into them (validators, digests, di
 * :mod:`.features` - the constructors: `bytes_feature`, `float_feature`, `int64_feature`, …
 * :mod:`.encode` - examples to canonical bytes
 * :mod:`.decode` - bytes to examples, and `canonical`
-* :mod:`.kinds` - which message a payload is: an Example, a SequenceExample, an event, or another
+* :mod:`.kinds` - the message type of a payload: an Example, a SequenceExample, an event, or another
 * :mod:`.columns` - many payloads with the same layout at once, as columns, with NumPy
-* :mod:`.tensors` - tensors as `tf.io.serialize_tensor` writes them into a value
+* :mod:`.tensors` - tensors in a value, as `tf.io.serialize_tensor` writes them
 * :mod:`.values` - from Python values, arrays and images to features
 * :mod:`.wire` - protobuf's wire format: varints and fields
 

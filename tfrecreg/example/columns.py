@@ -1,10 +1,9 @@
 """Many payloads of one layout, read at once with NumPy.
 
-The records of one source mostly hold the same features in the same order, each with the same
-number of values. Once one of them was read, the others need not be: that they have its layout,
-byte by byte but for lengths and values, is told of hundreds of them with a few array operations,
-for a fiftieth of what reading each costs. A record with another layout may still be a good example,
-and is decoded.
+The records of one source mostly hold the same features in the same order, each with the same number
+of values. After one of them is decoded, a few array operations test for hundreds of others whether
+they have the same layout, byte by byte except for lengths and values; this takes a fiftieth of the
+time of decoding each. A record with another layout may still be a valid example, and is decoded.
 
 Layouts hold features of a single BYTES or INT64 value, and of any number of FLOATs.
 """
@@ -24,7 +23,7 @@ _Ints = NDArray[np.int64]
 _Bools = NDArray[np.bool_]
 
 MAX_SLOTS = 200
-"""Features of a layout; trying one costs the more the more it has."""
+"""Maximum number of features of a layout: the cost of trying one grows with their number."""
 
 
 class Slot(NamedTuple):
@@ -33,26 +32,28 @@ class Slot(NamedTuple):
     name: str
     kind: Kind
     values: int
-    """How many: 1, but for FLOAT."""
+    """Number of values: 1, except for FLOAT."""
 
 
 Layout = tuple[Slot, ...]
-"""Features in the order of the bytes."""
+"""The features of a layout, in the order of their bytes."""
 
 
 class Column(NamedTuple):
-    """The values of one slot in the records that have the layout, a row a record."""
+    """The values of one slot in the records that have the layout, one row per record."""
 
     start: _Ints
-    """Where the value is in the memory; of FLOAT, the first of them."""
+    """Offset of the value in memory; for FLOAT, of the first value."""
     stop: _Ints
     """Where it ends."""
     integers: _Ints
-    """Values of an INT64 slot; else empty."""
+    """Values of an INT64 slot; empty for other kinds."""
 
 
 def layout_of(example: Example) -> Layout | None:
-    """The layout of an example that was decoded from a payload, None if it has no simple one."""
+    """The layout of an example that was decoded from a payload, None if it does not have a simple
+    one.
+    """
     slots: list[Slot] = []
     for name, feature in example.items():
         kind, count = feature.kind, feature.count
@@ -68,14 +69,15 @@ def read_columns(
     """The payloads that have `layout`, and their values.
 
     Args:
-        layout: what to look for.
+        layout: the layout to find.
         memory: holds the payloads.
-        starts: where each starts in `memory`.
-        lengths: bytes of each.
+        starts: offset of each payload in `memory`.
+        lengths: size of each payload in bytes.
 
     Returns:
-        positions in `starts` of those that have it, shape (r,), rising; and a column a slot, of r
-        rows. Those are all of them serialized examples with exactly these features.
+        positions in `starts` of the payloads with the layout, shape (r,), ascending; and one column
+        per slot, of r rows. All of these payloads are serialized examples with exactly these
+        features.
     """
     reader = _Reader(memory)
     position = np.asarray(starts, dtype=np.int64)
@@ -99,7 +101,7 @@ def read_columns(
 
 
 def _entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> tuple[_Ints, Column]:
-    """Read a map entry of every payload; `good` loses those that have another one there."""
+    """Read a map entry of every payload; clear `good` for payloads with another entry there."""
     key = slot.name.encode("utf-8", "surrogateescape")
     good &= reader.byte(position) == 0x0A
     size, position = reader.sizes(position + 1)
@@ -126,7 +128,7 @@ def _entry(reader: _Reader, slot: Slot, position: _Ints, good: _Bools) -> tuple[
 
 
 class _Reader:
-    """Reads at many places of one stretch of bytes; places behind its end read as its last."""
+    """Reads at many offsets of one block of bytes; offsets after its end read its last bytes."""
 
     def __init__(self, memory: bytes) -> None:
         self._bytes = np.frombuffer(memory, np.uint8) if memory else np.zeros(1, np.uint8)
@@ -137,18 +139,18 @@ class _Reader:
         )
 
     def byte(self, position: _Ints) -> NDArray[np.uint8]:
-        """The byte at each place."""
+        """The byte at each offset."""
         return self._bytes.take(position, mode="clip")
 
     def equal(self, position: _Ints, expected: bytes) -> _Bools:
-        """Whether `expected` stands at each place."""
+        """Whether the bytes at each offset are `expected`."""
         if len(expected) < 8 or not self._words.size:
             same = np.ones(len(position), np.bool_)
             for at, byte in enumerate(expected):
                 same &= self.byte(position + at) == byte
             return same
-        # What reaches past the end of the memory reaches past the end of its payload as well,
-        # so that what stands in its place cannot do harm.
+        # A read past the end of the memory is also past the end of its payload, so the bytes
+        # returned instead do not matter.
         same = np.ones(len(position), np.bool_)
         for at in (*range(0, len(expected) - 8, 8), len(expected) - 8):
             word = int.from_bytes(expected[at : at + 8], "little")
@@ -157,7 +159,9 @@ class _Reader:
         return same
 
     def sizes(self, position: _Ints) -> tuple[_Ints, _Ints]:
-        """The length at each place, and where it ends; a negative one if it is not a length."""
+        """The length at each offset, and the offset where it ends; a negative length if it is
+        invalid.
+        """
         byte = self.byte(position)
         size = byte.astype(np.int64)
         more = byte > 127
@@ -176,7 +180,7 @@ class _Reader:
         return size, position
 
     def integers(self, position: _Ints) -> tuple[_Ints, _Ints, _Bools]:
-        """The int64 at each place, where it ends, and whether there is one."""
+        """The int64 at each offset, the offset where it ends, and whether it is valid."""
         byte = self.byte(position)
         value = byte.astype(np.uint64)
         more = byte > 127

@@ -1,10 +1,11 @@
 """Bytes to examples, and to their canonical form.
 
-There are two ways to read a payload. The fast one takes payloads whose every map entry is
-canonical, in whatever order: all that protobuf's own encoders write. Anything else, valid or not,
-goes the full way, by all of protobuf's rules. The rule is the result of protobuf's own parser (upb,
-the one below TensorFlow in Python), down to its corners: `docs/formats.md` lists them. The messages
-nest five deep, so there is no recursion; groups, which nest as they like, are counted, up to 100.
+There are two ways to read a payload. The fast one accepts payloads whose map entries are all
+canonical, in any order: all that protobuf's own encoders write. All other payloads, valid or not,
+are read by the full one, which follows all of protobuf's rules. The reference is protobuf's own
+parser (upb, which TensorFlow uses in Python), including its corner cases: `docs/formats.md` lists
+them. The messages nest five levels deep, so there is no recursion; groups, which can nest to any
+depth, are counted, up to 100.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from tfrecreg.example.wire import (
 
 _UNSET, _BYTES, _FLOAT, _INT64 = Kind
 
-# A dataset has few keys and many records: no need to make the same strings again and again.
-# Bounded: a hostile dataset may have a key a record.
+# A dataset has few keys and many records, so decoded keys are cached. The cache is bounded: a
+# hostile dataset may have a new key in every record.
 _KEYS: dict[bytes, str] = {}
 _MAX_KEYS = 4096
 _MAX_KEPT_KEY = 256
@@ -36,9 +37,8 @@ _MAX_KEPT_KEY = 256
 def decode(payload: bytes) -> Example:
     """The features that protobuf finds in `payload`, by name.
 
-    Large values are not copied: the features hold on to `payload`. Fields that
-    `tf.train.Example` does not know are passed over, as TensorFlow does; `docs/formats.md` says
-    what follows from that.
+    Large values are not copied: the features reference `payload`. Fields that `tf.train.Example`
+    does not have are ignored, as in TensorFlow; `docs/formats.md` describes the consequences.
 
     Raises:
         NotAnExampleError: TensorFlow could not parse `payload` either.
@@ -48,7 +48,7 @@ def decode(payload: bytes) -> Example:
 
 
 def decode_or_none(payload: bytes) -> Example | None:
-    """As :func:`decode`, with None for anything else than a `tf.train.Example`."""
+    """As :func:`decode`; None if the payload is not a `tf.train.Example`."""
     try:
         return decode(payload)
     except NotAnExampleError:
@@ -72,7 +72,9 @@ def canonical(payload: bytes) -> bytes:
 
 
 def decode_fast(payload: bytes) -> tuple[dict[str, Feature], bool] | None:
-    """The features, and whether `payload` is canonical as it is; None if it takes a closer look."""
+    """The features, and whether `payload` is canonical; None if only :func:`decode_fully` can read
+    it.
+    """
     if not payload:
         return {}, True
     try:
@@ -82,10 +84,10 @@ def decode_fast(payload: bytes) -> tuple[dict[str, Feature], bool] | None:
 
 
 def _fast_feature(payload: bytes, field: int, start: int, end: int) -> Feature | None:
-    """The `Feature` message at `start` to `end`, if it is canonical, with what comes before it.
+    """The `Feature` message at `start` to `end`, if it is canonical, with its tag and length.
 
     Args:
-        payload: what holds it.
+        payload: contains the message.
         field: where the message's own tag and length start.
         start: where the message starts.
         end: where it ends, in `payload`.
@@ -133,7 +135,7 @@ def _features(payload: bytes) -> tuple[dict[str, Feature], bool] | None:
         feature = _feature(payload, field, start, end)
         if feature is None:
             return None
-        # Where a key comes twice, the last entry holds, as everywhere in protobuf.
+        # If a key occurs twice, the last entry applies, as always in protobuf.
         if raw <= previous and features:
             ordered = False
         features[key] = feature
@@ -188,7 +190,7 @@ def _feature(payload: bytes, field: int, position: int, end: int) -> Feature | N
 
 
 def _long(payload: bytes, position: int, first: int) -> tuple[int, int]:
-    """The length that starts with the byte `first` before `position`, and where it ends."""
+    """The length whose first byte is `first`, before `position`, and the offset where it ends."""
     size = first & 127
     for shift in (7, 14, 21, 28):
         byte = payload[position]
@@ -210,7 +212,7 @@ def _key(raw: bytes) -> str:
     return key
 
 
-# How deep groups may nest in each message: protobuf's 100 levels less those of the messages.
+# Maximum depth of groups in each message: protobuf's 100 levels less those of the messages.
 _IN_EXAMPLE, _IN_FEATURES, _IN_ENTRY, _IN_FEATURE, _IN_LIST = range(100, 95, -1)
 
 _MAX_PAYLOAD = 2**31 - 1
@@ -242,9 +244,9 @@ def decode_fully(payload: bytes) -> tuple[dict[str, Feature], bool]:
 
 
 def _entry(payload: bytes, start: int, end: int) -> tuple[str, Feature | None, bool]:
-    """Key, value and whether there were unknown fields; no value where the entry itself has some.
+    """Key, value, and whether there were unknown fields; no value if the entry itself has some.
 
-    Such an entry as a whole is an unknown field to upb.
+    For upb such an entry as a whole is an unknown field.
     """
     key = ""
     value = FeatureReader(payload)
@@ -268,14 +270,14 @@ class FeatureReader:
     """A `Feature`, which may come in several pieces that protobuf merges: a map entry's value.
 
     Args:
-        payload: what the pieces lie in.
+        payload: contains the pieces.
     """
 
     def __init__(self, payload: bytes) -> None:
         self.unknown = False
         """Whether there were fields that a `Feature` does not have."""
         self._payload = payload
-        self._first: Feature | None = None  # the only piece so far, where it is canonical
+        self._first: Feature | None = None  # the only piece so far, if it is canonical
         self._span = (0, 0)  # of that piece
         self._pieces = 0
         self._kind = 0
@@ -290,7 +292,7 @@ class FeatureReader:
         """
         self._pieces += 1
         if self._pieces == 1:
-            # Large values are left where they are, if what comes before them is canonical too.
+            # Do not copy large values if the bytes before them are also canonical.
             head = b"\x12" + varint(end - start)
             field = start - len(head)
             if self._payload[field:start] == head:

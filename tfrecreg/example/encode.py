@@ -1,4 +1,4 @@
-"""Examples to bytes: the one canonical form, which `docs/formats.md` describes."""
+"""Examples to bytes, in the canonical form that `docs/formats.md` describes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ _MAX_PAYLOAD = 2**31 - 1  # protobuf's own limit, in every language
 
 _VIEWED = 4096  # bytes from which a view is cheaper than a copy
 
-# A dataset has few keys and many examples. Bounded: a hostile dataset may have a key a record.
+# A dataset has few keys and many examples. The cache is bounded: a hostile dataset may have a new
+# key in every record.
 _PREFIXES: dict[str, bytes] = {}
 _MAX_PREFIXES = 4096
 _MAX_KEPT_KEY = 256
@@ -19,7 +20,8 @@ _HEADS = tuple(b"\n" + varint(size) for size in range(1024))
 
 
 def encode(example: Example) -> bytes:
-    """`example` in canonical form: equal examples give equal bytes, whatever their order.
+    """`example` in canonical form: equal examples give equal bytes, for any order of their
+    features.
 
     Raises:
         TypeError: a key is not a string, or a value is not a :class:`Feature`.
@@ -74,7 +76,7 @@ def _prefix(key: str) -> bytes:
 
 
 def _loose(feature: Feature) -> tuple[list[bytes], int]:
-    """The value field of a feature of large bytes, in pieces, and its length."""
+    """The value field of a BYTES feature with large values, in pieces, and its length."""
     pieces: list[bytes] = [b""]
     for value in feature.values:
         pieces += (b"\n" + varint(len(value)), value)

@@ -12,7 +12,7 @@ from typing import Any
 from tfrecreg.example.model import Feature, Kind, packed_feature
 from tfrecreg.example.wire import pack_varints, varint
 
-_LOOSE = 4096  # bytes from which values are kept as they are rather than laid out for the wire
+_LOOSE = 4096  # size from which on values are stored unchanged rather than encoded
 _SINGLES = tuple(packed_feature(Kind.INT64, 1, varint(n), (n,)) for n in range(128))
 _UNSET = packed_feature(Kind.UNSET, 0, b"", ())
 _MIN, _MAX = -(2**63), 2**63 - 1
@@ -25,7 +25,7 @@ def bytes_feature(value: bytes | str | Iterable[bytes | str]) -> Feature:
         TypeError: a value is neither bytes nor a string.
         ValueError: a string holds a lone surrogate.
     """
-    if type(value) is bytes and len(value) <= _LOOSE:  # what sources make most of
+    if type(value) is bytes and len(value) <= _LOOSE:  # the most frequent case in sources
         body = b"\n" + varint(len(value)) + value
         return packed_feature(Kind.BYTES, 1, body, (value,))
     if isinstance(value, (bytes, bytearray, memoryview, str)):
@@ -41,8 +41,8 @@ def bytes_feature(value: bytes | str | Iterable[bytes | str]) -> Feature:
 def float_feature(value: float | Iterable[float]) -> Feature:
     """A FLOAT feature of one value or of many; each is rounded to float32.
 
-    `value` may also be a flat array of numbers, or `bytes`, which are taken for packed
-    little-endian float32. Of these, and of float32 arrays, every bit is kept.
+    `value` may also be a flat array of numbers, or `bytes`, which are read as packed little-endian
+    float32. Of these, and of float32 arrays, every bit is kept.
 
     Raises:
         TypeError: a value is not a number, or an array has more than one dimension.
@@ -53,7 +53,7 @@ def float_feature(value: float | Iterable[float]) -> Feature:
 
 
 def int64_feature(value: int | Iterable[int]) -> Feature:
-    """An INT64 feature of one value or of many, flat arrays among them; True is 1, False is 0.
+    """An INT64 feature of one value or of many, including flat arrays; True is 1, False is 0.
 
     Raises:
         TypeError: a value is not an integer, or an array has more than one dimension.
@@ -71,7 +71,7 @@ def int64_feature(value: int | Iterable[int]) -> Feature:
 
 
 def unset_feature() -> Feature:
-    """A feature that is there without a kind: not missing, and not an empty list either."""
+    """A feature that exists without a kind: neither missing nor an empty list."""
     return _UNSET
 
 
@@ -121,7 +121,8 @@ def _packed_floats(value: Any) -> bytes:
     try:
         return struct.pack(f"<{len(values)}f", *values)
     except (OverflowError, struct.error):
-        # One of them says no, and struct says neither which nor, of large integers, why.
+        # One value is invalid, but the error of struct does not say which one or, for large
+        # integers, why.
         raise next(filter(None, map(_float_error, values))) from None
 
 

@@ -1,14 +1,14 @@
 """The kind of a payload: an Example, a SequenceExample, an event, or something else.
 
-TFRecords say nothing of what is in them. Protobuf is little help: a message of one type often
-parses as another whose fields are all unknown, so what is told apart here is told by the fields
-that a message has, and by those that it may not have:
+TFRecords do not declare the type of their payloads, and a protobuf message of one type often parses
+as another type whose fields are all unknown. So the kinds are distinguished by the fields that a
+message has, and by those that it must not have:
 
 - an **Example** parses as one, and has at least one feature, or is empty;
 - a **SequenceExample** parses as one, has feature lists and no field besides its two. One without
   lists has the bytes of an Example. `ExampleListWithContext` of TensorFlow Ranking has fields of
-  the same numbers: where its features happen to parse as names, it is taken for one;
-- an **event** is a line of TensorBoard's logs: a time, perhaps a step, and one thing that happened;
+  the same numbers: if its features happen to parse as names, it counts as one;
+- an **event** is a line of TensorBoard's logs: a time, possibly a step, and one occurrence;
 - everything else is **other**: other messages, images, text, JSON.
 
 The messages are those of TensorFlow's `example.proto` and `feature.proto`: `SequenceExample` has
@@ -29,28 +29,30 @@ _CONTEXT, _LISTS = (1, 2), (2, 2)
 _ENTRY = _STEP = _KEY = (1, 2)
 _VALUE = (2, 2)
 
-# How deep groups may nest; what has any is refused anyway, for they are unknown fields.
+# Maximum depth of groups; payloads with groups are refused anyway, because groups are unknown
+# fields.
 _SEQUENCE_DEPTH = 95
 
 
 class SequenceExample(NamedTuple):
-    """A decoded `tf.train.SequenceExample`. The features hold on to the payload."""
+    """A decoded `tf.train.SequenceExample`. The features reference the payload."""
 
     context: Mapping[str, Feature]
-    """What holds for the whole sequence."""
+    """Features of the whole sequence."""
     lists: Mapping[str, tuple[Feature, ...]]
-    """By name, a feature a step."""
+    """Features by name, one per step."""
 
 
 class _Strange(Exception):
-    """There is a field that the message does not have."""
+    """The payload has a field that the message does not define."""
 
 
 def decode_sequence(payload: bytes) -> SequenceExample | None:
     """`payload` as a SequenceExample that has feature lists; None for anything else.
 
-    Without lists its bytes are those of an Example, which it then is taken for. Unknown fields
-    speak against it, as nearly any message parses as nearly any other but for these.
+    Without lists its bytes are those of an Example, and it counts as one. Payloads with unknown
+    fields are rejected, because without that rule nearly any message would parse as nearly any
+    other.
     """
     context = bytearray()
     lists: dict[str, list[Feature]] | None = None
@@ -60,7 +62,7 @@ def decode_sequence(payload: bytes) -> SequenceExample | None:
                 lists = {} if lists is None else lists
                 _read_lists(payload, start, end, lists)
             elif tag == _CONTEXT:
-                # Its bytes are those of an Example's only field, and pieces of it are merged.
+                # The bytes of an Example's only field; its pieces are merged.
                 context += payload[start:end]
             else:
                 return None
@@ -107,7 +109,7 @@ def _text(key: bytes) -> str:
 
 
 class PayloadKind(str, Enum):
-    """The kind of a payload. The values are names in reports: they never change."""
+    """The kind of a payload. The values occur in reports: they never change."""
 
     EXAMPLE = "example"
     SEQUENCE_EXAMPLE = "sequence_example"
@@ -115,14 +117,14 @@ class PayloadKind(str, Enum):
     OTHER = "other"
 
     def counted(self, number: int) -> str:
-        """A number of them, for people: ``1 Example``, ``3 events``, ``2 of other kinds``."""
+        """A number of payloads in words: ``1 Example``, ``3 events``, ``2 of other kinds``."""
         if self is PayloadKind.OTHER:
             return f"{number:,} of another kind" if number == 1 else f"{number:,} of other kinds"
         return f"{number:,} {self.plural if number != 1 else self.plural[:-1]}"
 
     @property
     def plural(self) -> str:
-        """Many of them, for people."""
+        """The plural, in words."""
         return _PLURALS[self]
 
 
@@ -145,20 +147,20 @@ _EVENT_DEPTH = 100
 
 
 def payload_kind(payload: bytes) -> PayloadKind:
-    """What `payload` is. In time and memory that its length bounds, whatever is in it."""
+    """The kind of `payload`. Time and memory are bounded by its length, for any content."""
     return kind_of(payload, 0, len(payload), decode_or_none(payload))
 
 
 def kind_of(memory: bytes, start: int, length: int, example: Example | None) -> PayloadKind:
-    """As :func:`payload_kind`, for a payload that was decoded already.
+    """As :func:`payload_kind`, for a payload that is already decoded.
 
     Args:
-        memory: holds it.
-        start: where it starts there.
-        length: its bytes.
-        example: what :func:`tfrecreg.example.decode_or_none` makes of it.
+        memory: contains the payload.
+        start: its offset in `memory`.
+        length: its size in bytes.
+        example: the result of :func:`tfrecreg.example.decode_or_none` for it.
     """
-    # Nearly all records there are: a single field 1, and features in it.
+    # Nearly all records: a single field 1, with features in it.
     if example and _is_one_field(memory, start, length):
         return PayloadKind.EXAMPLE
     payload = memory[start : start + length]
@@ -172,7 +174,7 @@ def kind_of(memory: bytes, start: int, length: int, example: Example | None) -> 
 
 
 def _is_one_field(memory: bytes, start: int, length: int) -> bool:
-    """Whether all of a payload is one field of the number 1 that holds bytes."""
+    """Whether the whole payload is one field with the number 1 that holds bytes."""
     if not length or memory[start] != 0x0A:
         return False
     size = shift = 0

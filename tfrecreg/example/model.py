@@ -1,4 +1,4 @@
-"""What an example is: features by name, each a list of values of one kind."""
+"""The model of an example: features by name, each a list of values of one kind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Kind(IntEnum):
     """The kind of a feature's values: the field number of the `oneof` in `feature.proto`."""
 
     UNSET = 0
-    """The feature is there, and no kind was chosen. Not the same as an empty list."""
+    """The feature exists without a kind. Not the same as an empty list."""
     BYTES = 1
     FLOAT = 2
     INT64 = 3
@@ -26,17 +26,17 @@ class Kind(IntEnum):
 class Feature:
     """The values of one feature. Immutable, hashable, picklable.
 
-    Made by `bytes_feature` and its like, or by `decode`. A decoded feature holds on to the payload
-    it came from and makes its values when they are first asked for. Two features are equal if kind
-    and exact bits are: a NaN equals the same NaN, and 0.0 is not -0.0.
+    Created by `bytes_feature` and similar functions, or by `decode`. A decoded feature references
+    its payload and creates its values on first use. Two features are equal if their kinds and exact
+    bits are equal: a NaN equals the same NaN, and 0.0 is not -0.0.
     """
 
     __slots__ = ("_count", "_end", "_field", "_kind", "_source", "_start", "_values")
 
     # `_source[_field:_end]` is the canonical value field of a map entry (tag, length, Feature
     # message), and `_start` in it is where the body begins: the packed numbers, or for BYTES the
-    # tagged, length-prefixed values. `_source` is None for BYTES too large to be worth a copy:
-    # then `_values` are all there is.
+    # tagged, length-prefixed values. `_source` is None for BYTES that are too large to copy: then
+    # only `_values` holds them.
     def __init__(
         self,
         kind: Kind,
@@ -62,19 +62,19 @@ class Feature:
 
     @property
     def count(self) -> int:
-        """How many values there are."""
+        """Number of values."""
         return self._count
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The values: `bytes`, `float` or `int` as `kind` says. Kept once they are made."""
+        """The values: `bytes`, `float` or `int` as `kind` says. Cached."""
         values = self._values
         if values is None:
             values = self._values = tuple(self._iterate())
         return values
 
     def first(self, most: int) -> tuple[Any, ...]:
-        """The first `most` values at most, without making the others."""
+        """At most the first `most` values, without creating the others."""
         if self._values is None and self._kind is Kind.FLOAT:
             count = min(most, self._count)
             return struct.unpack_from(f"<{count}f", self._source or b"", self._start)
@@ -82,7 +82,7 @@ class Feature:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Bytes of each value, without making the values.
+        """Size of each value in bytes, without creating the values.
 
         Raises:
             TypeError: the kind is not BYTES.
@@ -94,7 +94,8 @@ class Feature:
 
     @property
     def packed_floats(self) -> memoryview:
-        """The exact bits: 4 bytes a value, little-endian IEEE 754 (`numpy.frombuffer` takes it).
+        """The exact bits: 4 bytes per value, little-endian IEEE 754 (`numpy.frombuffer` accepts
+        it).
 
         Raises:
             TypeError: the kind is not FLOAT.
@@ -104,7 +105,7 @@ class Feature:
 
     @property
     def wire_bytes(self) -> int:
-        """Bytes of the feature as a canonical `Feature` message, without its key."""
+        """Size in bytes of the feature as a canonical `Feature` message, without its key."""
         if self._source is not None:
             return _message_size(self._kind, self._end - self._start)
         values = self._values or ()
@@ -163,7 +164,7 @@ class Feature:
         return hash((self._kind, self._body()))
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The features beside this one in the payload are not part of it.
+        # Other features in the same payload are not part of this one.
         return packed_feature, (self._kind, self._count, self._body())
 
     def __repr__(self) -> str:
@@ -177,7 +178,7 @@ class Feature:
 
 
 Example = Mapping[str, Feature]
-"""A `tf.train.Example`: features by name. Their order means nothing."""
+"""A `tf.train.Example`: features by name. Their order has no meaning."""
 
 
 def _shown(value: bytes | float | int) -> str:
@@ -197,7 +198,7 @@ def _message_size(kind: Kind, body: int) -> int:
 
 @lru_cache(maxsize=2048)
 def value_head(kind: Kind, body: int) -> bytes:
-    """What comes before a body of `body` bytes in the value field of a map entry."""
+    """The bytes before a body of `body` bytes in the value field of a map entry."""
     head = b"\x12" + varint(_message_size(kind, body))
     if kind is Kind.UNSET:
         return head
@@ -210,8 +211,8 @@ def packed_feature(
 ) -> Feature:
     """A feature of `count` values whose canonical body is `body`.
 
-    The caller vouches for `body`: packed little-endian floats, packed minimal varints, or for
-    BYTES ``0a``, length and value again and again. `values`, where given, are the same.
+    The caller guarantees that `body` is valid: packed little-endian floats, packed minimal varints,
+    or for BYTES ``0a``, length and value repeatedly. `values`, if given, are the same values.
     """
     head = value_head(kind, len(body))
     return Feature(kind, count, head + body, 0, len(head), len(head) + len(body), values)

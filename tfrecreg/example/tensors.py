@@ -1,9 +1,9 @@
-"""Tensors that `tf.io.serialize_tensor` put into a feature: which dtype and shape they have.
+"""Tensors in a feature, as `tf.io.serialize_tensor` writes them: their dtype and shape.
 
-A `tf.train.Example` has no tensors, so people serialise them to bytes. What is there then is a
+A `tf.train.Example` has no tensors, so people serialize them to bytes. The bytes are a
 `TensorProto` (``tensorflow/core/framework/tensor.proto``): its dtype, its shape, and either all
-values packed in `tensor_content` or each in a field of its own. Only its head is looked at here,
-and whether the values are as many as the shape says; none of them is made.
+values packed in `tensor_content` or each in a field of its own. This module reads only its head,
+and checks that the number of values matches the shape; it does not create the values.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ class Tensor:
     """Type, shape and place of a serialized tensor."""
 
     dtype: str
-    """TensorFlow's name of it: ``float32``, ``uint8``, ``string`` …"""
+    """TensorFlow's name of the dtype: ``float32``, ``uint8``, ``string`` …"""
     shape: tuple[int, ...]
-    """Its sides, each at least 0; empty for a scalar."""
+    """Its dimensions, each at least 0; empty for a scalar."""
     content: tuple[int, int]
-    """Where `tensor_content` starts and ends in the bytes that were read: the values in C order,
-    little-endian. Equal where each value has a field of its own, as strings always have."""
+    """Where `tensor_content` starts and ends in the given bytes: the values in C order,
+    little-endian. Both are equal if each value has a field of its own, as strings always have.
+    """
 
     @property
     def count(self) -> int:
-        """How many values it has."""
+        """Number of values."""
         count = 1
         for side in self.shape:
             count *= side
@@ -52,16 +53,16 @@ class Tensor:
 class _Type(NamedTuple):
     name: str
     size: int
-    """Bytes of one value in `tensor_content`; 0 for strings, which are not there."""
+    """Size in bytes of one value in `tensor_content`; 0 for strings, which it cannot hold."""
     field: int
-    """The field that has single values,"""
+    """Number of the field for single values."""
     packed: int = 0
-    """and bytes of one of them there; 0 for varints."""
+    """Size in bytes of one value in that field; 0 for varints."""
     parts: int = 1
-    """Single values that make one: two for complex numbers."""
+    """Number of single values per value: two for complex numbers."""
 
 
-# DataType of tensorflow/core/framework/types.proto, without those that hold no plain values.
+# DataType of tensorflow/core/framework/types.proto, without types that do not hold plain values.
 _TYPES: Mapping[int, _Type] = MappingProxyType(
     {
         1: _Type("float32", 4, 5, 4),
@@ -90,26 +91,26 @@ _TYPES: Mapping[int, _Type] = MappingProxyType(
 
 _DTYPE, _SHAPE, _VERSION, _CONTENT = 1, 2, 3, 4
 _CONTINUED = bytes(range(128, 256))
-"""Bytes of a varint behind which it goes on."""
+"""Bytes of a varint that are followed by another one."""
 _DEPTH = 0
-"""Groups, which nest, are in no such message."""
+"""Maximum depth of groups: such a message has none."""
 _MAX_RANK = 254
-"""TensorFlow's own limit."""
+"""TensorFlow's own limit on the number of dimensions."""
 
 
 class _OtherError(Exception):
-    """It is another message."""
+    """The bytes are another message."""
 
 
 def read_tensor(data: bytes) -> Tensor | None:
-    """What the tensor is that `data` are, if they are one.
+    """The tensor that `data` hold; None if they are not one.
 
-    Strict, for any bytes may begin like one: the dtype is known, all sides are, the values are
-    exactly as many as the shape asks for, and every byte belongs to a field that TensorFlow
-    writes. `tf.make_tensor_proto` may leave out values that repeat the last one: that is taken
-    as well. Takes no memory to speak of, whatever the shape says.
+    Strict, because any bytes may begin like a tensor: the dtype and all dimensions are known, the
+    number of values matches the shape exactly, and every byte belongs to a field that TensorFlow
+    writes. `tf.make_tensor_proto` may omit values that repeat the last one: that is accepted, too.
+    The memory needed does not depend on the shape.
     """
-    if data[:1] != b"\x08":  # the dtype comes first, whoever writes it: serialisers sort fields
+    if data[:1] != b"\x08":  # the dtype comes first with every writer: serializers sort fields
         return None
     try:
         return _read(data)
@@ -146,7 +147,7 @@ def _read(data: bytes) -> Tensor | None:
 
 
 def _covers(values: int, count: int) -> bool:
-    """Whether so many single values are enough: the last one, or 0, stands for what is left."""
+    """Whether `values` single values are enough: the last one, or 0, is repeated for the others."""
     return values <= count and (values > 0 or count == 0)
 
 
@@ -154,7 +155,7 @@ def _shape(data: bytes, start: int, end: int) -> tuple[int, ...]:
     sides: list[int] = []
     for tag, first, last in fields(data, start, end, _DEPTH):
         if tag != (2, DELIMITED) or len(sides) == _MAX_RANK:
-            raise _OtherError  # field 3: the rank is not known, and serialized tensors know theirs
+            raise _OtherError  # field 3: the rank is unknown, but serialized tensors have one
         side = 0
         for inner, at, behind in fields(data, first, last, _DEPTH):
             if inner == (1, VARINT):
@@ -162,13 +163,13 @@ def _shape(data: bytes, start: int, end: int) -> tuple[int, ...]:
             elif inner != (2, DELIMITED):
                 raise _OtherError
         if side < 0:
-            raise _OtherError  # -1: not known
+            raise _OtherError  # -1: unknown
         sides.append(side)
     return tuple(sides)
 
 
 def _singles(data: bytes, kind: _Type, wire: int, start: int, end: int) -> int:
-    """How many values one field has: packed ones have many."""
+    """Number of values in one field: packed ones have many."""
     if kind.name == "string":
         if wire != DELIMITED:
             raise _OtherError

@@ -15,8 +15,8 @@ VARINT, FIXED64, DELIMITED, START_GROUP, END_GROUP, FIXED32 = range(6)
 _ONE_BYTE = tuple(bytes((number,)) for number in range(128))
 
 _CONTINUED = bytes(range(128, 256))
-# A last byte of zero adds nothing; nine bytes hold 63 bits, so that a tenth can only be 1; and
-# an eleventh is not allowed at all.
+# A last byte of zero is redundant; nine bytes hold 63 bits, so a tenth can only be 1; an eleventh
+# is not allowed.
 _PADDED = re.compile(rb"[\x80-\xff](?:\x00|[\x80-\xff]{8}[\x02-\xff])")
 
 
@@ -30,7 +30,7 @@ def varint(number: int) -> bytes:
 
 
 def pack_varints(numbers: Iterable[int]) -> bytes:
-    """The shortest encodings of int64 or uint64 values, end to end."""
+    """The shortest encodings of int64 or uint64 values, concatenated."""
     packed = bytearray()
     append = packed.append
     for number in numbers:
@@ -43,12 +43,12 @@ def pack_varints(numbers: Iterable[int]) -> bytes:
 
 
 def varint_size(number: int) -> int:
-    """Bytes of :func:`varint`."""
+    """Size in bytes of the result of :func:`varint`."""
     return (number.bit_length() + 6) // 7 or 1
 
 
 def varints(packed: Iterable[int]) -> Iterator[int]:
-    """The int64 values of whole varints laid end to end; bits above the 64th are dropped."""
+    """The int64 values of concatenated whole varints; bits above the 64th are dropped."""
     number = shift = 0
     for byte in packed:
         if byte > 127:
@@ -61,7 +61,7 @@ def varints(packed: Iterable[int]) -> Iterator[int]:
 
 
 def count_minimal(packed: bytes) -> int:
-    """How many varints `packed` holds; -1 unless all are whole and as short as can be."""
+    """Number of varints in `packed`; -1 unless all are whole and minimal."""
     if packed.isascii():
         return len(packed)
     if packed[-1] > 127 or _PADDED.search(packed):
@@ -73,8 +73,8 @@ class NotAnExampleError(ValueError):
     """The bytes are not a `tf.train.Example`.
 
     Args:
-        offset: the byte of the payload, from 0, where reading it stopped making sense.
-        reason: what is wrong there.
+        offset: the byte of the payload, from 0, where it is malformed.
+        reason: the problem there.
     """
 
     def __init__(self, offset: int, reason: str) -> None:
@@ -89,15 +89,16 @@ class NotAnExampleError(ValueError):
 def fields(
     payload: bytes, position: int, end: int, depth: int
 ) -> Iterator[tuple[tuple[int, int], int, int]]:
-    """Each field of a message: (number, wire type), and where its content starts and ends.
+    """The fields of a message: (number, wire type), and the offsets where the content starts and
+    ends.
 
-    A group comes as one field, at its end.
+    A group is one field, yielded at its end.
 
     Args:
-        payload: what the message lies in.
+        payload: contains the message.
         position: where it starts.
         end: where it ends.
-        depth: how deep groups may nest in it.
+        depth: maximum depth of groups in it.
 
     Raises:
         NotAnExampleError: it is malformed.

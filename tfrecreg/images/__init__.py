@@ -1,16 +1,17 @@
-"""Images as bytes: which format they have and what their headers say.
+"""Images as bytes: their formats and headers.
 
-For sources, which pass images through as they are, and for whatever looks at records. It needs
-neither Pillow nor TensorFlow, decodes no pixel, never reads more than is there, and for whatever
-bytes it is given answers or raises :class:`ImageError`.
+For sources, which store images unchanged, and for code that checks records. It works without Pillow
+and TensorFlow, does not decode pixels, never reads past the end, and for any bytes returns a result
+or raises :class:`ImageError`.
 
-- `model`: :class:`ImageHeader`, what a header says; :class:`ImageError`, why there is none
-- `sniff`: the format by the first bytes, and what other known things begin like
-- `read`: :func:`read_header` and :func:`is_truncated`, over the five formats
+- `model`: :class:`ImageHeader`, the content of a header; :class:`ImageError`, why it cannot be read
+- `sniff`: the format by the first bytes, and the first bytes of other known files
+- `read`: :func:`read_header` and :func:`is_truncated`, for the five formats
 - `jpeg`, `png`, `gif`, `webp`, `bmp`: one format each
-- `decodable`: which of them TensorFlow's decoders refuse
-- `decoder`: for those who need pixels: Pillow, in a process with limits, which `decoder_child` is
-- `pixels`: for training: Pillow, in this process
+- `decodable`: images that TensorFlow's decoders refuse
+- `decoder`: decoding of pixels by Pillow, in a process with limits, whose program is
+  `decoder_child`
+- `pixels`: decoding for training, by Pillow in this process
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tfrecreg.images.model import ImageError, ImageHeader, sized
 
 CORE = 12
-"""Bytes of the header of OS/2."""
+"""Size of the OS/2 header in bytes."""
 _DEPTHS = frozenset((1, 2, 4, 8, 16, 24, 32))
 _PLAIN, _FIELDS, _ALPHA_FIELDS = 0, 3, 6
 _EMBEDDED = {4: "a JPEG", 5: "a PNG"}
@@ -15,10 +15,11 @@ _COMPRESSIONS = frozenset((_PLAIN, 1, 2, _FIELDS, _ALPHA_FIELDS))
 
 
 def header(data: bytes) -> ImageHeader:
-    """What the second header says. A negative height means rows from the top: its sign is dropped.
+    """The content of the second header. A negative height means rows from the top: its sign is
+    dropped.
 
     Raises:
-        ImageError: it is cut, or says what cannot be.
+        ImageError: it is cut, or has invalid values.
     """
     size = int.from_bytes(data[14:18], "little")
     if len(data) < 14 + min(size, 40):
@@ -39,7 +40,9 @@ def header(data: bytes) -> ImageHeader:
 
 
 def ends(data: bytes) -> bool:
-    """Whether all rows are there; of packed ones, whether as many bytes as the file header says."""
+    """Whether all rows are present; if they are packed, whether the file has the size in its
+    header.
+    """
     width, height, depth, compression = _fields(data, int.from_bytes(data[14:18], "little"))
     if compression in (_PLAIN, _FIELDS, _ALPHA_FIELDS):
         start = int.from_bytes(data[10:14], "little")
@@ -48,20 +51,20 @@ def ends(data: bytes) -> bool:
 
 
 class Details(NamedTuple):
-    """How the pixels of a BMP are stored."""
+    """The storage of a BMP's pixels."""
 
     header: int
-    """Bytes of its second header, which tell the version."""
+    """Size of its second header in bytes, which identifies the version."""
     depth: int
     """Bits a pixel."""
     packed: bool
     """Whether rows are packed by run length."""
     grey: bool
-    """Whether the numbers of its palette are its shades of grey; True without a palette."""
+    """Whether the indexes of its palette are its shades of gray; True without a palette."""
 
 
 def details(data: bytes) -> Details:
-    """How the pixels are stored, of a BMP with a sound header."""
+    """The storage of the pixels of a BMP with a sound header."""
     size = int.from_bytes(data[14:18], "little")
     _, _, depth, compression = _fields(data, size)
     palette = b""
@@ -75,7 +78,7 @@ def details(data: bytes) -> Details:
 
 
 def _fields(data: bytes, size: int) -> tuple[int, int, int, int]:
-    """Width, height, bits a pixel and compression."""
+    """Width, height, bits per pixel and compression."""
     if size == CORE:
         numbers = [int.from_bytes(data[at : at + 2], "little") for at in (18, 20, 24)]
         return numbers[0], numbers[1], numbers[2], _PLAIN

@@ -1,7 +1,7 @@
-"""What TensorFlow's decoders make of images that Pillow reads.
+"""Differences between TensorFlow's decoders and Pillow.
 
-Source: `tensorflow/core/kernels/image/decode_image_op.cc` of TensorFlow 2.16, asked for an answer
-of its own for every kind in the tests.
+Source: `tensorflow/core/kernels/image/decode_image_op.cc` of TensorFlow 2.16; the tests decode an
+image of every kind with it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def why_undecodable(data: bytes, header: ImageHeader) -> str | None:
 
     Args:
         data: the image.
-        header: what its header says.
+        header: its header.
     """
     if header.format == "webp":
         return "a WebP"

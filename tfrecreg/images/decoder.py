@@ -1,7 +1,7 @@
-"""Decoding in a process of its own, with limits: a bomb or a crash costs one image, not the job.
+"""Decoding in a process of its own, with limits: a bomb or a crash affects one image, not the job.
 
-One process a worker, started when it is first needed and again after it was lost. `decoder_child`
-is what runs there.
+One process per worker, started on first use and again after it was lost. `decoder_child` is its
+program.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     import subprocess
 
 _MEMORY = 2 << 30
-"""Bytes of address space that decoding may take, Python and Pillow included."""
+"""Limit of the address space for decoding in bytes, including Python and Pillow."""
 _PIXELS = 1 << 28
-"""Pixels that an image may have."""
+"""Maximum number of pixels of an image."""
 _SECONDS = 60
 """For one image."""
 _START_SECONDS = 120
-"""For Python and Pillow to start, on a machine with other things to do."""
+"""Seconds for Python and Pillow to start, on a busy machine."""
 _CHILD = Path(__file__).with_name("decoder_child.py")
 _BLOCK = 1 << 16
 
@@ -42,7 +42,7 @@ class Conversion(NamedTuple):
     """Options for re-encoding images."""
 
     shorter: int
-    """Pixels that the shorter side may have at most; 0 for any."""
+    """Maximum number of pixels of the shorter side; 0 for any."""
     width: int
     """Pixels; 0 for what comes of the rest."""
     height: int
@@ -54,10 +54,10 @@ class Conversion(NamedTuple):
 
 
 class Undecodable(Exception):
-    """The image did not decode.
+    """The image cannot be decoded.
 
     Args:
-        code: ``SRC008`` where the image is at fault, ``SRC009`` where it asks for too much.
+        code: ``SRC008`` if the image is damaged, ``SRC009`` if it exceeds a limit.
         detail: one line, escaped.
     """
 
@@ -68,7 +68,7 @@ class Undecodable(Exception):
 
 
 class _Lost(Exception):
-    """The process is gone, or was ended."""
+    """The process ended, or was killed."""
 
 
 def require_pillow(what: str) -> None:
@@ -82,12 +82,12 @@ def require_pillow(what: str) -> None:
 
 
 class Decoder:
-    """The process, and how to ask it. For one thread.
+    """The process and the requests to it. For one thread.
 
     Args:
         memory: bytes of address space that it may use.
-        pixels: that an image may have.
-        seconds: that an image may take.
+        pixels: maximum number of pixels of an image.
+        seconds: time limit for an image.
     """
 
     def __init__(
@@ -101,13 +101,13 @@ class Decoder:
         """Decode every pixel of every frame.
 
         Raises:
-            Undecodable: that failed, or came out in another size than the header says.
+            Undecodable: decoding failed, or the result has another size than the header.
         """
         self._ask(data, header)
 
     def digest(self, data: bytes, header: ImageHeader) -> bytes:
-        """16 bytes that are the same for the same pixels, whatever the format: of the first frame,
-        as RGBA of 8 bits where that loses nothing, and not turned as EXIF says.
+        """A digest of 16 bytes of the pixels, independent of the format: of the first frame, as
+        RGBA of 8 bits if that is lossless, and without EXIF rotation.
 
         Raises:
             Undecodable: the image does not decode.
@@ -115,7 +115,8 @@ class Decoder:
         return self._ask(data, header, digest=True)
 
     def convert(self, data: bytes, header: ImageHeader, conversion: Conversion) -> bytes:
-        """The first frame, turned as its EXIF says, resized if asked for, and encoded anew.
+        """The first frame, rotated by its EXIF orientation, resized if requested, and encoded
+        again.
 
         Raises:
             Undecodable: the image does not decode.
@@ -123,7 +124,7 @@ class Decoder:
         return self._ask(data, header, conversion=conversion)
 
     def close(self) -> None:
-        """End the process. It starts again when it is needed."""
+        """End the process. It starts again on the next request."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -158,12 +159,12 @@ class Decoder:
         code = answer.get("code")
         if code:
             if code == "SRC009":
-                self.close()  # memory that was refused once may be in pieces
+                self.close()  # after a failed allocation the memory may be fragmented
             raise Undecodable(code, safe(answer["detail"]))
         return made
 
     def _start(self) -> subprocess.Popen[bytes]:
-        import subprocess  # few commands decode
+        import subprocess  # few commands decode images
 
         require_pillow("decoding images")
         setup = json.dumps({**self._limits, "path": [each for each in sys.path if each]})
@@ -189,7 +190,7 @@ class Decoder:
 
 @functools.cache
 def shared_decoder() -> Decoder:
-    """The one of this process; it ends with it."""
+    """The decoder of this process; it ends with the process."""
     decoder = Decoder()
     atexit.register(decoder.close)
     return decoder
@@ -202,10 +203,10 @@ def _line(head: Mapping[str, Any]) -> bytes:
 def _exchange(
     process: subprocess.Popen[bytes], line: bytes, data: bytes, deadline: float
 ) -> tuple[dict[str, Any], bytes]:
-    """Send a request and take its answer, neither waiting for the other nor past the deadline.
+    """Send a request and read its answer at the same time, until the deadline.
 
     Raises:
-        _Lost: the process ended, or did not answer in time; it has to be ended then.
+        _Lost: the process ended, or did not answer in time; the caller then has to kill it.
     """
     assert process.stdin is not None
     assert process.stdout is not None
@@ -232,13 +233,13 @@ def _exchange(
 
 
 def _send(handle: int, pieces: list[memoryview]) -> bool:
-    """Write what the pipe takes; whether there is more."""
+    """Write as much as the pipe accepts; return whether there is more."""
     try:
         written = os.write(handle, pieces[0])
     except BlockingIOError:
         return True
     except BrokenPipeError:
-        return False  # it ended: the other pipe says so
+        return False  # the process ended: the other pipe reports it
     pieces[0] = pieces[0][written:]
     if not pieces[0]:
         pieces.pop(0)
@@ -246,7 +247,7 @@ def _send(handle: int, pieces: list[memoryview]) -> bool:
 
 
 def _whole(taken: bytearray) -> tuple[dict[str, Any], bytes] | None:
-    """The answer, once all of it is there."""
+    """The answer; None until it is complete."""
     end = taken.find(b"\n") + 1
     if not end:
         return None

@@ -1,8 +1,8 @@
-"""The process that decodes: it may use so much memory and time, and nothing else is at stake in it.
+"""The process that decodes, with limits on memory and time; a crash affects only one image.
 
-It is run as a program, by its path. It imports nothing of the project, and of Pillow only what
-the one format needs. It reads requests from stdin and answers on stdout until stdin ends; both are
-a line of JSON, of which the number `bytes` says how many bytes follow.
+It is run as a program, by its path. It does not import other modules of the project, and of Pillow
+only those for one format. It reads requests from stdin and answers on stdout until stdin ends; both
+are a line of JSON, whose number `bytes` is the number of bytes that follow.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def serve() -> None:
         except Image.DecompressionBombError as error:
             answer, made = {"code": "SRC009", "detail": f"Pillow: {error}"}, b""
         except Exception as error:
-            # Decoders raise whatever they like: OSError, SyntaxError, struct.error, KeyError …
+            # Decoders raise many types of errors: OSError, SyntaxError, struct.error, KeyError …
             answer, made = {"code": "SRC008", "detail": _reason(error, head["format"])}, b""
         _write(answers, answer, made)
 
@@ -53,7 +53,7 @@ def _answer(head: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
     kind = head["format"].upper()
     if kind == "PNG":
         with Image.open(io.BytesIO(data), formats=[kind]) as image:
-            image.verify()  # the checksums of all chunks, which decoding does not look at
+            image.verify()  # the checksums of all chunks, which decoding does not check
     with Image.open(io.BytesIO(data), formats=[kind]) as image:
         image.load()
         if head["conversion"] is not None:
@@ -73,7 +73,7 @@ def _answer(head: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def _load_frames(image: Any) -> None:
-    """Decode all frames behind the first one."""
+    """Decode all frames after the first one."""
     while True:
         try:
             image.seek(image.tell() + 1)
@@ -98,7 +98,9 @@ def _converted(image: Any, shorter: int, width: int, height: int, kind: str, qua
 
 
 def _digest(image: Any) -> bytes:
-    """Of the size and the pixels: those of more than 8 bits in their own mode, others as RGBA."""
+    """A digest of the size and the pixels: those of more than 8 bits in their own mode, others as
+    RGBA.
+    """
     wide = image.mode[0] in "IF"
     mode = image.mode if wide else "RGBA"
     pixels = image if image.mode == mode else image.convert(mode)
@@ -108,7 +110,7 @@ def _digest(image: Any) -> bytes:
 
 
 def _plain(image: Any, kind: str) -> Any:
-    """Grey or RGB; in a PNG with alpha, where there was any. A JPEG has it over white."""
+    """Gray or RGB; for PNG with alpha, if there is any. For JPEG, alpha is blended over white."""
     from PIL import Image
 
     if image.mode.startswith("I"):  # 16 bits, which a conversion would clip
@@ -131,11 +133,11 @@ def _limit_memory(most: int) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     except (OSError, ValueError):
-        pass  # macOS knows the limit and does not set it: pixels and time are still limited
+        pass  # macOS has the limit and does not set it: pixels and time are still limited
 
 
 def _limit_time(seconds: int) -> None:
-    """Let the system end this process if the parent, which has a clock, is gone by then."""
+    """Let the system end this process if the parent, which measures the time, has ended by then."""
     import resource
 
     used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
@@ -143,11 +145,11 @@ def _limit_time(seconds: int) -> None:
         hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
         resource.setrlimit(resource.RLIMIT_CPU, (int(used) + 2 * seconds, hard))
     except (OSError, ValueError):
-        pass  # a lower limit holds already
+        pass  # a lower limit is already set
 
 
 def _reason(error: Exception, kind: str) -> str:
-    """Why it does not decode, in words that are the same in every run."""
+    """Why decoding failed, in words that are the same in every run."""
     from PIL import UnidentifiedImageError
 
     if isinstance(error, UnidentifiedImageError):

@@ -12,7 +12,7 @@ _MOST_BLOCKS = 1 << 20
 
 
 def header(data: bytes) -> ImageHeader:
-    """What the logical screen descriptor says: the canvas that frames are drawn on.
+    """The content of the logical screen descriptor: the canvas for the frames.
 
     Raises:
         ImageError: it is cut, or empty.
@@ -27,15 +27,18 @@ def header(data: bytes) -> ImageHeader:
 
 
 def ends(data: bytes) -> bool:
-    """Whether the trailer is reached, or blocks are broken in a way that no cut explains.
+    """Whether the trailer is reached, or blocks are damaged in a way that truncation does not
+    explain.
 
-    Decoders pass over what is no block behind a whole frame, and lengths that lead astray.
+    Decoders skip bytes after a whole frame that are not a block, and ignore wrong lengths.
     """
     return _walk(data, most=_MOST_BLOCKS)[1] or data.endswith(_LAST)
 
 
 def _walk(data: bytes, most: int) -> tuple[int, bool]:
-    """Frames seen, up to `most`, and whether the trailer was, or what is no block behind one."""
+    """Number of frames, up to `most`, and whether the trailer or bytes that are not a block follow
+    them.
+    """
     last = len(data)
     position = 13 + _table(data[10]) if last >= 13 else last
     frames = 0
@@ -61,5 +64,5 @@ def _walk(data: bytes, most: int) -> tuple[int, bool]:
 
 
 def _table(flags: int) -> int:
-    """Bytes of the colour table that the flags announce."""
+    """Size in bytes of the color table that the flags declare."""
     return 3 << ((flags & 7) + 1) if flags & 0x80 else 0

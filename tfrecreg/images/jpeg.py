@@ -1,4 +1,4 @@
-"""JPEG: the frame header (SOF), whatever coding it announces. ITU-T T.81, annex B."""
+"""JPEG: the frame header (SOF), for every coding. ITU-T T.81, annex B."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from tfrecreg.images.model import ImageError, ImageHeader, sized
 _TEM, _SOI, _EOI, _SOS, _DHP, _SOF55 = 0x01, 0xD8, 0xD9, 0xDA, 0xDE, 0xF7
 _RESTARTS = range(0xD0, 0xD8)
 _BARE = frozenset((_TEM, _SOI, *_RESTARTS))
-"""Markers that no length follows."""
+"""Markers without a length."""
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC} | {_DHP}
 """Baseline, extended, progressive, lossless, each also hierarchical and with arithmetic coding."""
 _USUAL = frozenset((0xC0, 0xC1, 0xC2, 0xC9, 0xCA))
 """Baseline, extended and progressive, and the latter two with arithmetic coding."""
 _MARKER = re.compile(rb"\xff[^\xff]", re.DOTALL)
-"""Any number of `ff` may fill up before a marker; this is the last of them, and the marker."""
+"""A marker with the last `ff` before it; any number of `ff` may precede as padding."""
 _MOST_SEGMENTS = 10_000
 
 
 def header(data: bytes) -> ImageHeader:
-    """What the first frame header says. Junk between segments is passed over, as libjpeg does.
+    """The content of the first frame header. Junk between segments is skipped, as in libjpeg.
 
     Raises:
-        ImageError: there is no frame header, or none that makes sense.
+        ImageError: the frame header is missing or invalid.
     """
     _, position, size = _find_frame(data)
     return _frame(data, position, size)
 
 
 def is_lossless(data: bytes) -> bool:
-    """Whether a JPEG with a sound header is lossless or hierarchical, which hardly anybody reads.
+    """Whether a JPEG with a sound header is lossless or hierarchical, which few decoders support.
 
     Raises:
         ImageError: as :func:`header`.
@@ -39,7 +39,7 @@ def is_lossless(data: bytes) -> bool:
 
 
 def _find_frame(data: bytes) -> tuple[int, int, int]:
-    """The marker of the first frame header, where it begins behind that, and its length."""
+    """The marker of the first frame header, the offset after it, and the header's length."""
     position = 2
     for _ in range(_MOST_SEGMENTS):
         found = _MARKER.search(data, position)
@@ -87,8 +87,8 @@ def _frame(data: bytes, position: int, size: int) -> ImageHeader:
 def ends(data: bytes) -> bool:
     """Whether the end marker comes after the start of a scan.
 
-    Inside a scan an ``ff`` of the data is followed by a zero, so what looks like the marker is it;
-    a thumbnail's lies before the scan.
+    Inside a scan an ``ff`` of the data is followed by a zero, so the bytes of the marker there are
+    the marker; that of a thumbnail comes before the scan.
     """
     if data.endswith(b"\xff\xd9"):
         return True
@@ -97,7 +97,7 @@ def ends(data: bytes) -> bool:
 
 
 def _after_header(data: bytes) -> int:
-    """Where the segments with lengths of their own end, as far as they can be followed."""
+    """Offset where the segments with lengths end, as far as they can be followed."""
     position = 2
     while position + 4 <= len(data) and data[position] == 0xFF and data[position + 1] != _SOS:
         position += 2 + int.from_bytes(data[position + 2 : position + 4], "big")

@@ -1,4 +1,4 @@
-"""What the header of an image says, and why an image has none that could be read."""
+"""The content of an image header, and the error for an unreadable one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 IMAGE_FORMATS = ("bmp", "gif", "jpeg", "png", "webp")
-"""The formats that are known, as `image/format` has them."""
+"""The known formats, as in `image/format`."""
 
 REASONS: Mapping[str, str] = MappingProxyType(
     {
@@ -19,36 +19,36 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "unsupported": "SRC007",
     }
 )
-"""Every reason of a :class:`ImageError`, and the code of an item that is skipped for it."""
+"""The code of a skipped item by reason of its :class:`ImageError`."""
 
 
 class ImageHeader(NamedTuple):
-    """What an image's header says, as it is stored: EXIF and ICC are not looked at.
+    """The content of an image's header, without EXIF and ICC.
 
-    So `height` and `width` are those of the stored pixels, which is what decoders give that do not
-    turn images by their EXIF orientation (TensorFlow's do not).
+    So `height` and `width` are those of the stored pixels, as returned by decoders that ignore EXIF
+    orientation (such as TensorFlow's).
     """
 
     format: str
     """One of :data:`IMAGE_FORMATS`."""
     height: int
-    """Pixels, at least 1. Of an animation, of its canvas."""
+    """Height in pixels, at least 1; for an animation, of its canvas."""
     width: int
-    """Pixels, at least 1. Of an animation, of its canvas."""
+    """Width in pixels, at least 1; for an animation, of its canvas."""
     channels: int
-    """1 grey, 2 grey and alpha, 3 colour, 4 colour and alpha or CMYK. A palette counts as 3."""
+    """1 gray, 2 gray and alpha, 3 color, 4 color and alpha or CMYK. A palette counts as 3."""
     bits: int
-    """Bits a sample of these channels; of a palette, its colours: 8."""
+    """Bits per sample of these channels; for a palette, of its colors: 8."""
     animated: bool
     """Whether there is more than one frame."""
 
 
 class ImageError(ValueError):
-    """The bytes are no image of a known format, or their header cannot be relied on.
+    """The bytes are not an image of a known format, or their header is invalid.
 
     Args:
         reason: one of :data:`REASONS`.
-        detail: what is wrong, for people; one line, nothing in it that would need escaping.
+        detail: the problem in words; one line, without characters that need escaping.
     """
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -66,7 +66,7 @@ class ImageError(ValueError):
 
 
 def sized(header: ImageHeader) -> ImageHeader:
-    """`header`, where it has at least one pixel.
+    """`header`, if it has at least one pixel.
 
     Raises:
         ImageError: it has none.

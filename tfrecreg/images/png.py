@@ -16,17 +16,17 @@ _COLOURS = {
     4: (2, (8, 16)),
     6: (4, (8, 16)),
 }
-"""Colour type to its channels and the bit depths that it may have."""
+"""Channels and allowed bit depths by color type."""
 _PALETTE = 3
 _MOST_BEFORE_DATA = 1_000
 _MOST_CHUNKS = 10_000_000
 
 
 def header(data: bytes) -> ImageHeader:
-    """What IHDR says, and whether a chunk announces an animation.
+    """The content of IHDR, and whether a chunk declares an animation.
 
     Raises:
-        ImageError: the first chunk is no sound IHDR.
+        ImageError: the first chunk is not a sound IHDR.
     """
     if len(data) < 33:
         raise ImageError(
@@ -52,12 +52,12 @@ def header(data: bytes) -> ImageHeader:
 
 
 def ends(data: bytes) -> bool:
-    """Whether the chunk IEND is reached; whatever follows it is no part of the image."""
+    """Whether the chunk IEND is reached; bytes after it are not part of the image."""
     return any(kind == b"IEND" for kind, _ in _chunks(data, _MOST_CHUNKS))
 
 
 def is_transparent(data: bytes) -> bool:
-    """Whether a palette comes with transparency: its chunk stands before the pixels."""
+    """Whether a palette has transparency: its chunk precedes the pixels."""
     if data[25] != _PALETTE:
         return False
     for kind, _ in _chunks(data, _MOST_BEFORE_DATA):
@@ -67,7 +67,7 @@ def is_transparent(data: bytes) -> bool:
 
 
 def _animated(data: bytes) -> bool:
-    """Whether the chunk acTL comes before the pixels and announces more than one frame."""
+    """Whether the chunk acTL precedes the pixels and declares more than one frame."""
     for kind, start in _chunks(data, _MOST_BEFORE_DATA):
         if kind == b"acTL":
             return int.from_bytes(data[start : start + 4], "big") > 1
@@ -77,7 +77,7 @@ def _animated(data: bytes) -> bool:
 
 
 def _chunks(data: bytes, most: int) -> Iterator[tuple[bytes, int]]:
-    """The type of each whole chunk, and where its body starts."""
+    """The type of each whole chunk, and the offset of its body."""
     position = 8
     for _ in range(most):
         end = position + 12 + int.from_bytes(data[position : position + 4], "big")

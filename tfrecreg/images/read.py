@@ -1,4 +1,4 @@
-"""The header of an image of whichever format, and whether its bytes reach its end."""
+"""The header of an image of any known format, and whether the image is truncated."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _ENDS: Mapping[str, Callable[[bytes], bool]] = {
 
 
 def read_header(data: bytes) -> ImageHeader:
-    """What the header of an image says. Reads headers alone and holds nothing: microseconds.
+    """The header of an image. Reads only headers and keeps no data: takes microseconds.
 
     Args:
-        data: the whole file. A part of it will do where that holds the headers, which in a JPEG
-            come behind metadata of any length.
+        data: the whole file. A part is enough if it holds the headers, which in a JPEG come after
+            metadata of any length.
 
     Raises:
-        ImageError: the bytes are no image of a known format, or their header is cut, makes no
-            sense, or has no pixels.
+        ImageError: the bytes are not an image of a known format, or their header is cut, is
+            invalid, or has no pixels.
     """
     kind = sniff(data)
     if kind is None:
@@ -46,21 +46,21 @@ def read_header(data: bytes) -> ImageHeader:
 
 
 def is_truncated(data: bytes) -> bool:
-    """Whether an image with a sound header ends before its end: as a stopped download does.
+    """Whether an image with a sound header is truncated, as by an interrupted download.
 
-    A cheap look at the structure (JPEG without its end marker, PNG without IEND, fewer bytes than
-    a BMP or WebP announces); damage in between is not seen. Decoders differ in what they do with
-    such images: some fail, some fill up with grey.
+    A cheap check of the structure (JPEG without its end marker, PNG without IEND, fewer bytes than
+    a BMP or WebP declares); other damage is not detected. Decoders treat such images differently:
+    some fail, some fill the rest with gray.
 
     Args:
         data: the whole file.
 
     Returns:
-        False for whatever has no sound header: :func:`read_header` says what that is.
+        False for bytes without a sound header: :func:`read_header` raises the reason.
     """
     kind = sniff(data)
     if kind is None or _ENDS[kind](data):
-        return False  # mostly: the header need not be looked at then
+        return False  # the usual case, which does not need the header
     try:
         read_header(data)
     except ImageError:

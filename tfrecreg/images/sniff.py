@@ -1,4 +1,4 @@
-"""Formats by their first bytes: images, and other files often found in their place."""
+"""Formats by their first bytes: images, and other files that are often found in place of images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 _BMP_HEADERS = frozenset((12, 16, 40, 52, 56, 64, 108, 124))
-"""Bytes that the headers after a BMP's file header can have, by version."""
+"""Sizes in bytes of the header after a BMP's file header, by version."""
 
 _OTHERS = (
     (b"II*\x00", "a TIFF"),
@@ -55,8 +55,8 @@ _BRANDS = {
 def sniff(data: bytes) -> str | None:
     """``jpeg``, ``png``, ``gif``, ``webp`` or ``bmp`` by the first bytes; None for anything else.
 
-    A name's suffix has no say. Two letters are too little to tell a BMP by, so the size of its
-    second header has to be one of those that exist.
+    The suffix of the name is ignored. Two letters are too few to identify a BMP, so the size of its
+    second header has to be a valid one.
 
     Args:
         data: a file, or at least its first 18 bytes.
@@ -75,10 +75,10 @@ def sniff(data: bytes) -> str | None:
 
 
 def base64_inside(data: bytes) -> str | None:
-    """The format of the image that these bytes are the base64 of; None where they are not.
+    """The format of an image whose base64 these bytes are; None if they are not base64 of an image.
 
     Args:
-        data: all of it, or at least its first 24 bytes.
+        data: the whole value, or at least its first 24 bytes.
     """
     text = data[:64].translate(_URL_SAFE)
     try:
@@ -88,7 +88,7 @@ def base64_inside(data: bytes) -> str | None:
 
 
 def guess(data: bytes) -> str:
-    """What bytes of no known image format seem to be, in words for a message."""
+    """A description, for messages, of bytes without a known image format."""
     for magic, name in _OTHERS:
         if data.startswith(magic):
             return name

@@ -1,4 +1,4 @@
-"""WebP: its first chunk, of whichever of the three kinds. RFC 9649, sections 2.5 to 2.7."""
+"""WebP: its first chunk, of any of the three kinds. RFC 9649, sections 2.5 to 2.7."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _ANIMATION, _ALPHA = 0x02, 0x10
 
 
 def header(data: bytes) -> ImageHeader:
-    """What the first chunk says: a key frame of VP8, a lossless VP8L, or a canvas (VP8X).
+    """The content of the first chunk: a key frame of VP8, a lossless VP8L, or a canvas (VP8X).
 
     Raises:
         ImageError: the chunk is cut, or none of these.
@@ -34,7 +34,7 @@ def header(data: bytes) -> ImageHeader:
 
 
 def ends(data: bytes) -> bool:
-    """Whether there are as many bytes as the RIFF header says."""
+    """Whether the file has at least the size in the RIFF header."""
     return len(data) >= 8 + int.from_bytes(data[4:8], "little")
 
 

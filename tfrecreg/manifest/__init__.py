@@ -1,8 +1,8 @@
-"""The manifest: the JSON that says what one build or release is.
+"""The manifest: the JSON that describes one build or release.
 
-`model` has its fields, `canonical` the one way to write JSON, `file` reading, writing and digests,
-`totals` its sums without parsing all of it, `adopted` how it tells that another tool wrote the
-shards, `salvaged` the mark of a folder whose shards were cut out of damaged ones.
+`model` has its fields, `canonical` the canonical form of JSON, `file` reading, writing and digests,
+`totals` its sums without parsing all of it, `adopted` the entries for shards that another tool
+wrote, `salvaged` the mark of a folder with shards that were salvaged from damaged ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How a manifest tells that another tool wrote the shards: by its source.
+"""How a manifest records that another tool wrote the shards: by its source.
 
-The source of an adopted build is called ``adopt``. Its options describe the shards: `payloads` what
-their records are, and `key` which feature names them, where one was named.
+The source of an adopted build is called ``adopt``. Its options describe the shards: `payloads` is
+the kind of their payloads, and `key` the feature with the keys of records, if the user named one.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest.model import Manifest
 
 ADOPT = "adopt"
-"""The name of the source, which is no plugin."""
+"""The name of the source, which is not a plugin."""
 PAYLOADS = "payloads"
-"""The option that says what the payloads are: the value of a :class:`PayloadKind`."""
+"""The option for the kind of the payloads: the value of a :class:`PayloadKind`."""
 KEY = "key"
 """The option that names the feature whose value is the key of a record."""
 
 DISTRIBUTION = "tfrecreg"
-"""What brings the source: no plugin of that name is meant."""
+"""The distribution of the source. It does not refer to a plugin."""
 
 
 def is_adopted(manifest: Manifest) -> bool:
@@ -26,14 +26,14 @@ def is_adopted(manifest: Manifest) -> bool:
 
 
 def remake_command(manifest: Manifest) -> str:
-    """The command that makes the build again, for instance after its schema was changed."""
+    """The command that creates the build again, for instance after a change of its schema."""
     if is_adopted(manifest):
         return f"tfrecreg adopt {manifest.dataset} --in-place"
     return f"tfrecreg build {manifest.dataset}"
 
 
 def adopted_kind(manifest: Manifest | None) -> PayloadKind:
-    """What the payloads are, by the manifest: Examples unless it says otherwise."""
+    """The kind of the payloads, by the manifest; Examples by default."""
     if manifest is None or not is_adopted(manifest):
         return PayloadKind.EXAMPLE
     said = manifest.source.options.get(PAYLOADS)

@@ -1,7 +1,7 @@
-"""The one way JSON is written where a digest covers it: RFC 8785 (JCS), and read: strictly.
+"""The canonical form of JSON for digests, RFC 8785 (JCS), and strict parsing of JSON.
 
-Only objects, arrays, strings, integers, booleans and null are allowed: RFC 8785's rules for
-numbers are those of ECMAScript doubles, and nothing here needs a fraction.
+Only objects, arrays, strings, integers, booleans and null are allowed: RFC 8785's rules for numbers
+are those of ECMAScript doubles, and manifests do not need fractions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _MOST_DIGITS = 1000
 
 
 def canonical_json(value: object) -> bytes:
-    """`value` as RFC 8785 writes it: keys sorted by UTF-16 code units, no white space, UTF-8.
+    """`value` in the form of RFC 8785: keys sorted by UTF-16 code units, no white space, UTF-8.
 
     Raises:
         ValueError: a float, an integer beyond 2^53 - 1, a lone surrogate, an unknown type, or
@@ -50,11 +50,11 @@ def _ordered(value: object) -> object:
 
 
 def strict_json(data: bytes) -> Any:
-    """Parse UTF-8 JSON that says nothing twice and nothing vague.
+    """Parse UTF-8 JSON without duplicate keys or ambiguous numbers.
 
     Raises:
-        ValueError: not UTF-8, not JSON, duplicate keys, a number beyond all bounds, NaN or
-            Infinity; the text says where.
+        ValueError: not UTF-8, not JSON, duplicate keys, a number out of range, NaN or Infinity; the
+            message has the place.
     """
     try:
         text = data.decode("utf-8")
@@ -89,7 +89,7 @@ def _no_constant(name: str) -> None:
 
 
 def _bounded_int(digits: str) -> int:
-    # Python itself refuses more, in words about its own settings.
+    # Python itself refuses more digits, with a message about its own settings.
     if len(digits) > _MOST_DIGITS:
         raise ValueError(f"a number of {len(digits)} digits, at most {_MOST_DIGITS} are read")
     return int(digits)

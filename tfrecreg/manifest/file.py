@@ -48,15 +48,15 @@ def render_manifest(manifest: Manifest) -> bytes:
 def parse_manifest(data: bytes, where: str) -> Manifest:
     """Read a manifest's file and check its own digest.
 
-    The digest is taken over what the file says, fields that this package does not know included.
+    The digest covers the content of the file, including fields that this package does not know.
 
     Args:
         data: the file's bytes.
-        where: what messages call the file.
+        where: name of the file in messages.
 
     Raises:
         NewerFormatError: its `format_version` is greater than this package knows.
-        ManifestError: it does not parse, or its digest is not that of what it says.
+        ManifestError: it does not parse, or its digest does not match its content.
     """
     try:
         found = strict_json(data)
@@ -69,7 +69,7 @@ def parse_manifest(data: bytes, where: str) -> Manifest:
                 f"this tfrecreg supports {FORMAT_VERSION}",
                 hint="pip install --upgrade tfrecreg",
             )
-        # A ValidationError is a ValueError: whatever is wrong is told in the same words.
+        # A ValidationError is a ValueError: all errors have the same message.
         manifest = msgspec.convert(found, Manifest)
         expected = _digest(found)
     except ValueError as error:
@@ -87,8 +87,8 @@ def parse_manifest(data: bytes, where: str) -> Manifest:
 def build_digest(data: bytes) -> str:
     """The digest of the build's own manifest, from the manifest of its release.
 
-    A release says all that its build says, and adds to it: what it adds is taken off again, and
-    fields that this package does not know stay.
+    The manifest of a release has all fields of its build's manifest, and more: these are removed
+    again, and fields that this package does not know are kept.
 
     Args:
         data: the bytes of a manifest that :func:`parse_manifest` read.
@@ -118,7 +118,7 @@ def _plain(manifest: Manifest) -> dict[str, Any]:
         del release["change"]["counts"]
     for ledger in plain["ledger"].values():
         if not ledger["remarks"]:
-            del ledger["remarks"]  # as in manifests from before there were remarks
+            del ledger["remarks"]  # as in manifests of versions without remarks
     return plain
 
 

@@ -1,4 +1,4 @@
-"""The fields of a manifest. Frozen, typed, and with a word on who keeps each of them true.
+"""The fields of a manifest: frozen, typed and documented.
 
 The same classes serve a build's ``data/<name>/manifest.json`` (no `release`, no `provenance`) and
 a release's ``registry/<name>/<version>/manifest.json``.
@@ -26,7 +26,7 @@ INDEX_FOLDER = "index"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEntry:
-    """One file of the build that is no shard: an index, the labels, the ledger."""
+    """One file of the build that is not a shard: an index, the labels, the ledger."""
 
     path: str
     """Relative to the build's folder, POSIX."""
@@ -54,11 +54,11 @@ class ShardEntry:
     split: str
     records: int
     payload_bytes: int
-    """Bytes of all payloads, framing and compression taken off."""
+    """Size of all payloads in bytes, without framing and compression."""
     stream_blake3: str
-    """Hex digest of the decompressed stream: equal shards stay equal whatever the encoder."""
+    """Hex digest of the decompressed stream, which does not depend on the encoder."""
     index: str
-    """Path of the shard's index in the build's folder; empty where there is none."""
+    """Path of the shard's index in the build's folder; empty if there is none."""
 
     @classmethod
     def of(cls, path: str, shard: WrittenShard, *, split: str, index: str) -> ShardEntry:
@@ -78,13 +78,13 @@ class ShardEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitEntry:
-    """One split: what :func:`tfrecreg.digests.content_digest` says of it alone."""
+    """One split, with its own content digest."""
 
     name: str
     records: int
     payload_bytes: int
     content: str
-    """Hex content digest of this split alone."""
+    """Hex content digest of this split alone: see :func:`tfrecreg.digests.content_digest`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,30 +93,30 @@ class RawTotals:
 
     files: int
     stored: int
-    """Bytes as they lie."""
+    """Size of the stored files in bytes."""
     decoded: int
-    """Bytes with whole-file compression taken off."""
+    """Size in bytes without whole-file compression."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """What became of every item. `items` = `written` + the sum of `skipped`; a build that does
-    not reconcile fails. The full list of what was skipped is the build's ledger file.
+    """The outcome of all items. `items` = `written` + the sum of `skipped`; otherwise the build
+    fails. The build's ledger file has the full list of skipped items.
     """
 
     items: int
     written: int
     skipped: dict[str, int] = field(default_factory=dict)
-    """``SRC`` code to count."""
+    """Number of skipped items by ``SRC`` code."""
     remarks: dict[str, int] = field(default_factory=dict)
-    """``SRC`` code to count of parts of items that were clipped, left out or passed over: boxes,
-    masks, files that nothing names. They take no part in the sum above.
+    """Number, by ``SRC`` code, of parts of items that were clipped, left out or ignored: boxes,
+    masks, files without an annotation. They do not count in the sum above.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceEntry:
-    """What made the build."""
+    """The source that made the build."""
 
     name: str
     """Name of the source: ``mnist``."""
@@ -153,46 +153,47 @@ class ChangeCounts:
     added: int
     removed: int
     changed: int
-    """The same split and key, another record."""
+    """Examples with the same split and key, and another record."""
     moved: int
-    """To another split, changed on the way or not."""
+    """Examples in another split, changed or not."""
     renamed: int
-    """The same record in the same split, under another key."""
+    """Examples with the same record in the same split, under another key."""
     shards_kept: int
-    """Files of this release that the parent has, too."""
+    """Shards of this release that the parent also has."""
     shards_new: int
-    """All others of its files."""
+    """All other shards of this release."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What the release is against its parent, by the rule of numbers."""
+    """The change from the parent to the release, by the rule for version numbers."""
 
     level: Literal["initial", "patch", "minor", "major"]
-    """The smallest legal one."""
+    """The smallest legal level."""
     reasons: list[str] = field(default_factory=list)
     counts: ChangeCounts | None = None
-    """None, and not in the file, for a first release, and where an index that would tell was not
-    on the machine that released it."""
+    """None, and not in the file, for a first release, and if an index needed for the counts was not
+    on the machine that released it.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseEntry:
-    """What a release adds to the build's manifest."""
+    """The fields that a release adds to the build's manifest."""
 
     version: str
     """MAJOR.MINOR.PATCH."""
     build: str
-    """Digest of the build's own manifest, which the bytes carry in their folder."""
+    """Digest of the build's own manifest, which is in the folder of the bytes."""
     parent: Parent | None = None
     change: Change = Change(level="initial")
     dvc: str | None = None
-    """DVC's hash of the folder (``....dir``), where DVC tracks it."""
+    """DVC's hash of the folder (``....dir``), if DVC tracks it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """Time, people and places. No digest covers it, so nothing depends on it."""
+    """Time, people and places. Not covered by digests."""
 
     created: str
     """UTC, ISO 8601 to the second."""
@@ -203,43 +204,47 @@ class Provenance:
     python: str
     note: str = ""
     commit: str = ""
-    """git commit that was checked out; empty outside git."""
+    """The checked-out git commit; empty outside git."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What one build or release is."""
+    """The description of one build or release."""
 
     format_version: int
     dataset: str
     content: str
-    """Hex content digest over all splits: the same examples in the same splits, or not."""
+    """Hex content digest over all splits: equal for the same examples in the same splits."""
     splits: list[SplitEntry]
     """In order of name."""
     shards: list[ShardEntry]
     """In order of split and number."""
     files: list[FileEntry]
-    """Every other file of the build but the manifest itself, in order of path."""
+    """All other files of the build except the manifest itself, in order of path."""
     raw: RawTotals
     ledger: dict[str, Ledger]
     """By split."""
     features: dict[str, int]
-    """Feature name to the bytes of its values (wire form) over all records."""
+    """Size in bytes of the values (wire form) over all records, by feature name."""
     labels: dict[str, list[str]]
-    """Feature name to class names in order of their numbers."""
+    """Class names in order of their numbers, by feature name."""
     source: SourceEntry
-    """Called ``adopt`` where another tool wrote the shards: see `tfrecreg.manifest.adopted`."""
+    """The source; called ``adopt`` if another tool wrote the shards: see
+    `tfrecreg.manifest.adopted`.
+    """
     schema: SchemaEntry
     compression: Literal["none", "gzip"]
     codecs: dict[str, str]
-    """Encoders that had a say in the bytes, with their versions: ``{"zlib": "1.3"}``."""
+    """Encoders that affect the bytes, with their versions: ``{"zlib": "1.3"}``."""
     base: Parent | None = None
-    """The release that the build grew from, whose shards it kept where nothing in them changed;
-    None, and not in the file, where all of it was shuffled afresh."""
+    """The release that the build is based on, whose unchanged shards it kept; None, and not in the
+    file, if all examples were shuffled again.
+    """
     release: ReleaseEntry | None = None
     salvaged: str | None = None
-    """blake3 of the report of the salvage that the shards came from; None, and not in the file,
-    where they are nobody's remains."""
+    """blake3 of the report of the salvage that the shards came from; None, and not in the file, if
+    they were not salvaged.
+    """
     provenance: Provenance | None = None
     digest: str = ""
     """blake3 over the canonical JSON of everything but `digest` and `provenance`."""

@@ -1,7 +1,7 @@
-"""The mark of a salvaged set: the report beside shards that were cut out of damaged ones.
+"""The mark of a salvaged set: the report beside shards that were salvaged from damaged ones.
 
-`tfrecreg salvage` writes ``salvage.json`` as the last file of its folder. Whoever reads the shards
-there (`check`, `adopt`) asks :func:`read_mark` whether they were salvaged.
+`tfrecreg salvage` writes ``salvage.json`` as the last file of its folder. Commands that read the
+shards there (`check`, `adopt`) call :func:`read_mark` to detect that they were salvaged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SALVAGE_NAME = "salvage.json"
 """The report's name, in the folder that a salvage wrote."""
 
 SALVAGE_KIND = "tfrecreg-salvage"
-"""The value of the report's `kind`: what tells it from a stranger's file of that name."""
+"""The value of the report's `kind`, which distinguishes it from other files of that name."""
 
 SALVAGE_FORMAT = 1
 """The report's `format_version`."""
@@ -28,37 +28,40 @@ SALVAGE_FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class SalvageMark:
-    """What a salvage's report says of the shards in its folder."""
+    """The report of a salvage on the shards in its folder."""
 
     digest: str
-    """blake3 of the report's bytes, as hex; empty where they cannot be read."""
+    """blake3 of the report's bytes, as hex; empty if they cannot be read."""
     changed: Mapping[str, str] = field(default_factory=dict)
     """The shards that are not whole originals: file name to blake3 of the clean file. May be empty
-    where all that was wrong is that shards are missing."""
+    if the only damage is missing shards.
+    """
     lost: Mapping[str, str] = field(default_factory=dict)
-    """What each of them lost, in a few words."""
+    """The loss of each of them, in a few words."""
     broken: str = ""
-    """Why the report cannot be understood. Then every shard of the folder may be a salvaged one."""
+    """Why the report cannot be parsed; empty if it can. If it cannot, every shard of the folder may
+    be a salvaged one.
+    """
 
     def covers(self, name: str, digest: str | None = None) -> bool:
         """Whether the shard `name` of the folder is a salvaged one.
 
         Args:
             name: its file name.
-            digest: blake3 of its bytes, where that is known: finds it under another name, too.
+            digest: blake3 of its bytes, if known: identifies the shard under another name, too.
         """
         return bool(self.broken) or name in self.changed or digest in self.changed.values()
 
 
 def read_mark(storage: Storage, folder: str) -> SalvageMark | None:
-    """The mark of the folder, None where it is no salvaged set.
+    """The mark of the folder; None if it is not a salvaged set.
 
-    A report that is damaged, unreadable or of a newer format still marks its folder: what is
-    damaged must not pass for sound. A stranger's JSON of the same name marks nothing.
+    A report that is damaged, unreadable or of a newer format still marks its folder: salvaged
+    shards must not pass for sound ones. Another JSON file of the same name is not a mark.
 
     Args:
-        storage: where the folder is.
-        folder: that holds the shards; empty for the storage's root.
+        storage: of the folder.
+        folder: the folder of the shards; empty for the storage's root.
     """
     path = f"{folder}/{SALVAGE_NAME}" if folder else SALVAGE_NAME
     try:

@@ -1,4 +1,4 @@
-"""How large a build or release is, out of its manifest in a fraction of the time of parsing it."""
+"""The size of a build or release, from its manifest, in a fraction of the time of parsing it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Release(msgspec.Struct):
 
 
 class _Part(msgspec.Struct):
-    """The fields that are looked at, of those that :class:`Manifest` has."""
+    """The fields of :class:`Manifest` that are read."""
 
     format_version: int
     dataset: str
@@ -46,7 +46,7 @@ _PART = msgspec.json.Decoder(_Part)
 
 
 def totals_of(manifest: Manifest) -> Totals:
-    """The sums of a manifest that was parsed."""
+    """The sums of a parsed manifest."""
     return Totals(
         records=sum(split.records for split in manifest.splits),
         bytes=sum(shard.bytes for shard in manifest.shards),
@@ -54,18 +54,18 @@ def totals_of(manifest: Manifest) -> Totals:
 
 
 def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
-    """The sums of a release whose manifest is as it was written, and sealed.
+    """The sums of a release whose manifest is unchanged since it was sealed.
 
-    The digest is held against the bytes of the members that it covers, put together again: where
-    the file is canonical JSON, those are what the digest was taken over.
+    The digest is compared with that of the members that it covers, joined again: if the file is
+    canonical JSON, these are the bytes that the digest was computed from.
 
     Args:
         data: the manifest's file.
-        dataset: whose manifest it should be.
-        version: of the release.
+        dataset: the expected dataset.
+        version: the expected version.
 
     Returns:
-        None where only :func:`tfrecreg.manifest.parse_manifest` can find the fault.
+        None if it does not match; then :func:`tfrecreg.manifest.parse_manifest` finds the reason.
     """
     try:
         members = _MEMBERS.decode(data)
@@ -79,7 +79,7 @@ def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
         if name not in ("digest", "provenance")
     ]
     if (
-        b"{%b}\n" % b",".join(whole) != data  # white space, or a member that stands twice
+        b"{%b}\n" % b",".join(whole) != data  # white space, or a duplicate member
         or blake3(b"{%b}" % b",".join(covered)).hexdigest() != part.digest
         or part.format_version != FORMAT_VERSION
         or (part.dataset, part.release.version) != (dataset, version)

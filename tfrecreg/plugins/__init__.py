@@ -1,15 +1,15 @@
 """Plugins: sources and validators that installed distributions announce.
 
 A plugin is an entry point of the group ``tfrecreg``, in any distribution, that implements one of
-the hooks. The bundled sources and validators come in by the same door. Who writes a plugin reads
-``docs/plugins.md`` and imports :mod:`tfrecreg.api`, nothing else.
+the hooks. The bundled sources and validators use the same mechanism. Authors of plugins read
+``docs/plugins.md`` and import only :mod:`tfrecreg.api`.
 
-- `specs`: the hooks, their docstrings are the tutorial
-- `discovery`: entry points to announced records, each under guard
-- `manager`: looking one up by name, clashes, and loading its class
-- `describe`: the options of one, for people
+- `specs`: the hooks; their docstrings are the tutorial
+- `discovery`: from entry points to announced records, each under guard
+- `manager`: lookup by name, name clashes, and loading of classes
+- `describe`: the options of a plugin, in words
 
-pluggy itself is imported when plugins are first asked for.
+pluggy itself is imported on first use of plugins.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The options of a source and the limits of a validator, for people."""
+"""The options of a source and the limits of a validator, in words."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class OptionInfo:
 
     name: str
     type: str
-    """In words: ``a whole number``."""
+    """The type in words: ``a whole number``."""
     default: str | None
-    """As text; None where nothing is given by default."""
+    """The default as text; None without one."""
     is_required: bool
     help: str
     """The docstring below the field, or its ``metadata["help"]``; one line."""
@@ -61,7 +61,7 @@ def describe_options(kind: type[Any], *, text: bool = True) -> list[OptionInfo]:
 
 
 def _docs(kind: type[Any]) -> dict[str, str]:
-    """Docstring by field, those of base classes too; empty where there is no source code."""
+    """Docstring by field, those of base classes too; empty without source code."""
     docs: dict[str, str] = {}
     for base in reversed(kind.__mro__[:-1]):
         try:

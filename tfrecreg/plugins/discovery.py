@@ -2,7 +2,7 @@
 
 pluggy's own ``load_setuptools_entrypoints`` is not used: an exception in one plugin ends it for
 all, and of two entry points with the same name it silently loads one. Here each entry point gets
-a pluggy manager of its own, so that nothing one plugin does in it can reach another.
+a pluggy manager of its own, so that a plugin cannot affect another one through it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _VALUE = re.compile(r"[\w.]+\s*(:\s*[\w.]+\s*)?(\[.*\]\s*)?")
 
 @dataclass(frozen=True, slots=True)
 class Announced(Generic[R]):
-    """A record that a plugin announces, and where it came from."""
+    """A record that a plugin announces, and its origin."""
 
     record: R
     name: str
@@ -47,12 +47,12 @@ class Announced(Generic[R]):
 
     @property
     def qualified(self) -> str:
-        """``distribution:name``, which is understood wherever the name alone is."""
+        """``distribution:name``, which is valid wherever the name alone is."""
         return f"{self.distribution}:{self.name}"
 
     @property
     def brought(self) -> Brought:
-        """The plugin, as the guard of its code names it."""
+        """The plugin, as the guard names it."""
         kind = "source" if isinstance(self.record, SourceRecord) else "validator"
         return Brought(kind, self.name, self.distribution, self.version)
 
@@ -64,11 +64,11 @@ class Announced(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class BrokenPlugin:
-    """An entry point that announces nothing because it is broken. None of its records count."""
+    """An entry point that is broken. All of its records are ignored."""
 
     entry_point: str
     distribution: str
-    """Empty where its metadata do not say."""
+    """Name of the distribution; empty if its metadata lack it."""
     version: str
     reason: str
     """One line, escaped."""
@@ -81,10 +81,10 @@ class _Broken(Exception):
 def discover(
     path: Sequence[str] | None = None,
 ) -> Iterator[Announced[Any] | BrokenPlugin]:
-    """Load every plugin there is.
+    """Load all plugins.
 
     Args:
-        path: folders to look for distributions in, instead of :data:`sys.path`.
+        path: folders to search for distributions, instead of :data:`sys.path`.
     """
     found: list[tuple[Brought, metadata.EntryPoint] | BrokenPlugin] = []
     for distribution in _distributions(path):
@@ -123,7 +123,9 @@ def _reason(error: BaseException) -> str:
 
 
 def _distributions(path: Sequence[str] | None) -> Iterator[metadata.Distribution]:
-    """Those with plugins; of several with one name the first on the path, which is imported."""
+    """Distributions with plugins; of several with the same name, the first on the path, which is
+    imported.
+    """
     where: dict[str, Any] = {} if path is None else {"path": list(path)}
     seen: set[str] = set()
     for found in metadata.distributions(**where):
@@ -132,7 +134,7 @@ def _distributions(path: Sequence[str] | None) -> Iterator[metadata.Distribution
         try:
             name = canonical_name(_identity(found)[0])
         except Exception:
-            yield found  # it has no name to be equal by, and will be reported as broken
+            yield found  # it has no name to compare, and will be reported as broken
             continue
         if name in seen:
             continue
@@ -144,11 +146,11 @@ def _distributions(path: Sequence[str] | None) -> Iterator[metadata.Distribution
 
 
 def _mentions_plugins(distribution: metadata.Distribution) -> bool:
-    """A cheap look: most distributions have no plugins, and parsing them all takes long."""
+    """A cheap test: most distributions have no plugins, and parsing all of them takes long."""
     try:
         return GROUP in (distribution.read_text("entry_points.txt") or "")
     except (OSError, ValueError):
-        return False  # a file that cannot be read names no plugin that could be reported
+        return False  # the plugins in an unreadable file are unknown
 
 
 def _identity(distribution: metadata.Distribution) -> tuple[str, str]:
@@ -212,7 +214,7 @@ def _check(hook: str, record: Any, *, ours: bool) -> None:
     if not isinstance(record.summary, str) or not callable(record.load):
         raise _Broken(f"`{hook}`: `{name}` needs a summary in words and a function to load it")
     if ours:
-        return  # the project's tests check them; here they would be read for every command
+        return  # the project's tests check them; checking here would read them for every command
     for code in getattr(record, "codes", ()):
         if not isinstance(code, Code) or not _CODE.fullmatch(code.code):
             shown = safe(str(getattr(code, "code", code)), limit=60)

@@ -1,4 +1,4 @@
-"""The plugins there are: looking one up by name, and loading its class."""
+"""All plugins: lookup by name, and loading of classes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ _METHODS: dict[_Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class NameClash:
-    """Several plugins announce the same name. None of them wins: the name alone is refused."""
+    """Several plugins announce the same name. None of them is preferred: the name alone is
+    refused.
+    """
 
     kind: _Kind
     name: str
@@ -43,11 +45,11 @@ class NameClash:
 
 
 class Plugins:
-    """All plugins, found and announced, their classes not loaded. Lists are in order of name.
+    """All plugins, without loading their classes. Lists are in order of name.
 
     Args:
         announced: records of sources and validators, in any order.
-        broken: the entry points that announce nothing.
+        broken: the broken entry points.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class Plugins:
 
     @property
     def broken(self) -> list[BrokenPlugin]:
-        """Plugins that announce nothing, with the reason; in order of entry point."""
+        """Broken plugins, with the reason; in order of entry point."""
         return list(self._broken)
 
     @property
@@ -86,11 +88,11 @@ class Plugins:
         return [*_clashes("source", self._sources), *_clashes("validator", self._validators)]
 
     def sources(self) -> list[Announced[SourceRecord]]:
-        """Every source, those that clash among them, in order of name and distribution."""
+        """All sources, including those that clash, in order of name and distribution."""
         return list(self._sources)
 
     def validators(self) -> list[Announced[ValidatorRecord]]:
-        """Every validator, those that clash among them, in order of name and distribution."""
+        """All validators, including those that clash, in order of name and distribution."""
         return list(self._validators)
 
     def source(self, name: str) -> Announced[SourceRecord]:
@@ -113,8 +115,8 @@ class Plugins:
         """Import the class of the source of that name.
 
         Raises:
-            PluginError: there is no such source, importing it failed, or the class is not a source
-                that worker processes could use. The message names distribution and version.
+            PluginError: there is no such source, importing it failed, or worker processes cannot
+                use the class. The message has distribution and version.
             MissingExtraError: it needs an extra that is not installed.
         """
         found = self.source(name)
@@ -131,7 +133,7 @@ class Plugins:
         """The options of the source of that name: an object of its `Options`, and as text.
 
         Raises:
-            UsageError: an option that there is not, or a value that does not fit.
+            UsageError: an option is unknown, or a value is invalid.
             PluginError: as :meth:`load_source`, or its `Options` failed.
         """
         brought = self.source(name).brought
@@ -144,7 +146,7 @@ class Plugins:
             raise failure(brought, "failed over its options", error) from error
 
     def open_source(self, name: str, raw: Storage, options: Any) -> GuardedSource:
-        """The source of that name, opened on raw data, with every call of it guarded.
+        """The source of that name, opened on raw data; all calls to it are guarded.
 
         Raises:
             PluginError: as :meth:`load_source`, or it cannot be opened.
@@ -174,13 +176,13 @@ class Plugins:
         return found
 
     def describe(self, announced: Announced[Any]) -> list[OptionInfo]:
-        """The options of a source or a validator; empty where it declares none.
+        """The options of a source or a validator; empty if it declares none.
 
         Raises:
             PluginError: it cannot be loaded, or its `Options` failed.
             MissingExtraError: it needs an extra that is not installed.
         """
-        from tfrecreg.plugins.describe import describe_options  # no other command asks
+        from tfrecreg.plugins.describe import describe_options  # no other command needs it
 
         is_source = isinstance(announced.record, SourceRecord)
         load = self.load_source if is_source else self.load_validator
@@ -216,7 +218,7 @@ class Plugins:
 
 @cache
 def plugins() -> Plugins:
-    """The plugins of this process, found when this is first called."""
+    """The plugins of this process, searched on the first call."""
     return Plugins.load()
 
 
@@ -267,7 +269,7 @@ def _loaded(kind: _Kind, announced: Announced[R]) -> Any:
 
 
 def _wrong(kind: _Kind, loaded: Any) -> str:
-    """Why it cannot serve, or nothing."""
+    """Why it cannot be used; empty if it can."""
     if not isinstance(loaded, type):
         return f"`load` returned an object of type `{safe(type(loaded).__name__)}`, not a class"
     methods = {name: getattr(loaded, name, None) for name in _METHODS[kind]}

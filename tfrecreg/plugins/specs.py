@@ -18,8 +18,8 @@ point of the group ``tfrecreg`` that names the module::
     [project.entry-points.tfrecreg]
     lines = "lines_plugin"
 
-The module is imported whenever plugins are listed, so it stays small: what costs time to import
-is imported by the function that the record calls `load`.
+The module is imported whenever plugins are listed, so it stays small: the function `load` of the
+record does slow imports.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ hookimpl = pluggy.HookimplMarker("tfrecreg")
 
 @hookspec
 def tfrecreg_sources() -> Iterable[SourceRecord]:
-    """Announce sources: what turns one kind of raw dataset into examples.
+    """Announce sources, which convert one kind of raw dataset to examples.
 
-    Yield (or return a list of) one :class:`~tfrecreg.api.SourceRecord` a source: its name
-    (``[a-z][a-z0-9_]*``, what ``--source`` takes), one line that describes it, and a function
-    without arguments that imports and returns the class. The class inherits
-    from :class:`~tfrecreg.api.Source`; it is defined at the top level of a module, since worker
-    processes find it by the module's name. Called once a process, and never for its side effects.
+    Yield (or return a list of) one :class:`~tfrecreg.api.SourceRecord` per source: its name
+    (``[a-z][a-z0-9_]*``, the value of ``--source``), one line that describes it, and a function
+    without arguments that imports and returns the class. The class inherits from
+    :class:`~tfrecreg.api.Source`; it is defined at the top level of a module, since worker
+    processes find it by the module's name. Called once per process, and never for its side effects.
     """
     return ()
 
@@ -54,8 +54,8 @@ def tfrecreg_sources() -> Iterable[SourceRecord]:
 def tfrecreg_validators() -> Iterable[ValidatorRecord]:
     """Announce validators, which inspect records and yield findings.
 
-    Yield (or return a list of) one :class:`~tfrecreg.api.ValidatorRecord` a validator: its name
-    (``[a-z][a-z0-9_]*``, what ``--only`` and ``--skip`` take), one line that describes it, the
+    Yield (or return a list of) one :class:`~tfrecreg.api.ValidatorRecord` per validator: its name
+    (``[a-z][a-z0-9_]*``, the value of ``--only`` and ``--skip``), one line that describes it, the
     :class:`~tfrecreg.api.Code` of every finding it may yield, so that ``explain`` and SARIF know
     them without loading it, and a function without arguments that imports and returns the class.
     The class inherits from :class:`~tfrecreg.api.Validator` or

@@ -1,30 +1,31 @@
 """TFRecord files as bytes: framing, checksums, gzip, damage. No TensorFlow.
 
-For whoever reads or writes shards; everything above this layer sees records, faults and digests.
+For code that reads or writes shards; everything above this layer sees records, faults and digests.
 
 Writing:
 
 - `framing`: the 16 bytes around a payload, and their checksums
-- `gzip_writer`: deterministic gzip, a member every MiB of stream
-- `writer`: shards and segments of shards with their index, hashed as they are written
-- `tfrecord_writer`: TFRecord files for programs of any kind, examples from plain values
-- `hashing`: files hashed while they are read or written, on another core
+- `gzip_writer`: deterministic gzip, with a member per MiB of stream
+- `writer`: shards and segments of shards with their index, hashed while they are written
+- `tfrecord_writer`: TFRecord files for any program, examples from plain values
+- `hashing`: hashes of files, computed on another core while they are read or written
 
 Reading in order:
 
 - `reader`: one pass over a shard
-- `batch`: its results: batches of records, faults, and totals at the end
-- `stream`, `gzip_reader`: a shard as one stream of bytes; gzip is read past damage
-- `frame_scan`: from record to record, and the search for sound records after damage, in Python
+- `batch`: the results of a pass: batches of records, faults, and totals at the end
+- `stream`, `gzip_reader`: a shard as one stream of bytes; gzip is read past its damage
+- `frame_scan`: the walk from record to record, and the search for sound records after damage, in
+  Python
 - `scanner`: the same, compiled (`walk.c`), and the choice between the two
-- `resync`: the next good record behind a damaged one, and the texts of faults
-- `tensorflow_reader`: what TensorFlow's reader does at a fault
+- `resync`: the next sound record after a damaged one, and the texts of faults
+- `tensorflow_reader`: the behavior of TensorFlow's reader at a fault
 
 Reading by number:
 
-- `access`: records by their numbers
-- `offsets`: their offsets: from our index, from another tool's, or from the shard itself
-- `gzip_random_access`: gzip read at any place
+- `access`: records by number
+- `offsets`: offsets of records: from our index, from another tool's, or from the shard itself
+- `gzip_random_access`: gzip read at any offset
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ __all__ = [
     "zlib_version",
 ]
 
-# A pass over a shard neither writes nor jumps.
+# A pass over a shard needs no writer and no random access.
 if not TYPE_CHECKING:  # which knows these names from above, and no others
     __getattr__ = lazy_exports(
         __name__,

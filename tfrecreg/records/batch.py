@@ -14,52 +14,55 @@ from tfrecreg.findings import TensorflowOutcome
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Damage that the scanner saw. Its code is a ``CRC`` code of :mod:`tfrecreg.codes`."""
+    """Damage that the scanner found. Its code is a ``CRC`` code of :mod:`tfrecreg.codes`."""
 
     code: str
     offset: int
     """Byte of the decompressed stream where the damaged record starts (for gzip damage: where
     the damage takes effect; for CRC004 where the trailing bytes start)."""
     record: int | None
-    """Number of the damaged record in its shard, from 0, where that is known."""
+    """Number of the damaged record in its shard, from 0; None if unknown."""
     length: int | None
-    """Bytes of the damaged record's payload, or of the damaged stretch, where that is known."""
+    """Bytes of the damaged record's payload, or of the damaged range; None if unknown."""
     detail: str
     """Expected against found."""
     tensorflow: TensorflowOutcome = TensorflowOutcome.STOPS
-    """What TensorFlow does when it gets here: at nearly all damage it stops."""
+    """What TensorFlow does at this fault: it stops at nearly all damage."""
     exact: bool = True
-    """Exactly one record is damaged here, or none. If not, it may be more, and what follows was
-    searched for."""
+    """Whether at most one record is damaged here. If not, more may be, and the next record was
+    found by a search.
+    """
 
 
 @dataclass(frozen=True)
 class RecordBatch:
-    """Some consecutive records of one shard whose checksums hold. Lives for one callback.
+    """Consecutive records of one shard whose checksums hold. Valid during one callback.
 
-    A visitor that wants to keep bytes copies them. What is derived (`examples`) is made when it
-    is first asked for and shared by all visitors of the batch.
+    A visitor that keeps bytes copies them. Derived values (`examples`) are computed on first use
+    and shared by all visitors of the batch.
 
-    The three columns are mostly arrays of signed 64-bit numbers (:class:`array.array`), of which
-    `numpy.asarray` makes an array of its own kind without copying.
+    The three columns are mostly arrays of signed 64-bit numbers (:class:`array.array`), which
+    `numpy.asarray` converts without copying.
     """
 
     first: int
     """Number in its shard of the first record of the batch, from 0."""
     offsets: Sequence[int]
-    """Where each record (its header) starts in the decompressed stream."""
+    """Offset of each record (of its header) in the decompressed stream."""
     lengths: Sequence[int]
     """Bytes of each payload. A record in the stream takes 16 more."""
     starts: Sequence[int]
-    """Where each payload starts in `memory`."""
+    """Offset of each payload in `memory`."""
     memory: bytes
-    """A stretch of the stream that holds the payloads."""
+    """A section of the stream that holds the payloads."""
     whole: bool = True
-    """False for the batch of one record that is too large to be held: its checksums were
-    verified as it streamed by, its payload is not here and `memory` is empty."""
+    """False for the batch of one record that is too large for memory: its checksums were verified
+    while it was read, but its payload is not kept and `memory` is empty.
+    """
     searched: bool = False
-    """The first record was searched for after damage: it may be one out of the payload of the
-    damaged record, and so may those that follow."""
+    """Whether the first record was found by a search after damage: it, and those that follow, may
+    lie in the payload of the damaged record.
+    """
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -77,7 +80,7 @@ class RecordBatch:
 
     @cached_property
     def examples(self) -> Sequence[Example | None]:
-        """Each payload as a `tf.train.Example`; None if it is not one, or is not held."""
+        """Each payload as a `tf.train.Example`; None if it is not one, or is not in memory."""
         if not self.whole:
             return [None] * len(self)
         if self._decoded:
@@ -85,10 +88,10 @@ class RecordBatch:
         return [decode_or_none(payload) for payload in self.payloads()]
 
     def example(self, position: int) -> Example | None:
-        """One of :attr:`examples`; the others need not be decoded for it.
+        """One of :attr:`examples`, without decoding the others.
 
         Args:
-            position: of the record in a batch that is held.
+            position: of the record in the batch, whose payloads are in memory.
         """
         if "examples" in self.__dict__:
             return self.examples[position]
@@ -99,12 +102,12 @@ class RecordBatch:
 
     @cached_property
     def _decoded(self) -> dict[int, Example | None]:
-        """Those that :meth:`example` was asked for, by position."""
+        """The examples that :meth:`example` decoded, by position."""
         return {}
 
     @cached_property
     def kinds(self) -> Sequence[PayloadKind | None]:
-        """What each payload is; None where it is not held."""
+        """The kind of each payload; None if it is not in memory."""
         if not self.whole:
             return [None] * len(self)
         rows = zip(self.starts, self.lengths, self.examples, strict=True)
@@ -112,25 +115,29 @@ class RecordBatch:
 
     @cached_property
     def shared(self) -> dict[object, Any]:
-        """What one visitor made of the batch and another may take, by keys that they agree on."""
+        """Values that one visitor computed from the batch and others reuse, by keys that they agree
+        on.
+        """
         return {}
 
 
 @dataclass(frozen=True, slots=True)
 class StreamEnd:
-    """Totals of a shard, after all of it was read."""
+    """Totals of a shard that was read to its end."""
 
     compression: str
-    """``none`` or ``gzip``, as the bytes say."""
+    """``none`` or ``gzip``, as detected from the bytes."""
     file_bytes: int
-    """Bytes of the file, compressed or not."""
+    """Size of the file in bytes."""
     stream_bytes: int
-    """Bytes of the decompressed stream; equal to `file_bytes` without compression."""
+    """Size of the decompressed stream in bytes; equal to `file_bytes` without compression."""
     records: int
-    """Records whose checksums hold."""
+    """Number of records whose checksums hold."""
     payload_bytes: int
-    """Bytes of their payloads."""
+    """Total size of their payloads in bytes."""
     blake3: str | None
     """Hex digest of the file; None if it was not requested."""
     stream_blake3: str | None
-    """Hex digest of the decompressed stream; None if not requested, or if some is missing."""
+    """Hex digest of the decompressed stream; None if not requested, or if part of the stream is
+    missing.
+    """

@@ -1,19 +1,19 @@
-"""The scan of frames in memory, in Python; :mod:`tfrecreg.records.scanner` has the compiled twin.
+"""The scan of frames in memory, in Python; :mod:`tfrecreg.records.scanner` has the compiled
+version.
 
 **In order**: :class:`PythonFrameScanner` goes from record to record and checks both checksums. Per
 record it computes two checksums in C and looks up a dictionary.
 
-**Behind damage**: :class:`PythonFinder` finds sound records in bytes that no header leads to, in
-one pass. To try every header separately would read the same bytes again for each. But CRC32C is
-linear: the checksum of a stretch is that of everything up to its end, less the contribution of
-everything before its start, which is a product of polynomials. So one register runs over the
-stretch, and every record and every gap is judged by the register's values at both of its ends. The
-time is that of reading, whatever the bytes are; at most a million records wait for the end of
-their data.
+**After damage**: :class:`PythonFinder` finds sound records in bytes that no header leads to, in one
+pass. Trying every header separately would read the same bytes again for each one. But CRC32C is
+linear: the checksum of a range is the checksum of everything up to its end, less the contribution
+of everything before its start, which is a product of polynomials. So one register runs over the
+range, and every record and every gap is judged by the register's values at both of its ends. The
+time does not depend on the bytes; at most a million records wait for the end of their data.
 
 Linearity helps with single headers too: the checksum of a length is the sum (exclusive or) of the
 contributions of its bytes. So all places of a block are tried at once, and a single wrong byte of
-a length is known by the difference that it makes: all 8 × 255 differences are distinct.
+a length is identified by the difference that it makes: all 8 × 255 differences are distinct.
 """
 
 from __future__ import annotations
@@ -42,46 +42,48 @@ from tfrecreg.records.framing import (
 )
 
 _VIEW_BYTES = 1 << 14
-"""From this payload on, a view that is made for the checksum is cheaper than a copy."""
+"""From this payload size on, taking a view for the checksum is cheaper than a copy."""
 
 _HEADERS = 1 << 16
-"""Number of headers that are remembered; records of equal length have equal headers."""
+"""Number of cached headers; records of equal length have equal headers."""
 
 
 class Stop(Enum):
-    """Why a walk ends."""
+    """Reason for the end of a walk."""
 
     SHORT = auto()
     """The memory ends in the record, or right before it."""
     LENGTH = auto()
-    """The checksum over the record's length does not hold."""
+    """The checksum of the record's length does not hold."""
     HUGE = auto()
-    """It holds, and the length is above the limit."""
+    """The checksum of the length holds, and the length is above the limit."""
     DATA = auto()
-    """The checksum over its data does not hold."""
+    """The checksum of the record's data does not hold."""
 
 
 @dataclass(slots=True)
 class FrameScan:
-    """Where a walk led, and what is there. The columns are arrays of signed 64-bit numbers."""
+    """The result of a walk. The columns are arrays of signed 64-bit numbers."""
 
     offsets: array[int]
-    """Where each record starts in the stream whose checksums hold."""
+    """Offset in the stream of each record whose checksums hold."""
     starts: array[int]
-    """Where its payload starts in the memory."""
+    """Offset of its payload in memory."""
     lengths: array[int]
-    """Bytes of the payload."""
+    """Size of its payload in bytes."""
     payload_bytes: int
     """The sum of the lengths."""
     end: int
-    """Where the first record starts in the memory that was not walked over."""
+    """Offset in memory of the first record that the walk did not pass."""
     stop: Stop
     length: int | None
-    """What that record's header states, if it is there and holds."""
+    """The length in that record's header; None if the header is incomplete or its checksum does not
+    hold.
+    """
     crc: int = 0
-    """With `DATA`: the masked checksum of the data, as they are,"""
+    """With `DATA`: the masked checksum computed from the data."""
     stored: int = 0
-    """and the one that stands behind them."""
+    """With `DATA`: the masked checksum that is stored after the data."""
 
     @classmethod
     def nowhere(cls, length: int, crc: int, stored: int) -> FrameScan:
@@ -91,30 +93,30 @@ class FrameScan:
 
     @property
     def needs(self) -> int:
-        """With `SHORT`: bytes from `end` on that it takes to go on."""
+        """With `SHORT`: number of bytes from `end` on that the walk needs to continue."""
         return HEADER_BYTES if self.length is None else OVERHEAD + self.length
 
 
 class FrameScanner(Protocol):
-    """Walks through one stream, stretch by stretch. Not to be shared by threads."""
+    """Walks through one stream, block by block. Threads must not share one."""
 
     def __call__(self, memory: bytes, base: int) -> FrameScan:
         """Scan the records in `memory`, which starts with one; check both their checksums.
 
         Args:
-            memory: a stretch of the stream.
+            memory: a block of the stream.
             base: the byte of the stream where it starts.
         """
 
 
 class PythonFrameScanner:
-    """The walker that is always there."""
+    """The scanner that is always available."""
 
     def __init__(self) -> None:
         self._headers: dict[bytes, int] = {}
 
     def __call__(self, memory: bytes, base: int) -> FrameScan:
-        # Local names: attribute look-ups would be a quarter of the time.
+        # Local names: attribute lookups would take a quarter of the time.
         value = google_crc32c.value
         footer = struct.Struct("<I").unpack_from
         headers = self._headers
@@ -166,14 +168,15 @@ _HEADER = struct.Struct("<QI")
 
 
 def header_candidates(block: bytes) -> list[tuple[int, int]]:
-    """The places in `block` where 12 bytes are a header whose checksum holds, with its length.
+    """The offsets in `block` where 12 bytes are a header whose checksum holds, each with its
+    length.
 
     A header alone proves little: among 64-bit numbers it occurs by accident about once in 30 GiB.
     """
     count = len(block) - HEADER_BYTES + 1
     if count <= 0 or block.count(0) == len(block):
         return []
-    # Every four bytes at every place. The upper half of a length is zero up to MAX_LENGTH.
+    # Every four bytes at every offset. The upper half of a length is zero up to MAX_LENGTH.
     words: npt.NDArray[np.uint32] = np.ndarray((len(block) - 3,), "<u4", block, strides=(1,))
     places = np.flatnonzero(words[4 : 4 + count] == 0)
     if not len(places):
@@ -187,7 +190,7 @@ def header_candidates(block: bytes) -> list[tuple[int, int]]:
 
 
 def stored_length(header: bytes) -> int:
-    """The length in a header, whatever its checksum says."""
+    """The length in a header; its checksum is ignored."""
     return int(_HEADER.unpack_from(header)[0])
 
 
@@ -200,7 +203,9 @@ def repaired_length(header: bytes) -> int | None:
 
 @lru_cache(maxsize=1)
 def _tables() -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """Contributions of the lower and the upper 16 bits of a length; the first with the constant."""
+    """Contributions of the lower and the upper 16 bits of a length; the first includes the
+    constant.
+    """
     zero = google_crc32c.value(bytes(8))
     tables = []
     for position in range(4):
@@ -220,11 +225,12 @@ def _syndromes() -> dict[int, int]:
 
 
 KEPT_BYTES = 31
-"""Bytes of a block that the next one starts with: a header, and what may be a record with a payload
-of a header before it."""
+"""Number of bytes that a block shares with the one before: a header, and before it a possible
+record whose payload is a header.
+"""
 
 _STARTS = 29
-"""Where the payload of a damaged record may start, from the record's own start on."""
+"""Number of offsets, from a damaged record's start on, where its payload may start."""
 _PENDING = 1 << 20
 _ONES = 0xFFFFFFFF
 _ONE = 1 << 31
@@ -235,43 +241,45 @@ class Finder(Protocol):
     """Finds sound records, and the end of the damaged record before them."""
 
     found: int
-    """Where the gap test passed last: everything before it is one record with a damaged header."""
+    """Offset where the gap test last passed: everything before it is one record with a damaged
+    header.
+    """
     payload: int
-    """Where the payload of that record starts."""
+    """Offset of that record's payload."""
 
     def feed(self, block: bytes, base: int, *, last: bool) -> bool:
         """Look through the next block.
 
         Args:
-            block: bytes of the stream. Each starts :data:`KEPT_BYTES` before the end of the one
-                before; the first where the search does.
+            block: bytes of the stream. Each block starts :data:`KEPT_BYTES` before the end of the
+                previous one; the first starts where the search starts.
             base: the byte of the stream where it starts.
             last: whether the stream ends with it, undamaged.
 
         Returns:
             whether the gap test passed, at `found`. Then the same block may be fed again, and the
-            search goes on behind that place.
+            search continues after that offset.
         """
 
     def first(self) -> tuple[int, int] | None:
-        """The first sound record so far, from where to where. One around it may be on its way."""
+        """Start and end of the first sound record so far. A record around it may still be found."""
 
     def spans(self) -> list[tuple[int, int]]:
-        """The sound records so far, from where to where: the outermost, in order."""
+        """Start and end of each sound record so far: the outermost ones, in order."""
 
     def waiting(self) -> bool:
-        """Whether data of records are still on their way whose headers were passed."""
+        """Whether headers were found whose data have not been read to their end."""
 
 
 class PythonFinder:
-    """The finder that is always there.
+    """The finder that is always available.
 
     Args:
-        at: byte of the stream where a damaged record starts, or the search does.
-        before: byte of the stream from which on no record starts that is looked for.
-        stop: byte of the stream behind which no record ends.
+        at: byte of the stream where a damaged record or the search starts.
+        before: records that start at or after this byte of the stream are ignored.
+        stop: records that end after this byte of the stream are ignored.
         gap: whether to test for the end of the damaged record.
-        first: whether a sound record may start right there.
+        first: whether a sound record may start at `at` itself.
     """
 
     def __init__(self, at: int, *, before: int, stop: int, gap: bool, first: bool = False) -> None:
@@ -334,13 +342,13 @@ class PythonFinder:
 
     def _push(self, end: int, header: int, mine: int) -> None:
         if len(self._pending) == _PENDING:
-            # Too many: those that end last are given up. A sorted list is a heap.
+            # Too many: drop those that end last. A sorted list is a heap.
             self._pending.sort()
             del self._pending[_PENDING // 2 :]
         heapq.heappush(self._pending, (end, header, mine))
 
     def _settle(self, block: bytes, base: int, to: int) -> None:
-        """Look at the data of all records that end up to here."""
+        """Check the data of all records that end at or before `to`."""
         while self._pending and self._pending[0][0] <= to:
             end, header, mine = heapq.heappop(self._pending)
             self._move(block, base, end)
@@ -348,7 +356,9 @@ class PythonFinder:
                 self._add(header, end + FOOTER_BYTES)
 
     def _add(self, start: int, end: int) -> None:
-        """Those inside a sound record are none, nor is it where one before reaches into it."""
+        """Add a sound record and remove those inside it; ignore it if an earlier one overlaps
+        it.
+        """
         while self._spans and self._spans[-1][0] >= start:
             self._spans.pop()
         if not self._spans or self._spans[-1][1] <= start:
@@ -360,7 +370,9 @@ class PythonFinder:
             self._at = to
 
     def _move_gap(self, block: bytes, base: int, to: int) -> None:
-        """Whatever the payload may start at is passed on the way."""
+        """Advance the gap's register to `to`; note the contribution of each possible payload
+        start.
+        """
         while self._gap < to:
             step = to
             if len(self._starts) < _STARTS:
@@ -373,7 +385,9 @@ class PythonFinder:
         return _times(self._gapped ^ _ONES, _power(self._origin + _STARTS - at))
 
     def _test_gap(self, block: bytes, base: int, place: int) -> bool:
-        """Whether everything from the origin to this place is one record, whatever its header."""
+        """Whether everything from the origin to this offset is one record; its header is
+        ignored.
+        """
         end = place - FOOTER_BYTES
         size = end - self._origin
         if size < 0:
@@ -391,7 +405,7 @@ class PythonFinder:
                 continue
             start = self._origin + behind
             if start == end - 8:
-                # A length and its checksum are as good as a payload of 8 bytes and its own.
+                # A length and its checksum look like a payload of 8 bytes and its checksum.
                 length = int.from_bytes(block[start - base : end - base], "little")
                 if number > 0 or length <= self._stop - place:
                     continue
@@ -401,7 +415,7 @@ class PythonFinder:
 
 
 def _pass(register: int, data: bytes) -> int:
-    """The register after some bytes; a checksum is inverted before and behind them."""
+    """The register after some bytes; a checksum is inverted before and after them."""
     crc: int = google_crc32c.extend(register ^ _ONES, data)
     return crc ^ _ONES
 

@@ -1,6 +1,6 @@
 """The frame around a record: length, checksum, payload, checksum.
 
-A TFRecord stream is nothing but such frames, one behind the other (all numbers little-endian)::
+A TFRecord stream is a sequence of such frames (all numbers little-endian)::
 
     u64  length of the payload
     u32  masked CRC32C of those 8 bytes
@@ -18,16 +18,16 @@ import struct
 import google_crc32c
 
 HEADER_BYTES = 12
-"""Length and its checksum."""
+"""Size in bytes of a record's length and its checksum."""
 
 FOOTER_BYTES = 4
-"""The payload's checksum."""
+"""Size in bytes of the payload's checksum."""
 
 OVERHEAD = HEADER_BYTES + FOOTER_BYTES
 """Bytes of a record in the stream beyond its payload."""
 
 MAX_LENGTH = 2**31
-"""Largest payload in bytes: protobuf itself ends at 2 GiB."""
+"""Largest payload in bytes: protobuf messages are limited to 2 GiB."""
 
 MASK_DELTA = 0xA282EAD8
 
@@ -43,7 +43,7 @@ def mask(crc: int) -> int:
 
 
 def unmask(masked: int) -> int:
-    """The CRC32C that :func:`mask` made `masked` of."""
+    """The CRC32C of a masked one: the inverse of :func:`mask`."""
     rotated = (masked - MASK_DELTA) & _U32
     return ((rotated >> 17) | (rotated << 15)) & _U32
 
@@ -54,13 +54,13 @@ def masked_crc(data: bytes) -> int:
 
 
 def frame_header(length: int) -> bytes:
-    """The 12 bytes in front of a payload of `length` bytes."""
+    """The 12 bytes before a payload of `length` bytes."""
     packed = _LENGTH.pack(length)
     return packed + _CRC.pack(masked_crc(packed))
 
 
 def frame(payload: bytes) -> tuple[bytes, bytes]:
-    """What stands before and behind `payload` in the stream: 12 and 4 bytes.
+    """The bytes before and after `payload` in the stream: 12 and 4.
 
     Raises:
         ValueError: the payload is longer than :data:`MAX_LENGTH`.
@@ -71,9 +71,9 @@ def frame(payload: bytes) -> tuple[bytes, bytes]:
 
 
 def header_length(header: bytes) -> int | None:
-    """The length that a header states; None where its checksum does not hold or it is too short.
+    """The length that a header states; None if its checksum does not hold or it is too short.
 
-    The length is whatever the header says, up to 2^64 - 1: the caller bounds it.
+    The length can be up to 2^64 - 1: the caller limits it.
     """
     if len(header) < HEADER_BYTES:
         return None

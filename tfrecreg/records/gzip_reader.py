@@ -1,11 +1,12 @@
 """Reading gzip: member by member, in bounded memory, past damage to the next sound member.
 
-A :class:`GzipStream` is pulled. It stops where the stream ends or where it is damaged; then
-`interruption` says why, and :meth:`GzipStream.resume` goes on behind the damage.
+The caller pulls bytes from a :class:`GzipStream`. It stops where the stream ends or is damaged;
+then `interruption` has the reason, and :meth:`GzipStream.resume` continues after the damage.
 
-What counts as damage (CRC007): deflate data that do not decode, a trailer that disagrees with
-what was decoded, a file that ends inside a member, bytes behind a member that begin no other; also
-zeros up to the end of the file, which `gzip` takes for padding and TensorFlow for an error.
+What counts as damage (CRC007): deflate data that cannot be decoded, a trailer that disagrees with
+the decoded data, a file that ends inside a member, bytes after a member that do not begin another;
+also zeros up to the end of the file, which `gzip` accepts as padding and TensorFlow reports as an
+error.
 """
 
 from __future__ import annotations
@@ -31,21 +32,21 @@ from tfrecreg.records.stream import READ_BYTES, Damage, HashedFile, only_zeros, 
 from tfrecreg.records.tensorflow_reader import InputBuffer, zlib_makes
 
 EXPANSION = 1032
-"""Largest number of bytes that deflate makes of one."""
+"""Largest number of decoded bytes per compressed byte."""
 
 _HEADER_BYTES = 512
 _HEADER_LIMIT = 1 << 20
-"""A header of more bytes is damage: 64 KiB of extra field, a name and a comment fit."""
+"""A header of more bytes counts as damage; 64 KiB of extra field, a name and a comment fit."""
 _FEED = 1 << 16
 _FIRST_READ = 1 << 12
 _MOST_BEGINNINGS = 100
-"""Number of members after damage that are searched for a whole one."""
+"""Number of possible members after damage that are tried, in search of a whole one."""
 _TRIES = 1 << 20
 _TRIES_EACH = 8
 _TAIL_LIMIT = 1 << 24
-"""Bytes after which the simulation of zlib on the rest of the file is given up."""
+"""Number of bytes after which the simulation of zlib on the rest of the file stops."""
 _PENDING = 1 << 17
-"""What zlib may hold decoded already when it has taken the last byte; generously."""
+"""Upper bound on the decoded bytes that zlib may still hold after it took the last byte."""
 
 
 class GzipStream:
@@ -54,8 +55,9 @@ class GzipStream:
     Args:
         file: the compressed file.
         digest: whether to hash the stream.
-        members: where members begin (byte of the file, byte of the stream), if an index knows.
-        misread: whether to stop, as at damage, where TensorFlow loses sound records.
+        members: where members begin (byte of the file, byte of the stream), from an index if there
+            is one.
+        misread: whether to stop where TensorFlow loses sound records, as if there were damage.
     """
 
     compression: Compression = "gzip"
@@ -70,20 +72,20 @@ class GzipStream:
     ) -> None:
         self.interruption: Damage | None = None
         self.position = 0
-        """Byte of the stream up to which it was decoded."""
+        """Number of bytes of the stream that were decoded."""
         self.guessed = False
-        """Whether what follows the last damage may be gzip that lies in a payload."""
+        """Whether the bytes after the last damage may be gzip inside a payload."""
         self._file = file
         self._members = members
         self._hasher = blake3() if digest else None
         self._finished = False
-        self._next = 0  # byte of the file behind what was read,
-        self._ahead = _FIRST_READ  # and how much of it is read next
-        # What is known of places where members may begin, by all forks together,
+        self._next = 0  # byte of the file where the next read starts,
+        self._ahead = _FIRST_READ  # and the number of bytes that it reads
+        # Shared by all forks: what is known about places where members may begin,
         self._places = places_of(MAGIC, file, 1)
         self._begun: list[tuple[int, int]] = []
         self._whole: dict[int, tuple[bool, bool]] = {}
-        # and bytes that may be decoded to see where a member is whole.
+        # and the number of bytes that may still be decoded to test whether members are whole.
         self._tries = [_TRIES + _TRIES_EACH * file.end]
         self._input = b""  # read,
         self._used = 0  # and decoded up to here
@@ -93,27 +95,29 @@ class GzipStream:
         self._member = 0  # where the member begins in the file,
         self._begin = 0  # and in the stream
         self._crc = 0
-        self._sound_to = 0  # byte of the stream up to which members were seen to be sound
+        self._sound_to = 0  # byte of the stream up to which members were verified
         self._ended: list[tuple[int, Damage | None]] = []  # members that reach into the buffer
         self._tensorflow = InputBuffer() if misread else None
 
     @property
     def file_position(self) -> int:
-        """The byte of the file up to which it was decoded."""
+        """The offset in the file of the next byte to decode."""
         return self._next - len(self._input) + self._used
 
     @property
     def base(self) -> int:
-        """The byte of the stream before which nothing can be asked for again."""
+        """The offset in the stream of the first byte that can still be requested."""
         return self._base
 
     @property
     def end(self) -> int | None:
-        """Not known before it is reached."""
+        """Size of the stream in bytes; None until its end is reached."""
         return None
 
     def bound(self) -> int:
-        """A byte of the stream that it cannot reach: what is left of the file, times 1032."""
+        """An upper bound on the size of the stream: deflate expands the rest of the file by at most
+        1032.
+        """
         left = self._file.end - self.file_position
         return self.position + left * EXPANSION + _PENDING
 
@@ -125,15 +129,15 @@ class GzipStream:
         """The stream from `start` on: `length` bytes, fewer only where it ends or is interrupted.
 
         Args:
-            start: not before the greatest `start` that was asked for when more had to be decoded.
-            length: what is allocated, at most.
+            start: not before the greatest `start` of a call that had to decode more.
+            length: the most bytes to allocate.
 
         Raises:
-            StorageError: the file system failed to deliver.
+            StorageError: the file system failed to read.
         """
         place = start - self._base
         if place < 0:
-            raise ValueError(f"byte {start} of the stream was passed already")
+            raise ValueError(f"byte {start} of the stream was already passed")
         if place + length <= len(self._buffer):
             return self._buffer[place : place + length]
         while self.position < start:
@@ -167,11 +171,11 @@ class GzipStream:
     def inspect(self, start: int, stop: int) -> Damage | None:
         """The damage of the first unsound member that reaches into these bytes of the stream.
 
-        Reads each such member to its end, where its checksum is; moves nothing.
+        Reads each such member to its end, where its checksum is; this view does not move.
 
         Args:
             start: the first byte; not before the last window's start.
-            stop: behind the last byte.
+            stop: one after the last byte.
         """
         if stop <= self._sound_to:
             return None
@@ -191,7 +195,7 @@ class GzipStream:
         return None
 
     def resume(self, least: int = 0) -> bool:
-        """Go on behind the damage; False where nothing is left. `position` may jump.
+        """Continue after the damage; False if no bytes are left. `position` may jump.
 
         Args:
             least: byte of the stream up to which its records were sound, damage or not.
@@ -214,13 +218,13 @@ class GzipStream:
         return True
 
     def leads_on(self, at: int) -> bool:
-        """Whether a whole member of records is at this byte of the file, with another behind it, or
+        """Whether a whole member of records is at this byte of the file, followed by another or by
         the end.
         """
         return self._begins(at) and self._ends(at) == (True, True)
 
     def hexdigest(self) -> str | None:
-        """blake3 of the stream; None if not asked for, or if some of it is missing."""
+        """blake3 of the stream; None if not requested, or if part of it is missing."""
         return None if self._hasher is None else self._hasher.hexdigest()
 
     def _jump(self, at: int) -> None:
@@ -246,7 +250,7 @@ class GzipStream:
         return self._finished or self.interruption is not None
 
     def _decode(self, limit: int) -> bytes:
-        """The next bytes of the stream, at most `limit`; none where it stops."""
+        """The next bytes of the stream, at most `limit`; empty where it stops."""
         while not self._stopped():
             piece = self._step(limit)
             if piece:
@@ -254,7 +258,7 @@ class GzipStream:
         return b""
 
     def _step(self, limit: int) -> bytes:
-        """Open a member, or decode a little and maybe end one."""
+        """Open a member, or decode some bytes and possibly reach the end of one."""
         if self._inflater is None:
             self._open()
             return b""
@@ -292,8 +296,8 @@ class GzipStream:
             self._hasher.update(piece)
 
     def _is_known(self) -> bool:
-        """Whether the member was read to its end before, and is sound: its checksum costs as much
-        as decoding it.
+        """Whether the member was already read to its end and verified: computing its checksum again
+        would cost as much as decoding it.
         """
         return self._begin < self._sound_to
 
@@ -308,7 +312,7 @@ class GzipStream:
         misread: bool = False,
         tail: int | None = None,
     ) -> Damage:
-        self._tensorflow = None  # It does not get past this.
+        self._tensorflow = None  # TensorFlow stops at this damage.
         self.interruption = Damage(
             member=self._member,
             begin=self._begin,
@@ -324,7 +328,7 @@ class GzipStream:
         return self.interruption
 
     def _open(self) -> None:
-        """Begin the next member, or notice that there is none."""
+        """Begin the next member, or note the end of the stream."""
         self._member = self.file_position
         self._begin = self.position
         self._crc = 0
@@ -334,7 +338,7 @@ class GzipStream:
             return
         if self._member and head[:1] == b"\x00" and only_zeros(self._file, self._member):
             self._finished = True
-            words = f"there is none, only zeros up to the end, at byte {self._file.end}"
+            words = f"missing, with only zeros up to the end of the file, at byte {self._file.end}"
             self._break(words, lossless=True, inside=False, padding=True, tail=self._tail())
             return
         header = parse_member_header(head)
@@ -343,7 +347,7 @@ class GzipStream:
             header = parse_member_header(head)
         size, problem = header.size, header.problem
         if (problem or header.optional) and self._sound(len(MEMBER_HEADER)):
-            # Only its ten bytes are damaged: what they are followed by is a whole member.
+            # Only the ten bytes of the header are damaged: a whole member follows.
             size = len(MEMBER_HEADER)
             problem = problem or f"its flags should be 0x00, found 0x{head[3]:02x}"
         elif problem and (not size or not self._sound(size)):
@@ -369,14 +373,14 @@ class GzipStream:
         return probe._member_ends_well()
 
     def _close(self) -> None:
-        """Compare the member's trailer with what was decoded."""
+        """Compare the member's trailer with the decoded data."""
         trailer = self._peek(TRAILER.size)
         kept = self._trailer_bytes()
         self._used += min(len(trailer), kept)
         self._inflater = None
         damage: Damage | None = None
         if len(trailer) < TRAILER.size:
-            # zlib looks at the checksum as soon as that is there.
+            # zlib checks the checksum as soon as it has read it.
             wrong = len(trailer) >= 4 and trailer[:4] != self._crc.to_bytes(4, "little")
             words = "the file ends inside its trailer"
             tail = None if wrong else 0
@@ -396,7 +400,7 @@ class GzipStream:
             self._compare(self._tensorflow)
 
     def _trailer_bytes(self) -> int:
-        """How many bytes of a trailer come before the next member: fewer where some were lost."""
+        """Number of bytes of the trailer before the next member: fewer than 8 if some were lost."""
         ahead = self._peek(TRAILER.size + len(MAGIC) - 1)
         at = ahead.find(MAGIC)
         cut = 0 <= at < TRAILER.size and self._begins(self.file_position + at)
@@ -407,11 +411,13 @@ class GzipStream:
         at, size = self.file_position, self._file.end
         tensorflow.reach(at, size)
         if tensorflow.close(at, size):
-            words = f"it ends at byte {at}, and TensorFlow reads none of the {size - at} after it"
+            words = (
+                f"it ends at byte {at}, and TensorFlow does not read the {size - at} bytes after it"
+            )
             self._break(words, lossless=True, inside=False, misread=True, tail=0)
 
     def _next_member(self, damage: Damage, least: int) -> tuple[int, int] | None:
-        """Where reading can go on: byte of the file, byte of the stream."""
+        """Where reading can continue: byte of the file, byte of the stream."""
         place = bisect.bisect_left(self._members, (damage.member, 0))
         known = [file for file, _ in self._members[place : place + 2]]
         if damage.member in known[:1] and known[1:] and self._begins(known[1]):
@@ -423,7 +429,7 @@ class GzipStream:
                 return at, damage.begin + size
             whole, followed = self._ends(at)
             if whole:
-                # A payload may hold gzip itself, of which no member follows another to the end.
+                # A payload may itself hold gzip, whose members do not lead to the end of the file.
                 self.guessed = not followed
                 return at, damage.stream
             likely = at if likely is None and not damage.cut else likely
@@ -431,9 +437,10 @@ class GzipStream:
         return None if likely is None else (likely, damage.stream)
 
     def _beginnings(self, start: int) -> Iterator[tuple[int, int]]:
-        """Where members begin from byte `start` of the file on; each place is tried once.
+        """Where members begin, from byte `start` of the file on; each place is tried once.
 
-        With what stands before each: it ends the trailer of the member before, if that is whole.
+        The second number is that of the four bytes before: the size in the trailer of the member
+        before, if that is whole.
         """
         known = self._begun
         place = bisect.bisect_left(known, (start, 0))
@@ -461,7 +468,7 @@ class GzipStream:
         return probe
 
     def _begins(self, at: int) -> bool:
-        """Whether a member at this byte of the file begins with a record, or is whole at least."""
+        """Whether a member at this byte of the file begins with a record, or is at least whole."""
         probe = self._probe(at)
         header = parse_member_header(probe._peek(_HEADER_BYTES))
         if header.unfinished:
@@ -474,7 +481,9 @@ class GzipStream:
         return probe._member_ends_well() and probe._ended[0][0] > 0
 
     def _ends(self, at: int) -> tuple[bool, bool]:
-        """Whether the member at this byte of the file is whole, and another follows, or the end."""
+        """Whether the member at this byte of the file is whole; and whether it is, and another
+        member or the end follows.
+        """
         if at not in self._whole:
             probe = self._probe(at)
             whole = probe._member_ends_well()
@@ -484,14 +493,18 @@ class GzipStream:
         return self._whole[at]
 
     def _member_ends_well(self) -> bool:
-        """Decode to the end of the member and compare its trailer, as long as that may be tried."""
+        """Decode to the end of the member and compare its trailer, unless the limit on such
+        attempts is reached.
+        """
         while not self._stopped() and not self._ended and self._tries[0] > 0:
             self._tries[0] -= len(self._step(READ_BYTES)) + _FIRST_READ
         return bool(self._ended) and self._ended[0][1] is None
 
 
 def decoded_before(inflater: zlib._Decompress, data: bytes, limit: int) -> bytes:
-    """What `data` decode to before they stop making sense: zlib itself drops it with the error."""
+    """The bytes that `data` decode to before the first error; zlib itself drops them with the
+    error.
+    """
     parts = []
     for step in (4096, 64, 1):
         while data:
@@ -505,12 +518,12 @@ def decoded_before(inflater: zlib._Decompress, data: bytes, limit: int) -> bytes
 
 
 def trailer_problems(trailer: bytes, crc: int, length: int) -> list[str]:
-    """In what the trailer of a member disagrees with what was decoded: at most two things.
+    """The differences between the trailer of a member and the decoded data: at most two.
 
     Args:
         trailer: its eight bytes.
-        crc: the CRC-32 of what was decoded.
-        length: how many bytes that is.
+        crc: the CRC-32 of the decoded data.
+        length: their number of bytes.
     """
     stored_crc, stored_length = TRAILER.unpack(trailer)
     problems = []

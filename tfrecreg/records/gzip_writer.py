@@ -2,10 +2,10 @@
 
 The header of a member is always the same ten bytes, without time and system, and the deflate
 parameters never change; so equal records give equal files, as long as the zlib library
-is the same (the manifest names its version). A member ends behind a record, never inside
-one: each member can be read alone, and damage to one costs no other.
+is the same (the manifest names its version). A member ends after a record, never inside one: each
+member can be read alone, and damage to one leaves the others readable.
 
-Nor does a member end right behind a multiple of 256 KiB: see :func:`ends_badly`.
+A member also never ends right after a multiple of 256 KiB: see :func:`ends_badly`.
 
 Formats: RFC 1951 (deflate) and RFC 1952 (gzip).
 """
@@ -21,7 +21,7 @@ from typing import Literal
 Compression = Literal["none", "gzip"]
 
 MEMBER_BYTES = 1 << 20
-"""A member ends behind the record with which it reaches this many bytes of stream."""
+"""A member ends after the record with which it reaches this number of bytes of the stream."""
 
 LEVEL = 6
 WINDOW_BITS = -15
@@ -33,20 +33,21 @@ MEM_LEVEL = 8
 STRATEGY = zlib.Z_DEFAULT_STRATEGY
 
 MAGIC = b"\x1f\x8b\x08"
-"""How every member begins: the two bytes of gzip, and the method deflate."""
+"""First bytes of every member: the two magic bytes of gzip, and the method deflate."""
 
 MEMBER_HEADER = MAGIC + b"\x00" + b"\x00\x00\x00\x00" + b"\x00" + b"\xff"
-"""No optional fields, no time, no word on the effort, system unknown."""
+"""The fixed header: no optional fields, no time, compression level not stated, system unknown."""
 
 TRAILER = struct.Struct("<II")
-"""CRC-32 of what the member decompresses to, and its size modulo 2^32."""
+"""CRC-32 of the member's decompressed data, and their size modulo 2^32."""
 
 INPUT_BUFFER = 1 << 18
-"""Bytes of a compressed file that TensorFlow reads at once, unless it is told otherwise."""
+"""Number of bytes of a compressed file that TensorFlow reads at once by default."""
 
 _TAIL = 16
-"""What of a member makes nothing, from its last byte back: the end of its last block and the
-trailer are 10 bytes at most."""
+"""Upper bound on the bytes at a member's end that yield no output: the end of its last block and
+the trailer have 10 bytes at most.
+"""
 _NOTHING = b"\x00\x00\x00\xff\xff"
 """An empty stored block, where bytes begin with a block."""
 
@@ -59,11 +60,11 @@ def zlib_version() -> str:
 
 
 class GzipEncoder:
-    """Compresses a stream of records; what it returns belongs into the file, in that order.
+    """Compresses a stream of records; its results, in order, are the content of the file.
 
     Args:
-        member_bytes: a member ends behind the record with which it reaches this size.
-        apart: what is made is for a place in a file that is not known yet: it may end badly there.
+        member_bytes: a member ends after the record with which it reaches this size.
+        apart: the result is for a still unknown offset of a file, where members may end badly.
     """
 
     def __init__(self, member_bytes: int = MEMBER_BYTES, *, apart: bool = False) -> None:
@@ -76,7 +77,7 @@ class GzipEncoder:
         self._crc = 0
         self._size = 0
         self._deflater: zlib._Compress | None = None
-        self._held = b""  # what the deflater is given next, when it is known what follows
+        self._held = b""  # input for the deflater, held until the next bytes are known
 
     def write(self, record: bytes) -> bytes:
         """Compress one record, frame and all."""
@@ -97,33 +98,33 @@ class GzipEncoder:
         return out
 
     def end_record(self) -> bytes:
-        """A record ends here, and with it the member if it is full."""
+        """End the record, and the member if it is full."""
         return self.end_member() if self._size >= self._member_bytes else b""
 
     def fits(self, members: Iterable[tuple[int, int]], size: int) -> bool:
-        """Whether no member of what was compressed elsewhere ends badly if it comes next.
+        """Whether none of these members, compressed elsewhere, ends badly if they come next.
 
         Args:
-            members: where each begins in the file and in the stream of its own.
+            members: where each begins in their own file and stream.
             size: bytes of that file.
         """
         ends = [*(file for file, _ in members), size] if size else []
         return not any(ends_badly(self._written + end) for end in ends[1:])
 
     def skip(self, size: int, taken: int, members: Iterable[tuple[int, int]]) -> None:
-        """Whole members that were compressed elsewhere come next in the file.
+        """Count whole members, compressed elsewhere, that come next in the file.
 
         Args:
             size: bytes of the file that they take.
             taken: bytes of the stream that they hold.
-            members: where each begins among them.
+            members: where each begins, relative to the first.
         """
         self.members += [(self._written + file, self._taken + at) for file, at in members]
         self._written += size
         self._taken += taken
 
     def end_member(self) -> bytes:
-        """End the member that is begun, if there is one."""
+        """End the current member, if there is one."""
         if self._deflater is None:
             return b""
         out = self._end(self._deflater)
@@ -131,7 +132,9 @@ class GzipEncoder:
         return out
 
     def close(self) -> bytes:
-        """The last bytes of the file. An empty stream is one empty member, which is still gzip."""
+        """The last bytes of the file. An empty stream becomes one empty member, which is valid
+        gzip.
+        """
         out = b""
         if not self.members:
             out, self._deflater = self._begin()
@@ -152,7 +155,7 @@ class GzipEncoder:
         out = deflater.compress(held) + deflater.flush() + trailer
         if self._apart or not ends_badly(self._written + len(out)):
             return out
-        # The same a few bytes further on: blocks of nothing come before the last piece.
+        # Encode the same data to end a few bytes later: put empty blocks before the last piece.
         before = again.flush(zlib.Z_SYNC_FLUSH)
         out = again.compress(held) + again.flush() + trailer
         while ends_badly(self._written + len(before) + len(out)):
@@ -161,11 +164,12 @@ class GzipEncoder:
 
 
 def ends_badly(end: int) -> bool:
-    """Whether TensorFlow may lose what follows a member that ends at byte `end` of its file.
+    """Whether TensorFlow may lose the data after a member that ends at byte `end` of its file.
 
-    Where its buffer ends between the last byte that makes something and the last of the trailer,
-    and holds all that follows, it stops reading; see :mod:`tfrecreg.records.tensorflow_reader`.
-    Buffers of other sizes that people use are multiples of its own.
+    TensorFlow stops reading if its buffer ends between the last byte that yields output and the
+    last byte of the trailer, and its next read of the file reaches the file's end; see
+    :mod:`tfrecreg.records.tensorflow_reader`. Buffers of other sizes that people use are multiples
+    of its own.
     """
     return 1 <= end % INPUT_BUFFER <= _TAIL
 
@@ -175,7 +179,7 @@ class MemberHeader:
     """The parsed header of a member."""
 
     size: int
-    """Bytes of the header; 0 where that cannot be told."""
+    """Size of the header in bytes; 0 if unknown."""
     optional: bool
     """Whether it announces optional fields."""
     problem: str
@@ -188,7 +192,7 @@ def parse_member_header(data: bytes) -> MemberHeader:
     """Read a member's header: the ten fixed bytes, FEXTRA, FNAME, FCOMMENT and FHCRC.
 
     Args:
-        data: the file from the header's first byte on, as much as there is or may matter.
+        data: the file from the header's first byte on, as far as it exists or matters.
     """
     if data[:3] != MAGIC[: len(data[:3])]:
         return MemberHeader(0, False, f"it begins with 0x{data[:3].hex()}, not 0x{MAGIC.hex()}")

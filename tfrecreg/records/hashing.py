@@ -1,6 +1,6 @@
-"""Hashing files: those that are read again, and those that pass by as they are written.
+"""Hashing of files: by reading them again, or while they are written.
 
-What passes by is hashed beside the work on it: hashlib and blake3 let go of the GIL for large
+Data are hashed in parallel to the work on them: hashlib and blake3 release the GIL for large
 pieces, so a thread hashes on another core while the next records are made or checked.
 """
 
@@ -20,13 +20,14 @@ from blake3 import blake3
 from tfrecreg.storage.interface import Storage
 
 _LARGE = 2 << 20
-"""Pieces of this size are hashed at once: to let them wait would take too much memory."""
+"""Pieces of this size are hashed immediately: a queue of them would take too much memory."""
 
 _CHUNK = 1 << 20
 
 _REUSED = 8 << 20
-"""glibc gives memory back to the system and takes it again with every piece, which costs as much as
-hashing it, until a block of this size was freed once: see mallopt(3), M_MMAP_THRESHOLD."""
+"""glibc returns memory to the system and requests it again for every piece, which costs as much as
+hashing it, until a block of this size was freed once: see mallopt(3), M_MMAP_THRESHOLD.
+"""
 
 _Piece = bytes | memoryview
 
@@ -45,7 +46,7 @@ def hash_file(storage: Storage, path: str) -> tuple[int, str]:
     """Read a file and return its bytes and its blake3 as hex, in bounded memory.
 
     Raises:
-        StorageError: the file system refused.
+        StorageError: the file cannot be read.
     """
     hasher = blake3()
     position = 0
@@ -57,14 +58,15 @@ def hash_file(storage: Storage, path: str) -> tuple[int, str]:
 
 
 class HashThread:
-    """Hands pieces to hashers in a thread of its own, in their order.
+    """Passes pieces to hashers in a thread of its own, in order.
 
-    The thread ends with :meth:`close`, or when nobody holds this any more: whoever is stopped by
-    an error needs to do nothing.
+    The thread ends with :meth:`close`, or when this object is garbage collected, so no cleanup is
+    needed after an error.
 
     Args:
-        hashers: what takes each piece: the `update` of a hash.
-        ahead: pieces that may wait. Few stay in the processor's caches; many let one side rest.
+        hashers: functions that take each piece: the `update` methods of hashes.
+        ahead: number of pieces that may wait. Few stay in the processor's caches; with many,
+            neither side waits for the other.
     """
 
     def __init__(self, *hashers: Callable[[_Piece], object], ahead: int = 2) -> None:
@@ -81,19 +83,19 @@ class HashThread:
 
     @staticmethod
     def pays() -> bool:
-        """Whether a core may be idle: not in a worker process, which has others beside it."""
-        # Importing it takes a while, and whoever is a worker has imported it.
+        """Whether a core may be idle; False in a worker process, which runs beside others."""
+        # Its import is slow, and a worker process has always imported it.
         workers = sys.modules.get("multiprocessing")
         is_worker = workers is not None and workers.parent_process() is not None
         return not is_worker and (os.cpu_count() or 1) > 1
 
     @property
     def is_lost(self) -> bool:
-        """Whether this is a fork, in which the thread is not."""
+        """Whether this process is a fork, which does not have the thread."""
         return self._process != os.getpid()
 
     def update(self, piece: _Piece) -> None:
-        """Take in the next piece; it is hashed later, unless it is a large one."""
+        """Add the next piece; it is hashed later, unless it is large."""
         self._room.acquire()
         if len(piece) < _LARGE:
             self._queue.put(piece)
@@ -115,7 +117,7 @@ def _work(
     room: Semaphore,
     hashers: Sequence[Callable[[_Piece], object]],
 ) -> None:
-    """All that the thread does. It must not hold the object whose end is its own."""
+    """The work of the thread. It must not reference the object whose end stops it."""
     while (piece := queue.get()) is not None:
         for update in hashers:
             update(piece)
@@ -126,8 +128,8 @@ def _work(
 class FileHasher:
     """blake3 and sha256 of a file that comes in pieces.
 
-    The first piece is hashed in place, for most small files have no other; with the second one
-    the thread begins.
+    The first piece is hashed in place, because most small files have only one; the second piece
+    starts the thread.
     """
 
     def __init__(self) -> None:
@@ -138,7 +140,7 @@ class FileHasher:
         self._thread: HashThread | None = None
 
     def update(self, piece: bytes) -> None:
-        """Take in the next piece; it may be hashed later."""
+        """Add the next piece; it may be hashed later."""
         self._bytes += len(piece)
         self._pieces += 1
         if self._pieces == 1:

@@ -1,4 +1,4 @@
-"""Where every record of a shard lies: from its index, from a sidecar, or from the shard itself."""
+"""Offsets of the records of a shard: from its index, from a sidecar, or from the shard itself."""
 
 from __future__ import annotations
 
@@ -21,40 +21,42 @@ from tfrecreg.text import hex_start, safe
 
 _SNIFF_BYTES = 1 << 16
 _AHEAD = 1 << 16
-"""Bytes that are read at once while records are small."""
+"""Number of bytes per read while records are small."""
 _HINT = "leave out the index to read the shard itself; `tfrecreg check` says whether it is intact"
 
 
 @dataclass(frozen=True, slots=True)
 class RecordOffsets:
-    """Where the records of one shard are. Picklable."""
+    """Offsets and lengths of the records of one shard. Picklable."""
 
     size: int
-    """Bytes of the file, and"""
+    """Size of the file in bytes when it was examined."""
     mtime_ns: int
-    """its modification time, both when it was looked at: if it changes, this means nothing."""
+    """Modification time of the file when it was examined, in nanoseconds. If size or time changes,
+    the offsets are invalid.
+    """
     offsets: npt.NDArray[np.int64]
     """Shape (records,): where each record starts in the decompressed stream."""
     lengths: npt.NDArray[np.int64]
-    """Shape (records,): bytes of each payload; -1 where that is lost."""
+    """Shape (records,): bytes of each payload; -1 for a lost record."""
     members: Members = ()
     """Gzip members. Empty for a plain file, and for damaged gzip."""
     gzip: bool = False
     proven: bool = False
-    """Whether all of its gzip members were seen to be sound."""
+    """Whether all gzip members were verified."""
     faults: Mapping[int, Fault] = field(default_factory=dict)
-    """Damaged records by their numbers, as far as they are known beforehand."""
+    """Damaged records by number, as far as they are known."""
 
     @property
     def end(self) -> int:
-        """Bytes of the stream that records take, where none is damaged."""
+        """Size in bytes of the stream of records, if none is damaged."""
         if not len(self.offsets):
             return 0
         return int(self.offsets[-1]) + int(self.lengths[-1]) + OVERHEAD
 
 
 def own_index(path: str) -> str:
-    """Where a build has the index of the shard at `path`: ``index/<shard>.index`` beside it."""
+    """Path of a build's index of the shard at `path`: ``index/<shard>.index`` beside it."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}index/{name}.index"
 
@@ -62,14 +64,14 @@ def own_index(path: str) -> str:
 def find_offsets(
     storage: Storage, path: str, sidecar: tuple[Storage, str] | None, shown: str
 ) -> RecordOffsets:
-    """Look where the records of a shard are.
+    """Find the offsets of a shard's records.
 
     Args:
-        storage: where it is.
+        storage: of the shard.
         path: in `storage`.
-        sidecar: an index to believe, ours or another tool's; None for the build's own beside the
-            shard if that fits, and else the shard itself.
-        shown: what messages call the shard, escaped.
+        sidecar: an index to use, ours or another tool's; None for the build's own beside the shard
+            if it fits, else for reading the shard itself.
+        shown: name of the shard in messages, escaped.
 
     Raises:
         UsageError: the shard is not a TFRecord, or `sidecar` is not its index.
@@ -99,7 +101,7 @@ def _believed(
         index = read_index(data, where)
         if not _fits(index, stamp[0], gzip):
             raise UsageError(
-                f"`{where}` is not the index of `{shown}`: it is of {index.stream_bytes} bytes of "
+                f"`{where}` is not the index of `{shown}`: it covers {index.stream_bytes} bytes of "
                 f"stream{' in gzip' if index.members else ''}, the file has {stamp[0]} bytes"
                 f"{' of gzip' if gzip else ''}",
                 hint=_HINT,
@@ -121,7 +123,7 @@ def _believed(
 
 
 def _beside(storage: Storage, path: str) -> Index | None:
-    """The build's own index, where there is a sound one; `check` says what is wrong with it."""
+    """The build's own index; None if it is missing or damaged: `check` reports that."""
     try:
         if storage.stat(path) is None:
             return None
@@ -131,7 +133,7 @@ def _beside(storage: Storage, path: str) -> Index | None:
 
 
 def _with_lost(found: RecordOffsets, count: int) -> RecordOffsets:
-    """The same with as many records as the build had: those that a cut took are damaged ones."""
+    """The same with all records of the index: those lost by truncation are damaged ones."""
     here = len(found.offsets)
     if here >= count:
         return found
@@ -162,7 +164,9 @@ def _indexed(stamp: tuple[int, int], index: Index) -> RecordOffsets:
 
 
 def _walked(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
-    """By the headers of a plain file, from one to the next; None if that leads nowhere."""
+    """Offsets from the headers of a plain file, one after the other; None if a header is
+    damaged.
+    """
     offsets, lengths = array("q"), array("q")
     at, base, block = 0, 0, b""
     ahead = _AHEAD
@@ -184,14 +188,14 @@ def _walked(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
             return None
         offsets.append(at)
         lengths.append(length)
-        # Headers of large records lie far apart: then nothing between them is read.
+        # Headers of large records lie far apart: do not read the payloads between them.
         ahead = _AHEAD if length < _AHEAD // 2 else HEADER_BYTES
         at = end
     return RecordOffsets(*stamp, _numbers(offsets), _numbers(lengths))
 
 
 def _inflated(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
-    """By decompressing all of it once; None where it, or a header in it, is damaged."""
+    """Offsets from decompressing all of it once; None if the gzip or a header is damaged."""
     offsets, lengths = array("q"), array("q")
     inflater = Inflater(reader, 0, 0)
     try:
@@ -217,7 +221,7 @@ def _inflated(reader: Reader, stamp: tuple[int, int]) -> RecordOffsets | None:
 def _scanned(
     storage: Storage, path: str, stamp: tuple[int, int], gzip: bool, shown: str
 ) -> RecordOffsets:
-    """By the scanner, which finds its way past damage, and numbers records as `check` does."""
+    """Offsets from the scanner, which reads past damage and numbers records as `check` does."""
     offsets, lengths = array("q"), array("q")
     faults: dict[int, Fault] = {}
     for event in scan(storage, path):
@@ -226,13 +230,13 @@ def _scanned(
                 raise UsageError(
                     f"`{shown}` is not a TFRecord: {event.detail}", hint=f"tfrecreg check {shown}"
                 )
-            # Trailing bytes are not a record, and records behind a gap have their own numbers.
+            # Trailing bytes are not a record, and records after a gap have their own numbers.
             if event.code != "CRC004" and event.record == len(offsets):
                 faults[event.record] = event
                 offsets.append(event.offset)
                 lengths.append(-1)
         elif isinstance(event, RecordBatch):
-            while len(offsets) < event.first:  # lost in a gap that was told of before
+            while len(offsets) < event.first:  # lost in a gap that was reported before
                 offsets.append(event.offsets[0])
                 lengths.append(-1)
             offsets.extend(event.offsets)
@@ -245,8 +249,8 @@ def _numbers(found: array[int]) -> npt.NDArray[np.int64]:
 
 
 _LINES = 1 << 14
-"""Lines that are written at once."""
-_SIDECAR_HINT = "make it again with `tfrecord2idx`, or leave it out: then the shard itself is read"
+"""Number of lines per write."""
+_SIDECAR_HINT = "create it again with `tfrecord2idx`, or omit it to read the shard itself"
 
 
 def render_sidecar(lengths: Iterable[int]) -> Iterator[bytes]:
@@ -273,7 +277,7 @@ def parse_sidecar(data: bytes, where: str) -> npt.NDArray[np.int64]:
 
     Args:
         data: the sidecar.
-        where: what messages call it, escaped.
+        where: its name in messages, escaped.
 
     Returns:
         Shape (records,): bytes of each payload. Records follow each other without a gap, so their

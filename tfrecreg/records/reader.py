@@ -1,8 +1,8 @@
 """Reading a shard: one pass, both checksums of every record, bounded memory.
 
-:func:`scan` yields batches of records whose checksums hold, faults for what is damaged, in stream
-order, and at the end what it knows of the file. A single damaged byte gives a single fault, and
-every other record is delivered.
+:func:`scan` yields batches of records whose checksums hold, faults for damage, in stream order, and
+at the end the totals of the file. A single damaged byte gives a single fault, and every other
+record is delivered.
 """
 
 from __future__ import annotations
@@ -46,24 +46,28 @@ from tfrecreg.records.tensorflow_reader import of_length, of_misread, of_rest
 from tfrecreg.storage.interface import Reader, Storage
 
 BATCH_BYTES = 1 << 20
-"""Bytes of stream that are read, and handed on, at once."""
+"""Number of bytes of the stream per read and per batch."""
 
 HOLD_LIMIT = 64 << 20
-"""A larger record is never held in memory: its checksum is computed as it streams by."""
+"""Size in bytes above which a record is never held in memory: its checksum is computed in
+pieces.
+"""
 
 _FIRST_BYTES = 1 << 12
-"""Bytes that are read at once after damage; then more and more."""
+"""Number of bytes of the first read after damage; later reads are larger."""
 
 _MOST_FAULTS = 10_000
-"""In a shard with more, a fault covers everything up to the next sound record."""
+"""Number of faults in a shard after which each one covers everything up to the next sound
+record.
+"""
 
 _HEAD_BYTES = 64
-"""Bytes of a damaged record that the text of a fault may quote."""
+"""Number of bytes of a damaged record that the text of a fault may quote."""
 
 Event = RecordBatch | Fault | StreamEnd
 
 Outcome = Generator[RecordBatch | Fault, None, bool]
-"""Yields what there is to say of a place, and returns whether the stream goes on behind it."""
+"""Yields the results for one place, and returns whether the stream continues after it."""
 
 
 def scan(
@@ -82,7 +86,7 @@ def scan(
     Args:
         storage: where it is.
         path: in `storage`.
-        declared: the compression that a manifest declares; None if any will do.
+        declared: the compression that a manifest declares; None to accept any.
         digest: whether to hash the file and the decompressed stream in the same reading.
         known_offsets: from an index: where each record starts in the decompressed stream,
             ascending. A hint, used after damage only, and only as far as it fits the bytes.
@@ -94,7 +98,7 @@ def scan(
         batches and faults in stream order, and one :class:`StreamEnd` at the very end.
 
     Raises:
-        StorageError: the file cannot be opened or read. Whatever its bytes are raises nothing.
+        StorageError: the file cannot be opened or read. Damaged bytes never raise an error.
     """
     with storage.open(path) as reader:
         stream, file = open_stream(reader, digest=digest, declared=declared, members=members)
@@ -130,7 +134,7 @@ def _mismatch(declared: Compression | None, found: Compression, file: HashedFile
 
 
 class _Scanner:
-    """The state of one scan: where it is, and what it has seen."""
+    """The state of one scan: its position, and its results so far."""
 
     def __init__(
         self, stream: ByteStream, known: Offsets | None, batch_bytes: int, hold_limit: int
@@ -138,7 +142,7 @@ class _Scanner:
         self.records = 0
         self.payload_bytes = 0
         self.stranger: Fault | None = None
-        """Set where the file turned out to be no TFRecord: then nothing else is said of it."""
+        """Set if the file is not a TFRecord: then this is its only fault."""
         self._stream = stream
         self._batch_bytes = batch_bytes
         self._hold_limit = hold_limit
@@ -148,9 +152,9 @@ class _Scanner:
         self._walk = make_frame_scanner()
         self._searched = False
         self._faults = 0
-        # What a damaged gzip member does to its records is told once, for the member,
+        # The loss of records in a damaged gzip member is reported once, for the member,
         self._told: set[int] = set()
-        self._gap = False  # and nothing more up to the next good record.
+        self._gap = False  # and then not again up to the next sound record.
 
     def events(self) -> Iterator[RecordBatch | Fault]:
         """Batches and faults, to the end of the stream."""
@@ -165,7 +169,7 @@ class _Scanner:
                 yield self._batch(memory, walked)
             head = memory[walked.end : walked.end + _HEAD_BYTES]
             faults = self._faults
-            # What is read ahead of damage is read again behind it.
+            # Bytes that were read ahead are read again after the damage.
             want = ahead = min(2 * ahead, self._batch_bytes)
             if walked.stop is not Stop.SHORT:
                 going = yield from self._damaged(stream, head, walked)
@@ -181,7 +185,7 @@ class _Scanner:
     def _beyond(self, walked: FrameScan) -> bool:
         """Whether the record reaches beyond the stream, as its own header says.
 
-        Without a header nothing is known: the window may just end where the last record does.
+        Without a header this is unknown: the window may just end where the last record does.
         """
         end = self._stream.end
         return walked.length is not None and end is not None and self._at + walked.needs > end
@@ -220,14 +224,16 @@ class _Scanner:
             yield Fault(code, self._at, self._number, length, detail, tensorflow, exact)
 
     def _go(self, to: int, lost: int, *, searched: bool = False) -> None:
-        """Go on at `to`, behind `lost` damaged records, unless the index knows of more."""
+        """Continue at `to`, after `lost` damaged records, or more if the index has more."""
         self._searched = self._searched or searched
-        # One that knows of fewer is that of another file.
+        # An index with fewer belongs to another file.
         self._number = max(self._number + lost, self._resync.number(to) or 0)
         self._at = to
 
     def _damaged(self, stream: ByteStream, head: bytes, walked: FrameScan) -> Outcome:
-        """The record's checksums do not hold. `stream` can still be read from its start."""
+        """Handle a record whose checksums do not hold. `stream` can still be read from its
+        start.
+        """
         at, length = self._at, walked.length
         data = walked.stop is Stop.DATA and length is not None
         damage = stream.inspect(at, at + (walked.needs if data else HEADER_BYTES))
@@ -269,7 +275,7 @@ class _Scanner:
         return of_length(length, left)
 
     def _no_more(self, head: bytes) -> Outcome:
-        """The header does not hold, and no record follows before the stream stops."""
+        """Handle a damaged header that no record follows before the stream stops."""
         at = self._at
         stop = self._drain()
         interrupted = self._stream.interruption is not None
@@ -284,7 +290,7 @@ class _Scanner:
         return interrupted
 
     def _stopped(self, head: bytes, left: int, length: int | None) -> Outcome:
-        """The stream stops in the record, or right before it."""
+        """Handle a stream that stops in the record, or right before it."""
         stream = self._stream
         if stream.interruption is not None:
             return (yield from self._interrupted(stream.interruption))
@@ -300,7 +306,7 @@ class _Scanner:
         return False
 
     def _drain(self) -> int:
-        """Read on to where the stream stops, and say where."""
+        """Read up to the place where the stream stops, and return its offset."""
         stream = self._stream
         if stream.end is not None:
             return stream.end
@@ -309,11 +315,11 @@ class _Scanner:
         return stream.position
 
     def _interrupted(self, damage: Damage, *, lost: bool = False) -> Outcome:
-        """The stream stops because a gzip member is damaged.
+        """Handle a stream that stops because a gzip member is damaged.
 
         Args:
             damage: why it stops.
-            lost: the record here is lost to it; else that follows from the damage.
+            lost: whether the record here is lost; if False, the damage decides.
         """
         at = self._at
         left = None if lost or damage.tail is None else damage.stream - at + damage.tail
@@ -322,7 +328,7 @@ class _Scanner:
         going = self._stream.resume(at)
         behind = self._stream.position
         if lost and going and behind == at:
-            lost = False  # It all came from behind the member's last record.
+            lost = False  # All of it came from after the member's last record.
         if damage.member not in self._told:
             self._told.add(damage.member)
             known = going and (damage.lossless or behind != damage.stream)
@@ -339,7 +345,7 @@ class _Scanner:
         return going
 
     def _large(self, head: bytes, length: int) -> Outcome:
-        """Check a record that is too large to be held, as it streams by."""
+        """Check a record that is too large for memory, in pieces."""
         origin = self._stream.fork()
         crc = 0
         place = self._at + HEADER_BYTES
@@ -375,7 +381,7 @@ class _Scanner:
 
 _NOWHERE = 1 << 62
 _TRIED = 64
-"""Places that look like the beginning of a member and are tried."""
+"""Number of places that look like the beginning of a member and are tried."""
 
 
 def open_stream(
@@ -385,12 +391,12 @@ def open_stream(
     declared: Compression | None = None,
     members: Sequence[tuple[int, int]] = (),
 ) -> tuple[ByteStream, HashedFile]:
-    """The stream of an open file, and the file, which knows its own digest when all is read.
+    """The stream of an open file, and the file, which has its own digest after all of it was read.
 
     Args:
         reader: the file; the caller closes it.
         digest: whether to hash the file and its decompressed stream, with blake3, as it is read.
-        declared: the compression that a manifest declares; only a tie is decided by it.
+        declared: the compression that a manifest declares; used only if the bytes do not decide.
         members: where gzip members begin (byte of the file, byte of the stream), from an index.
 
     Raises:
@@ -399,7 +405,7 @@ def open_stream(
     file = HashedFile(reader, digest=digest)
     head = file.read(0, SNIFF_BYTES)
     if sniff_compression(head, declared) == "gzip" or (
-        # An index that has members is that of a gzip file, even if nothing of the first is left.
+        # An index with members belongs to a gzip file, even if nothing of the first member is left.
         head and header_length(head) is None and (len(members) or _is_headless(file, declared))
     ):
         from tfrecreg.records.gzip_reader import GzipStream  # most shards are plain
@@ -409,11 +415,11 @@ def open_stream(
 
 
 def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
-    """Whether a file whose first bytes say nothing is gzip of records that lost its beginning."""
+    """Whether a file with an unknown beginning is gzip of records whose first bytes were lost."""
     if declared == "none" or next(places_of(MAGIC, file, 0), None) is None:
         return False
-    # A plain shard may hold gzip in its payloads, which leads to no end of the file; and gzip may
-    # hold records as they are.
+    # A plain shard may hold gzip in its payloads, which does not lead to the end of the file; and
+    # gzip may hold records uncompressed.
     from tfrecreg.records.gzip_reader import GzipStream
 
     gzip = GzipStream(file, digest=False)
@@ -424,7 +430,7 @@ def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
 
 
 def _sound_bytes(stream: ByteStream) -> int:
-    """How many bytes of the stream are sound records, behind whatever damage."""
+    """Number of bytes of the stream in sound records, including those after damage."""
     total = at = 0
     while True:
         total += sum(end - start for start, end in sound_records(stream, at, _NOWHERE))

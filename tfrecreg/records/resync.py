@@ -1,22 +1,22 @@
-"""Finding the next good record behind a damaged one.
+"""Search for the next sound record after a damaged one.
 
-A header alone is never believed. In this order, cheapest and surest first:
+A header alone is never trusted. The tests, cheapest and most reliable first:
 
 1. the index's offsets, where they fit the file;
-2. one wrong byte in the length, or in nothing but its checksum: the length that follows is
-   believed if the data checksum agrees, or if the next record begins exactly where it ends;
+2. one wrong byte in the length, or damage to its checksum alone: the resulting length is accepted
+   if the data checksum agrees, or if the next record begins exactly where it ends;
 3. the **gap test**: for each later header, whether everything before it is one record whose data
-   checksum holds. It finds the true end of a record whose payload holds TFRecords itself. Where
-   sound records lead exactly to that header, it is their checksum that happens to hold for more,
-   and they are believed: records inside a payload end before the payload's own checksum;
+   checksum holds. It finds the true end of a record whose payload holds TFRecords itself. If sound
+   records lead exactly to that header, the test passed by coincidence, and the records are
+   accepted: records inside a payload end before the payload's own checksum;
 4. the first place where a length checksum and then a data checksum hold.
 
-With 1 to 3 the count of records goes on exactly. After 4 it is not known how many records were
-lost: the stretch counts as one, and its fault says so.
+After 1 to 3 the count of records stays exact. After 4 the number of lost records is unknown: the
+range counts as one record, and its fault says so.
 
-All of it reads ahead through forks of the stream, a block at a time, whatever the lengths say.
-3 and 4 are one pass of a :class:`~tfrecreg.records.frame_scan.Finder`; how far all passes of a scan
-look beyond the bytes that are read next is bounded.
+All tests read ahead through forks of the stream, a block at a time, and ignore stated lengths. 3
+and 4 are one pass of a :class:`~tfrecreg.records.frame_scan.Finder`; the total number of bytes that
+a scan reads ahead is bounded.
 """
 
 from __future__ import annotations
@@ -49,55 +49,54 @@ GAP_WINDOW = 64 << 20
 _BLOCK = 1 << 20
 _FIRST_BLOCK = 1 << 12
 _GAPS = 64
-"""So often a gap may seem to be one record, and be none, before no more of them is believed."""
+"""Number of times that the gap test may pass by coincidence before it is no longer used."""
 _AHEAD_BUDGET = 1 << 29
 _WRONG_BUDGET = 1 << 30
 _WRONG_COST = 1 << 12
-"""What each payload that turns out wrong costs beyond its bytes."""
+"""Cost of each wrong payload besides its bytes."""
 _NOWHERE = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Where reading goes on behind a damaged record."""
+    """Where reading continues after a damaged record."""
 
     next: int | None
     """Where the next record starts; None if no record begins before the stream stops."""
     length: int | None = None
-    """Bytes of the damaged record's payload, where that is known."""
+    """Size of the damaged record's payload in bytes; None if unknown."""
     intact: bool = False
-    """The damaged record's data checksum holds for that length."""
+    """Whether the damaged record's data checksum holds for that length."""
     exact: bool = True
-    """Exactly one record was lost. If not, it may be more, and they count as one."""
+    """Whether exactly one record was lost. If not, more may be, and they count as one."""
 
 
 class Resync:
-    """Finds the next good record, for one scan of one shard.
+    """Finds the next sound record, for one scan of one shard.
 
     Args:
         known: from an index: where each record starts, ascending.
-        window: how many bytes the gap test looks beyond the first sound record. A record with
-            TFRecords inside, whose header is destroyed, is seen through up to this size.
+        window: number of bytes after the first sound record that the gap test covers. A record that
+            contains TFRecords and whose header is destroyed is recognized up to this size.
     """
 
     def __init__(self, known: Offsets, window: int = GAP_WINDOW) -> None:
         self._known = known
         self._window = window
-        # A file that is damaged all over, or made to tire a reader, is read a bounded number of
-        # times: bytes that are looked at beyond what is read next, and bytes of payloads that may
-        # turn out wrong.
+        # These bound the work on a file that is damaged everywhere, or made to be slow to read:
+        # bytes that are read ahead, and bytes of payloads whose checksum may not hold.
         self._ahead_budget = _AHEAD_BUDGET
         self._wrong_budget = _WRONG_BUDGET
-        self._fits = -1  # the header of a later record that was seen to hold
+        self._fits = -1  # a later record whose header was verified
         self._misfit = False
 
     def number(self, at: int) -> int | None:
-        """The number of the record that starts at `at`, if the index knows."""
+        """The number of the record that starts at `at`, by the index; None if unknown."""
         place = bisect_left(self._known, at)
         return place if place < len(self._known) and self._known[place] == at else None
 
     def after_header(self, stream: ByteStream, at: int) -> Resolution:
-        """The header at `at` is damaged."""
+        """Where to continue if the header at `at` is damaged."""
         known = self._next_known(stream, at)
         if known is not None:
             length = known - at - OVERHEAD
@@ -105,14 +104,14 @@ class Resync:
         return self._one_byte(stream, at) or self._search(stream, at)
 
     def after_huge(self, stream: ByteStream, at: int, length: int) -> Resolution:
-        """The header at `at` holds, and states a length that no record has."""
+        """Where to continue if the header at `at` holds and its length is above the limit."""
         if self._holds(stream, at, length):
             return Resolution(at + OVERHEAD + length, length, intact=True)
         known = self._next_known(stream, at)
         return self._search(stream, at) if known is None else Resolution(known)
 
     def after_data(self, stream: ByteStream, at: int, length: int) -> Resolution:
-        """The header at `at` holds, its data checksum does not."""
+        """Where to continue if the header at `at` holds and its data checksum does not."""
         following = at + OVERHEAD + length
         trusted = Resolution(following, length)
         # Bytes may have been lost from this record, so that the next one starts earlier.
@@ -130,7 +129,7 @@ class Resync:
         return trusted if found.intact or found.next is None else found
 
     def after_many(self, stream: ByteStream, at: int) -> Resolution:
-        """After too much damage before `at`: only look for the next sound record."""
+        """Where to continue after too much damage before `at`: at the next sound record."""
         finder = make_finder(at, before=_NOWHERE, stop=stream.bound(), gap=False)
         for block, base, last in _blocks(stream.fork(), at):
             finder.feed(block, base, last=last)
@@ -144,7 +143,7 @@ class Resync:
             return None
         following = int(self._known[place + 1])
         if self._fits < following:
-            # The index may be that of another file: some header it names has to hold.
+            # The index may belong to another file: at least one header that it names has to hold.
             ahead = stream.fork()
             later = (int(each) for each in self._known[place + 1 :])
             fits = (each for each in later if _header(ahead, each) is not None)
@@ -161,7 +160,7 @@ class Resync:
                 spans = finder.spans()
                 sound = (finder.payload - HEADER_BYTES, finder.found)
                 if sound not in spans[-1:] and not _lead_to(finder.found, spans):
-                    # Where its header was cut short, or grew, it may be a record inside another.
+                    # If bytes of its header were lost or added, it may be a record inside another.
                     if finder.payload != at + HEADER_BYTES:
                         return Resolution(finder.found, exact=False)
                     length = finder.found - FOOTER_BYTES - finder.payload
@@ -176,12 +175,12 @@ class Resync:
         return Resolution(None if first is None else first[0], exact=False)
 
     def _enough(self, distance: int, cost: int) -> bool:
-        """Whether the gap test has looked far enough beyond the first sound record."""
+        """Whether the gap test has read far enough after the first sound record."""
         self._ahead_budget -= cost
         return distance > (self._window if self._ahead_budget > 0 else 0)
 
     def _crossing(self, stream: ByteStream, begin: int, target: int) -> int | None:
-        """The first sound record from `begin` on whose followers lead beyond `target`.
+        """The first sound record from `begin` on whose successors lead beyond `target`.
 
         Records inside a payload do not: they end before the payload's own checksum.
         """
@@ -202,12 +201,14 @@ class Resync:
                 return start
             if not finder.waiting():
                 break
-        # What lies before the target is not read again.
+        # Bytes before the target are not read again.
         self._ahead_budget = min(before, self._ahead_budget + target - begin)
         return None
 
     def _holds(self, stream: ByteStream, at: int, length: int) -> bool:
-        """Whether a record that starts at `at` has its data checksum, as far as that is tried."""
+        """Whether the data checksum of a record at `at` holds; False if the work limit is
+        reached.
+        """
         if self._wrong_budget <= 0 or at + OVERHEAD + length > stream.bound():
             return False
         holds = data_holds(stream.fork(), at, length)
@@ -216,7 +217,7 @@ class Resync:
         return holds
 
     def _is_header(self, stream: ByteStream, at: int, length: int) -> bool:
-        """Whether the data of a record of 8 bytes are, with their checksum, another header."""
+        """Whether the data of a record of 8 bytes and their checksum form another header."""
         if length != HEADER_BYTES - FOOTER_BYTES:
             return False
         at += HEADER_BYTES
@@ -224,7 +225,9 @@ class Resync:
         return stated is not None and self._holds(stream, at, stated)
 
     def _one_byte(self, stream: ByteStream, at: int) -> Resolution | None:
-        """What one damaged byte, in the length or anywhere in its checksum, explains."""
+        """Where to continue if one byte of the length, or its checksum alone, is damaged; else
+        None.
+        """
         head = stream.fork().window(at, HEADER_BYTES)
         if len(head) < HEADER_BYTES:
             return None
@@ -247,12 +250,13 @@ class Resync:
 
 
 def sound_records(ahead: ByteStream, at: int, stop: int) -> list[tuple[int, int]]:
-    """The sound records from `at` on that end no later than `stop`: from where to where, in order.
+    """The sound records from `at` on that end no later than `stop`: start and end of each, in
+    order.
 
     Args:
         ahead: a stream, or a fork of it, which is read up to where it is interrupted.
         at: byte of the stream.
-        stop: byte of the stream behind which none ends.
+        stop: records that end after this byte of the stream are ignored.
     """
     finder = make_finder(at, before=stop, stop=min(stop, ahead.bound()), gap=False, first=True)
     for block, base, last in _blocks(ahead, at):
@@ -263,9 +267,9 @@ def sound_records(ahead: ByteStream, at: int, stop: int) -> list[tuple[int, int]
 
 
 def _blocks(ahead: ByteStream, at: int) -> Iterator[tuple[bytes, int, bool]]:
-    """Blocks of the stream as a finder wants them: the bytes, their place, and whether it ends.
+    """Blocks of the stream for a finder: the bytes, their offset, and whether the stream ends.
 
-    The last one of an undamaged stream ends with it.
+    The last block of an undamaged stream ends with it.
     """
     size = _FIRST_BLOCK
     while True:
@@ -279,7 +283,7 @@ def _blocks(ahead: ByteStream, at: int) -> Iterator[tuple[bytes, int, bool]]:
 
 
 def _lead_to(place: int, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether sound records lead from the first of them exactly to a place."""
+    """Whether sound records lead from the first of them exactly to an offset."""
     reached = spans[0][0] if spans else -1
     for start, end in spans:
         if start != reached:
@@ -296,7 +300,7 @@ def _header(stream: ByteStream, at: int) -> int | None:
 
 
 def data_holds(ahead: ByteStream, at: int, length: int) -> bool:
-    """Whether the `length` bytes of payload of the record at `at` have their checksum."""
+    """Whether the data checksum holds for `length` bytes of payload of the record at `at`."""
     crc = 0
     start = at + HEADER_BYTES
     end = start + length
@@ -315,7 +319,7 @@ def _word(data: bytes, at: int) -> int:
 
 
 LFS_POINTER = "a git-LFS pointer"
-"""What stands in the place of a file that git-LFS did not fetch."""
+"""The placeholder for a file that git-LFS did not fetch."""
 _KNOWN = (
     (b"version https://git-lfs", LFS_POINTER),
     (b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "an ArrayRecord, or other Riegeli records"),
@@ -328,7 +332,7 @@ _KNOWN = (
 
 
 def header_detail(head: bytes, at: int, found: Resolution) -> str:
-    """CRC001: a header whose checksum does not hold."""
+    """The text of CRC001: a header whose checksum does not hold."""
     stored = stored_length(head)
     text = (
         f"length checksum should be 0x{masked_crc(head[:8]):08x}, "
@@ -344,38 +348,38 @@ def header_detail(head: bytes, at: int, found: Resolution) -> str:
 
 
 def data_detail(crc: int, stored: int, at: int, found: Resolution) -> str:
-    """CRC002: data whose checksum does not hold."""
+    """The text of CRC002: data whose checksum does not hold."""
     return f"data checksum should be 0x{crc:08x}, found 0x{stored:08x}" + lost(at, found)
 
 
 def cut_detail(at: int, length: int, end: int) -> str:
-    """CRC003: a record that the file ends in."""
+    """The text of CRC003: a file that ends inside a record."""
     return f"the record should end at byte {at + OVERHEAD + length}, the stream ends at byte {end}"
 
 
 def trailing_detail(head: bytes, left: int) -> str:
-    """CRC004: bytes that begin no record."""
+    """The text of CRC004: trailing bytes that do not begin a record."""
     if left < HEADER_BYTES:
         return f"{left} bytes are left, a record takes at least {OVERHEAD}: 0x{head.hex()}"
     begin = "zeros" if not any(head) else f"0x{head[:HEADER_BYTES].hex()}"
-    return f"{left} bytes begin no record, and none follows: they begin with {begin}"
+    return f"{left} bytes do not begin a record, and none follows: they begin with {begin}"
 
 
 def huge_detail(length: int, found: Resolution) -> str:
-    """CRC005: a length that no record has."""
+    """The text of CRC005: a length above the limit."""
     text = f"length should be at most {MAX_LENGTH}, found {length}; its checksum holds"
     if found.length == length:
-        return text + "; the data are there, and intact"
+        return text + "; the data are present and intact"
     return text if found.length is None else f"{text}; the data are intact, {found.length} bytes"
 
 
 def gzip_rest(at: int, behind: int, *, lost: bool, going: bool, known: bool) -> str:
-    """CRC007: what becomes of the records, behind the words on the damage itself.
+    """The end of the text of CRC007, after the damage itself: the loss of records.
 
     Args:
         at: byte of the stream where the first damaged record starts.
-        behind: byte of the stream where reading goes on.
-        lost: whether anything is lost at all.
+        behind: byte of the stream where reading continues.
+        lost: whether any record is lost.
         going: whether anything follows.
         known: whether `behind` is certain.
     """
@@ -389,7 +393,7 @@ def gzip_rest(at: int, behind: int, *, lost: bool, going: bool, known: bool) -> 
 
 
 def stranger_detail(head: bytes, size: int) -> str:
-    """CRC008: a file that is not a TFRecord."""
+    """The text of CRC008: a file that is not a TFRecord."""
     kind = next((name for magic, name in _KNOWN if head.startswith(magic)), "")
     if not kind and not any(head):
         kind = "zeros"

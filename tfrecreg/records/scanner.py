@@ -1,8 +1,8 @@
-"""The scanner that reads: the compiled one where it was installed, else the one in Python.
+"""The choice of the scanner: the compiled one if it is installed, else the one in Python.
 
 ``walk.c`` is compiled when the package is installed, if there is a compiler (``hatch_build.py`` in
-the checkout). The library does not use Python's C API, so one wheel per platform serves all
-versions. It is called without the interpreter's lock, and finds the same as
+the checkout). The library does not use Python's C API, so one wheel per platform serves all Python
+versions. It runs without the GIL, and returns the same results as
 :mod:`tfrecreg.records.frame_scan`.
 
 The environment variable ``TFRECREG_SCANNER`` chooses: ``python``, or ``native`` to fail where the
@@ -34,25 +34,25 @@ from tfrecreg.records.frame_scan import (
 )
 from tfrecreg.text import safe
 
-# It does not end in `.so`, which would make it a module of Python's.
+# The name does not end in `.so`, which would make it a Python module.
 LIBRARY = Path(__file__).with_name("libwalk.so.1")
-"""Where the library lies, if it was compiled."""
+"""Path of the library, if it was compiled."""
 
 SOURCE = Path(__file__).with_name("walk.c")
-"""What it was compiled from. In a checkout only: wheels do without."""
+"""Its source. In a checkout only: wheels do not contain it."""
 
 ENGINES = ("tables", "SSE 4.2", "ARMv8")
-"""How it computes checksums, by the numbers of ``enum engine``."""
+"""Instructions that compute checksums, by the numbers of ``enum engine``."""
 
 _BEST = -1
 
 _FULL = 0
 _STOPS = (None, Stop.SHORT, Stop.SHORT, Stop.LENGTH, Stop.HUGE, Stop.DATA)
-"""By the numbers of ``enum stop``."""
+"""Reasons for the end of a walk, by the numbers of ``enum stop``."""
 _WITHOUT_LENGTH = (1, 3)
 
 _CAPACITY = 1 << 16
-"""Records that one call has room for: all that a batch of ordinary size can hold."""
+"""Number of records that one call has room for: at least those of a batch of ordinary size."""
 
 
 class _Report(ctypes.Structure):
@@ -77,7 +77,7 @@ class _Span(ctypes.Structure):
 
 
 class Native(NamedTuple):
-    """The library, ready to be called."""
+    """The functions of the loaded library."""
 
     walk: Callable[..., None]
     headers: Callable[[bytes, int], int]
@@ -86,7 +86,7 @@ class Native(NamedTuple):
     spans: Callable[..., int]
     free: Callable[[int], None]
     engine: str
-    """How it computes checksums: one of :data:`ENGINES`."""
+    """Instructions that compute checksums: one of :data:`ENGINES`."""
 
 
 @lru_cache(maxsize=1)
@@ -94,7 +94,8 @@ def load_scanner() -> Native:
     """Load the library; once in a process.
 
     Raises:
-        FailureError: it was not compiled, cannot be loaded, or is not that of ``walk.c``.
+        FailureError: it was not compiled, cannot be loaded, or was compiled from another
+            ``walk.c``.
     """
     try:
         library = ctypes.CDLL(str(LIBRARY))
@@ -157,11 +158,11 @@ def _missing(why: str) -> FailureError:
 
 
 class NativeFrameScanner:
-    """The walker that is there where the library is.
+    """The scanner that calls the library.
 
     Args:
-        engine: a place in :data:`ENGINES`, to compare with; what the processor lacks is replaced
-            by the best that it has, and so is -1.
+        engine: a position in :data:`ENGINES`, for comparisons; -1, or one that the processor lacks,
+            selects the best that it has.
 
     Raises:
         FailureError: the library is missing or does not fit.
@@ -171,7 +172,7 @@ class NativeFrameScanner:
         self._walk = load_scanner().walk
         self._engine = engine
         self._report = _Report()
-        # Nothing of it is touched, and so takes memory, before there are that many records.
+        # The pages of this array take no memory until that many records are written to them.
         room = np.empty((3, _CAPACITY), np.int64)
         self._room = tuple(memoryview(column).cast("B") for column in room)
         self._addresses = (
@@ -267,19 +268,19 @@ _Kind = Literal["native", "python"]
 
 
 class Scanner(NamedTuple):
-    """The scanner that is used, and why."""
+    """The scanner in use, and the reason."""
 
     kind: _Kind
     detail: str
-    """How the compiled scanner computes checksums, or why it is not used."""
+    """Instructions that the compiled scanner uses for checksums, or the reason not to use it."""
 
 
 def scanner() -> Scanner:
     """Which scanner reads shards in this process, and why.
 
     Raises:
-        UsageError: `TFRECREG_SCANNER` is none of ``auto``, ``native`` and ``python``.
-        FailureError: it is ``native``, and the compiled scanner is not there.
+        UsageError: `TFRECREG_SCANNER` is not ``auto``, ``native`` or ``python``.
+        FailureError: it is ``native``, and the compiled scanner is missing.
     """
     wanted = os.environ.get(VARIABLE) or "auto"
     if wanted not in ("auto", "native", "python"):
@@ -307,7 +308,7 @@ def scanner_kind() -> _Kind:
 
 
 def make_frame_scanner() -> FrameScanner:
-    """The walker for one stream.
+    """The scanner for one stream.
 
     Raises:
         UsageError, FailureError: as :func:`scanner`.
@@ -316,7 +317,7 @@ def make_frame_scanner() -> FrameScanner:
 
 
 def count_headers(memory: bytes) -> int:
-    """How many places of `memory` begin 12 bytes that are a header whose checksum holds.
+    """Number of offsets in `memory` where 12 bytes are a header whose checksum holds.
 
     Raises:
         UsageError, FailureError: as :func:`scanner`.

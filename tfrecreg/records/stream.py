@@ -1,7 +1,7 @@
-"""A shard as one stream of bytes, whatever its compression, read once and hashed on the way.
+"""A shard as one stream of bytes, plain or decompressed, hashed while it is read once.
 
-Compression is told by the bytes, never by the name. A plain file whose first length happens to
-look like gzip is still plain: the first 12 bytes are tried as a record's header first.
+Compression is detected from the bytes, never from the name. A plain file whose first length happens
+to look like gzip is still plain: the first 12 bytes are first tested as a record's header.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from tfrecreg.records.hashing import HashThread
 from tfrecreg.storage.interface import Reader
 
 SNIFF_BYTES = 1 << 16
-"""Bytes of a file that tell its compression."""
+"""Number of bytes of a file that are read to detect its compression."""
 
 READ_BYTES = 1 << 20
-"""Bytes that are asked of the file system at once."""
+"""Number of bytes per read of the file."""
 
 _LARGE_BYTES = 8 << 20
-"""Files from this size on are hashed in a thread, whose start takes as long as hashing a piece."""
+"""Size in bytes from which on a file is hashed in a thread: starting one takes as long as hashing a
+piece.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,47 +37,52 @@ class Damage:
     member: int
     """Byte of the file where the damaged member begins."""
     begin: int
-    """Byte of the stream where it begins."""
+    """Byte of the stream where the damaged member begins."""
     stream: int
-    """Byte of the stream up to which it could be decoded."""
+    """Byte of the stream up to which the member could be decoded."""
     detail: str
     lossless: bool
-    """Nothing of the stream is missing: only a header or a trailer is damaged."""
+    """Whether the stream is complete: only a header or a trailer is damaged."""
     inside: bool
-    """It lies in a member, so that something of the stream is missing for certain."""
+    """Whether the damage lies in a member's data, so that part of the stream is certainly
+    missing.
+    """
     cut: bool
-    """The file ends too early: nothing follows."""
+    """Whether the file ends too early: no data follow."""
     padding: bool
-    """It is nothing but zeros behind the last member."""
+    """Whether the damage is only zeros after the last member."""
     misread: bool
-    """It is sound: TensorFlow alone takes the member's end for that of the file."""
+    """Whether the file is sound, and only TensorFlow takes the member's end for the end of the
+    file.
+    """
     tail: int | None
-    """Bytes of the stream that zlib, which repairs nothing, would make of the rest before the file
-    ends; None where it would report an error."""
+    """Number of bytes that zlib, which does not skip damage, would decompress from the rest of the
+    file; None if it would report an error.
+    """
 
 
 class ByteStream(Protocol):
     """The decompressed stream of a shard, read forward through a window."""
 
     interruption: Damage | None
-    """Why the stream stops before its end. Always None for a plain file."""
+    """Why the stream stops before its end; None if it does not. Always None for a plain file."""
 
     guessed: bool
-    """Whether what follows the last interruption may be gzip that lies in a payload."""
+    """Whether the bytes after the last interruption may be gzip inside a payload."""
 
     @property
     def compression(self) -> Compression: ...
 
     @property
     def end(self) -> int | None:
-        """Bytes of the stream, where that is known before it was read."""
+        """Size of the stream in bytes; None while it is unknown."""
 
     @property
     def position(self) -> int:
-        """Byte of the stream that reading would go on from; its end once it was read."""
+        """Byte of the stream where reading would continue; its end after it was read."""
 
     def bound(self) -> int:
-        """A byte of the stream that it cannot reach beyond: what lengths are bounded by."""
+        """An upper bound on the size of the stream, which limits lengths."""
 
     def ends_at(self, at: int) -> bool:
         """Whether the stream ends, undamaged, exactly at `at`."""
@@ -83,7 +90,7 @@ class ByteStream(Protocol):
     def window(self, start: int, length: int) -> bytes:
         """The stream from `start` on: `length` bytes, fewer only where it ends or is interrupted.
 
-        Nothing before the greatest `start` so far can be asked for again.
+        Bytes before the greatest `start` so far cannot be requested again.
 
         Raises:
             StorageError: the file system failed to deliver.
@@ -93,21 +100,23 @@ class ByteStream(Protocol):
         """A second view that reads ahead from the same place without moving this one."""
 
     def inspect(self, start: int, stop: int) -> Damage | None:
-        """Whether these bytes of the stream come from a damaged gzip member."""
+        """The damage of the gzip member that these bytes of the stream come from; None if it is
+        sound.
+        """
 
     def resume(self, least: int = 0) -> bool:
-        """Go on behind an interruption; False where nothing is left. `position` may jump.
+        """Continue after an interruption; False if no bytes are left. `position` may jump.
 
         Args:
             least: byte of the stream up to which its records were sound, damage or not.
         """
 
     def hexdigest(self) -> str | None:
-        """blake3 of the whole stream; None if not asked for, or if some of it is missing."""
+        """blake3 of the whole stream; None if not requested, or if part of it is missing."""
 
 
 class PlainStream:
-    """A file without compression: the stream is the file, and any place can be read."""
+    """A file without compression: the stream is the file, and any offset can be read."""
 
     compression: Compression = "none"
     interruption: Damage | None = None
@@ -149,13 +158,13 @@ class PlainStream:
 def sniff_compression(head: bytes, declared: Compression | None = None) -> Compression:
     """The compression of a file, from its first bytes.
 
-    In this order: a record's header whose checksum holds is plain; anything that inflates to one
-    is gzip, even if its own header is damaged, and so is gzip of nothing; gzip's magic is gzip,
-    unless plain was declared.
+    In this order: a record's header whose checksum holds is plain; bytes that inflate to one are
+    gzip, even if the gzip header is damaged, and so is gzip of an empty stream; gzip's magic is
+    gzip, unless plain was declared.
 
     Args:
-        head: the first 64 KiB, or all there is.
-        declared: decides where the bytes do not.
+        head: the first 64 KiB, or the whole file if it is smaller.
+        declared: decides if the bytes do not.
     """
     if header_length(head) is not None:
         return "none"
@@ -173,16 +182,15 @@ def sniff_compression(head: bytes, declared: Compression | None = None) -> Compr
 
 
 class HashedFile:
-    """A reader that never reads behind the end, and hashes each byte the first time it passes.
+    """A reader that never reads after the end, and hashes each byte when it is first read.
 
-    Reads come mostly in order. Whatever continues the part that was hashed already is hashed on
-    the way, of a large file in a thread beside the reading; what was jumped over is read at the
-    end.
+    Reads come mostly in order. A read that continues the hashed part is hashed immediately, or in a
+    thread for a large file; skipped parts are read at the end.
     """
 
     def __init__(self, reader: Reader, *, digest: bool) -> None:
         self.end = reader.size
-        """Where the file ends, as far as is known: less than at first if it shrank."""
+        """Known size of the file in bytes: less than at first if it was truncated meanwhile."""
         self._reader = reader
         self._hasher = blake3() if digest else None
         self._hashed = 0
@@ -210,12 +218,14 @@ class HashedFile:
             self._thread = HashThread(hasher.update)
         if self._thread is None:
             hasher.update(piece)
-        elif not self._thread.is_lost:  # else all is hashed at the end
+        elif not self._thread.is_lost:  # else the whole file is hashed at the end
             self._thread.update(piece)
         self._hashed += len(piece)
 
     def hexdigest(self) -> str | None:
-        """blake3 of the whole file, reading what has not passed yet; None if not asked for."""
+        """blake3 of the whole file, including parts that are read only now; None if not
+        requested.
+        """
         if self._hasher is None:
             return None
         if self._thread is not None and self._thread.is_lost:
@@ -229,7 +239,7 @@ class HashedFile:
 
 
 def only_zeros(file: HashedFile, at: int) -> bool:
-    """Whether there is nothing but zeros from byte `at` of the file on."""
+    """Whether the file has only zeros from byte `at` on."""
     while data := file.read(at, READ_BYTES):
         if data.count(0) != len(data):
             return False
@@ -238,7 +248,7 @@ def only_zeros(file: HashedFile, at: int) -> bool:
 
 
 def places_of(pattern: bytes, file: HashedFile, at: int) -> Iterator[int]:
-    """Where `pattern` stands in the file from byte `at` on, in order."""
+    """Offsets of `pattern` in the file from byte `at` on, in order."""
     while data := file.read(at, READ_BYTES):
         place = data.find(pattern)
         while place >= 0:

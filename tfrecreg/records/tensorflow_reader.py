@@ -1,17 +1,18 @@
-"""TensorFlow's reader, simulated as far as needed to say what it does at a fault.
+"""A simulation of TensorFlow's reader, as far as needed to predict its behavior at a fault.
 
-Known facts (seen with 2.16, and in `record_reader.cc` and `zlib_inputstream.cc`):
+Known facts (observed with 2.16, and read in `record_reader.cc` and `zlib_inputstream.cc`):
 
-- where fewer than the 12 bytes of a header are left, it takes that for the end of the file, and
-  so for gzip, however the file ended: in a member, in a trailer, in the header of a member;
-- any checksum that does not hold, and whatever zlib objects to, is an error: it stops;
-- of a plain file it allocates what a header asks for before it reads, and does not look whether
-  it was given it: above the memory of the machine it crashes. From 2^63 on the number is negative
-  to it, which is an error again. gzip grows as it is read, so that nothing crashes there.
+- if fewer than the 12 bytes of a header are left, it takes them for the end of the file; for gzip,
+  too, wherever the file ends: in a member, in a trailer, in the header of a member;
+- a checksum that does not hold, or an error of zlib, is an error: it stops;
+- for a plain file it allocates the length in a header before it reads, and does not check that the
+  allocation succeeded: above the memory of the machine it crashes. From 2^63 on it reads the number
+  as negative, which is an error again. For gzip the buffer grows while it is read, so it does not
+  crash.
 
-So it never gets past a fault, except a record above the limit that is really there.
+So it never reads past a fault, except past a complete record above the limit.
 
-And it loses records of gzip files that are sound: see :class:`InputBuffer`.
+It also loses records of sound gzip files: see :class:`InputBuffer`.
 """
 
 from __future__ import annotations
@@ -24,24 +25,26 @@ from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES
 from tfrecreg.records.gzip_writer import GZIP_BITS, INPUT_BUFFER, Compression
 
 CRASH_LENGTH = 1 << 35
-"""From this length on TensorFlow is taken to crash. It does where the machine has less memory: one
-of 24 GB stops at 2^34 with an error, and dies of 2^35."""
+"""Length in bytes from which on TensorFlow is assumed to crash. It crashes if the machine has less
+memory: one of 24 GB stops at 2^34 with an error, and crashes at 2^35.
+"""
 
 _NEGATIVE = (1 << 63) - FOOTER_BYTES
 _PIECE = 1 << 16
 
 
 def of_rest(left: int) -> TensorflowOutcome:
-    """The outcome of bytes at the end of a stream that do not begin a record."""
+    """The outcome for bytes at the end of a stream that do not begin a record."""
     return TensorflowOutcome.READS if left < HEADER_BYTES else TensorflowOutcome.STOPS
 
 
 def of_length(length: int, left: int) -> TensorflowOutcome:
-    """The outcome of a sound header in a plain file that does not hold the record.
+    """The outcome for a sound header in a plain file that ends inside the record.
 
     Args:
-        length: what is stated.
-        left: bytes of the file behind the header: without any, it does not use what it allocated.
+        length: the length in the header.
+        left: bytes of the file after the header: without any, TensorFlow does not touch the
+            allocation.
     """
     if CRASH_LENGTH <= length < _NEGATIVE and left > 0:
         return TensorflowOutcome.CRASHES
@@ -51,10 +54,10 @@ def of_length(length: int, left: int) -> TensorflowOutcome:
 def of_misread(
     declared: Compression, read: Callable[[int, int], bytes], size: int
 ) -> TensorflowOutcome:
-    """The outcome of a file whose compression is not what TensorFlow is told.
+    """The outcome for a file whose compression is not the one passed to TensorFlow.
 
     Args:
-        declared: what it is told.
+        declared: the compression passed to TensorFlow.
         read: returns bytes of the file, given an offset and the most bytes to return.
         size: bytes of the file.
     """
@@ -65,15 +68,16 @@ def of_misread(
 
 
 def zlib_makes(read: Callable[[int, int], bytes], at: int, limit: int) -> int | None:
-    """How many bytes zlib makes of a gzip file from `at` on; None where it reports an error.
+    """Number of bytes that zlib decompresses from a gzip file from `at` on; None if it reports an
+    error.
 
     Args:
         read: returns bytes of the file, given an offset and the most bytes to return.
         at: where a member begins, or should.
-        limit: bytes of the file to look at; beyond, an error is assumed.
+        limit: number of bytes of the file to read; after that, an error is assumed.
 
     Returns:
-        At most the 12 bytes of a header: with that many, TensorFlow does not see an end.
+        At most 12, the size of a header: with that many, TensorFlow does not see an end.
     """
     inflater = zlib.decompressobj(GZIP_BITS)
     made = 0
@@ -97,22 +101,23 @@ def zlib_makes(read: Callable[[int, int], bytes], at: int, limit: int) -> int | 
 
 
 class InputBuffer:
-    """What of a gzip file TensorFlow holds in its input buffer, to see where it stops too early.
+    """A simulation of TensorFlow's input buffer for a gzip file, to detect where it stops too
+    early.
 
-    It calls zlib until the end of a member, of the buffer, or of the room for output. A call that
-    made nothing tells it to read on in the file; if the file has no more to read, that is the end,
-    even if the buffer holds members that zlib was not yet given. So it loses all that follows
-    where nothing of a member was made by the last call: where the member is empty, or the buffer
-    ends between the last byte that made something and the last of the trailer.
+    It calls zlib until the end of a member, of the buffer, or of the room for output. After a call
+    without output it reads more of the file; if the file is read to its end, it stops, even if the
+    buffer holds members that zlib has not seen. So it loses the rest of the file if the last call
+    for a member has no output: if the member is empty, or if the buffer ends between the last byte
+    that yields output and the last byte of the trailer.
     """
 
     def __init__(self) -> None:
         self.end = 0
-        """The byte of the file that it has been read up to."""
+        """Number of bytes of the file that have been read."""
         self._made = 0
 
     def reach(self, at: int, size: int) -> None:
-        """Bytes of the file are used up to `at`, which may take more of them.
+        """Note that bytes of the file up to `at` are used, which may require reading more.
 
         Args:
             at: a byte of the file; not beyond `size`.
@@ -123,11 +128,13 @@ class InputBuffer:
             self._made = 0
 
     def make(self, count: int) -> None:
-        """`count` bytes were decompressed from the input since the last call."""
+        """Note that `count` bytes were decompressed since the last call."""
         self._made += count
 
     def close(self, at: int, size: int) -> bool:
-        """A member ends at byte `at`: whether TensorFlow takes that for the end of the file."""
+        """Note the end of a member at byte `at`; return whether TensorFlow takes it for the end of
+        the file.
+        """
         made, self._made = self._made, 0
         if made:
             return False

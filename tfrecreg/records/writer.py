@@ -1,7 +1,8 @@
-"""Writing shards: framed, compressed if asked, hashed on the way, with an index beside them.
+"""Writing shards: framed, optionally compressed, hashed while they are written, with an index.
 
-Equal records give equal bytes, whoever writes them and however often: nothing of time, machine or
-the order of calls goes in (gzip's encoder has a say, see :mod:`tfrecreg.records.gzip_writer`).
+Equal records give equal bytes on every machine and every time: the output does not depend on time,
+machine or the sequence of calls (for gzip it depends on the encoder, see
+:mod:`tfrecreg.records.gzip_writer`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tfrecreg.text import safe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """Some records of a shard, encoded into a file of their own. Picklable."""
+    """Consecutive records of a shard, encoded into a file of their own. Picklable."""
 
     path: str
     """Path of that file in its storage."""
@@ -44,27 +45,29 @@ class Segment:
 
 
 class RecordEncoder:
-    """Encodes records one after the other, and counts them. Writes and hashes nothing.
+    """Encodes records one after the other, and counts them. Does not write or hash.
 
     Args:
         compression: ``none`` or ``gzip``.
-        apart: it is for a :class:`Segment`.
+        apart: whether the records are for a :class:`Segment`.
     """
 
     def __init__(self, compression: Compression, *, apart: bool = False) -> None:
         self.index = IndexBuilder()
-        """A row for each record so far."""
+        """The index, with a row for each record so far."""
         self.payload_bytes = 0
         """Sum over all records, without framing and compression."""
         self._gzip = GzipEncoder(apart=apart) if compression == "gzip" else None
 
     @property
     def members(self) -> list[tuple[int, int]]:
-        """Where each gzip member begins: byte of the file, byte of the stream. Else empty."""
+        """Where each gzip member begins: byte of the file, byte of the stream. Empty without
+        gzip.
+        """
         return self._gzip.members if self._gzip is not None else []
 
     def add(self, payload: bytes, digest: bytes, key: str) -> tuple[tuple[bytes, ...], bytes]:
-        """The next record.
+        """Encode the next record.
 
         Args:
             payload: its bytes.
@@ -72,8 +75,8 @@ class RecordEncoder:
             key: of its item.
 
         Returns:
-            What belongs into the file, and what it is in the decompressed stream: empty where the
-            file is that stream.
+            The bytes for the file, and the bytes of the decompressed stream: empty without
+            compression, where both are the same.
 
         Raises:
             UsageError: the payload is larger than a record may be, or the key is not valid text.
@@ -92,28 +95,28 @@ class RecordEncoder:
         return (self._gzip.write(record),), record
 
     def fits(self, segment: Segment) -> bool:
-        """Whether the segment's file can come next as it is; the member before it has ended.
+        """Whether the segment's file can come next unchanged; the member before it has ended.
 
-        It cannot, once in some ten thousands, where one of its members would end badly in the
-        shard (:func:`tfrecreg.records.gzip_writer.ends_badly`).
+        Rarely, about once in ten thousand segments, it cannot: one of its members would end badly
+        in the shard (:func:`tfrecreg.records.gzip_writer.ends_badly`).
         """
         return self._gzip is None or self._gzip.fits(segment.members, segment.bytes)
 
     def append(self, segment: Segment) -> None:
-        """The segment's file comes next; the member before it has ended."""
+        """Count a segment's file that comes next; the member before it has ended."""
         self._note(segment)
         if self._gzip is not None:
             self._gzip.skip(segment.bytes, segment.stream_bytes, segment.members)
 
     def encode(self, segment: Segment, stream: Iterable[bytes]) -> Iterator[bytes]:
-        """Its records come next, compressed again; what belongs into the file.
+        """Compress the records of a segment again, as the next ones; yield the bytes for the file.
 
         Args:
             segment: in gzip.
             stream: of the segment, decompressed, in pieces.
         """
         if self._gzip is None:
-            raise ValueError("nothing is compressed here")
+            raise ValueError("the encoder does not compress")
         pieces = iter(stream)
         buffer = bytearray()
         at = 0
@@ -140,7 +143,7 @@ class RecordEncoder:
         self.payload_bytes += segment.payload_bytes
 
     def end_member(self) -> bytes:
-        """End the gzip member that is begun, if there is one; what that puts into the file."""
+        """End the current gzip member, if there is one; return the bytes for the file."""
         return self._gzip.end_member() if self._gzip is not None else b""
 
     def close(self) -> bytes:
@@ -178,7 +181,8 @@ def hashed_write(storage: Storage, path: str, data: bytes) -> FileDigest:
 
 
 class ShardWriter:
-    """Writes one shard, and its index. The files appear when the ``with`` block is left well.
+    """Writes one shard, and its index. The files appear when the ``with`` block ends without an
+    error.
 
     Args:
         storage: where to.
@@ -187,7 +191,7 @@ class ShardWriter:
         index_path: of its index; None to write none.
 
     Attributes:
-        written: what was written; there once the writer was closed.
+        written: sizes and digests of the shard; available after the writer is closed.
     """
 
     def __init__(
@@ -211,10 +215,10 @@ class ShardWriter:
 
     @property
     def written(self) -> WrittenShard:
-        """What was written.
+        """Sizes and digests of the written shard.
 
         Raises:
-            RuntimeError: the writer was not closed yet.
+            RuntimeError: the writer is not closed yet.
         """
         if self._written is None:
             raise RuntimeError(f"the shard `{self._path}` is not closed yet")
@@ -244,11 +248,11 @@ class ShardWriter:
         """Append the records of a segment.
 
         Args:
-            storage: where its file is.
+            storage: of its file.
             segment: made with the compression of this shard.
 
         Raises:
-            StorageError: the file system refused, or the segment is not what was written.
+            StorageError: the file system refused, or the segment's file was changed.
         """
         self._put(self._encoder.end_member())
         if not self._encoder.fits(segment):
@@ -265,14 +269,14 @@ class ShardWriter:
                 pass
 
     def _inflated(self, storage: Storage, segment: Segment) -> Iterator[bytes]:
-        """The segment's stream, hashed as it passes."""
+        """The segment's decompressed stream, which is also hashed."""
         for piece in inflated(storage, segment.path):
             if self._stream is not None:
                 self._stream.update(piece)
             yield piece
 
     def end_member(self) -> None:
-        """End the gzip member that is begun: what follows can be made apart. Else nothing."""
+        """End the current gzip member, if there is one, so that a segment can follow."""
         self._put(self._encoder.end_member())
 
     def close(self) -> WrittenShard:
@@ -301,7 +305,7 @@ class ShardWriter:
         return self._written
 
     def abort(self) -> None:
-        """Drop what was written: nothing appears."""
+        """Delete the unfinished files."""
         self._hasher.close()
         self._file.abort()
 
@@ -317,7 +321,7 @@ class ShardWriter:
         if kind is None:
             self.close()
             return
-        # The error on its way out says more than one about cleaning up after it.
+        # Raise the original error rather than an error of the cleanup.
         with suppress(StorageError):
             self.abort()
 
@@ -336,7 +340,7 @@ class ShardWriter:
 
 
 def _pieces(storage: Storage, segment: Segment) -> Iterator[bytes]:
-    """The segment's file, from its start to the end that it was written with."""
+    """The segment's file, up to its size when it was written."""
     done = 0
     with storage.open(segment.path) as reader:
         while done < segment.bytes:
@@ -351,12 +355,13 @@ def _pieces(storage: Storage, segment: Segment) -> Iterator[bytes]:
 
 
 class SegmentWriter:
-    """Writes some records of a shard into a file of their own, which no crash needs to survive.
+    """Writes some records of a shard into a file of their own, which is not synced: after a crash
+    it is not needed.
 
     Args:
         storage: where to.
         path: of that file.
-        compression: that of the shard.
+        compression: of the shard.
     """
 
     def __init__(self, storage: Storage, path: str, compression: Compression) -> None:
@@ -388,7 +393,7 @@ class SegmentWriter:
         )
 
     def abort(self) -> None:
-        """Drop what was written."""
+        """Delete the unfinished file."""
         self._file.abort()
 
     def _put(self, piece: bytes) -> None:

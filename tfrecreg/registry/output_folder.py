@@ -49,10 +49,10 @@ def free_folder(
         path = Path(text).resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(
-            f"`{shown}` names no folder: {safe(str(error))}", hint=_HINT.format(what)
+            f"`{shown}` does not name a folder: {safe(str(error))}", hint=_HINT.format(what)
         ) from None
     if not text:
-        raise UsageError("`` names no folder", hint=_HINT.format(what))
+        raise UsageError("`` does not name a folder", hint=_HINT.format(what))
     if registry is not None:
         _require_strange(path, Path(registry.storage.root).resolve(), shown)
     _require_free(path, shown, _HINT.format(what))

@@ -3,10 +3,10 @@
 - `interface`: the base classes of validators and visitors
 - `record_validator`: the base class of validators that look at one record at a time
 - `tally`: exact counts and bounded locations of findings, and parts as JSON
-- `indexes`: what the indexes beside the shards know
+- `indexes`: the contents of the indexes beside the shards
 - `large_records`: records that are not held in memory, read once more
-- `run`: all shards of a target through an engine, each read once in a worker, parts back in order
-- `cache`: what earlier scans found in unchanged shards
+- `run`: the scan of all shards of a target by an engine: each is read once, parts return in order
+- `cache`: results of earlier scans of unchanged shards
 """
 
 from __future__ import annotations

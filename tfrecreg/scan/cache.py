@@ -1,12 +1,12 @@
-"""What earlier scans found in shards that did not change since: `check --cached`.
+"""Results of earlier scans of shards that did not change since: `check --cached`.
 
-An entry, one a shard, is a small JSON file with a digest of its own: what the shard looked like
-(size, modification time, inode), what the scanner knew at its end, and each validator's part. It
-is taken only where all of that is the same, and so is everything that a part depends on. Nothing
-in it is ever executed: no pickle.
+An entry, one per shard, is a small JSON file with a digest of its own: the shard's size,
+modification time and inode, the totals of the scan, and each validator's part. It is used only if
+the shard's state and everything that a part depends on are the same. Its content is never executed:
+no pickle.
 
-As with git's index, a file that was changed less than two seconds before it was looked at is not
-remembered: its time would not tell the next change.
+As in git's index, a file that was changed less than two seconds before the scan is not cached: its
+time would not reveal the next change.
 """
 
 from __future__ import annotations
@@ -27,25 +27,27 @@ from tfrecreg.scan.interface import Cacheable, Part, Shard, Target, Validator
 from tfrecreg.storage import Storage
 
 FORMAT = 1
-"""Of the entries. One of another format is as good as none."""
+"""Format of the entries. Entries of another format are ignored."""
 RACY_NS = 2_000_000_000
-"""A file has to be so old when it is looked at: some file systems keep times in steps of 2 s."""
+"""Minimum age of a file at the scan, in nanoseconds: some file systems store times in steps of 2
+s.
+"""
 _LIMIT = 1 << 26
-"""An entry of more bytes is none."""
+"""Maximum size of an entry in bytes; larger ones are ignored."""
 
 
 class Stamp(NamedTuple):
-    """What a shard looks like from outside, and its index, for that helps after damage."""
+    """The state of a shard's file, and of its index, which the scan uses after damage."""
 
     size: int
     mtime_ns: int
     inode: int
     beside: tuple[int, int, int] | None
-    """The same of its index, if it has one."""
+    """The same values for its index; None without one."""
 
 
 class _Kept(NamedTuple):
-    """What is known of a shard from an earlier scan."""
+    """The entry of a shard from an earlier scan."""
 
     end: StreamEnd
     parts: Mapping[str, bytes]
@@ -54,7 +56,7 @@ class _Kept(NamedTuple):
 
 class _Part(msgspec.Struct, frozen=True):
     key: str
-    """Digest of all that it depends on besides the shard's bytes."""
+    """Digest of everything that the part depends on besides the shard's bytes."""
     data: bytes
 
 
@@ -66,25 +68,25 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 class ScanCache:
-    """The entries of this machine.
+    """The cache entries on this machine.
 
     Args:
-        storage: where they are.
+        storage: of the entries.
         folder: in `storage`.
-        reuse: whether parts may be taken from them, and new ones be made. If not, entries of
-            shards that are read are only brought up to date, so that they never contradict what
-            was seen last.
+        reuse: whether parts may be read from entries, and entries be created. If False, existing
+            entries of shards that are read are only updated, so that they never contradict the last
+            scan.
     """
 
     def __init__(self, storage: Storage, folder: str, *, reuse: bool) -> None:
         self.reuse = reuse
         self.problem = ""
-        """Why entries could not be written, if so."""
+        """Why entries could not be written; empty if they could."""
         self._storage = storage
         self._folder = folder
 
     def look(self, shard: Shard) -> Stamp | None:
-        """What the shard looks like now; None where that says too little to go by it later."""
+        """The current state of the shard's file; None if it cannot identify the content later."""
         now = time.time_ns()
         stamp = _stamp(shard)
         return stamp if stamp is not None and now - stamp.mtime_ns >= RACY_NS else None
@@ -92,13 +94,13 @@ class ScanCache:
     def recall(
         self, shard: Shard, stamp: Stamp, keys: Mapping[str, str], *, digest: bool
     ) -> _Kept | None:
-        """What an earlier scan knew; None where the shard has to be read.
+        """The entry of an earlier scan; None if the shard has to be read.
 
         Args:
             shard: the one in question.
-            stamp: what it looks like.
-            keys: validators that want a part, and what these depend on.
-            digest: whether anybody needs the digests.
+            stamp: its current state.
+            keys: the validators that need a part, each with its key.
+            digest: whether a validator needs the digests.
         """
         entry = self._read(shard) if self.reuse else None
         if entry is None or entry.stamp != stamp or (digest and entry.end.blake3 is None):
@@ -118,13 +120,13 @@ class ScanCache:
         end: StreamEnd,
         parts: Mapping[str, tuple[str, bytes]],
     ) -> None:
-        """Keep what a scan found.
+        """Store the results of a scan.
 
         Args:
-            shard: that was read.
-            stamp: what it looked like before.
-            end: what the scanner knew at its end.
-            parts: by validator: what it depends on, and the part, packed.
+            shard: the shard that was read.
+            stamp: its state before the scan.
+            end: the totals of the scan.
+            parts: by validator, its key and the packed part.
         """
         before = self._read(shard)
         if before is None and not self.reuse:
@@ -139,7 +141,7 @@ class ScanCache:
         self._write(shard, _Entry(FORMAT, stamp, end, kept))
 
     def keeps(self, shard: Shard) -> bool:
-        """Whether there is, or is to be, an entry for the shard."""
+        """Whether the shard has an entry or will get one."""
         if self.reuse:
             return True
         try:
@@ -148,7 +150,7 @@ class ScanCache:
             return True
 
     def forget(self, shard: Shard) -> None:
-        """Drop what is known of a shard."""
+        """Delete the entry of a shard."""
         try:
             if self._storage.stat(self._path(shard)) is not None:
                 self._storage.remove(self._path(shard))
@@ -170,7 +172,7 @@ class ScanCache:
                 return None
             entry = msgspec.json.decode(text, type=_Entry)
         except (TfrecregError, msgspec.MsgspecError):
-            return None  # An entry that cannot be believed costs only the reading.
+            return None  # An invalid entry only means that the shard is read.
         return entry if entry.format == FORMAT else None
 
     def _write(self, shard: Shard, entry: _Entry) -> None:
@@ -195,7 +197,9 @@ def _stamp(shard: Shard) -> Stamp | None:
 
 
 def _digest(shard: Shard, validator: str, key: str) -> str:
-    """Of all that a part depends on besides the shard's bytes; parts name their shard."""
+    """Digest of everything that a part depends on besides the shard's bytes; parts contain the
+    shard's name.
+    """
     entry = msgspec.json.encode(shard.entry).hex() if shard.entry is not None else ""
     fields = (__version__, validator, key, shard.split, shard.number, shard.name, shard.declared)
     text = "\0".join(f"{len(str(each))}:{each}" for each in (*fields, entry))
@@ -203,7 +207,7 @@ def _digest(shard: Shard, validator: str, key: str) -> str:
 
 
 def _agree(one: StreamEnd, other: StreamEnd) -> bool:
-    """Whether both scans saw the same, as far as both looked."""
+    """Whether both scans have the same totals, as far as both computed them."""
     if one.blake3 is None or other.blake3 is None:
         one = replace(one, blake3=None, stream_blake3=None)
         other = replace(other, blake3=None, stream_blake3=None)
@@ -211,7 +215,7 @@ def _agree(one: StreamEnd, other: StreamEnd) -> bool:
 
 
 class Known(NamedTuple):
-    """What an earlier scan found in a shard."""
+    """The results of an earlier scan of a shard."""
 
     end: StreamEnd
     parts: Sequence[Part]
@@ -221,7 +225,9 @@ class Known(NamedTuple):
 def key_of(
     validator: Validator, target: Target, options: Mapping[str, Any], brought: Brought
 ) -> str | None:
-    """What the parts of a validator depend on besides the shards; None if they cannot be kept."""
+    """The key of a validator's parts: what they depend on besides the shards. None if they cannot
+    be cached.
+    """
     if not isinstance(validator, Cacheable):  # a plugin's class need not inherit from Validator
         return None
     key = validator.part_key(target, options)
@@ -236,12 +242,12 @@ def key_of(
 
 
 class Reuse:
-    """What a cache can do for one scan.
+    """The use of a cache by one scan.
 
     Args:
-        cache: None for nothing.
-        validators: those of the scan, in order: who brought it, the validator, its key.
-        digest: whether anybody needs the digests of shards.
+        cache: the cache; None to use none.
+        validators: those of the scan, in order: the plugin, the validator, its key.
+        digest: whether a validator needs the digests of shards.
     """
 
     def __init__(
@@ -257,7 +263,7 @@ class Reuse:
         self._stamps: dict[int, Stamp | None] = {}
 
     def knows(self, number: int, shard: Shard) -> bool:
-        """Whether the shard at position `number` of the target need not be read, by all signs."""
+        """Whether the shard at position `number` of the target probably need not be read."""
         if self._cache is None:
             return False
         if not self._cache.keeps(shard):
@@ -266,14 +272,15 @@ class Reuse:
         return self._kept(number, shard) is not None
 
     def keeps(self, number: int) -> bool:
-        """Whether the cache keeps what is found in the shard at position `number`.
+        """Whether the cache keeps the results of the shard at position `number`.
 
-        :meth:`knows` has been asked. An entry that another scan has made since is as new as ours.
+        The caller has called :meth:`knows`. An entry that another scan wrote since is as recent as
+        ours.
         """
         return number in self._stamps
 
     def recall(self, number: int, shard: Shard) -> Known | None:
-        """What is known of that shard; None where it has to be read after all."""
+        """The cached results of that shard; None if it has to be read after all."""
         kept = self._kept(number, shard)
         if kept is None:
             return None
@@ -284,7 +291,7 @@ class Reuse:
                     if isinstance(validator, Cacheable):
                         parts.append(validator.part_codec.unpack(kept.parts[brought.name]))
         except Exception:
-            return None  # What cannot be unpacked is no part: the shard is read instead.
+            return None  # A part that cannot be unpacked is ignored: the shard is read instead.
         return Known(kept.end, parts)
 
     def _kept(self, number: int, shard: Shard) -> _Kept | None:
@@ -301,16 +308,16 @@ class Reuse:
         end: StreamEnd | None,
         parts: Mapping[Brought, Part],
     ) -> list[tuple[Brought, str]]:
-        """Keep what was found in a shard that was read.
+        """Store the results of a shard that was read.
 
         Args:
             number: its position in the target.
             shard: the shard.
-            end: None where it could not be read to its end.
-            parts: of the validators that came to one, by who brought them.
+            end: the totals of the scan; None if the shard could not be read to its end.
+            parts: of the validators that have one, with their plugins.
 
         Returns:
-            Validators whose parts cannot be packed, and why: mistakes of theirs.
+            Validators whose parts cannot be packed, and the reason: bugs in the validators.
         """
         cache = self._cache
         if cache is None:
@@ -329,7 +336,7 @@ class Reuse:
                     if not isinstance(data, bytes | None):
                         raise TypeError(f"it packed {data!r}, expected bytes")
             except UnicodeEncodeError:
-                continue  # A name that is not UTF-8: its shard is read each time.
+                continue  # A shard whose name is not UTF-8 is read each time.
             except Exception as error:
                 mistakes.append((brought, reason_of(error)))
                 continue

@@ -1,4 +1,4 @@
-"""What the indexes beside a target's shards know: the keys of records, and hints after damage."""
+"""The indexes beside a target's shards: the keys of records, and hints for reading after damage."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tfrecreg.scan.interface import Shard
 
 
 def index_of(shard: Shard) -> Index | None:
-    """The index of a shard; None without one, or where it is damaged: the `manifest` validator
-    reports that.
+    """The index of a shard; None if it is missing or damaged: the `manifest` validator reports
+    that.
     """
     if shard.index is None:
         return None
@@ -26,13 +26,13 @@ def index_of(shard: Shard) -> Index | None:
 def keys_of(
     shards: Sequence[Shard], wanted: Mapping[str, Collection[int]]
 ) -> dict[tuple[str | None, int | None], str]:
-    """Shard's name and record's number to its key, where an index knows it.
+    """Keys by shard name and record number, as far as indexes have them.
 
-    One index is held at a time.
+    One index is in memory at a time.
 
     Args:
         shards: those of the target.
-        wanted: numbers of records by the name of their shard.
+        wanted: numbers of records by shard name.
     """
     keys: dict[tuple[str | None, int | None], str] = {}
     for shard in shards:
@@ -45,7 +45,7 @@ def keys_of(
 
 
 class IndexHints:
-    """The offsets and gzip members of a shard, from its index, read when they are first used.
+    """The offsets and gzip members of a shard, from its index, which is read on first use.
 
     Without an index, or with a damaged one, both are empty.
     """
@@ -53,7 +53,7 @@ class IndexHints:
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
         self.offsets: Sequence[int] = _Lazy(self._offsets)
-        """Where each record starts in the decompressed stream, ascending."""
+        """Offset of each record in the decompressed stream, ascending."""
         self.members: Sequence[tuple[int, int]] = _Lazy(self._members)
         """Where each gzip member begins: byte of the file, byte of the stream."""
 
@@ -69,7 +69,7 @@ class IndexHints:
 
 
 class _Lazy(Sequence[Any]):
-    """A sequence or an array that is made when somebody looks at it."""
+    """A sequence or an array that is created on first use."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make

@@ -1,10 +1,9 @@
-"""The base classes of validators: how one pass over the bytes feeds all of them.
+"""The base classes of validators, which share one pass over the bytes.
 
-For each shard, in a worker process, the scanner reads the bytes once and hands every validator's
-:class:`Visitor` the same batches and faults. What a visitor found in its shard is its **part**:
-small, picklable. In the parent :meth:`Validator.finish` gets the parts in shard order and yields
-findings and measures. Nothing else crosses processes, so an engine is free to run shards where
-it likes.
+For each shard, in a worker process, the scanner reads the bytes once and passes the same batches
+and faults to every validator's :class:`Visitor`. The result of a visitor for its shard is its
+**part**: small, picklable. In the parent :meth:`Validator.finish` gets the parts in shard order and
+yields findings and measures. Only parts cross processes, so an engine can run shards anywhere.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from tfrecreg.storage import Storage
 from tfrecreg.suggest import ExtensionPoint
 
 Part = Any
-"""What a visitor hands back: picklable, small, meaningful to its own validator only."""
+"""The result of a visitor: picklable, small, used only by its own validator."""
 
 
 class Need(Flag):
-    """What a validator needs of the scan beyond its records.
+    """The data that a validator needs from the scan besides records.
 
     Only :attr:`DIGESTS` has an effect. Batches decode their records when a visitor asks for them,
     so a validator that looks at Examples needs to declare nothing.
@@ -51,17 +50,18 @@ class Shard:
     number: int
     """Position in its split, from 0."""
     name: str
-    """The file name, as locations have it; of bare files the path as it was given. Not escaped:
-    that is for whoever shows it."""
+    """The file name, as in locations; for bare files the path as it was given. Not escaped: the
+    code that shows it escapes it.
+    """
     storage: Storage
     path: str
     """In `storage`."""
     declared: Literal["none", "gzip"] | None
-    """The compression that the manifest declares; None for bare files, where any will do."""
+    """The compression that the manifest declares; None for bare files, which may have any."""
     entry: ShardEntry | None
     """The manifest's entry; None for bare files."""
     index: str | None
-    """Path of the index in `storage`, where there is one."""
+    """Path of the index in `storage`; None without one."""
 
     def locate(
         self,
@@ -91,7 +91,7 @@ class Shard:
 
 
 class RawSize(NamedTuple):
-    """The raw data's size, on both bases."""
+    """Size of the raw data in bytes, on both bases."""
 
     stored: int
     decoded: int
@@ -99,37 +99,37 @@ class RawSize(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What a target is compared with."""
+    """The dataset that a target is compared with."""
 
     name: str
     """As the user would write it: ``mnist@1.0.0``."""
     statistics: Mapping[str, bytes]
-    """By split: TFDV's `DatasetFeatureStatisticsList`, serialized. Empty where none of the
-    validators that were chosen asks for it."""
+    """By split: TFDV's `DatasetFeatureStatisticsList`, serialized. Empty if none of the selected
+    validators needs it.
+    """
     shards: Sequence[Shard] = ()
-    """Its shards, as those of a target."""
+    """Its shards, in order of split and number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the user says that a target holds."""
+    """The records that the user expects in a target."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     """Number of records by split; splits that are not named may have any."""
     content: str | None = None
     """Hex content digest of all splits; None for any."""
     name: str = ""
-    """Of the version that has this content, as the user would write it; empty where only the
-    digest is known."""
+    """Name of the version with this content; empty if only the digest is known."""
     manifest: Manifest | None = None
-    """Of that version."""
+    """Manifest of that version; None if only the digest is known."""
     index: Callable[[ShardEntry], Index | None] = lambda entry: None  # noqa: ARG005 - a default
-    """The index of one of its shards, where it is on this machine."""
+    """Reads the index of one of its shards; None if it is not on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is checked: a build, a release, or bare files."""
+    """The data to check: a build, a release, or bare files."""
 
     name: str
     """As the user would write it: ``mnist@1.0.0``, or the paths."""
@@ -137,54 +137,58 @@ class Target:
     dataset: str
     """Empty for bare files."""
     shards: Sequence[Shard]
-    """Those that exist, in order of split and number."""
+    """The existing shards, in order of split and number."""
     storage: Storage | None
     """Rooted at the folder of the build or of the release's bytes; None for bare files."""
     manifest: Manifest | None
     schema: str | None
-    """Text of the schema to check against."""
+    """Text of the schema to check against; None without one."""
     schema_path: str | None
-    """Where that text came from, for messages."""
+    """Origin of that text, for messages."""
     raw: RawSize | None
-    """The base of inflation: measured now where the raw data are at hand, else the manifest's."""
+    """The base of inflation: measured now if the raw data are available, else taken from the
+    manifest.
+    """
     raw_folder: str | None = None
-    """The folder of the raw data, where the user names it."""
+    """The folder of the raw data; None unless the user names it."""
     home: Storage | None = None
-    """The registry that it is a build or release of, rooted at its root; None for bare files."""
+    """The storage of its registry, rooted at the registry's root; None for bare files."""
     baseline: Baseline | None = None
-    """What to compare it with, where the user names it."""
+    """The dataset to compare it with; None unless the user names it."""
     expected: Expected | None = None
-    """What it should hold, where the user says it."""
+    """The records that it should hold; None unless the user names them."""
 
 
 class Visitor(ExtensionPoint, ABC):
     """One validator's view of one shard, in a worker process."""
 
     def batch(self, batch: RecordBatch) -> None:
-        """Look at records whose checksums hold. The batch is gone when this returns.
+        """Process records whose checksums hold. The batch is invalid after this returns.
 
         By default records are ignored.
         """
 
     def fault(self, fault: Fault) -> None:
-        """Take note of damage; called between batches, in stream order.
+        """Process damage; called between batches, in stream order.
 
         By default damage is ignored: the validator `crc` reports it.
         """
 
     @abstractmethod
     def close(self, end: StreamEnd) -> Part:
-        """Return what was found. The shard has been read to its end."""
+        """Return the part. The shard has been read to its end."""
 
 
 class PartCodec(Protocol):
-    """How parts become bytes and parts again, without pickle: the bytes may be anybody's."""
+    """Converts parts to bytes and back, without pickle: the bytes may come from anywhere."""
 
     def pack(self, part: Part) -> bytes | None:
-        """A part as bytes; None if it is too large to be kept: its shard is read again."""
+        """A part as bytes; None if it is too large for the cache: its shard is read again."""
 
     def unpack(self, data: bytes) -> Part:
-        """The part again. Any exception means that `data` are not a part: the shard is read."""
+        """The part again. Any exception means that `data` are not a part: then the shard is
+        read.
+        """
 
 
 class Validator(ExtensionPoint, ABC):
@@ -198,7 +202,7 @@ class Validator(ExtensionPoint, ABC):
     codes: Sequence[Code]
     """The codes of its findings."""
     needs: Need = Need(0)
-    """What it needs of the scan beyond the records."""
+    """The data that it needs from the scan besides records."""
     part_codec: PartCodec | None = None
     """How `check --cached` keeps its parts; mostly a :class:`tfrecreg.scan.tally.JsonCodec`.
 
@@ -209,7 +213,7 @@ class Validator(ExtensionPoint, ABC):
     """A frozen dataclass of its options, which ``tfrecreg plugins show`` lists."""
 
     def applies(self, target: Target) -> str | None:  # noqa: ARG002 - a default
-        """None if it can look at `target`, else why not, as a short phrase for the report.
+        """None if it can check `target`, else the reason, as a short phrase for the report.
 
         By default it applies to every target.
         """
@@ -220,7 +224,7 @@ class Validator(ExtensionPoint, ABC):
         """A picklable function that makes the visitor of a shard.
 
         Args:
-            target: what is checked.
+            target: the data to check.
             options: the table `limits.<name>` of the gate.
         """
 
@@ -231,18 +235,19 @@ class Validator(ExtensionPoint, ABC):
         """Findings and measures from all parts, which come in shard order."""
 
     def merge(self, part: Part, more: Part) -> Part:
-        """The part of one or more shards and that of the next one of the same split, as one.
+        """Merge the part of one or more shards with that of the next one of the same split.
 
-        For validators whose parts are too large to be kept for every shard: if a subclass defines
-        it, `finish` gets one part for each split, with the first of its shards.
+        For validators whose parts are too large to keep one per shard: if a subclass defines it,
+        `finish` gets one part for each split, with the first of its shards.
         """
-        raise NotImplementedError  # the scan calls it on validators that define it, and on no other
+        raise NotImplementedError  # the scan calls it only on validators that define it
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - a default
-        """All that parts depend on besides the shard: a digest of a schema, an option, a version.
+        """Everything that parts depend on besides the shard: a digest of a schema, an option, a
+        version.
 
         A part is reused while this, the shard's bytes and the :class:`Shard` are the same. None
-        (the default) if parts depend on something that no key covers, such as other files: then
+        (the default) if parts depend on data that a key cannot cover, such as other files: then
         every shard is read.
         """
         return None
@@ -255,7 +260,7 @@ class Cacheable(Protocol):
     part_codec: PartCodec
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:
-        """All that parts depend on besides the shard."""
+        """Everything that parts depend on besides the shard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,10 +268,10 @@ class ValidatorRecord:
     """How a plugin announces a validator."""
 
     name: str
-    """What ``--only`` and ``--skip`` take."""
+    """The name for ``--only`` and ``--skip``."""
     summary: str
     codes: Sequence[Code]
     load: Callable[[], type[Validator]]
     """Imports and returns the class. Called when a check uses it."""
     on_request: bool = False
-    """It runs where the user or the gate names it, and not by default: its imports take seconds."""
+    """Whether it runs only if the user or the gate names it, because its imports take seconds."""

@@ -1,4 +1,4 @@
-"""The base class of validators that look at one record at a time.
+"""The base class of validators that check one record at a time.
 
 One class and one method make a validator::
 
@@ -12,7 +12,7 @@ One class and one method make a validator::
             return f"found {len(text)} bytes" if text != text.strip() else None
 
 Counts, locations, merging and caching are done here. A finding has the summary of its code as its
-message, and what :meth:`RecordValidator.look` returned as the detail of its location.
+message, and the result of :meth:`RecordValidator.look` as the detail of its location.
 """
 
 from __future__ import annotations
@@ -34,38 +34,40 @@ from tfrecreg.text import safe
 
 
 class RecordProblem(NamedTuple):
-    """A problem of one record, where the detail alone does not say it."""
+    """A problem of one record, if the detail alone is not enough."""
 
     detail: str
     """Expected against found, in this record."""
     code: Code | None = None
     """One of the validator's codes; None if it has only one."""
     feature: str = ""
-    """The feature that it is about; empty for the first of `features`, if there are any."""
+    """The feature that it concerns; empty for the first of `features`, if there are any."""
     message: str = ""
-    """The same for all records with this problem; empty for the summary of the code."""
+    """The message, the same for all records with this problem; empty for the summary of the
+    code.
+    """
 
 
 Look = str | RecordProblem | Iterable[str | RecordProblem] | None
 
 
 class RecordsPart(NamedTuple):
-    """What was found in one shard."""
+    """The result for one shard."""
 
     records: int
-    """Records that were looked at."""
+    """Number of records that were checked."""
     problems: Tally
 
 
 class RecordValidator(Validator):
-    """Looks at the records one by one, each apart from all others.
+    """Checks records one by one, each independently of all others.
 
     A subclass defines `name`, `codes` and :meth:`look`. The object is pickled and sent to worker
     processes; what :meth:`look` changes in it is lost.
     """
 
     features: tuple[str, ...] = ()
-    """Features that a record needs: others are not looked at, nor is a dataset without them."""
+    """Features that a record needs: records and datasets without them are not checked."""
     defaults: ClassVar[Mapping[str, bool | int | float | str]] = {}
     """The options and their defaults. A gate sets them in ``limits.<name>``."""
 
@@ -116,7 +118,7 @@ class RecordValidator(Validator):
         return partial(_RecordVisitor, self)
 
     def part_key(self, target: Target, options: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - all is in `self`
-        # Whatever `look` depends on travels with the object.
+        # Everything that `look` depends on is pickled with the object.
         return key_from(pickle.dumps(self).hex(), options=options)
 
     def finish(
@@ -163,7 +165,7 @@ class _RecordVisitor(Visitor):
 
 
 def _problems(look: Look) -> Iterator[RecordProblem]:
-    """What `look` returned, as problems."""
+    """The result of `look`, as problems."""
     if not look:
         return
     if isinstance(look, str | RecordProblem):

@@ -1,7 +1,7 @@
-"""All shards of a target through an engine: parts in shard order, findings at the end.
+"""The scan of all shards of a target by an engine: parts in shard order, findings at the end.
 
-:func:`scan_shard` runs in the engine's workers: it reads the bytes of one shard once, and every
-visitor sees them. :func:`run_scan` runs in the parent.
+:func:`scan_shard` runs in the engine's workers: it reads the bytes of one shard once, for all
+visitors. :func:`run_scan` runs in the parent.
 """
 
 from __future__ import annotations
@@ -43,47 +43,50 @@ _FIELDS = {
     "fingerprint": str,
     "count": int,
 }
-"""What faces rely on, whoever wrote the validator."""
+"""The types of a finding's fields, which the command line relies on for every plugin's findings."""
 _PLACE: dict[str, type] = {
     **dict.fromkeys(("split", "shard", "feature", "key", "detail"), str),
     **dict.fromkeys(("record", "offset", "length"), int),
     "tensorflow": TensorflowOutcome,
 }
-"""So of a location, where it says anything."""
+"""The types of a location's fields that are not None."""
 _DEFAULTS = {"batch": Visitor.batch, "fault": Visitor.fault}
-"""Methods that a visitor need not have."""
+"""Methods that a visitor may omit."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
-    """One shard and who looks at it. Picklable, whatever the visitors are."""
+    """One shard and its visitors. Picklable with any visitors."""
 
     shard: Shard
     makers: tuple[tuple[Brought, bytes], ...]
-    """Who brought each validator, and what its `begin` returned, in the order of the validators.
-    Pickled one by one, so that one that cannot be unpickled in a worker costs no other."""
+    """The plugin of each validator, and the pickled result of its `begin`, in the order of the
+    validators. Pickled one by one, so that one that cannot be unpickled in a worker does not affect
+    the others.
+    """
     digest: bool
-    """Whether anybody needs the file's and the stream's digests."""
+    """Whether a validator needs the digests of the file and of the stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """Stands in a part's place where the visitor raised: its validator has no verdict."""
+    """Takes the place of a part if the visitor raised: its validator has no verdict."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class ShardScan:
-    """What came of one shard."""
+    """The result of one shard."""
 
     parts: tuple[bytes | Crashed | None, ...]
-    """One a validator, pickled, in the order of the task's makers; None where the shard could not
-    be read, so that there is none."""
+    """One per validator, pickled, in the order of the task's makers; None if the shard could not be
+    read.
+    """
     end: StreamEnd | None
-    """None where the shard could not be read to its end."""
+    """The totals; None if the shard could not be read to its end."""
     unreadable: str
-    """Why it could not: the file system's words. Empty where it could."""
+    """The file system's reason why it could not be read. Empty if it could."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ class Crash:
 
     brought: Brought
     shard: str
-    """Where it happened; empty where it was before or after the shards."""
+    """Name of the shard where it happened; empty if it was before or after the shards."""
     reason: str
 
     @property
@@ -111,7 +114,7 @@ class Crash:
 
 @dataclass(slots=True)
 class ScanResult:
-    """What a scan of one target gave."""
+    """The result of the scan of one target."""
 
     findings: list[Finding] = field(default_factory=list)
     measures: list[Measure] = field(default_factory=list)
@@ -122,18 +125,22 @@ class ScanResult:
     file_bytes: int = 0
     payload_bytes: int = 0
     cached: int = 0
-    """Shards that were not read again: they are as an earlier scan saw them."""
+    """Number of shards that were not read again because they are unchanged since an earlier
+    scan.
+    """
     uncacheable: tuple[str, ...] = ()
-    """Validators whose parts cannot be kept: for them every shard is read."""
+    """Validators whose parts cannot be cached: for them every shard is read."""
 
     @property
     def complete(self) -> bool:
-        """Whether every shard was read and every validator came to a verdict."""
+        """Whether every shard was read and every validator has a verdict."""
         return not self.unreadable and not self.crashes
 
 
 class _Running:
-    """A validator at work: what makes its visitors, and what they handed back so far."""
+    """The state of a validator during a scan: the factory of its visitors, and their parts so
+    far.
+    """
 
     def __init__(
         self,
@@ -150,7 +157,7 @@ class _Running:
         self.maker = b""
         self.digest = False
         self.key: str | None = None
-        """What its parts depend on; None where they cannot be kept."""
+        """The key of its parts; None if they cannot be cached."""
         self.parts: list[tuple[Shard, Part]] = []
         self.crashes: list[Crash] = []
         try:
@@ -167,11 +174,11 @@ class _Running:
             self.crash(error)
 
     def crash(self, error: BaseException) -> None:
-        """Note that it raised, in this process."""
+        """Note that it raised in this process."""
         self.crashes.append(Crash(self.brought, "", reason_of(error)))
 
     def opened(self, shard: Shard, part: bytes | Crashed | None) -> list[Part]:
-        """What came of a shard: one part, or none."""
+        """The unpickled part of a shard, or an empty list."""
         if isinstance(part, Crashed):
             self.crashes.append(Crash(self.brought, shard.name, part.reason))
         elif part is not None:
@@ -183,7 +190,7 @@ class _Running:
         return []
 
     def keep(self, shard: Shard, part: Part) -> None:
-        """Keep a part, as one with that of the shard before where the validator merges them."""
+        """Keep a part; merge it with that of the shard before, if the validator merges parts."""
         if self.parts and overrides(self.validator, Validator, "merge"):
             first, before = self.parts[-1]
             if first.split == shard.split:
@@ -196,7 +203,7 @@ class _Running:
         self.parts.append((shard, part))
 
     def finish(self, target: Target) -> list[Finding | Measure]:
-        """What it says of all shards; nothing where it has crashed, now or before."""
+        """Its findings and measures for all shards; empty if it crashed, now or before."""
         if self.crashes:
             return []
         try:
@@ -220,25 +227,25 @@ def run_scan(
 ) -> ScanResult:
     """Scan every shard of `target` once, for all `validators`.
 
-    A validator that raises has no verdict, and costs no other validator its own.
+    A validator that raises has no verdict, and does not affect the other validators.
 
     Args:
-        target: what to look at.
+        target: the data to scan.
         validators: those that apply to it.
-        engine: where the shards are scanned.
-        announced: who brought each of the validators, and the codes that its findings may have
-            (None for any); empty where all are this project's.
-        options: by validator name, what its `begin` is given.
+        engine: runs the scans of the shards.
+        announced: the plugin of each validator, and the codes that its findings may have (None for
+            any); empty if all are this project's.
+        options: the options for `begin`, by validator name.
         progress: updated for every finished shard.
-        cache: what earlier scans found; None to read every shard and to remember nothing.
+        cache: results of earlier scans; None to read every shard and to store no results.
 
     Raises:
         UsageError: a validator cannot begin with these options or this schema, or
-            `TFRECREG_SCANNER` names no scanner.
+            `TFRECREG_SCANNER` does not name a scanner.
         FailureError: the engine failed (a worker died), or the scanner that `TFRECREG_SCANNER`
-            names is not there.
+            names is not installed.
     """
-    scanner_kind()  # A setting that is wrong is told here, and not of every shard.
+    scanner_kind()  # Report a wrong setting here once, not for every shard.
     result = ScanResult()
     told = announced or [(Brought("validator", each.name), None) for each in validators]
     running = [
@@ -267,7 +274,7 @@ def run_scan(
                 for each, part in zip(looking, before.parts, strict=True):
                     each.keep(shard, part)
             else:
-                # What was known may be gone, or not be what it seemed: then it is read here.
+                # The cached entry may be gone or invalid: then read the shard here.
                 task = ScanTask(shard, makers, digest)
                 scanned = scan_shard(task) if is_known else next(scans)
                 end = scanned.end
@@ -294,11 +301,11 @@ def _take(
     reuse: Reuse,
     result: ScanResult,
 ) -> None:
-    """Take what came of a shard that was read."""
+    """Store the result of a shard that was read."""
     if scanned.end is None:
         result.unreadable.append(Unreadable(shard.name, scanned.unreadable))
     opened = [each.opened(shard, part) for each, part in zip(looking, scanned.parts, strict=True)]
-    # Remembered before they are merged, for that may change them.
+    # Cache the parts before they are merged, because merging may change them.
     parts = {
         each.brought: part for each, parts in zip(looking, opened, strict=True) for part in parts
     }
@@ -321,7 +328,7 @@ def _count(result: ScanResult, end: StreamEnd | None) -> None:
 
 
 def _checked(item: object, codes: frozenset[str] | None) -> Finding | Measure:
-    """What a validator yielded, if it is what it should be, its locations in order."""
+    """A validator's finding or measure, with its types checked and its locations in order."""
     if isinstance(item, Measure):
         _check_measure(item)
         return item
@@ -359,7 +366,7 @@ def _check_location(location: object) -> None:
 
 
 class _Guarded:
-    """A visitor whose exceptions cost only its own verdict."""
+    """A visitor whose exceptions affect only its own verdict."""
 
     def __init__(self, brought: Brought, maker: bytes, shard: Shard) -> None:
         self._brought = brought
@@ -379,8 +386,8 @@ class _Guarded:
             self._fail(error)
 
     def call(self, method: str, argument: object) -> Part:
-        """What the visitor's method returns; None from a visitor that has crashed, and from one
-        that has only the default, which does nothing.
+        """Call a method of the visitor; None if the visitor has crashed, or has only the default,
+        which does nothing.
         """
         if self._visitor is None or method in self._silent:
             return None
@@ -392,7 +399,7 @@ class _Guarded:
             return None
 
     def close(self, end: StreamEnd | None) -> bytes | Crashed | None:
-        """The part, pickled; None where there is no end to close at."""
+        """The pickled part; None if the shard was not read to its end."""
         part = self.call("close", end) if end is not None else None
         if self.crash is not None or end is None:
             return self.crash
@@ -408,10 +415,10 @@ class _Guarded:
 
 
 def scan_shard(task: ScanTask) -> ShardScan:
-    """Read one shard to its end and hand back every validator's part.
+    """Read one shard to its end and return every validator's part.
 
-    A shard that cannot be read is no exception but a result, so that the others are still
-    scanned; the check as a whole is then incomplete.
+    A shard that cannot be read is a result, not an exception, so that the others are still scanned;
+    the check as a whole is then incomplete.
     """
     visitors = [_Guarded(brought, make, task.shard) for brought, make in task.makers]
     end: StreamEnd | None = None

@@ -1,4 +1,4 @@
-"""Counting what was found, shard by shard, so that counts are exact and locations bounded."""
+"""Counts of problems, shard by shard: counts are exact and locations bounded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TallyRow(NamedTuple):
 
 
 class _Seen:
-    """How often, and the first places in order of split, shard and record."""
+    """The count, and the first locations in order of split, shard and record."""
 
     __slots__ = ("code", "count", "locations")
 
@@ -48,7 +48,7 @@ class _Seen:
     def place(self, location: Location) -> None:
         places = self.locations
         if not places or places[-1].order() <= location.order():
-            if len(places) < MAX_LOCATIONS:  # as good as always: occurrences come in order
+            if len(places) < MAX_LOCATIONS:  # nearly always: occurrences come in order
                 places.append(location)
             return
         insort(places, location, key=Location.order)
@@ -56,14 +56,13 @@ class _Seen:
 
 
 class Tally:
-    """Occurrences, grouped into the findings that they will become. Picklable and mergeable.
+    """Occurrences of problems, grouped into findings. Picklable and mergeable.
 
     A group is one finding: everything with the same code, split, feature, subject and message.
-    Memory is bounded by the number of groups, never by the number of occurrences, so a message
-    says what all of its occurrences have in common and the rest goes to `Location.detail`.
+    Memory is bounded by the number of groups, never by the number of occurrences, so a message has
+    only what all of its occurrences share, and the rest goes to `Location.detail`.
 
-    Occurrences may be added, and tallies merged, in any order: counts and locations come out the
-    same.
+    Occurrences may be added, and tallies merged, in any order: counts and locations are the same.
     """
 
     def __init__(self) -> None:
@@ -88,11 +87,11 @@ class Tally:
         Args:
             code: what it is.
             message: one line, the same for every occurrence of the group.
-            location: where; None where there is no more to say than the group does.
-            split: the split that the finding is about, empty for none.
+            location: where; None if the group has all the information.
+            split: the split that the finding concerns, empty for none.
             feature: the feature, empty for none.
-            subject: the key or the shard that the finding is about, empty for none.
-            count: how many occurrences this stands for.
+            subject: the key or the shard that the finding concerns, empty for none.
+            count: the number of occurrences that this represents.
         """
         group = _Group(code.code, split, feature, subject, message)
         seen = self._groups.get(group)
@@ -112,11 +111,11 @@ class Tally:
         message: str,
         detail: str | None,
     ) -> None:
-        """Count one occurrence in a record; the finding is about the split of its shard.
+        """Count one occurrence in a record; the finding concerns the split of its shard.
 
         Args:
-            shard: where the batch comes from.
-            batch: has the record.
+            shard: of the batch.
+            batch: contains the record.
             position: of the record in the batch, from 0.
             code: what it is.
             feature: the feature, empty for none.
@@ -127,7 +126,7 @@ class Tally:
         self.add(code, message, place, split=shard.split, feature=feature)
 
     def merge(self, other: Tally) -> None:
-        """Take in what was counted elsewhere."""
+        """Add the counts of another tally."""
         for group, theirs in other._groups.items():
             ours = self._groups.get(group)
             if ours is None:
@@ -137,21 +136,21 @@ class Tally:
                 ours.place(location)
 
     def rows(self) -> list[TallyRow]:
-        """All of it as plain data."""
+        """The groups as plain data."""
         return [
             TallyRow(*group, seen.count, seen.locations) for group, seen in self._groups.items()
         ]
 
     @classmethod
     def of_rows(cls, rows: Iterable[TallyRow], codes: Iterable[Code]) -> Tally:
-        """The tally that :meth:`rows` gave.
+        """The tally from the result of :meth:`rows`.
 
         Args:
-            rows: each of its groups.
-            codes: those that may be in it.
+            rows: its groups.
+            codes: the codes that it may contain.
 
         Raises:
-            ValueError: one has a code that is not among them, or could not have come from a tally.
+            ValueError: a row has another code, or cannot come from a tally.
         """
         known = {code.code: code for code in codes}
         tally = cls()
@@ -188,25 +187,25 @@ class Tally:
 
 
 class Plain(Protocol):
-    """A class of one's own that may be in a part: it knows itself as plain data."""
+    """A class whose objects a part may contain: it converts itself to plain data."""
 
     plain_type: ClassVar[Any]
-    """The type of that data, as an annotation would have it."""
+    """The type of that data, as an annotation."""
 
     def plain(self) -> Any:
         """All of it."""
 
     @classmethod
     def of_plain(cls, plain: Any) -> Any:
-        """Made again. Raises ValueError for data that it would not have given."""
+        """The object from its plain data. Raises ValueError for invalid data."""
 
 
 class JsonCodec:
     """Parts of one type: a dataclass or a named tuple of plain data, tallies and :class:`Plain`.
 
-    A part is read strictly by its type, so bytes of another version that has other fields are no
-    part. Texts that are not UTF-8 (names of files with surrogate escapes) cannot be packed: that
-    is a UnicodeEncodeError.
+    A part is read strictly by its type, so bytes of another version with other fields are rejected.
+    Texts that are not UTF-8 (file names with surrogate escapes) cannot be packed: packing raises
+    UnicodeEncodeError.
 
     Args:
         part: the type, its fields annotated.
@@ -234,6 +233,6 @@ def _plain(value: Any) -> Any:
 
 
 def key_from(*texts: str | None, options: Mapping[str, Any] | None = None) -> str:
-    """A `part_key`: the digest of some texts and of a validator's options."""
+    """A `part_key`: a digest of texts and of a validator's options."""
     plain = json.dumps([*texts, dict(options or {})], sort_keys=True, default=repr)
     return blake3(plain.encode("ascii")).hexdigest()

@@ -1,11 +1,11 @@
-"""The only door to bytes on disk. Local files now, other file systems later.
+"""The only access to files on disk. Local files now, other file systems later.
 
-A storage is bound to a root; every path handed to it is relative, POSIX, and stays below that
-root. So a name from data cannot reach outside, and manifests and storages speak the same paths.
+A storage is bound to a root; every path passed to it is relative, POSIX, and stays below that root.
+So a name from data cannot lead outside, and manifests and storages use the same paths.
 
-`interface` says what a storage can do, `local` does it with POSIX files: `reader` and `writer`
-are one file each, open; `renames` moves folders; `flock` is a lock on a file; `paths` checks names
-and words the errors. `links` lists what lies behind symbolic links.
+`interface` defines the storage protocol, `local` implements it with POSIX files: `reader` and
+`writer` are open files; `renames` moves folders; `flock` locks files; `paths` checks names and
+words the errors. `links` lists the targets of symbolic links.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Locks on files, by which the processes of one machine take turns."""
+"""Locks on files, for mutual exclusion of processes on one machine."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator
 def exclusive(
     path: str, waiting: Callable[[], None] | None = None, *, shared: bool = False
 ) -> Iterator[None]:
-    """Hold the lock on a file; wait for the current holder. The lock of a process ends with it.
+    """Hold the lock on a file; wait for the current holder. The system releases it when the process
+    ends.
 
-    On a file system without locks nobody waits, so nothing that has to be right may rest on it.
+    On a file system without locks this does not wait, so correctness must not depend on it.
 
     Args:
-        path: the file, which is created where it is missing; its folder exists.
-        waiting: called once if somebody else has the lock.
-        shared: others may hold it at the same time, as long as they share it too.
+        path: the file, which is created if it is missing; its folder exists.
+        waiting: called once if another process has the lock.
+        shared: others may hold it at the same time if they also share it.
 
     Raises:
         OSError: the file cannot be opened.
@@ -41,11 +42,11 @@ def exclusive(
 
 
 def held_shared(path: str) -> int | None:
-    """Share the lock on a file for as long as the returned descriptor is open.
+    """Share the lock on a file while the returned descriptor is open.
 
     Returns:
-        the descriptor; None where the file cannot be opened or locked, as on a medium that is
-        mounted read-only: nobody can remove anything there either.
+        the descriptor; None if the file cannot be opened or locked, for instance on a read-only
+        file system, where no process can remove files either.
     """
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -61,10 +62,10 @@ def held_shared(path: str) -> int | None:
 
 @contextlib.contextmanager
 def exclusive_if_free(path: str) -> Iterator[bool]:
-    """Hold the lock on a file if nobody else does, nor shares it.
+    """Hold the lock on a file if no other process holds or shares it.
 
     Yields:
-        whether it is held; True as well on a file system without locks.
+        whether it is held; also True on a file system without locks.
 
     Raises:
         OSError: the file cannot be opened.

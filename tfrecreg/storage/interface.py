@@ -1,4 +1,4 @@
-"""What a storage can do. :class:`tfrecreg.storage.LocalStorage` is the one there is today."""
+"""The storage protocol. :class:`tfrecreg.storage.LocalStorage` is its only implementation today."""
 
 from __future__ import annotations
 
@@ -12,32 +12,35 @@ Follow = Literal["inside", "all"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing a storage holds."""
+    """A file, folder or link in a storage."""
 
     path: str
-    """Relative to the storage's root, POSIX, no leading slash. Names that are not UTF-8 carry
-    surrogate escapes, as :func:`os.fsdecode` makes them."""
+    """Relative to the storage's root, POSIX, no leading slash. Names that are not UTF-8 have
+    surrogate escapes, as from :func:`os.fsdecode`.
+    """
     kind: Literal["file", "dir", "link", "other"]
     """``link`` is a symbolic link (never followed by a listing); ``other`` a FIFO, device ..."""
     size: int
-    """Bytes of a file; 0 for everything else."""
+    """Size of a file in bytes; 0 for everything else."""
     mtime_ns: int
     inode: int
     device: int = field(default=0, compare=False)
-    """Together with the inode it tells one folder from all others, whatever path led there."""
+    """Number of the device. Together with the inode it identifies a folder, independently of its
+    path.
+    """
 
 
 class Reader(Protocol):
-    """An open file, read at any place. Safe against files that shrink meanwhile."""
+    """An open file, readable at any offset. Safe if the file is truncated meanwhile."""
 
     size: int
-    """Bytes when it was opened."""
+    """Size in bytes when it was opened."""
 
     def read_at(self, start: int, length: int) -> bytes:
         """Up to `length` bytes from `start`; fewer only where the file ends.
 
         Raises:
-            StorageError: the file system failed to deliver (EIO and the like).
+            StorageError: the file system failed to read (such as EIO).
         """
 
     def close(self) -> None: ...
@@ -53,18 +56,18 @@ class Reader(Protocol):
 
 
 class Writer(Protocol):
-    """A file in the making: invisible under its name until it was closed, and then durable.
+    """A file being written: invisible under its name until it is closed, and then durable.
 
-    Leaving the ``with`` block by an exception drops it without a trace.
+    Leaving the ``with`` block by an exception deletes it.
     """
 
     def write(self, data: bytes | memoryview) -> None: ...
 
     def close(self) -> None:
-        """Sync, then let the file appear under its name, replacing what was there."""
+        """Sync, then move the file to its name, replacing an existing file."""
 
     def abort(self) -> None:
-        """Drop it: nothing appears."""
+        """Delete the unfinished file."""
 
     def __enter__(self) -> Writer: ...
 
@@ -77,21 +80,20 @@ class Writer(Protocol):
 
 
 class Storage(Protocol):
-    """A tree of files under one root. Picklable: it travels to worker processes.
+    """A tree of files under one root. Picklable, for worker processes.
 
-    Every method raises :class:`~tfrecreg.errors.StorageError` where the file system refuses (its
-    kind :class:`~tfrecreg.errors.MissingFileError` where what it needs is not there), and
+    Every method raises :class:`~tfrecreg.errors.StorageError` if the file system refuses (its
+    subclass :class:`~tfrecreg.errors.MissingFileError` if a file is missing), and
     :class:`~tfrecreg.errors.UsageError` for a path that is absolute or leaves the root.
 
-    `open`, `read` and `list` of a named path follow symbolic links wherever these lead, for raw
-    data and caches often are such links; `stat` tells where they leave the root, unless it is asked
-    to follow all. Nothing is ever written, moved or removed through a link that leaves the root:
-    that is a UsageError.
+    `open`, `read` and `list` of a named path follow symbolic links to any target, because raw data
+    and caches often are such links; `stat` does not follow links out of the root unless requested.
+    No method writes, moves or removes through a link that leaves the root: that is a UsageError.
     """
 
     @property
     def root(self) -> str:
-        """Where it is, for messages to people: an absolute path or a URL."""
+        """Its location, for messages: an absolute path or a URL."""
 
     def below(self, path: str) -> Storage:
         """The storage of the folder `path`, which need not exist yet.
@@ -106,11 +108,13 @@ class Storage(Protocol):
         Args:
             path: below the root.
             follow: which symbolic links are followed: those that stay ``inside`` the root, or
-                ``all``. A link that is not followed, or that leads nowhere, has the kind ``link``.
+                ``all``. A link that is not followed, or whose target is missing, has the kind
+                ``link``.
         """
 
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
-        """What is below the folder `path`, sorted by the bytes of the path; links not followed.
+        """The entries below the folder `path`, sorted by the bytes of their paths; links are not
+        followed.
 
         A folder that does not exist lists as empty.
         """
@@ -119,38 +123,38 @@ class Storage(Protocol):
         """Open a regular file for reading. FIFOs and devices are refused without blocking.
 
         Raises:
-            MissingFileError: there is nothing at `path`.
+            MissingFileError: `path` does not exist.
         """
 
     def read(self, path: str, *, limit: int = 1 << 28) -> bytes:
         """A whole small file. More than `limit` bytes is a StorageError, not an allocation."""
 
     def create(self, path: str, *, durable: bool = True) -> Writer:
-        """Begin a file (parents are made). It appears when it is closed, whole and synced.
+        """Create a file and its parent folders. It appears when it is closed, complete and synced.
 
         Args:
             path: its name.
-            durable: False for scratch that no crash needs to survive: it is not synced.
+            durable: False for temporary files that are useless after a crash: they are not synced.
         """
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Create `path` with `data` unless it exists; atomically. False where it existed."""
+        """Create `path` with `data` unless it exists, atomically. False if it exists."""
 
     def rename_dir(self, source: str, target: str) -> bool:
-        """Move a folder to a name that is free; False, and nothing moved, where it is taken."""
+        """Move a folder to a free name; return False without moving it if the name is taken."""
 
     def replace_dir(self, source: str, target: str) -> None:
-        """Put folder `source` in the place of `target`; the old one ends up under `source`.
+        """Put the folder `source` in the place of `target`; the old folder is then at `source`.
 
-        Where `target` does not exist it is a plain rename and `source` is gone afterwards.
-        Atomic where the file system can exchange names.
+        If `target` does not exist, this is a plain rename and `source` no longer exists afterwards.
+        Atomic if the file system can exchange names.
         """
 
     def sync_dir(self, path: str) -> None:
         """Make names in a folder durable."""
 
     def link(self, source: str, target: str, *, origin: Storage | None = None) -> None:
-        """Make `target` the same bytes as `source`: a hard link, or a copy where that fails.
+        """Create `target` with the bytes of `source`: as a hard link, or as a copy if that fails.
 
         Args:
             source: a file.
@@ -159,11 +163,11 @@ class Storage(Protocol):
         """
 
     def remove(self, path: str) -> None:
-        """Remove a file or a whole folder; nothing there is no error."""
+        """Remove a file or a whole folder; a missing one is not an error."""
 
     def remove_abandoned(self, path: str) -> bool:
         """Remove a temporary file (see :func:`tfrecreg.storage.is_temporary`) of a killed writer.
 
         Returns:
-            False, and nothing is removed, where its writer is alive or nobody can tell.
+            False, without removing it, if its writer is alive or that is unknown.
         """

@@ -1,4 +1,4 @@
-"""Listing what lies behind symbolic links, too."""
+"""Listing that follows symbolic links."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tfrecreg.storage.interface import Entry, Storage
 
 
 def list_through_links(storage: Storage) -> Iterator[Entry]:
-    """Everything below the root but folders, with symbolic links followed wherever they lead.
+    """Everything below the root except folders, with symbolic links followed to any target.
 
-    Each folder is listed once, however many links lead to it, so links in a circle do no harm. A
-    link that leads nowhere keeps the kind ``link``.
+    Each folder is listed once, even if many links lead to it, so circular links are harmless. A
+    link whose target is missing keeps the kind ``link``.
 
     Raises:
         StorageError: a folder cannot be listed.

@@ -1,6 +1,6 @@
 """The storage of POSIX local files."""
 
-# Names that are not UTF-8, exact bytes order and link semantics: os says these, pathlib does not.
+# Names that are not UTF-8, exact byte order and link semantics need os, not pathlib.
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _LINKLESS = LINKLESS | {errno.EXDEV}
 
 @dataclass(frozen=True, slots=True, init=False)
 class LocalStorage:
-    """Files below one local folder. See :class:`tfrecreg.storage.Storage` for what it can do.
+    """Files below one local folder. See :class:`tfrecreg.storage.Storage` for the methods.
 
     Args:
-        root: the folder, which need not exist yet. A relative one is taken from where the
-            process is now; a symbolic link stays one, so its target may change.
+        root: the folder, which need not exist yet. A relative one is resolved against the current
+            folder; a symbolic link is not resolved, so its target may change.
 
     Raises:
         UsageError: `root` holds a NUL or is empty.
-        StorageError: there is no current folder to take a relative `root` from.
+        StorageError: `root` is relative and the current folder no longer exists.
     """
 
     root: str
@@ -50,7 +50,8 @@ class LocalStorage:
         text = os.fsdecode(root)
         if not text or "\0" in text:
             raise UsageError(
-                f"`{path_text(text)}` names no folder", hint="name a folder of the file system"
+                f"`{path_text(text)}` does not name a folder",
+                hint="name a folder of the file system",
             )
         try:
             object.__setattr__(self, "root", os.path.abspath(text))
@@ -77,8 +78,8 @@ class LocalStorage:
             except OSError as error:
                 if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                     raise
-                return _entry(path, own)  # a link that leads nowhere
-        # What is no link itself may lie behind one.
+                return _entry(path, own)  # a link whose target is missing
+        # An entry that is not a link may be below one.
         above = path if status is not own else path.rpartition("/")[0]
         if follow == "inside" and above and leaves(self.root, above):
             return Entry(path, "link", 0, own.st_mtime_ns, own.st_ino, own.st_dev)
@@ -137,7 +138,8 @@ class LocalStorage:
         with LocalReader(full) as reader:
             try:
                 make_folders(os.path.dirname(new))
-                # link(2) of a symbolic link would link the link: DVC's caches may be such.
+                # link(2) of a symbolic link would link the link itself; objects in DVC's cache may
+                # be links.
                 os.link(os.path.realpath(full), new)
             except FileExistsError as error:
                 raise _taken(new) from error
@@ -177,7 +179,7 @@ class LocalStorage:
             return remove_abandoned(full)
 
     def _own(self, path: str) -> str:
-        """The absolute path of something that is to be written, moved or removed."""
+        """The absolute path of an entry to write, move or remove."""
         full = locate(self.root, path)
         if not path:
             raise UsageError(
@@ -229,7 +231,7 @@ def _walk(full: str, path: str, recursive: bool) -> Iterator[Entry]:
                 continue
             name = folder + names.pop()
             found: Entry | None = None
-            # What vanished since its folder was read is not there any more: no error.
+            # An entry that was removed since its folder was read is not an error.
             with suppress(FileNotFoundError, NotADirectoryError):
                 if name.endswith(b"/"):
                     levels.append((name, _names(base + name, recursive)))
@@ -252,10 +254,10 @@ def _top(full: str, base: bytes, recursive: bool) -> list[bytes]:
 
 
 def _names(folder: bytes, recursive: bool) -> list[bytes]:
-    """The names in a folder, last one first: the caller takes them from the end.
+    """The names in a folder, in descending order: the caller takes them from the end.
 
-    A folder stands there twice, as itself and, for what lies in it, with a slash: `a`, `a-b` and
-    `a/b` come in this order, that of their bytes.
+    A folder occurs twice, as itself and, for its content, with a slash: `a`, `a-b` and `a/b` come
+    in this order, that of their bytes.
     """
     names: list[bytes] = []
     with os.scandir(folder) as entries:

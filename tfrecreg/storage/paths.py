@@ -1,6 +1,6 @@
-"""Which paths a local storage takes, and how a refusal of the file system is worded."""
+"""The paths that a local storage accepts, and the wording of file system errors."""
 
-# pathlib drops `.` and `//` silently and knows no descriptors: the checks here need the plain text.
+# pathlib drops `.` and `//` silently and has no descriptors: the checks here need the plain text.
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HINTS = {
 
 
 def path_text(path: str) -> str:
-    """A path for a message, escaped; never cut, for its end says the most."""
+    """A path for a message, escaped; never cut, because its end is the most important part."""
     return safe(path, limit=1 << 16)
 
 
@@ -36,8 +36,8 @@ def locate(root: str, path: str) -> str:
     """The absolute path of `path` below `root`. The empty path is the root itself.
 
     Raises:
-        UsageError: `path` is absolute, has an empty part, `.` or `..`, holds a NUL, or is no
-            text that a file system's name could be made of.
+        UsageError: `path` is absolute, has an empty part, `.` or `..`, holds a NUL, or cannot be
+            encoded as a file name.
     """
     if not path:
         return root
@@ -76,7 +76,7 @@ def leaves(root: str, path: str) -> bool:
             if stat.S_ISLNK(os.lstat(place).st_mode):
                 break
         except OSError:
-            continue  # what is not there is no link
+            continue  # a missing path is not a link
     else:
         return False
     base = os.path.realpath(root)
@@ -85,7 +85,7 @@ def leaves(root: str, path: str) -> bool:
 
 
 def entry_kind(mode: int) -> str:
-    """What a file of this mode is, for a message."""
+    """The kind of a file with this mode, for a message."""
     if stat.S_ISDIR(mode):
         return "a folder"
     if stat.S_ISLNK(mode):
@@ -98,18 +98,18 @@ def entry_kind(mode: int) -> str:
 
 
 def no_folder(path: str) -> NotADirectoryError:
-    """The error of the system for a file where a folder is needed, naming the file."""
+    """The system's error for a file in the place of a folder, with the file's name."""
     return NotADirectoryError(errno.ENOTDIR, f"`{path_text(path)}` is not a folder", path)
 
 
 def refusal(action: str, path: str, error: OSError, rest: str = "") -> StorageError:
-    """The error for what the system said when `action` was tried on the absolute `path`.
+    """The error for a failed `action` on the absolute `path`.
 
     Args:
         action: a verb: ``"read"``.
-        path: what it was tried on.
-        error: what the system said.
-        rest: whatever of the action comes after the path: ``" to `target`"``.
+        path: the object of the action.
+        error: the system's error.
+        rest: the words of the action after the path: ``" to `target`"``.
     """
     if isinstance(error, FileNotFoundError):
         return MissingFileError(
@@ -124,13 +124,15 @@ def refusal(action: str, path: str, error: OSError, rest: str = "") -> StorageEr
 
 
 def advice(error: OSError) -> str:
-    """What to do next about what the system said; empty where nobody knows."""
+    """A hint for a system error; empty if there is none."""
     return _HINTS.get(error.errno or 0, "")
 
 
 @contextmanager
 def translated(action: str, path: str, rest: str = "") -> Iterator[None]:
-    """Turn every OSError inside into the StorageError of :func:`refusal`, its cause attached."""
+    """Convert every OSError inside to the StorageError of :func:`refusal`, with its cause
+    attached.
+    """
     try:
         yield
     except OSError as error:

@@ -1,6 +1,6 @@
-"""One local file, open for reading at any place."""
+"""One local file, open for reading at any offset."""
 
-# Descriptors and exact flags are the point of this module: pathlib has no words for them.
+# This module needs descriptors and exact flags, which pathlib does not have.
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class LocalReader:
     def __init__(self, path: str) -> None:
         self._path = path
         try:
-            # Looking first keeps devices closed, whose opening alone may do something; looking
-            # again below is for what changed in between, and O_NONBLOCK keeps a FIFO from waiting.
+            # The first check avoids opening devices, which alone may have side effects; the second
+            # check below detects a change in between, and O_NONBLOCK avoids waiting for a FIFO.
             self._refuse(os.stat(path).st_mode)
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
             self._file = os.fdopen(os.open(path, flags), "rb", buffering=0)
@@ -46,7 +46,7 @@ class LocalReader:
             )
 
     def read_at(self, start: int, length: int) -> bytes:
-        # A hot path: a context manager around it would cost more than the call of the system.
+        # A hot path: a context manager around it would take longer than the system call.
         try:
             return self._read_at(start, length)
         except OSError as error:
@@ -55,7 +55,8 @@ class LocalReader:
     def _read_at(self, start: int, length: int) -> bytes:
         handle = self._file.fileno()
         if start + length > self.size:
-            # pread(2) in Python allocates what is asked for: ask for no more than there is.
+            # pread(2) in Python allocates the requested size: do not request more than the file
+            # has.
             length = min(length, os.fstat(handle).st_size - start)
         if length <= 0:
             return b""
@@ -70,7 +71,7 @@ class LocalReader:
         return b"".join(pieces)
 
     def sync(self) -> None:
-        """Make the file's bytes durable, whoever wrote them."""
+        """Make the file's bytes durable, even if another process wrote them."""
         with translated("sync", self._path):
             os.fsync(self._file.fileno())
 

@@ -1,10 +1,10 @@
-"""Moving a folder to a free name, and exchanging two folders: atomically where that is possible.
+"""Moving a folder to a free name, and exchanging two folders: atomically if possible.
 
 Linux has both as flags of renameat2(2). Elsewhere, and on file systems that refuse the flags,
-plain renames stand in; what a kill between them leaves is said at :func:`replace`.
+plain renames are used; :func:`replace` describes the state after a kill between them.
 """
 
-# Names are handed to the kernel as they are: pathlib would normalise them.
+# Names are passed to the kernel unchanged: pathlib would normalize them.
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tfrecreg.storage.paths import no_folder, path_text
 from tfrecreg.storage.writer import make_way, sync_folder
 
 ASIDE = ".old"
-"""What is added to the source's name while :func:`replace` has to do without an exchange."""
+"""Suffix of the source's name while :func:`replace` works without an exchange."""
 
 _AT_FDCWD = -100
 _NOREPLACE = 1
@@ -32,12 +32,12 @@ _TAKEN = frozenset({errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR})
 
 
 def move_to_free_name(source: str, target: str, top: str) -> bool:
-    """Rename the folder `source`; False, and nothing moved, where `target` is taken.
+    """Rename the folder `source`; return False without moving it if `target` is taken.
 
     Args:
         source: the folder.
         target: its new name.
-        top: a folder above `target`, from which on all on the way is made durable.
+        top: a folder above `target`; all folders between them are made durable.
 
     Raises:
         OSError: `source` is not a folder, or the system refused.
@@ -46,7 +46,8 @@ def move_to_free_name(source: str, target: str, top: str) -> bool:
     make_way(os.path.dirname(target), top)
     try:
         if not _renameat2(source, target, _NOREPLACE):
-            # Two who pass the test at once do no harm: a folder replaces none that has files.
+            # Two processes may pass the test at once: a rename never replaces a folder that has
+            # files.
             if os.path.lexists(target):
                 return False
             os.rename(source, target)
@@ -57,7 +58,8 @@ def move_to_free_name(source: str, target: str, top: str) -> bool:
     try:
         _sync_parents(source, target)
     except OSError:
-        # Who is told that it failed does it again: then nothing of it is to be in the way.
+        # A caller that gets an error tries again: then no remains of this attempt may be in the
+        # way.
         with suppress(OSError):
             os.rename(target, source)
         raise
@@ -65,13 +67,14 @@ def move_to_free_name(source: str, target: str, top: str) -> bool:
 
 
 def replace(source: str, target: str, top: str) -> None:
-    """Put the folder `source` in the place of `target`, which ends up under `source`.
+    """Put the folder `source` in the place of `target`, which is then at `source`.
 
     Without an exchange in the kernel these are three renames: `target` to ``<source>.old``,
     `source` to `target`, ``<source>.old`` to `source`. A kill after the first leaves no `target`,
     the new folder at `source` and the old one at ``<source>.old``; a kill after the second leaves
-    the new one at `target`, the old one at ``<source>.old`` and no `source`. In both cases the
-    same call again completes the work. A refusal, other than a kill, is undone at once.
+    the new one at `target`, the old one at ``<source>.old`` and no `source`. In both cases the same
+    call again completes the work. After an error, unlike after a kill, the renames are undone at
+    once.
 
     Args:
         source: the new folder.
@@ -80,7 +83,7 @@ def replace(source: str, target: str, top: str) -> None:
 
     Raises:
         OSError: `source` is not a folder, or the system refused.
-        StorageError: ``<source>.old`` is there, and so are both others.
+        StorageError: ``<source>.old`` exists, and so do both other folders.
     """
     aside = source + ASIDE
     if os.path.lexists(aside):
@@ -108,7 +111,7 @@ def _complete(source: str, target: str, aside: str) -> None:
     if here and there:
         raise StorageError(
             f"`{path_text(aside)}` is in the way: it is the old content of a folder that was to "
-            "be replaced, and nothing tells which one",
+            "be replaced, and it is unknown which one",
             hint="inspect it, then move it away",
         )
     if not there:
@@ -130,7 +133,7 @@ def _sync_parents(*paths: str) -> None:
 
 
 def _renameat2(source: str, target: str, flags: int) -> bool:
-    """One atomic rename; False, and nothing done, where it is not supported."""
+    """Rename atomically; return False without changes if the flags are not supported."""
     call = _system_call()
     if call is None:
         return False

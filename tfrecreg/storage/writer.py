@@ -1,6 +1,6 @@
-"""One local file in the making, that nobody sees until it is whole."""
+"""One local file being written, which is invisible until it is complete."""
 
-# Descriptors and exact flags are the point of this module: pathlib has no words for them.
+# This module needs descriptors and exact flags, which pathlib does not have.
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from tfrecreg.errors import StorageError
 from tfrecreg.storage.paths import no_folder, path_text, refusal, translated
 
 LINKLESS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
-"""What link(2) says where the file system has no hard links, or no more of them for this file."""
+"""Errors of link(2) on file systems without hard links, or if the file has the maximum number of
+them.
+"""
 
 _BUFFER = 1 << 20
 _DIRECT = 1 << 16
-"""Pieces from which on another copy costs more than another call of the system."""
+"""Size in bytes from which on copying a piece takes longer than another system call."""
 _NAME_MAX = 255
 _TEMPORARY = re.compile(r"\..*\.[0-9a-f]{16}\.tmp", re.DOTALL)
-# What fsync(2) of a folder says on file systems that cannot: there, nothing more can be done.
+# Errors of fsync(2) of a folder on file systems that do not support it; they are ignored.
 _SYNCLESS = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _LOCKLESS = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK})
 
 
 def is_temporary(path: str) -> bool:
-    """Whether `path` has the name of a file in the making: what a killed writer leaves behind."""
+    """Whether `path` has the name of a temporary file, which a killed writer leaves."""
     return _TEMPORARY.fullmatch(path.rpartition("/")[2]) is not None
 
 
@@ -37,8 +39,8 @@ def remove_abandoned(path: str) -> bool:
     """Remove the temporary file of a writer that was killed. Raises OSError.
 
     Returns:
-        False, and nothing is removed, where its writer is alive, or where the file system has no
-        locks to tell by.
+        False, without removing it, if its writer is alive, or if the file system has no locks to
+        detect that.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -59,11 +61,11 @@ def remove_abandoned(path: str) -> bool:
 
 
 class LocalWriter:
-    """A file in the making, beside its place. See :class:`tfrecreg.storage.Writer`.
+    """A file being written, beside its destination. See :class:`tfrecreg.storage.Writer`.
 
-    After the first refusal the temporary file is gone, and :meth:`write` and :meth:`close` repeat
-    that refusal: a file with a hole never appears. The temporary file is locked until it has its
-    name, so that :func:`remove_abandoned` can tell it from one that a killed writer left.
+    After the first error the temporary file is deleted, and :meth:`write` and :meth:`close` repeat
+    that error: an incomplete file never appears. The temporary file is locked until it has its
+    name, so that :func:`remove_abandoned` can distinguish it from one that a killed writer left.
     """
 
     def __init__(self, path: str, *, durable: bool = True) -> None:
@@ -102,7 +104,7 @@ class LocalWriter:
         self._finish(os.replace)
 
     def close_new(self) -> bool:
-        """As :meth:`close`, but only where the name is free: False, and nothing is left, if not."""
+        """As :meth:`close`, but only if the name is free; else delete the file and return False."""
         try:
             self._finish(_take_free_name)
         except StorageError as error:
@@ -159,7 +161,7 @@ class LocalWriter:
 
     def _fail(self, error: OSError) -> StorageError:
         self._refusal = refusal("write", self._path, error)
-        # What is told is why it failed, not that the cleaning failed too.
+        # Raise the original error, not an error of the cleanup.
         with suppress(StorageError):
             self.abort()
         return self._refusal
@@ -176,14 +178,14 @@ class LocalWriter:
         if error is None:
             self.close()
             return
-        # The error on its way out says more than one about cleaning up after it.
+        # Raise the original error rather than an error of the cleanup.
         with suppress(StorageError):
             self.abort()
 
 
 def _temporary_name(name: str) -> str:
     ending = f".{os.urandom(8).hex()}.tmp"
-    # Names are bounded in bytes. Cutting may split a character, whose rest is dropped.
+    # The length of names is limited in bytes. Cutting may split a character, whose rest is dropped.
     room = _NAME_MAX - 1 - len(ending)
     return f".{os.fsencode(name)[:room].decode('utf-8', 'ignore')}{ending}"
 
@@ -201,7 +203,7 @@ def _create_locked(path: str) -> tuple[int, int]:
         try:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(handle, fcntl.LOCK_EX)
-            # Between the two calls it had no owner, and may have been removed.
+            # Between the two calls the file was not locked, and may have been removed.
             if os.fstat(handle).st_nlink:
                 return handle, os.dup(handle)
         except BaseException:
@@ -212,14 +214,14 @@ def _create_locked(path: str) -> tuple[int, int]:
 
 
 def _take_free_name(temporary: str, path: str) -> None:
-    """Let `temporary` appear as `path`, which is free; FileExistsError where it is not."""
+    """Move `temporary` to `path`. Raises FileExistsError if `path` exists."""
     try:
         os.link(temporary, path)
     except OSError as error:
         if error.errno not in LINKLESS:
             raise
         # Without hard links the name is claimed first. A kill between these two steps leaves an
-        # empty file under it; a half-written one is never seen.
+        # empty file under it; a half-written file is never visible.
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
         try:
             os.replace(temporary, path)
@@ -236,7 +238,7 @@ def _unlink(path: str) -> None:
 
 
 def make_folders(folder: str) -> None:
-    """Make `folder` and those above it, each of them durable. Raises OSError."""
+    """Create `folder` and its parents, and make each of them durable. Raises OSError."""
     missing = []
     while not os.path.isdir(folder):
         missing.append(folder)
@@ -251,8 +253,8 @@ def make_folders(folder: str) -> None:
 
 
 def make_way(folder: str, top: str) -> None:
-    """Make `folder` and those above it, each of them durable up to `top`, whoever made them: that
-    one may have been killed before it was. Raises OSError.
+    """Create `folder` and its parents, and make each of them durable up to `top`, even if another
+    process created it: that process may have been killed before it synced. Raises OSError.
     """
     make_folders(folder)
     while len(folder) > len(top):
@@ -261,7 +263,7 @@ def make_way(folder: str, top: str) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Make the names in `folder` durable, where the file system can. Raises OSError."""
+    """Make the names in `folder` durable, if the file system supports it. Raises OSError."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

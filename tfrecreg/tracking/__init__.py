@@ -1,10 +1,10 @@
-"""Where bytes and history live outside the registry: DVC and git.
+"""Bytes and history outside the registry: DVC and git.
 
-- `dvc`: the only home of the `dvc` package, which is imported when it is used and never before
-- `cloud`: folders by DVC's hash: to a remote and back, and what nobody refers to
-- `git`: asking git, by its command, and annotated tags; nothing is ever committed
-- `pointers`: what DVC's small files say, read without DVC
-- `gto`: the names that GTO gives to tags
+- `dvc`: the only module that imports the `dvc` package, on first use
+- `cloud`: folders by DVC's hash: push, fetch, and unreferenced objects
+- `git`: queries by the git command, and annotated tags; never commits
+- `pointers`: DVC's small files, read without DVC
+- `gto`: the names of GTO's tags
 """
 
 from __future__ import annotations

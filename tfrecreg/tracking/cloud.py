@@ -1,7 +1,7 @@
-"""Folders that DVC keeps, by their recorded hash: to a remote and back, and what nobody refers to.
+"""Folders in DVC, by their recorded hash: push, fetch, and unreferenced objects.
 
-A hash is DVC's of a folder, ``<md5>.dir``: an object that lists the folder's files and the hash of
-each. Bytes from DVC are verified again, because DVC does not verify its cache.
+A hash is DVC's hash of a folder, ``<md5>.dir``: an object that lists the folder's files and the
+hash of each. Bytes from DVC are verified again, because DVC does not verify its cache.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A file of a folder that DVC's cache holds."""
+    """A file of a folder in DVC's cache."""
 
     path: str
-    """In the folder, POSIX."""
+    """Path in the folder, POSIX."""
     cached: str
     """Absolute path of the object in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """An object of DVC's cache that nothing refers to."""
+    """An unreferenced object of DVC's cache."""
 
     cached: str
     bytes: int
 
 
 def remotes(root: str) -> list[str]:
-    """The names of the DVC remotes that the registry knows, the default one first."""
+    """The names of the registry's DVC remotes, the default one first."""
     with opened(root, "dvc remote list") as repo:
         names = list(repo.config["remote"])
         default = repo.config["core"].get("remote")
@@ -49,7 +49,7 @@ def remotes(root: str) -> list[str]:
 
 
 def send(root: str, hashes: Sequence[str], remote: str | None) -> int:
-    """Push folders to a remote, and return how many objects went there.
+    """Push folders to a remote, and return the number of pushed objects.
 
     Args:
         root: the registry's root.
@@ -57,7 +57,7 @@ def send(root: str, hashes: Sequence[str], remote: str | None) -> int:
         remote: its name; None for the default one.
 
     Raises:
-        UsageError: there is no such remote.
+        UsageError: the remote does not exist.
         FailureError: DVC refused, or objects are neither in the cache nor in the remote.
     """
     _expect_remote(root, remote)
@@ -76,7 +76,7 @@ def send(root: str, hashes: Sequence[str], remote: str | None) -> int:
 
 
 def fetch(root: str, value: str, remote: str | None) -> list[Held]:
-    """Have a folder in the cache, from a remote where it is not there yet.
+    """Ensure that a folder is in the cache; fetch it from a remote if needed.
 
     Raises:
         UsageError: it is not in the cache, and there is no such remote.
@@ -88,7 +88,7 @@ def fetch(root: str, value: str, remote: str | None) -> list[Held]:
         _expect_remote(root, remote)
         hint = "push it where it was released: tfrecreg push"
         with opened(root, "dvc fetch") as repo:
-            # The list first, for it says what else there is.
+            # Fetch the list first, because it names the files.
             failed = repo.cloud.pull(_infos([value]), remote=remote).failed
             if repo.cache.local.exists(value):
                 failed |= repo.cloud.pull(_infos(_whole(repo, [value])), remote=remote).failed
@@ -103,13 +103,13 @@ def fetch(root: str, value: str, remote: str | None) -> list[Held]:
 
 
 def missing(root: str, hashes: Sequence[str], remote: str | None) -> set[str]:
-    """Those of the folders of which anything is missing in the remote."""
+    """The folders that the remote does not have, or not completely."""
     _expect_remote(root, remote)
     found = set()
     with opened(root, "dvc status --cloud") as repo:
         for value in hashes:
             if not repo.cache.local.exists(value):
-                found.add(value)  # its content is unknown here
+                found.add(value)  # its content is unknown on this machine
                 continue
             status = repo.cloud.status(_infos(_whole(repo, [value])), remote=remote)
             if status.missing or status.new or not status.ok:
@@ -120,20 +120,20 @@ def missing(root: str, hashes: Sequence[str], remote: str | None) -> set[str]:
 def stale(
     root: str, kept: Iterable[str], linked: Iterable[str], refs: Sequence[str], mark: str
 ) -> list[Stale]:
-    """Objects of the cache that belong to our folders and that nothing refers to. Whoever calls it
-    to remove them holds DVC's lock from before until then.
+    """Unreferenced objects of the cache that belong to our folders. A caller that removes them
+    holds DVC's lock from before this call until then.
 
     Args:
         root: the registry's root.
-        kept: hashes of folders that are referred to, beside those of all pointers and pipelines in
-            those `refs` and the workspace.
-        linked: absolute paths of objects that stay because links lead to them.
-        refs: commits to look at; empty outside git.
-        mark: the file by which a folder is known to be ours: others are left alone.
+        kept: hashes of referenced folders, besides those in all pointers and pipelines in `refs`
+            and the workspace.
+        linked: absolute paths of objects that are kept because links lead to them.
+        refs: commits to search; empty outside git.
+        mark: the file that identifies a folder as ours: other folders are ignored.
 
     Returns:
-        the objects, each list of a folder behind the files that it lists: killed while it removes
-        them in this order, whoever looks again finds the rest by the list.
+        the objects, each list of a folder after the files that it lists: if removal in this order
+        is killed, the next call finds the rest by the list.
     """
     with opened(root, "dvc gc") as repo:
         cache = repo.cache.local
@@ -171,14 +171,14 @@ def remove(objects: Iterable[Stale]) -> None:
 
 
 def remove_corrupt(objects: Mapping[str, str]) -> int:
-    """Remove objects of the cache that do not have the bytes that their names say.
+    """Remove objects of the cache whose bytes do not match their names.
 
     Args:
-        objects: the path of a file in the workspace to the object that DVC keeps it in. An object
-            that the file is a symbolic link to stays: it is the only one with its bytes.
+        objects: path of the object in the cache, by path of a file in the workspace. An object that
+            the file is a symbolic link to is kept: it is the only copy of the bytes.
 
     Returns:
-        how many were removed.
+        the number of removed objects.
 
     Raises:
         FailureError: one of them cannot be read or removed.
@@ -207,7 +207,7 @@ def _refused(cached: str, error: OSError) -> FailureError:
 
 
 def _whole(repo: Any, hashes: Sequence[str]) -> list[str]:
-    """Folders, and all files of them: DVC takes a folder's hash for its list alone."""
+    """Folders, and all their files: for DVC, a folder's hash refers only to its list."""
     return sorted({oid for value in hashes for _, oid in _entries(repo, value)} | set(hashes))
 
 
@@ -218,7 +218,7 @@ def _infos(hashes: Sequence[str]) -> list[Any]:
 
 
 def _entries(repo: Any, value: str) -> list[tuple[str, str]]:
-    """Path and hash of each file of a folder that the cache lists."""
+    """Path and hash of each file of a folder, from its list in the cache."""
     from dvc_data.hashfile.tree import Tree
 
     tree = Tree.load(repo.cache.local, _infos([value])[0])

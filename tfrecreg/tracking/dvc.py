@@ -1,4 +1,6 @@
-"""DVC, in process. Its commands cost seconds of start-up each; its API half a second once."""
+"""DVC, in process. Each of its commands takes seconds to start; its API takes half a second
+once.
+"""
 
 from __future__ import annotations
 
@@ -34,43 +36,42 @@ from tfrecreg.tracking.git import work_tree
 PIPELINE_NAME = "dvc.yaml"
 """The file that describes the stages of a pipeline."""
 LOCK_NAME = "dvc.lock"
-"""The file in which DVC notes what the stages of a pipeline made."""
+"""The file in which DVC records the outputs of a pipeline's stages."""
 
 _STATE = ".tfrecreg/dvc"
 _HARDLINK_LOCK = re.compile(rb"^\s*hardlink_lock\s*=\s*(true|1|yes|on)\s*$", re.I | re.M)
 _locked: ContextVar[frozenset[Path]] = ContextVar("locked", default=frozenset())
-"""DVC repositories whose lock whoever runs this holds."""
+"""DVC repositories whose lock the current context holds."""
 _one_at_a_time = threading.RLock()
-"""What :func:`_quiet` changes is the whole process's."""
+"""The changes of :func:`_quiet` affect the whole process."""
 _LOGGERS = ("dvc", "dvc_data", "dvc_objects", "scmrepo")
 
 
 def available() -> bool:
-    """Whether the `dvc` extra is installed. Looks, imports nothing."""
+    """Whether the `dvc` extra is installed. Does not import it."""
     return find_spec("dvc") is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A folder that DVC has in its cache."""
+    """A folder in DVC's cache."""
 
     value: str
-    """DVC's hash of it (``….dir``)."""
+    """DVC's hash of the folder (``….dir``)."""
     files: dict[str, str]
-    """Path in the folder to the absolute path of the object in the cache."""
+    """Absolute path of the object in the cache, by path in the folder."""
 
 
 def initialised(root: str) -> bool:
-    """Whether `root` lies in a DVC repository. Looks, imports nothing.
+    """Whether `root` is in a DVC repository. Does not import DVC.
 
-    One that lies around the git work tree of `root` does not count: git would not see its
-    pointers.
+    A repository outside the git work tree of `root` does not count: git would not see its pointers.
     """
     return _repository(root) is not None
 
 
 def _repository(root: str) -> Path | None:
-    """The folder of the DVC repository that `root` lies in."""
+    """The folder of the DVC repository that contains `root`."""
     here = Path(root).resolve()
     tree = work_tree(root)
     for folder in (here, *here.parents):
@@ -83,11 +84,11 @@ def _repository(root: str) -> Path | None:
 
 @contextlib.contextmanager
 def locked(root: str, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-    """Hold DVC's own lock, as each of its commands does that adds, checks out or removes.
+    """Hold DVC's own lock, as its commands do that add, check out or remove files.
 
-    Imports nothing: the lock is that of zc.lockfile, flock(2) on ``.dvc/tmp/lock``. Where DVC is
-    told to lock by hard links (``core.hardlink_lock``), its own code does so, and gives up after
-    three seconds. Who holds the lock may take it again. Outside a DVC repository there is none.
+    Does not import DVC: the lock is that of zc.lockfile, flock(2) on ``.dvc/tmp/lock``. If DVC is
+    configured to lock by hard links (``core.hardlink_lock``), its own code takes the lock, and
+    gives up after three seconds. The lock is reentrant. Outside a DVC repository there is none.
 
     Args:
         root: the registry's root.
@@ -143,13 +144,13 @@ def _hardlink_lock(root: str, path: Path) -> Iterator[None]:
 
 
 def pointer(folder: str) -> str:
-    """The small file by which git knows a folder that DVC tracks: ``data/mnist.dvc``."""
+    """The pointer file in git of a folder that DVC tracks: ``data/mnist.dvc``."""
     return f"{folder}.dvc"
 
 
 def initialise(root: str) -> None:
-    """Make `root` a DVC repository: `dvc init`, with `--subdir` below a git work tree's root and
-    with `--no-scm` outside git.
+    """Create a DVC repository in `root`: `dvc init`, with `--subdir` below a git work tree's root
+    and with `--no-scm` outside git.
 
     Raises:
         FailureError: DVC refused.
@@ -165,24 +166,25 @@ def initialise(root: str) -> None:
 
 
 def keep(root: str, folder: str, adding: Callable[[], None] | None = None) -> Kept:
-    """Have `folder` in DVC's cache: as the stage of a pipeline that makes it left it there, or by
-    adding it, as `dvc add` does.
+    """Ensure that `folder` is in DVC's cache: as the output of a pipeline's stage, or by adding it,
+    as `dvc add` does.
 
-    DVC does not look at the bytes of objects that its cache has already: whoever wants to be sure
+    DVC does not verify the bytes of objects that are already in its cache: a caller that needs this
     hashes them, and holds DVC's lock (:func:`locked`) from before this call until then.
 
     Args:
         root: the registry's root, in a DVC repository.
         folder: relative to `root`.
-        adding: called before the folder is added, which may take long.
+        adding: called before the folder is added, which may take a long time.
 
     Raises:
-        UsageError: a stage makes it, and it is not what `dvc.lock` says, or not in DVC's cache.
+        UsageError: it is the output of a stage, and does not match `dvc.lock`, or is not in DVC's
+            cache.
         FailureError: DVC refused.
         MissingExtraError: DVC is not installed.
     """
     with locked(root), opened(root, f"dvc add {folder}") as repo:
-        # DVC takes a path that leads through a symbolic link for one outside its repository.
+        # DVC treats a path through a symbolic link as one outside its repository.
         where = Path(root).resolve() / folder
         value = _made_by_stage(repo, where, folder)
         if value is None:
@@ -207,7 +209,7 @@ def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
     made = [out for out in repo.index.outs if Path(out.fs_path) == where and out.stage.cmd]
     if not made:
         return None
-    stage = made[0].stage  # one of an old `.dvc` file has no name
+    stage = made[0].stage  # the stage of an old `.dvc` file has no name
     name = str(getattr(stage, "name", stage.addressing))
     value = made[0].hash_info.value if made[0].hash_info is not None else None
     if not isinstance(value, str) or made[0].workspace_status():
@@ -224,17 +226,18 @@ def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
 
 
 def cached_files(root: str, value: str) -> dict[str, str]:
-    """The files of a folder that DVC has in its cache on this machine. Reads only.
+    """The files of a folder in DVC's cache on this machine. Only reads.
 
     Args:
         root: the registry's root, in a DVC repository.
         value: DVC's hash of the folder (``….dir``).
 
     Returns:
-        Path in the folder to absolute path in the cache; empty where the cache does not have it.
+        Absolute path in the cache by path in the folder; empty if the cache does not have the
+        folder.
 
     Raises:
-        FailureError: DVC refused, or what the cache has is no list of files.
+        FailureError: DVC refused, or the cached object is not a list of files.
         MissingExtraError: DVC is not installed.
     """
     with opened(root, "dvc status") as repo:
@@ -252,18 +255,18 @@ def _listed(repo: Any, value: str) -> dict[str, str]:
 
 
 def tracked_hash(data: bytes, where: str, folder: str) -> str | None:
-    """DVC's hash of a folder, as one of its own files has it.
+    """DVC's hash of a folder, from one of its own files.
 
     Args:
         data: the bytes of ``data/mnist.dvc``, or of ``dvc.lock``.
-        where: what the file is called, relative to the registry's root.
+        where: path of the file, relative to the registry's root.
         folder: relative to the registry's root.
 
     Returns:
-        the hash; None where the file lacks the folder, or is none of DVC's.
+        the hash; None if the file lacks the folder, or is not one of DVC's files.
 
     Raises:
-        MissingExtraError: DVC is not installed, which brings what reads YAML.
+        MissingExtraError: DVC is not installed, which provides the YAML parser.
     """
     if not available():
         raise MissingExtraError("reading DVC's files", "dvc")
@@ -291,7 +294,7 @@ def tracked_hash(data: bytes, where: str, folder: str) -> str | None:
 
 @contextlib.contextmanager
 def opened(root: str, command: str) -> Iterator[Any]:
-    """The DVC repository that `root` lies in, as `dvc.repo.Repo`.
+    """The DVC repository that contains `root`, as `dvc.repo.Repo`.
 
     Args:
         root: the registry's root.
@@ -307,7 +310,7 @@ def opened(root: str, command: str) -> Iterator[Any]:
 
         with Repo(str(Path(root).resolve())) as repo:
             if _repository(root) in _locked.get():
-                repo.lock = LockNoop()  # it is held already, and DVC would wait for us
+                repo.lock = LockNoop()  # this process already holds it, and DVC would wait for it
             yield repo
 
 
@@ -332,8 +335,8 @@ def _quiet(root: str, command: str) -> Iterator[None]:
             contextlib.redirect_stderr(io.StringIO()),
             warnings.catch_warnings(),
         ):
-            warnings.simplefilter("ignore")  # its own affairs, and those of its libraries
-            # Importing it sets up its logging, to stdout: that first, then it is turned down.
+            warnings.simplefilter("ignore")  # warnings of DVC and its libraries
+            # Importing DVC configures its logging to stdout: import it first, then lower the level.
             import_module("dvc")
             levels = {each: each.level for each in map(logging.getLogger, _LOGGERS)}
             for logger in levels:
@@ -342,7 +345,7 @@ def _quiet(root: str, command: str) -> Iterator[None]:
     except TfrecregError:
         raise
     except Exception as error:
-        # What DVC raises has no common base: its own errors, its libraries', the system's.
+        # DVC's exceptions have no common base class: its own errors, its libraries', the system's.
         lines = str(error).strip().splitlines() or [type(error).__name__]
         hint = f"`{command}` shows more"
         raise FailureError(f"DVC refused: {safe(lines[0], limit=500)}", hint=hint) from error
@@ -358,10 +361,10 @@ def _quiet(root: str, command: str) -> Iterator[None]:
 
 
 def _private_folder(root: str) -> Path:
-    """Where DVC keeps its state, which holds pickles: for this user alone.
+    """A private folder for DVC's state, which holds pickles.
 
-    DVC itself makes `repo` in it for everybody to write (``mode=0o777`` under an umask of 0), and
-    leaves one that is there as it is.
+    DVC itself creates `repo` in it writable for everybody (``mode=0o777`` under an umask of 0), and
+    does not change an existing one.
     """
     folder = Path(root).resolve() / _STATE
     try:

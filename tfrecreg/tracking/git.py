@@ -1,4 +1,4 @@
-"""What git knows of the registry's folder, and annotated tags. Nothing is added or committed."""
+"""Queries of git about the registry's folder, and annotated tags. Never adds or commits files."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.text import safe
 
 _COMMIT = b"\x01"
-"""Begins the line of a commit, and no line of a file."""
+"""Starts the line of a commit; lines of files never start with it."""
 
 
 def work_tree(folder: str) -> Path | None:
-    """The root of the git work tree that `folder` lies in, None outside one."""
+    """The root of the git work tree that contains `folder`; None outside one."""
     here = Path(folder).resolve()
     return next((each for each in (here, *here.parents) if (each / ".git").exists()), None)
 
 
 def head_commit(folder: str) -> str:
-    """The commit that is checked out, as hex; empty outside git, before a first commit, or
-    without a git command.
+    """The checked-out commit, as hex; empty outside git, before a first commit, or without a git
+    command.
     """
     if work_tree(folder) is None:
         return ""
@@ -39,10 +39,10 @@ def find_commit(folder: str, revision: str) -> str:
     """The commit that a revision names, as hex.
 
     Raises:
-        UsageError: it names none.
+        UsageError: it does not name a commit.
         FailureError: git refused, or is not there.
     """
-    # What begins with a dash would be an option.
+    # A revision that begins with a dash would be an option.
     if revision and not revision.startswith("-"):
         arguments = (
             "rev-parse",
@@ -63,7 +63,7 @@ def find_commit(folder: str, revision: str) -> str:
 
 
 def folder_in_tree(folder: str) -> str:
-    """Where `folder` is in its work tree, POSIX: empty for the root, ``some/registry``.
+    """Path of `folder` in its work tree, POSIX, such as ``some/registry``; empty for the root.
 
     Raises:
         FailureError: git refused, or is not there.
@@ -81,7 +81,7 @@ def is_shallow(folder: str) -> bool:
 
 
 def merge_base(folder: str, one: str, other: str) -> str:
-    """The last commit that two have in common, as hex; empty where there is none.
+    """The last common ancestor of two commits, as hex; empty if there is none.
 
     Raises:
         FailureError: git refused, or is not there.
@@ -94,16 +94,16 @@ def merge_base(folder: str, one: str, other: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """What one commit did to one file."""
+    """The change of one file by one commit."""
 
     commit: str
     """Hex."""
     path: str
-    """Relative to the folder that was asked about."""
+    """Path of the file, relative to the queried folder."""
     blob: str
-    """The file's object afterwards, as hex; empty where the commit removed it."""
+    """The file's object after the commit, as hex; empty if the commit removed the file."""
     added: bool
-    """Whether it was not there before."""
+    """Whether the commit added the file."""
 
 
 def touches(folder: str, *paths: str) -> list[Touch]:
@@ -114,7 +114,7 @@ def touches(folder: str, *paths: str) -> list[Touch]:
         paths: the files, or folders that they are below; relative to `folder`.
 
     Returns:
-        the newest first; empty before a first commit.
+        the changes, newest first; empty before a first commit.
 
     Raises:
         FailureError: git refused, or is not there.
@@ -150,7 +150,7 @@ def _parsed(data: bytes, where: str) -> Iterator[Touch]:
 
 
 def list_blobs(folder: str, commit: str, path: str) -> dict[str, str]:
-    """The files below `path` in a commit: path, relative to `folder`, to object, as hex.
+    """The objects, as hex, of the files below `path` in a commit, by path relative to `folder`.
 
     Raises:
         FailureError: git refused, or is not there.
@@ -164,7 +164,7 @@ def list_blobs(folder: str, commit: str, path: str) -> dict[str, str]:
 
 
 def read_blob(folder: str, commit: str, path: str) -> bytes | None:
-    """A file as a commit has it, None where it has none of that name.
+    """The content of a file in a commit; None if the commit does not have the file.
 
     Args:
         folder: of the work tree.
@@ -179,7 +179,7 @@ def read_blob(folder: str, commit: str, path: str) -> bytes | None:
 
 
 def read_object(folder: str, blob: str) -> bytes:
-    """A file by its object, as hex.
+    """The content of a file's object, which is given as hex.
 
     Raises:
         FailureError: git refused, or is not there; in a partial clone it may lack the object.
@@ -188,7 +188,7 @@ def read_object(folder: str, blob: str) -> bytes:
 
 
 def restore_command(folder: str, path: str) -> str:
-    """The command that restores a file which is not there; empty where git does not know it.
+    """The command that restores a missing file; empty if git does not know it.
 
     Args:
         folder: of the work tree.
@@ -210,7 +210,7 @@ def restore_command(folder: str, path: str) -> str:
 
 
 def blob_id(data: bytes, like: str) -> str:
-    """What git calls a file with these bytes, in a repository with names such as `like`."""
+    """The git object name of a file with these bytes, in the hash format of `like`."""
     hasher = hashlib.sha256() if len(like) == 64 else hashlib.sha1(usedforsecurity=False)
     hasher.update(b"blob %d\0" % len(data))
     hasher.update(data)
@@ -223,10 +223,10 @@ class GitTag:
 
     name: str
     commit: str
-    """Hex; that which the tag leads to."""
+    """The commit that the tag leads to, as hex."""
     annotated: bool
     time: int
-    """When it was made, in seconds since 1970; 0 for one that is not annotated."""
+    """Time of its creation, in seconds since 1970; 0 for one that is not annotated."""
 
 
 def list_tags(folder: str, start: str) -> list[GitTag]:
@@ -245,16 +245,16 @@ def list_tags(folder: str, start: str) -> list[GitTag]:
 
 
 def create_tag(folder: str, name: str, commit: str, message: str) -> None:
-    """Make an annotated tag.
+    """Create an annotated tag.
 
     Raises:
-        FailureError: git refused: a tag of that name is there, or it does not know who you are.
+        FailureError: git refused: a tag of that name exists, or git does not know the user's name.
     """
     _run(folder, "tag", "--annotate", "--message", message, "--end-of-options", name, commit)
 
 
 def commits_of_refs(folder: str) -> list[str]:
-    """The commits that refs name: branches, tags, stashes, and what was fetched of others.
+    """The commits of all refs: branches, tags, stashes, and remote-tracking branches.
 
     Empty outside git and before a first commit.
 
@@ -263,18 +263,19 @@ def commits_of_refs(folder: str) -> list[str]:
     """
     if work_tree(folder) is None:
         return []
-    # A tag may name a tag or a file: `*` follows the first, and the type tells the second.
+    # A tag may name a tag or a file: `*` dereferences the first, and the type identifies the
+    # second.
     tag, other = "%(*objecttype) %(*objectname)", "%(objecttype) %(objectname)"
     form = f"%(if)%(*objectname)%(then){tag}%(else){other}%(end)"
     lines = _run(folder, "for-each-ref", f"--format={form}").decode().splitlines()
     found = [line.partition(" ")[2] for line in lines if line.startswith("commit ")]
-    head = head_commit(folder)  # detached, it may be in no ref
+    head = head_commit(folder)  # if detached, it may not be in a ref
     return list(dict.fromkeys([*found, *([head] if head else [])]))
 
 
 def blobs_of_refs(folder: str, below: str, name: str) -> Iterator[bytes]:
-    """Every version of the files called `name` below a path, in every ref: branches, tags, stashes
-    and what was fetched of others. Each content once; none outside git.
+    """Every version of the files named `name` below a path, in every ref: branches, tags, stashes
+    and remote-tracking branches. Each content once; none outside git.
 
     Args:
         folder: in the work tree.
@@ -308,7 +309,7 @@ def _run(folder: str, *arguments: str) -> bytes:
 
 def _call(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     command = ["git", "-C", folder, *arguments]
-    environment = {**os.environ, "LC_ALL": "C"}  # what it says is read
+    environment = {**os.environ, "LC_ALL": "C"}  # its messages are parsed
     try:
         return subprocess.run(command, capture_output=True, check=False, env=environment)
     except OSError as error:
@@ -319,7 +320,7 @@ def _call(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 def _refused(arguments: tuple[str, ...], stderr: bytes) -> FailureError:
     lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"]
-    # The reason stands in the first line that says so; advice stands around it.
+    # The reason is in the first line marked as an error; advice surrounds it.
     told = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0])
     reason = told.removeprefix("fatal:").removeprefix("error:").strip()
     return FailureError(

@@ -1,8 +1,8 @@
 """The names of GTO's tags (Git Tag Ops, https://dvc.org/doc/gto): values, no git.
 
 A registered version is ``mnist@v1.2.3``, one that was yanked ``mnist@v1.2.3!``, and a version
-that was assigned to a stage ``mnist#prod#4``, 4 being a number that rises with each tag of the
-dataset that has one. An artifact below the root of its repository has the folder before its name:
+that was assigned to a stage ``mnist#prod#4``, where 4 is a counter over the dataset's tags of this
+kind. An artifact below the root of its repository has the folder before its name:
 ``some/registry=mnist@v1.2.3``.
 """
 
@@ -21,19 +21,19 @@ _FOLDER = re.compile(r"[a-zA-Z0-9-_./]+")
 
 
 def is_name(dataset: str) -> bool:
-    """Whether GTO has tags for the name of a dataset."""
+    """Whether GTO accepts the name of a dataset in tags."""
     return _NAME.fullmatch(dataset) is not None
 
 
 def artifact(dataset: str, folder: str) -> str:
-    """What GTO calls a dataset in its tags.
+    """The name of a dataset in GTO's tags.
 
     Args:
         dataset: its name.
         folder: of the registry in its work tree, POSIX; empty for the root.
 
     Raises:
-        UsageError: GTO has no such names.
+        UsageError: GTO does not accept the name or the folder.
     """
     if not is_name(dataset):
         raise UsageError(
@@ -50,10 +50,10 @@ def artifact(dataset: str, folder: str) -> str:
 
 
 def check_stage(stage: str) -> None:
-    """Refuse what is not a stage name.
+    """Refuse an invalid stage name.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is invalid.
     """
     if not _NAME.fullmatch(stage):
         raise UsageError(
@@ -83,20 +83,20 @@ def stage_tag(name: str, stage: str, tags: Iterable[GitTag]) -> str:
 
     Args:
         name: of the artifact.
-        stage: where it goes.
-        tags: all that there are.
+        stage: the stage.
+        tags: all tags of the repository.
     """
     counters = [0, *(each.counter for each in _events(name, tags))]
     return f"{name}#{stage}#{max(counters) + 1}"
 
 
 def in_stage(name: str, stage: str, tags: Iterable[GitTag]) -> str | None:
-    """The commit that is in a stage, None where none is: the last assignment decides.
+    """The commit that is in a stage, by its last assignment; None if there is none.
 
     Args:
         name: of the artifact.
         stage: the stage.
-        tags: all that there are.
+        tags: all tags of the repository.
     """
     events = [each for each in _events(name, tags) if each.stage == stage]
     last = max(events, key=lambda each: (each.tag.time, each.counter), default=None)
@@ -107,7 +107,7 @@ def in_stage(name: str, stage: str, tags: Iterable[GitTag]) -> str | None:
 class _Event:
     tag: GitTag
     stage: str
-    """Empty where it is about no stage."""
+    """Name of the stage; empty if the tag does not concern a stage."""
     counter: int
     cancelled: bool
 
@@ -118,7 +118,7 @@ _EVENT = re.compile(
 
 
 def _events(name: str, tags: Iterable[GitTag]) -> Iterable[_Event]:
-    """What the annotated tags of an artifact say; GTO passes over all others."""
+    """The events in the annotated tags of an artifact; GTO ignores all other tags."""
     for tag in tags:
         match = _EVENT.fullmatch(tag.name.removeprefix(name))
         if tag.annotated and tag.name.startswith(name) and match is not None:

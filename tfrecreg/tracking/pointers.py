@@ -1,7 +1,7 @@
-"""What DVC's small files say of a folder, read without DVC: a hint may not cost its start-up.
+"""DVC's small files about a folder, read without DVC: a hint must not take its start-up time.
 
 DVC itself writes `NAME.dvc` and `dvc.lock`, and `tfrecreg pipeline` writes `dvc.yaml`, all in
-YAML's block style. Of files in another style nothing is understood.
+YAML's block style. Files in another style are ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _OUT = re.compile(r"\s*- (?:path: )?([^\s:]+?)/?:?\s*")
 
 
 def bring_command(root: str, folder: str) -> str:
-    """The command that brings a folder which DVC keeps; empty where DVC's files do not name it.
+    """The command that fetches a folder from DVC; empty if DVC's files do not name it.
 
     Args:
         root: the registry's root.
@@ -24,7 +24,7 @@ def bring_command(root: str, folder: str) -> str:
 
     Returns:
         `dvc pull` with the pointer of the folder or, for the out of a stage that ran, its path;
-        `dvc repro` with the stage that would make it where none ran yet.
+        `dvc repro` with the stage that would make it if that has not run yet.
     """
     if Path(root, f"{folder}.dvc").is_file():
         return f"dvc pull {folder}.dvc"

@@ -1,4 +1,4 @@
-"""The `crc` validator: framing, checksums and compression, as the scanner saw them."""
+"""The `crc` validator: framing, checksums and compression, from the scanner's results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CrcValidator(Validator):
     """Turns the scanner's faults into findings, one per shard and code.
 
     Bare files declare no compression, but those of a set are read together: the compression of the
-    majority counts.
+    majority is expected.
     """
 
     name = "crc"
@@ -70,7 +70,7 @@ class CrcVisitor(Visitor):
 
 
 def _compare(tally: Tally, compressed: Sequence[tuple[Shard, str]]) -> None:
-    """CRC006: a file whose compression differs from most of its set."""
+    """Find CRC006: files whose compression differs from that of most files of their set."""
     compressions = {shard.name: found for shard, found in compressed}
     for _, members in shard_sets(shard for shard, _ in compressed):
         files = [(shard, compressions[shard.name]) for shard, _ in members]

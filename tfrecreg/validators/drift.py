@@ -1,4 +1,4 @@
-"""The `drift` validator: a version against another, and the splits of one against each other."""
+"""The `drift` validator: compares a version with another, and the splits of a version."""
 
 from __future__ import annotations
 
@@ -37,15 +37,17 @@ class DriftOptions:
     """The limits of the validator."""
 
     threshold: Annotated[float, Meta(ge=0, le=1)] = 0.1
-    """The distance, 0 to 1, that labels and sizes may have where the schema has no comparator."""
+    """The largest distance, 0 to 1, of labels and sizes if the schema has no comparator."""
     min_examples: Annotated[int, Meta(ge=0)] = 100
-    """Splits of fewer examples are compared only where the schema asks for it."""
+    """Smaller splits are compared only if the schema has a comparator."""
     split: str = "train"
     """The split that the others of its version are compared with."""
 
 
 class DriftValidator(Validator):
-    """Compares distributions: by the schema's comparators, or those of labels and sizes."""
+    """Compares distributions by the schema's comparators; without any, those of labels and
+    sizes.
+    """
 
     name = "drift"
     Options = DriftOptions
@@ -56,7 +58,7 @@ class DriftValidator(Validator):
         self._schema: Any = None
 
     def applies(self, target: Target) -> str | None:
-        """None where there are two things to compare and TFDV is there.
+        """None if there are two datasets to compare and TFDV is installed.
 
         Raises:
             MissingExtraError: TFDV is not installed.
@@ -67,11 +69,11 @@ class DriftValidator(Validator):
         return expect_tfdv()
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
-        """Read the schema, where there is one.
+        """Read the schema, if there is one.
 
         Raises:
             SchemaError: it does not parse, or contradicts itself.
-            ConfigError: an option that there is not, or of the wrong type.
+            ConfigError: an option is unknown or has another type.
         """
         self._options = read_limits(DriftOptions, options, self.name)
         path = target.schema_path or "schema"
@@ -81,7 +83,7 @@ class DriftValidator(Validator):
         return partial(make_visitor, wanted)
 
     def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
-        """The parts of two neighbours of a split as one: see :class:`tfrecreg.scan.Merging`."""
+        """Merge the parts of two adjacent shards: see :meth:`tfrecreg.scan.Validator.merge`."""
         part.merge(more)
         return part
 
@@ -120,15 +122,15 @@ class DriftValidator(Validator):
         kind: Literal["drift", "skew"],
         name: str,
     ) -> Iterator[Finding | Measure]:
-        """One split against something.
+        """Compare one split with another.
 
         Args:
             target: the target.
             split: the split's name.
-            proto: its statistics.
-            other: those that it is compared with.
-            kind: which comparators of the schema count.
-            name: of what it is compared with, for messages.
+            proto: the split's statistics.
+            other: the statistics to compare with.
+            kind: which comparators of the schema apply.
+            name: name of the other split, for messages.
         """
         options = self._options
         fewest = min(proto.datasets[0].num_examples, other.datasets[0].num_examples)
@@ -138,7 +140,7 @@ class DriftValidator(Validator):
             yield Measure(
                 f"drift.{kind}.{split}",
                 None,
-                f"`{safe(split)}` was not compared with {safe(name)}: nothing asks for it, or "
+                f"`{safe(split)}` was not compared with {safe(name)}: no comparator, or "
                 f"fewer than {options.min_examples} examples",
             )
             return

@@ -1,4 +1,4 @@
-"""Features of images: which they are, and what records declare about their images."""
+"""Features that hold images, and the declarations of records about their images."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ENCODED = "image/encoded"
 """The usual name of the feature that holds an image."""
 
 _HEAD = 64
-"""Bytes that tell the format of an image; a shorter value is not one."""
+"""Number of bytes that are read to detect the format of an image; a shorter value is not one."""
 _TRIES = 16
-"""Records of a shard in which image features are searched, if none is known."""
+"""Number of records of a shard that are searched for image features if none is known."""
 
 
 def schema_images(target: Target) -> tuple[str, ...]:
@@ -31,7 +31,7 @@ def schema_images(target: Target) -> tuple[str, ...]:
     """
     if target.schema is None:
         return ()
-    from tfrecreg.schema import parse_schema  # not on the way to a check without a schema
+    from tfrecreg.schema import parse_schema  # a check without a schema does not need it
 
     return parse_schema(target.schema, target.schema_path or "schema").images()
 
@@ -81,7 +81,9 @@ def _is_image(feature: Feature) -> bool:
 
 _SAME = {"jpg": "jpeg", "jpe": "jpeg", "jfif": "jpeg", "dib": "bmp"}
 _PALETTES = (1, 3, 4)
-"""Channels of an image with a palette: its indexes, its colors, or these with transparency."""
+"""Possible channels of an image with a palette: its indexes, its colors, or its colors with
+transparency.
+"""
 _PNG_COLOUR = 25
 """Offset of the color type in a PNG; 3 is a palette."""
 _SIDES = ("height", "width")
@@ -129,7 +131,7 @@ def declared_columns(tables: Tables, table: Table, image: str) -> Iterator[Decla
 
 
 def neighbours(image: str, what: str) -> tuple[str, ...]:
-    """Features that may declare `what` about the image in `image`, the likeliest first.
+    """Features that may declare `what` about the image in `image`, the most likely first.
 
     ``image/height`` for ``image/encoded``; ``image_height``, ``image/height`` and ``height`` for
     ``image``.

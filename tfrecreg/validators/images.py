@@ -37,15 +37,19 @@ class ImagesOptions:
     """Options in `limits.images` of a gate; by default only headers are read."""
 
     feature: Annotated[str, Meta(min_length=1)] | None = None
-    """The feature that holds images, if neither the schema nor its usual name tells."""
+    """The feature that holds images, if it has an unusual name and the schema does not declare
+    it.
+    """
     decode: bool = False
     """Whether to decode every image, in a process with limits; needs the extra `images`."""
     max_pixels: Annotated[int, Meta(ge=1)] = 1 << 28
-    """The most pixels of an image."""
+    """Maximum number of pixels of an image."""
 
 
 NOT_BASE64 = "should be the bytes of an image, not their base64"
-"""The end of a message about an intact image, which needs another hint than a damaged one."""
+"""The end of the message about an intact image as base64, which needs another hint than a damaged
+one.
+"""
 
 _TOO_COSTLY = "SRC009"
 """The decoder's code for an image that takes too much memory or time."""
@@ -57,11 +61,11 @@ class ImagesPart:
 
     tally: Tally = field(default_factory=Tally)
     formats: dict[str, int] = field(default_factory=dict)
-    """Count of images by format."""
+    """Number of images by format."""
     unreadable: int = 0
-    """Count of images without a readable header."""
+    """Number of images without a readable header."""
     decoded: int = 0
-    """Count of images that were decoded without an error."""
+    """Number of images that were decoded without an error."""
 
     def merge(self, other: ImagesPart) -> None:
         """Add the next shard."""

@@ -19,14 +19,14 @@ NOT_AN_EXAMPLE = "the payload should be a tf.train.Example"
 """The message of `SCH001`."""
 
 TOO_LARGE = "too_large"
-"""The kind of records too large to be held in memory, whose real kind is unknown."""
+"""The kind of records too large for memory, whose real kind is unknown."""
 
 _SHARDS = 4
-"""Shards in which a first record is searched: some may be empty."""
+"""Maximum number of shards that are searched for a first record: some may be empty."""
 _PROBE = 1 << 20
-"""The most bytes of a first record that is looked at."""
+"""Maximum size in bytes of a first record that is examined."""
 _SHOWN = 8
-"""Bytes of a payload that a finding shows."""
+"""Number of bytes of a payload that a finding shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class PayloadCounts:
     """Counts of the payloads of a shard. Plain data, small."""
 
     kinds: dict[str, int] = field(default_factory=dict)
-    """Count by value of a :class:`PayloadKind`, or :data:`TOO_LARGE`."""
+    """Number of payloads by value of a :class:`PayloadKind`, or :data:`TOO_LARGE`."""
     strangers: list[Location] = field(default_factory=list)
     """Locations of the first records that are not Examples."""
 
@@ -83,8 +83,8 @@ def stranger(shard: Shard, batch: RecordBatch, position: int, kind: PayloadKind)
 def mostly_examples(kinds: Mapping[str, int]) -> bool:
     """Whether more than half of the records whose kind is known are Examples.
 
-    Then the records are a set of Examples, and the others do not belong there. The reverse does
-    not hold: a SequenceExample without lists has the bytes of an Example, and so may a short text.
+    Then the records are a set of Examples, and the others do not belong there. The reverse does not
+    hold: a SequenceExample without lists, and possibly a short text, has the bytes of an Example.
     """
     known = sum(kinds.values()) - kinds.get(TOO_LARGE, 0)
     return 2 * kinds.get(PayloadKind.EXAMPLE.value, 0) > known
@@ -94,7 +94,7 @@ def no_schema_fits(target: Target) -> str:
     """Why no schema of Examples applies to `target`; empty if one may.
 
     A manifest declares the kind of its payloads. For bare files without a schema the first record
-    tells it, so that a schema is asked for only where it would help.
+    determines it, so that a schema is requested only if it would help.
     """
     kind = adopted_kind(target.manifest)
     if target.manifest is None and target.schema is None:
@@ -112,7 +112,7 @@ def _first_kind(target: Target) -> PayloadKind | None:
                     break  # damaged, or empty
                 return payload_kind(event.payload(0)) if event.whole else None
         except StorageError:
-            continue  # the scan will tell
+            continue  # the scan reports it
     return None
 
 

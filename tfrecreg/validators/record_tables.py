@@ -23,7 +23,7 @@ from tfrecreg.records.batch import RecordBatch
 _Ints = npt.NDArray[np.int64]
 
 _TRIES = 6
-"""Records of a batch whose layout is tried on the others, at most."""
+"""Maximum number of records of a batch whose layout is tried on the others."""
 _WORTH_IT = 32
 """Number of records from which on arrays are faster than decoding each record."""
 
@@ -35,7 +35,7 @@ class Table(NamedTuple):
     """
 
     positions: _Ints
-    """Positions in the batch, rising."""
+    """Positions in the batch, ascending."""
     sample: Example
     """One of the records, decoded."""
     columns: Mapping[str, tuple[Slot, Column]]
@@ -104,7 +104,8 @@ class Tables:
             self.tables.append(Table(rows[found], sample, named))
             rows = np.delete(rows, found)
         if 2 * (len(apart) + len(rows)) > len(batch):
-            self.tables = []  # most are decoded anyway, and two ways cost more than one
+            # Most records are decoded anyway, and both ways together cost more than one.
+            self.tables = []
         else:
             self.rest = sorted((*apart, *rows.tolist()))
 

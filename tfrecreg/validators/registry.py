@@ -1,8 +1,8 @@
-"""The `registry` validator: releases are still what was released, and follow each other.
+"""The `registry` validator: releases are unchanged, and their numbers follow the rules.
 
-It looks at manifests, schemas and git's history, and at no shard. Of a release it tells what
-concerns that release: also that the next one knows it otherwise. Of a build it tells what is wrong
-with any release of its dataset, for the next one is made after these.
+It examines manifests, schemas and git's history, but no shards. For a release it reports the
+problems of that release, including a next release that records another state of it. For a build it
+reports the problems of every release of its dataset, because the next release follows them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tfrecreg.registry.audit import Issue
 
 HISTORY = "registry.history"
-"""The measure that says why git's history is not known, or not all of it."""
+"""The measure with the reason why git's history is unknown or incomplete."""
 
 
 class Nothing(NamedTuple):
@@ -35,25 +35,25 @@ class Nothing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _NoOptions:
-    """There is nothing to choose."""
+    """The validator has no options."""
 
 
 class RegistryValidator(Validator):
-    """Holds releases against their digests, each other, and git's history. It has no options."""
+    """Compares releases with their digests, each other, and git's history. It has no options."""
 
     name = "registry"
     Options = _NoOptions
-    codes: Sequence[Code] = CodeList("REG00[1-8]", "REG010")  # REG009 is the gate's
+    codes: Sequence[Code] = CodeList("REG00[1-8]", "REG010")  # REG009 belongs to the gate
     part_codec = JsonCodec(Nothing)
 
     def applies(self, target: Target) -> str | None:
         return "bare files do not belong to a registry" if target.home is None else None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Idle]:
-        """A maker of visitors that look at nothing.
+        """A factory of visitors that ignore their shards.
 
         Raises:
-            ConfigError: an option, of which there is none.
+            ConfigError: an option is given; the validator has none.
         """
         del target
         read_limits(_NoOptions, options, self.name)
@@ -69,7 +69,7 @@ class RegistryValidator(Validator):
         del parts
         if target.home is None:
             return
-        from tfrecreg.registry.audit import audit  # bare files have no releases to look at
+        from tfrecreg.registry.audit import audit  # bare files have no releases to examine
 
         dataset, tally = Registry(target.home).dataset(target.dataset), Tally()
         found = audit(dataset)
@@ -96,7 +96,7 @@ class Idle(Visitor):
 
 
 def _version(target: Target) -> Version | None:
-    """Of a release; None for a build."""
+    """The version of a release; None for a build."""
     manifest = target.manifest
     if target.kind != "release" or manifest is None or manifest.release is None:
         return None
@@ -104,7 +104,7 @@ def _version(target: Target) -> Version | None:
 
 
 def add_issue(tally: Tally, issue: Issue) -> None:
-    """Count what an audit found."""
+    """Count an issue of the audit."""
     where = Location(shard=issue.path)
     tally.add(issue.code, issue.message, where, subject=issue.path)
 
@@ -115,7 +115,7 @@ def _add_yank(tally: Tally, dataset: Dataset, version: Version) -> None:
     try:
         yanks = read_yanks(dataset, version)
     except ManifestError:
-        return  # the audit tells of it
+        return  # the audit reports it
     if yanks:
         last = yanks[-1]
         message = f"yanked on {safe(last.created)} by {safe(last.by)}: {safe(last.reason)}"

@@ -42,12 +42,12 @@ class SourcePart:
     """The result for one shard."""
 
     damaged: bool = False
-    """Whether the scanner saw a fault. After a fault, missing records are to be expected."""
+    """Whether the scanner found a fault. After a fault, missing records are expected."""
     records: int = 0
     images: int = 0
-    """Count of images compared with their digest."""
+    """Number of images compared with their digest."""
     compared: int = 0
-    """Count of images compared with their raw files."""
+    """Number of images compared with their raw files."""
     tally: Tally = field(default_factory=Tally)
 
 
@@ -94,7 +94,8 @@ class SourceValidator(Validator):
             tally.merge(part.tally)
             images += part.images
             compared += part.compared
-            # For a damaged shard the `CRC` findings say what is lost; its ledger was right once.
+            # For a damaged shard the `CRC` findings report the loss; its ledger was correct when it
+            # was written.
             damaged = part.damaged and shard.entry is not None
             records[shard.split] += shard.entry.records if damaged and shard.entry else part.records
         if target.manifest is not None and target.manifest.ledger:
@@ -112,14 +113,17 @@ def _locating_source(manifest: Manifest, raw: Storage) -> tuple[GuardedSource | 
     """The source that made the dataset, opened on the raw folder; or None and the reason."""
     name = manifest.source.name
     if not name:
-        return None, "not compared: the manifest names no source"
+        return None, "not compared: the manifest does not name a source"
     if is_adopted(manifest):
         return None, "not compared: the shards were adopted, their raw data are unknown"
     try:
         options, _ = plugins().source_options(name, manifest.source.options)
         source = plugins().open_source(name, raw, options)
         if not source.locates:
-            return None, f"not compared: the source `{safe(name)}` makes no record of one file"
+            return (
+                None,
+                f"not compared: the source `{safe(name)}` does not make records from single files",
+            )
         for split in manifest.splits[:1]:
             # Called once here, so that a folder with another layout is reported once.
             source.raw_path(split.name, "any")
@@ -225,7 +229,7 @@ def _shown(digest: bytes) -> str:
 def _reconcile(
     tally: Tally, target: Target, manifest: Manifest, records: Mapping[str, int]
 ) -> None:
-    """SRC019: compare the ledger with the records, with itself, and with its list of items."""
+    """Find SRC019: compare the ledger with the records, with itself, and with its list of items."""
     for split, ledger in sorted(manifest.ledger.items()):
         planned = sum(entry.records for entry in manifest.shards if entry.split == split)
         # Missing shards and other counts of records are reported as `SHD`.

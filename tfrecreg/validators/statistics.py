@@ -1,4 +1,4 @@
-"""The `statistics` validator: what TFDV says of whole splits, in its own words."""
+"""The `statistics` validator: TFDV's anomalies of whole splits, in TFDV's own words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNEXPECTED_TYPE = 70
 
 
 class StatisticsValidator(Validator):
-    """Makes the statistics of each split and holds them against the schema, as TFDV does.
+    """Computes the statistics of each split and compares them with the schema, as TFDV does.
 
     Its options are :class:`EnvironmentOptions`.
     """
@@ -44,7 +44,7 @@ class StatisticsValidator(Validator):
         self._schema: Any = None
 
     def applies(self, target: Target) -> str | None:
-        """None where the target has a schema of Examples and TFDV is there.
+        """None if the target has a schema of Examples and TFDV is installed.
 
         Raises:
             MissingExtraError: TFDV is not installed.
@@ -58,7 +58,7 @@ class StatisticsValidator(Validator):
 
         Raises:
             SchemaError: it does not parse, or contradicts itself.
-            ConfigError: an option that there is not, or of the wrong type.
+            ConfigError: an option is unknown or has another type.
         """
         self._environment, self._environments = environment_options(self.name, options)
         path = target.schema_path or "schema"
@@ -67,7 +67,7 @@ class StatisticsValidator(Validator):
         return partial(make_visitor, wanted)
 
     def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
-        """The parts of two neighbours of a split as one: see :class:`tfrecreg.scan.Merging`."""
+        """Merge the parts of two adjacent shards: see :meth:`tfrecreg.scan.Validator.merge`."""
         part.merge(more)
         return part
 
@@ -92,10 +92,10 @@ class StatisticsValidator(Validator):
 
 
 def expect_tfdv() -> str | None:
-    """None where TFDV is there, else why there is none for this Python.
+    """None if TFDV is installed, else why it is not available for this Python.
 
     Raises:
-        MissingExtraError: it could be, and is not installed.
+        MissingExtraError: TFDV is available for this Python, but not installed.
     """
     missing = missing_tfdv()
     if isinstance(missing, MissingExtraError):

@@ -268,7 +268,7 @@ class TestANN006:
         assert found(checked) == [("ANN006", "image/class/label", 1)]
         (finding,) = checked["findings"]
         assert finding["message"] == (
-            "the commonest class of `image/class/label` should be there at most 9.5 times as "
+            "the commonest class of `image/class/label` should occur at most 9.5 times as "
             "often as the rarest"
         )
         assert finding["locations"][0]["detail"] == "`cat` 50 times, `dog` 5"

@@ -29,7 +29,7 @@ _NAMES = (
 
 
 def named_classes(names: Sequence[str]) -> LabelMap:
-    """Class names by number from the list of a manifest, where an empty name is none."""
+    """Class names by number, from the list of a manifest; empty names are omitted."""
     return {number: name for number, name in enumerate(names) if name}
 
 
@@ -37,7 +37,7 @@ def read_label_map(path: str) -> LabelMap:
     """Read a file of class names.
 
     Raises:
-        UsageError: there is no such file, or it names no class.
+        UsageError: the file does not exist, or has no class names.
         StorageError: it cannot be read.
     """
     place = Path(path)

@@ -19,7 +19,7 @@ _Text = Annotated[str, Meta(min_length=1)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationsOptions:
-    """Options in `limits.annotations`; none is needed if features have the usual names."""
+    """Options in `limits.annotations`; not needed if features have the usual names."""
 
     label: _Text | None = None
     """The feature of class numbers, if it has another name."""
@@ -28,7 +28,7 @@ class AnnotationsOptions:
     label_map: _Text | None = None
     """Path of a file of class names: see `class_labels`. Overrides the manifest."""
     imbalance: Annotated[float, Meta(gt=1)] | None = None
-    """Largest ratio of the commonest class to the rarest class of a split."""
+    """Largest allowed ratio of the most frequent class of a split to the rarest one."""
 
     def __post_init__(self) -> None:
         if self.text is not None and self.label is None:

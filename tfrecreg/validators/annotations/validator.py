@@ -1,4 +1,4 @@
-"""What only whole splits tell of classes, and the findings."""
+"""The judgment of the classes of whole splits, and the findings."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class AnnotationsValidator(Validator):
         yield from total.tally.findings(target.dataset)
 
     def _judge_names(self, total: AnnotationsPart, feature: str) -> None:
-        """ANN007 without a label map: records that contradict each other."""
+        """Find ANN007 without a label map: records that contradict each other."""
         names = total.names.get(feature)
         for conflict in names.conflicts() if names is not None else ():
             message = f"`{safe(feature)}` and its names should agree from record to record"
@@ -125,9 +125,10 @@ class AnnotationsValidator(Validator):
         in_split: Mapping[str, Mapping[int, int]],
         names: LabelMap,
     ) -> None:
-        """ANN005: classes that a split lacks."""
+        """Find ANN005: classes that a split lacks."""
         mapped = self._maps.get(feature, {}).keys()
-        seen = counts.keys() & mapped if mapped else set(counts)  # others are found as such
+        # Numbers that the label map lacks have findings of their own.
+        seen = counts.keys() & mapped if mapped else set(counts)
         if not seen:
             return
 
@@ -150,14 +151,14 @@ class AnnotationsValidator(Validator):
         in_split: Mapping[str, Mapping[int, int]],
         names: LabelMap,
     ) -> None:
-        """ANN006: classes that are too rare compared with others."""
+        """Find ANN006: classes that are too rare compared with others."""
         limit = self._options.imbalance
         for split, own in in_split.items() if limit is not None else ():
             ordered = sorted(own.items(), key=lambda item: (-item[1], item[0]))
             (most, often), (least, seldom) = ordered[0], ordered[-1]
             if limit is not None and often > limit * seldom:
                 message = (
-                    f"the commonest class of `{safe(feature)}` should be there at most {limit:g} "
+                    f"the commonest class of `{safe(feature)}` should occur at most {limit:g} "
                     f"times as often as the rarest"
                 )
                 detail = (

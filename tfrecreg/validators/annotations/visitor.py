@@ -36,7 +36,7 @@ from tfrecreg.validators.record_tables import (
 )
 
 _NEAR = 1e-6
-"""Tolerance for sides of boxes beyond the border: 1.0 computed as float32."""
+"""Tolerance for sides of boxes outside the image, for rounding to float32."""
 
 
 class _Problem(NamedTuple):
@@ -45,7 +45,7 @@ class _Problem(NamedTuple):
     code: Code
     feature: str
     message: str
-    """The same for all records."""
+    """The message, the same for all records."""
     detail: str
 
 
@@ -53,12 +53,12 @@ class _Objects(NamedTuple):
     """The objects of a record."""
 
     number: int
-    """Count of objects; if lists differ, by the first one."""
+    """Number of objects; if lists differ, by the first one."""
     problems: list[_Problem]
 
 
 def look_at_objects(example: Example) -> _Objects | None:
-    """Check boxes and the lists beside them; None if the record has none of them."""
+    """Check boxes and the lists beside them; None if the record has neither."""
     get = example.get
     sides = [get(name) for name in BOX]
     if not any(side is not None for side in sides):
@@ -75,7 +75,7 @@ def look_at_objects(example: Example) -> _Objects | None:
 
 
 def _ragged(example: Example, sides: list[Feature | None], count: int) -> Iterator[_Problem]:
-    """ANN001: lists that should have one value per object."""
+    """Find ANN001: lists that should have one value per object."""
     boxes = any(side is not None for side in sides)
     for name, side in zip(BOX, sides, strict=True):
         found = 0 if side is None else side.count
@@ -104,7 +104,7 @@ def _uneven(name: str, expected: int, found: int) -> _Problem:
 
 
 def _wrong_boxes(sides: list[Feature]) -> Iterator[_Problem]:
-    """ANN002 and ANN003: boxes that leave the image, and boxes without area."""
+    """Find ANN002 and ANN003: boxes that leave the image, and boxes without area."""
     if any(side.kind not in (Kind.FLOAT, Kind.INT64) for side in sides):
         return  # the validator `schema` reports it
     columns = [side.values for side in sides]
@@ -130,12 +130,12 @@ class AnnotationsPart:
 
     tally: Tally = field(default_factory=Tally)
     records: int = 0
-    """Records with a label or objects."""
+    """Number of records with a label or objects."""
     objects: int = 0
     classes: dict[str, ClassCounts] = field(default_factory=dict)
-    """By feature of class numbers."""
+    """Counts of classes, by feature of class numbers."""
     names: dict[str, ClassNames] = field(default_factory=dict)
-    """By feature of class numbers, where there is no label map."""
+    """Class names in records, by feature of class numbers without a label map."""
 
     def merge(self, other: AnnotationsPart) -> None:
         """Add the next shard."""
@@ -236,7 +236,7 @@ class AnnotationsVisitor(Visitor):
         return self._part
 
     def _look(self, batch: RecordBatch, position: int, example: Example, labels: Labels) -> bool:
-        """Check the class numbers of a record; whether it has any."""
+        """Check the class numbers of a record; return whether it has any."""
         feature = example.get(labels.label)
         if feature is None or feature.kind is not Kind.INT64:
             return False
@@ -277,6 +277,6 @@ class AnnotationsVisitor(Visitor):
             expected = texts.get(value)
             if expected is not None and name != expected:
                 name_of = labels.text or ""
-                message = f"`{safe(name_of)}` should be what the label map has for its number"
+                message = f"`{safe(name_of)}` should be the name of its number in the label map"
                 detail = f"{value} is `{safe_value(expected)}`, found `{safe_value(name)}`"
                 self._add(batch, position, ANN007, name_of, message, detail)

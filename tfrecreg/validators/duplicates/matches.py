@@ -1,6 +1,6 @@
 """Equal rows: duplicates within and across splits, and one image under several labels.
 
-Counts are exact; of the locations the first ones are kept.
+Counts are exact; only the first locations are kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TRAIN = "train"
 
 
 class Match(NamedTuple):
-    """A record, and an equal one. Shards are numbers in the target."""
+    """A record, and an equal one. Shards are positions in the target."""
 
     shard: int
     record: int
@@ -115,7 +115,7 @@ class Matches:
         self._count(new, np.stack((shard, record.astype(np.int64), offset), axis=1), copies[kept])
 
     def again(self, shard: int, places: Iterable[tuple[int, int, int]]) -> None:
-        """Add locations of matches within a run, which are already counted.
+        """Add locations of matches within a run, whose count is already added.
 
         Args:
             shard: its number.
@@ -130,14 +130,14 @@ class Matches:
         """Count rows in order.
 
         Args:
-            new: whether a row's fingerprint is another than that of the row before.
+            new: whether a row's fingerprint differs from that of the row before.
             places: shape (rows, 3): shard, record, offset.
-            copies: records that each row stands for.
+            copies: number of records that each row represents.
         """
         split = self._split_of[places[:, 0]]
         start = new.copy()
         start[1:] |= split[1:] != split[:-1]
-        starts = np.flatnonzero(start)  # of the records of one fingerprint and split
+        starts = np.flatnonzero(start)  # of the records with one fingerprint and split
         number = np.cumsum(start) - 1
         extra = np.add.reduceat(copies, starts) - 1
         later = ~start
@@ -181,7 +181,7 @@ def add_labels(
         runs: takes the rows.
         batch: the records.
         digests: fingerprint of the image of each record; None for records without one.
-        names: features that may be the label; the first one that a record has counts.
+        names: features that may be the label; the first one in a record applies.
     """
     labels: dict[int, int] = {}
     tables = tables_of(batch)
@@ -221,7 +221,7 @@ class Contradictions:
         self.count = 0
         """Count of images."""
         self.first: list[Contradiction] = []
-        """The first of them, by shard and record."""
+        """The first contradictions, by shard and record."""
 
     def add(self, runs: Sequence[tuple[int, Run]], rows: Iterable[Rows]) -> None:
         """Add a range: the rows of every run, each with the number of its shard."""

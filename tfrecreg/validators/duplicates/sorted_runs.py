@@ -1,8 +1,8 @@
-"""Sorted runs on disk: 32 bytes for each distinct fingerprint of a stretch of one shard.
+"""Sorted runs on disk: 32 bytes for each distinct fingerprint of a part of one shard.
 
-A visitor sorts its fingerprints when there are many, and writes them as a run. The parent reads all
-runs side by side, one range of fingerprints at a time. Fingerprints are digests, so ranges of equal
-width hold about the same number of rows, and memory does not grow with the number of records. Equal
+A visitor sorts its fingerprints when there are many, and writes them as a run. The parent merges
+all runs, one range of fingerprints at a time. Fingerprints are digests, so ranges of equal width
+hold about the same number of rows, and memory does not grow with the number of records. Equal
 records of a run are one row, so memory does not grow if all records are equal, either.
 """
 
@@ -23,20 +23,21 @@ from tfrecreg.storage import Storage
 RUN_ROW = np.dtype(
     [("high", "<u8"), ("low", "<u8"), ("offset", "<u8"), ("record", "<u4"), ("copies", "<u4")]
 )
-"""A fingerprint in two halves; where the first record that has it starts in the stream, its number
-from the run's first one on, and how many records of the run have it."""
+"""A fingerprint in two halves; the offset in the stream of the first record that has it, that
+record's number relative to the run's first one, and the number of records of the run that have it.
+"""
 
 Rows = npt.NDArray[np.void]
 """Shape (rows,), of :data:`RUN_ROW`, sorted by the two halves."""
 
 _MOST_ROWS = 1 << 19
-"""Rows of a run at most: 16 MiB."""
+"""Maximum number of rows of a run: 16 MiB."""
 _MOST_RECORDS = 1 << 32
 """Largest distance between two record numbers of a run."""
 _AT_ONCE = 1 << 18
 """Approximate number of rows in a range."""
 _AHEAD = 1 << 20
-"""Rows that are read ahead from all runs together, unless there are too many runs."""
+"""Number of rows that are read ahead from all runs together, unless there are too many runs."""
 _LEAST_AHEAD = 128
 _END = 1 << 64
 
@@ -45,7 +46,7 @@ class Run(NamedTuple):
     """A sorted run."""
 
     first: int
-    """The record number from which the numbers in the rows count."""
+    """The record number to which the numbers in the rows are relative."""
     rows: int
     path: str
     """Path in the storage of runs; empty if `data` has the rows."""
@@ -91,7 +92,7 @@ class RunBuilder:
     Args:
         storage: where to write them; None to return them as bytes, on a machine that does not
             share a folder with the parent.
-        limit: rows of a run.
+        limit: maximum number of rows of a run.
     """
 
     def __init__(self, storage: Storage | None, limit: int = _MOST_ROWS) -> None:
@@ -112,7 +113,7 @@ class RunBuilder:
         Args:
             digest: its fingerprint, 16 bytes of a digest.
             record: its number in the shard.
-            offset: where it starts in the decompressed stream.
+            offset: its offset in the decompressed stream.
         """
         self.extend(digest, (record,), (offset,))
 
@@ -121,8 +122,8 @@ class RunBuilder:
 
         Args:
             digests: their fingerprints, concatenated.
-            records: their numbers in the shard, rising.
-            offsets: where they start in the decompressed stream.
+            records: their numbers in the shard, ascending.
+            offsets: their offsets in the decompressed stream.
         """
         at = 0
         while at < len(records):

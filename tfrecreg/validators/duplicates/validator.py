@@ -73,7 +73,7 @@ class DuplicatesValidator(Validator):
         if self._options.pixels:
             require_pillow("`pixels` of the validator `duplicates`")
         folder = tempfile.mkdtemp(prefix="tfrecreg-duplicates-")
-        # Also where the scan ends by an exception, or the program.
+        # Also clean up if the scan or the program ends by an exception.
         self._clear = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._storage = self.part_codec.storage = LocalStorage(folder)
         images, labels = schema_images(target), _labels(target)
@@ -143,7 +143,7 @@ class DuplicatesValidator(Validator):
         shards: Sequence[Shard],
         runs: Sequence[Sequence[Run]],
     ) -> None:
-        """DUP005: one image under several labels."""
+        """Find DUP005: one image under several labels."""
         found = Contradictions()
         self._read(runs, found)
         maps = target.manifest.labels if target.manifest is not None else {}
@@ -168,7 +168,7 @@ class DuplicatesValidator(Validator):
             tally.add(DUP005, message, place, split="", count=count)
 
     def _what(self, parts: Sequence[DuplicatesPart]) -> str:
-        """What was compared, for messages."""
+        """The compared values, for messages."""
         options = self._options
         if options.feature is not None:
             return f"`{safe(options.feature)}`"
@@ -187,7 +187,7 @@ class DuplicatesValidator(Validator):
         shards: Sequence[Shard],
         relation: str,
     ) -> None:
-        """One finding, with the keys of its first pairs."""
+        """Add one finding, with the keys of its first pairs."""
         matches = seen.matches
         keys = _keys(shards, matches)
         for number, each in enumerate(matches):
@@ -235,4 +235,4 @@ def _of(split: str) -> str:
 
 
 def _nothing() -> None:
-    """There is nothing to clear."""
+    """The cleanup without a folder."""

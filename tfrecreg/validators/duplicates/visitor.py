@@ -1,6 +1,6 @@
 """The fingerprints of the records of one shard, written to disk as sorted runs.
 
-A fingerprint is 16 bytes of a digest: of a feature, of the record's images, or of all of it.
+A fingerprint is 16 bytes of a digest: of a feature, of the record's images, or of the whole record.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class DuplicatesOptions:
     """A feature whose values may occur in one split only: the patient, the video, the place."""
     group_key: _Text | None = None
     """The same by record keys: a regular expression whose first group, or else whole match, is the
-    value. Needs the indexes of a build."""
+    value. Requires the indexes of a build.
+    """
 
     def __post_init__(self) -> None:
         if self.group is not None and self.group_key is not None:
@@ -60,8 +61,9 @@ class DuplicatesOptions:
 
 
 _MOST_KEPT = 1 << 19
-"""Rows of a shard that `check --cached` keeps at most, and as many of labels. Larger shards are
-read again."""
+"""Maximum number of rows of a shard that `check --cached` keeps, and of its labels. Larger shards
+are read again.
+"""
 
 
 @dataclass(slots=True)
@@ -69,13 +71,13 @@ class DuplicatesPart:
     """The result for one shard."""
 
     compared: int = 0
-    """Records with a fingerprint."""
+    """Number of records with a fingerprint."""
     with_image: int = 0
-    """Those of them with the fingerprint of an image."""
+    """Number of records with the fingerprint of an image."""
     unheld: int = 0
-    """Records too large to be held in memory."""
+    """Number of records too large for memory."""
     ungrouped: int = 0
-    """Records without a group."""
+    """Number of records without a group."""
     runs: list[Run] = field(default_factory=list)
     """Rows of fingerprints."""
     pairs: list[Pair] = field(default_factory=list)
@@ -94,7 +96,7 @@ class DuplicatesCodec:
         """The folder of the runs, once it exists."""
 
     def pack(self, part: Any) -> bytes | None:
-        """The part as bytes; None if it is too large to be kept."""
+        """The part as bytes; None if it is too large for the cache."""
         if sum(run.rows for run in (*part.runs, *part.groups)) > _MOST_KEPT:
             return None
         whole = replace(
@@ -114,8 +116,9 @@ class DuplicatesCodec:
 
 
 Fingerprint = Callable[[RecordBatch, int, Example | None], bytes | None]
-"""Of the record at a position of a batch, which is that example or none; None where it has not what
-is compared."""
+"""Returns the fingerprint of the record at a position of a batch, given its example, if it is one;
+None if it lacks the compared values.
+"""
 
 
 def feature_digest(
@@ -131,7 +134,8 @@ def feature_digest(
 
 
 class ImageFingerprint:
-    """A :data:`Fingerprint` of the images of a record; of a record without images, of all of it.
+    """A :data:`Fingerprint` of the images of a record; of a record without images, of the whole
+    record.
 
     Args:
         images: knows the features that hold images.
@@ -142,10 +146,10 @@ class ImageFingerprint:
         self._images = images
         self._pixels = pixels
         self.with_image = 0
-        """Count of records with an image, so far."""
+        """Number of records with an image so far."""
 
     def of_table(self, tables: Tables, table: Table) -> list[bytes] | None:
-        """The fingerprints of all records of a table; None if each has to be read."""
+        """The fingerprints of all records of a table; None if each record has to be read."""
         names = self._images.of(table.sample)
         if self._pixels or len(names) != 1:
             return None
@@ -166,7 +170,7 @@ class ImageFingerprint:
 
 
 def _pixels(value: bytes) -> bytes:
-    """The digest of an image's pixels; of its bytes, if it does not decode."""
+    """The digest of an image's pixels; of its bytes, if it cannot be decoded."""
     try:
         return shared_decoder().digest(value, read_header(value))
     except (ImageError, Undecodable):
@@ -197,7 +201,7 @@ class DuplicatesVisitor(Visitor):
         images: features that hold images, by the schema.
         storage: where to write runs; None to return them in the part.
         shard: the shard.
-        labels: features that may be the label of an image, the likeliest first.
+        labels: features that may be the label of an image, the most likely first.
     """
 
     def __init__(
@@ -208,7 +212,7 @@ class DuplicatesVisitor(Visitor):
         shard: Shard,
         labels: Sequence[str] = (),
     ) -> None:
-        # A worker on another machine shares no folder with the parent.
+        # A worker on another machine does not share a folder with the parent.
         if storage is not None and storage.stat("") is None:
             storage = None
         self._part = DuplicatesPart()

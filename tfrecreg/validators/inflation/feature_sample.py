@@ -1,4 +1,4 @@
-"""A sample of one feature: how its values are stored, and in how few bytes they would fit."""
+"""A sample of one feature: the storage of its values, and the number of bytes they need."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tfrecreg.validators.inflation.stored_numbers import (
 
 _LEVELS = 256
 _NEAR = 0.05
-"""Fraction of a step: numbers that were scaled as float32 lie no farther from their level."""
+"""Fraction of a step: largest distance of numbers that were scaled as float32 from their level."""
 _SMOOTH = 0.35
 """Fraction of the standard deviation: neighboring pixels of an image differ by less on average,
 random numbers by 1.13."""
@@ -94,8 +94,8 @@ def smooth_levels(
 
     Args:
         values: rows of an image, flat.
-        width: pixels of a row.
-        channels: numbers of a pixel.
+        width: number of pixels of a row.
+        channels: number of values of a pixel.
     """
     rows = len(values) // (width * channels)
     if not rows or width < 2 or not np.isfinite(values).all():
@@ -182,7 +182,7 @@ def _paeth(
 
 
 _TRIALS = 8
-"""Images per feature and shard that are encoded as PNG on trial."""
+"""Number of images per feature and shard that are encoded as PNG on trial."""
 _FEW = 64
 """Lists of at most this many numbers are measured exactly."""
 _HEADS = 8
@@ -207,20 +207,20 @@ class FeatureSample:
     content: int = 0
     """Size in bytes of its values alone."""
     form: str = ""
-    """How its numbers are stored; empty if it holds none that could be stored otherwise."""
+    """Storage of its numbers; empty if it holds none that could be stored otherwise."""
     numbers: int = 0
     whole: Range = field(default_factory=Range)
-    """Range of the numbers, where all of a record's numbers are whole."""
+    """Range of the numbers of records whose numbers are all whole."""
     levels: int = 0
-    """Count of numbers that lie on at most 256 levels and are not whole."""
+    """Number of values that lie on at most 256 levels and are not whole."""
     wide: bool = True
     """Whether all sampled numbers could be narrower."""
     values: int = 0
-    """Values of the feature that hold these numbers."""
+    """Number of values of the feature that hold these numbers."""
     held: int = 0
     """Size in bytes of these values as messages."""
     pixels: int = 0
-    """Count of numbers that are pixels."""
+    """Number of numbers that are pixels."""
     text: int = 0
     """Size in bytes of values that are base64 of encoded images."""
     texts: dict[str, int] = field(default_factory=dict)
@@ -254,7 +254,7 @@ class FeatureSample:
         """Add the feature of one record.
 
         Args:
-            name: the feature's.
+            name: of the feature.
             feature: the feature.
             declared: image shapes that the record declares.
         """
@@ -264,7 +264,7 @@ class FeatureSample:
         if feature.kind is Kind.BYTES and feature.count == 1:
             value, size = feature.values[0], feature.sizes[0]
             kind, inside = sniff(value), base64_inside(value)
-            # A BMP is pixels with a header in front, unless it is packed.
+            # A BMP is pixels after a header, unless it is packed.
             if kind is not None and (kind != "bmp" or bmp_pixels(value) is None):
                 self.formats[kind] = self.formats.get(kind, 0) + size
                 return

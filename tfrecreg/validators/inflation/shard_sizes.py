@@ -20,10 +20,10 @@ _BITS = 3
 
 
 def sampled(first: int, stop: int) -> Iterator[int]:
-    """The numbers of the sampled records in ``range(first, stop)``, rising.
+    """The numbers of the sampled records in ``range(first, stop)``, ascending.
 
     These are the first eight, and then four for each doubling: 49 of 10,000. The sample is the same
-    in every run, and does not depend on how many records there are.
+    in every run, and does not depend on the number of records.
     """
     number = first
     while number < stop:
@@ -35,7 +35,7 @@ def sampled(first: int, stop: int) -> Iterator[int]:
 
 
 MOST = 1024
-"""Distinct values that are counted per feature."""
+"""Number of distinct values that are counted per feature."""
 
 
 class _Row(NamedTuple):
@@ -45,12 +45,12 @@ class _Row(NamedTuple):
 
 
 class Repeats:
-    """How much of a feature are repeated values: an estimate, in bounded memory. Mergeable.
+    """The share of repeated values in a feature: an estimate, in bounded memory. Mergeable.
 
-    Of all distinct values, those with the smallest digests are counted exactly. Digests are as good
-    as random, so the share of repeats among these is that of all. A digest that is among the
-    smallest of all shards is among the smallest of each, so the counts of shards add up. Up to
-    :data:`MOST` distinct values the result is exact.
+    Of all distinct values, those with the smallest digests are counted exactly. Digests are
+    uniformly distributed, so the share of repeats among these is that of all values. A digest that
+    is among the smallest of all shards is among the smallest of each, so the counts of shards add
+    up. Up to :data:`MOST` distinct values the result is exact.
     """
 
     # Packed by msgspec: see tfrecreg.scan.tally.Plain.
@@ -58,7 +58,7 @@ class Repeats:
 
     def __init__(self) -> None:
         self._seen: dict[bytes, list[int]] = {}
-        self._last = b"\xff" * 17  # behind every digest
+        self._last = b"\xff" * 17  # greater than every digest
 
     def add(self, digest: bytes, size: int, times: int = 1) -> None:
         """Count a value.
@@ -66,7 +66,7 @@ class Repeats:
         Args:
             digest: 16 bytes that name it.
             size: its bytes.
-            times: how often it is there.
+            times: its number of occurrences.
         """
         known = self._seen.get(digest)
         if known is not None:
@@ -91,7 +91,7 @@ class Repeats:
 
     @property
     def times(self) -> float:
-        """How often a value occurs on average."""
+        """Average number of occurrences of a value."""
         self._forget()
         every = sum(times for times, _ in self._seen.values())
         return every / len(self._seen) if self._seen else 0.0
@@ -116,7 +116,7 @@ class Repeats:
 
 
 MOST_FEATURES = 200
-"""Features that are sampled at most: names come from the data."""
+"""Maximum number of sampled features: their names come from the data."""
 
 
 @dataclass(slots=True)
@@ -132,7 +132,7 @@ class ShardSizes:
     examples_bytes: int = 0
     """Size in bytes of all Examples, with names, lengths and framing."""
     sampled: int = 0
-    """Count of sampled records."""
+    """Number of sampled records."""
     sampled_bytes: int = 0
     """Their size in bytes in the stream, with framing."""
     samples: dict[str, FeatureSample] = field(default_factory=dict)
@@ -140,12 +140,12 @@ class ShardSizes:
     first: dict[str, Location] = field(default_factory=dict)
     """Location of the first sampled record that has a feature."""
     first_numbers: dict[str, Location] = field(default_factory=dict)
-    """Location of the first in which it holds numbers that could be stored otherwise."""
+    """Location of the first one where it holds numbers that could be stored otherwise."""
     repeats: dict[str, Repeats] = field(default_factory=dict)
     """Repeats by feature, for features with large values."""
 
     def merge(self, other: ShardSizes) -> None:
-        """Take in the next shard."""
+        """Add the next shard."""
         self.file_bytes += other.file_bytes
         self.stream_bytes += other.stream_bytes
         self.records += other.records
@@ -172,9 +172,9 @@ def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
 
 
 _LARGE = 1024
-"""Least size in bytes of values whose repeats are counted."""
+"""Minimum size in bytes of values whose repeats are counted."""
 _MOST_REPEATED = 4
-"""Features whose repeats are counted, at most."""
+"""Maximum number of features whose repeats are counted."""
 _FRAME = 16
 
 

@@ -1,4 +1,4 @@
-"""The numbers that a feature holds, however they are stored, and the image that they may be.
+"""The numbers that a feature holds, in any storage, and the image that they may be.
 
 Numbers may be a list of floats or integers, raw bytes, base64, a tensor, `.npy`, BMP or gzip.
 """
@@ -87,7 +87,7 @@ _DESCR = re.compile(rb"'descr':\s*'([<>|=]?[iuf][1248])'")
 _SHAPE = re.compile(rb"'shape':\s*\(([0-9, ]*)\)")
 _PACKED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 _MOST_UNPACKED = 1 << 24
-"""The most bytes that are taken out of gzip or zlib."""
+"""Maximum number of bytes that are decompressed from gzip or zlib."""
 
 
 class NpyArray(NamedTuple):
@@ -144,7 +144,7 @@ def bmp_pixels(data: bytes) -> tuple[bytes, ImageShape] | None:
 
 
 def decompressed(data: bytes) -> bytes | None:
-    """The content of gzip or zlib; None if `data` is neither, or holds too much."""
+    """The content of gzip or zlib; None if `data` is neither, or decompresses to too many bytes."""
     if not data.startswith(_PACKED):
         return None
     inflate = zlib.decompressobj(wbits=47)
@@ -158,11 +158,11 @@ def decompressed(data: bytes) -> bytes | None:
 Array = npt.NDArray[Any]
 
 _WINDOW = 1 << 16
-"""Values per feature and record that are examined, from the middle of the list."""
+"""Number of values per feature and record that are examined, from the middle of the list."""
 _LEAST = 64
-"""The least bytes of an image."""
+"""Minimum size of an image in bytes."""
 _RAW_TYPES = ("<i8", "<i4", "<f8", "<f4")
-"""Types tried for raw bytes, if that many values make the declared image."""
+"""Types tried for raw bytes whose number of values matches the declared image."""
 _LIKELY = (1e-9, 1e6)
 """Bounds of the absolute values of such numbers: floats read as integers lie outside."""
 _BASE64 = bytes.maketrans(b"-_", b"+/")
@@ -184,9 +184,9 @@ class StoredNumbers(NamedTuple):
     """The numbers that a feature holds, or some of them."""
 
     values: Array
-    """Flat; from the middle, if there are too many."""
+    """The numbers, flat; from the middle, if there are too many."""
     total: int
-    """Count of all numbers."""
+    """Number of all values."""
     form: str
     """Storage of the numbers, in words: ``float``, ``bytes``, ``a tensor of uint8``."""
     sides: tuple[ImageShape, ...]
@@ -212,7 +212,7 @@ def numbers_of(name: str, feature: Feature, declared: list[ImageShape]) -> Store
 def _in_bytes(
     name: str, data: bytes, declared: list[ImageShape], *, packed: bool = False
 ) -> Iterator[StoredNumbers]:
-    """The plausible readings of bytes as numbers, the likeliest first.
+    """The plausible readings of bytes as numbers, the most likely first.
 
     Args:
         name: of the feature.

@@ -24,16 +24,16 @@ from tfrecreg.validators.inflation.feature_sample import FeatureSample
 from tfrecreg.validators.inflation.shard_sizes import ShardSizes, SizesVisitor
 
 WORTH = 0.10
-"""Least fraction of all bytes that a cure saves if its cause is reported,"""
+"""Minimum fraction of all bytes that a cure must save for its cause to be reported."""
 LEAST = 1 << 16
-"""and least number of bytes."""
+"""Minimum number of bytes that a cure must save for its cause to be reported."""
 RATIO = 1.10
 """Default limit: bytes of shards per raw byte. Also the factor from which on records are larger
 than their raw data."""
 _LIST = 8
-"""Least numbers per record, on average, of a list that bytes could hold."""
+"""Minimum average length of a list of numbers that bytes could hold."""
 _FIELD = 4
-"""Overhead in bytes of the value of a feature."""
+"""Overhead in bytes of a feature's value."""
 _TOGETHER = 64
 """Examples per record in the cure for tiny records."""
 
@@ -43,7 +43,7 @@ class Cause(NamedTuple):
 
     code: Code
     feature: str
-    """Empty if it is not about one feature."""
+    """Name of the feature; empty if the cause does not concern one feature."""
     message: str
     after: int
     """Bytes of the stream after the cure."""
@@ -76,12 +76,12 @@ class _Feature:
 def find_causes(
     total: ShardSizes, raw: RawSize | None, raw_formats: Mapping[str, int]
 ) -> Iterator[Cause]:
-    """The causes that are worth a cure.
+    """The causes whose cures save enough.
 
     Args:
         total: of all shards.
         raw: the size of the raw data, if known.
-        raw_formats: count of the sampled raw files by image format.
+        raw_formats: number of the sampled raw files by image format.
     """
     for name in sorted(total.samples):
         repeats = total.repeats.get(name)
@@ -109,12 +109,12 @@ def find_causes(
 
 def _is_worth_it(cause: Cause, total: ShardSizes) -> bool:
     saved = total.stream_bytes - cause.after
-    least = LEAST // 4 if cause.code is INF007 else LEAST  # which is certain, no estimate
+    least = LEAST // 4 if cause.code is INF007 else LEAST  # whose savings are exact, not estimated
     return saved >= least and saved >= WORTH * total.stream_bytes
 
 
 def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause | None:
-    """INF002: pixels, where the source had them compressed or a PNG would."""
+    """Find INF002: pixels that the source had compressed, or that a PNG would compress."""
     sample = feature.sample
     if not sample.pixels or not sample.tried or not sample.wide:
         return None
@@ -122,7 +122,7 @@ def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause 
     form = f" as {sample.form}" if sample.form != "bytes" else ""
     of = f" of {si_bytes(feature.bytes)}" if sample.formats else ""
     holds = f"{feature.shown} holds decoded pixels{form}, {si_bytes(held)}{of}"
-    # What the raw data have for these: all that the encoded images beside them do not need.
+    # The share of the raw data for these pixels: all but that of the encoded images beside them.
     there = raw.decoded - (feature.bytes - held if sample.formats else 0) if raw is not None else 0
     if there > 0:
         if sample.all_pixels <= RATIO * there:
@@ -138,7 +138,7 @@ def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause 
 
 
 def _wide(feature: _Feature, total: ShardSizes) -> Cause | None:
-    """INF003: numbers that would fit in fewer bytes each."""
+    """Find INF003: numbers that would fit in fewer bytes each."""
     sample = feature.sample
     if not sample.wide or sample.numbers < _LIST * sample.values:
         return None
@@ -158,7 +158,7 @@ def _wide(feature: _Feature, total: ShardSizes) -> Cause | None:
 
 
 def _text(feature: _Feature, total: ShardSizes) -> Cause | None:
-    """INF007: encoded images as base64."""
+    """Find INF007: encoded images as base64."""
     sample = feature.sample
     if not sample.texts:
         return None
@@ -171,7 +171,7 @@ def _text(feature: _Feature, total: ShardSizes) -> Cause | None:
 
 
 def _repeated(feature: _Feature, total: ShardSizes) -> Cause | None:
-    """INF004: values that are stored again and again."""
+    """Find INF004: values that are stored repeatedly."""
     if feature.times <= 1:
         return None
     extra = int(feature.bytes * feature.repeated)
@@ -187,7 +187,7 @@ def _repeated(feature: _Feature, total: ShardSizes) -> Cause | None:
 def _reencoded(
     feature: _Feature, total: ShardSizes, raw: RawSize | None, raw_formats: Mapping[str, int]
 ) -> Cause | None:
-    """INF005: encoded images that are larger than the raw data are."""
+    """Find INF005: encoded images that are larger than the raw data."""
     formats = feature.sample.formats
     if raw is None or not formats or sum(formats.values()) < feature.sample.content:
         return None
@@ -207,13 +207,13 @@ def _reencoded(
 
 
 def _overhead(total: ShardSizes) -> Cause | None:
-    """INF006: names, lengths and framing are more than what they are around."""
+    """Find INF006: names, lengths and framing that are larger than the content."""
     content = sum(sample.content for sample in total.samples.values())
     around = total.sampled_bytes - content
     if not total.sampled or 2 * around <= total.sampled_bytes:
         return None
     if total.file_bytes < (1 - WORTH) * total.stream_bytes:
-        return None  # gzip takes care of what repeats from record to record
+        return None  # gzip compresses the repetitions between records
     part = around / total.sampled_bytes
     after = int(total.stream_bytes * (1 - part + part / _TOGETHER))
     holds = (
@@ -232,12 +232,12 @@ def _told(holds: str, cure: str, after: int, total: ShardSizes) -> str:
 
 _OF_NUMBERS = (INF002, INF003)
 _RAW_FILES = 64
-"""Raw files whose format is looked at, at most."""
+"""Maximum number of raw files whose format is examined."""
 
 
 class InflationValidator(Validator):
-    """Reports where the bytes are and what would save some; compares the size with a limit if the
-    size of the raw data is known.
+    """Reports which features take the bytes and how to save some; compares the size with a limit if
+    the size of the raw data is known.
 
     Its options are :class:`InflationLimit`.
     """
@@ -256,11 +256,11 @@ class InflationValidator(Validator):
         return None
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SizesVisitor]:
-        del target  # visitors only weigh
+        del target  # visitors only measure
         self._limit = read_limits(InflationLimit, options, self.name)
         return SizesVisitor
 
-    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:  # noqa: ARG002 - visitors only weigh
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:  # noqa: ARG002 - visitors only measure
         return ""
 
     def finish(
@@ -328,7 +328,7 @@ def _measures(total: ShardSizes, raw: RawSize | None) -> Iterator[Measure]:
 
 
 def _raw_formats(target: Target) -> dict[str, int]:
-    """Count of the first raw files by image format; empty without a raw folder."""
+    """Number of the first raw files by image format; empty without a raw folder."""
     formats: dict[str, int] = {}
     if target.raw_folder is None:
         return formats
@@ -341,7 +341,7 @@ def _raw_formats(target: Target) -> dict[str, int]:
             with storage.open(entry.path) as file:
                 kind = sniff(file.read_at(0, 64))
         except TfrecregError:
-            continue  # a file that cannot be read has no say in how the cause is told
+            continue  # a file that cannot be read does not affect the wording of the cause
         if kind is not None:
             formats[kind] = formats.get(kind, 0) + 1
     return formats

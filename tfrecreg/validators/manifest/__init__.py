@@ -1,7 +1,7 @@
 """The `manifest` validator: the set of files against the manifest, or against their names.
 
-- `bare_files`: what the names of bare files promise, and what is in them
-- `training_hosts`: whether training hosts get their share of the shards
+- `bare_files`: the names of bare files against their content
+- `training_hosts`: enough shards for every training host
 - `validator`: the files of a build byte by byte, and all findings
 """
 

@@ -1,6 +1,7 @@
 """Bare files without a manifest: their names, their sets, and the kinds of their payloads.
 
-The name of a file may declare the size of its set, its number in it, and its count of records.
+The name of a file may declare the size of its set, its number in the set, and its number of
+records.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tfrecreg.validators.payload_kinds import (
 )
 
 _PATH = 1000
-"""Characters of a path in a message: two sets often differ at the end."""
+"""Maximum number of characters of a path in a message: two sets often differ at the end."""
 _NUMBER = re.compile(
     r"(\d+)(?=[-_]of[-_]\d+(?:(?![-_]of[-_]\d)[^/])*$)", re.IGNORECASE | re.ASCII | re.DOTALL
 )
@@ -54,11 +55,11 @@ def shard_sets(shards: Iterable[Shard]) -> Iterator[tuple[str, list[_Member]]]:
 
 
 def check_counts(tally: Tally, counts: Iterable[tuple[Shard, int]]) -> None:
-    """SHD003: files with another count of records than their names declare.
+    """Find SHD003: files with another number of records than their names declare.
 
     Args:
         tally: receives the findings.
-        counts: shards without damage, and their counts of records.
+        counts: shards without damage, and their numbers of records.
     """
     for shard, records in counts:
         name = _named(shard)
@@ -74,11 +75,11 @@ class UnnamedShards(NamedTuple):
     """Folder and common part of the names of the set."""
     unnamed: int
     of: int
-    """Count of shards in the set."""
+    """Number of shards in the set."""
 
 
 def check_sets(tally: Tally, shards: Iterable[Shard]) -> list[UnnamedShards]:
-    """SHD001 and SHD006: sets that are incomplete or contradictory.
+    """Find SHD001 and SHD006: sets that are incomplete or contradictory.
 
     Args:
         tally: receives the findings.
@@ -193,7 +194,7 @@ def _add(
 
 
 class Siblings:
-    """The shards in the folders of given shards. Each folder is listed once at most."""
+    """The shards in the folders of given shards. Each folder is listed at most once."""
 
     def __init__(self) -> None:
         self._folders: dict[tuple[str, str], list[ShardName]] = {}
@@ -226,7 +227,7 @@ def _set_members(shard: Shard, folder: str) -> Iterable[ShardName]:
             if name is not None and name.of is not None and entry.kind in ("file", "link"):
                 yield name
     except StorageError:
-        return  # a folder without read permission shows nothing
+        return  # a folder without read permission cannot be listed
 
 
 _KINDS = "manifest.kinds"
@@ -235,7 +236,7 @@ UNNAMED = "manifest.unnamed"
 """The measure that counts shards of the sets that were not named."""
 
 _SETS = 3
-"""Sets that the measure names."""
+"""Number of sets that the measure names."""
 
 
 def bare_measures(
@@ -260,10 +261,10 @@ def bare_measures(
 
 
 def check_payloads(tally: Tally, payloads: Sequence[tuple[Shard, PayloadCounts]]) -> None:
-    """SCH001: records that are not Examples, in a set of Examples.
+    """Find SCH001: records that are not Examples, in a set of Examples.
 
     Files of one set are judged together, every other file by itself. Sets of SequenceExamples,
-    events or anything else are fine.
+    events or anything else have no finding.
     """
     parts = {shard.path: (shard, part) for shard, part in payloads}
     sets = [

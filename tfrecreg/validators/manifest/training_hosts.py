@@ -70,7 +70,7 @@ def seen_loads(seen: Mapping[str, tuple[int, int]], shards: Iterable[Shard]) -> 
 
 
 def check_hosts(tally: Tally, loads: Iterable[HostLoad], hosts: int) -> None:
-    """Compare each split or set with the needs of that many hosts."""
+    """Compare each split or set with the needs of `hosts` hosts."""
     for load in loads:
         best = shard_count(ShardPolicy(hosts=hosts), load.records, load.payload_bytes)
         size = (load.payload_bytes + FRAMING * load.records) // max(1, load.shards)

@@ -1,4 +1,4 @@
-"""The `manifest` validator: every file is there and unchanged, and there are no others.
+"""The `manifest` validator: all files exist and are unchanged, and there are no others.
 
 With a manifest the files are compared with its digests (blake3). Bare files are compared with their
 names: a set of `-of-00005` has five members.
@@ -51,22 +51,22 @@ class _SeenShard(NamedTuple):
 
     end: StreamEnd
     tensorflow: TensorflowOutcome | None
-    """How TensorFlow reacts to the first fault, where it stops; None if there is no fault."""
+    """What TensorFlow does at the first fault; None if there is no fault."""
     payloads: PayloadCounts
     """The kinds of its payloads; not counted if a manifest lists the shard."""
 
     @property
     def sound(self) -> bool:
-        """Whether the scanner saw no fault. After a fault, missing records are to be expected."""
+        """Whether the scanner found no fault. After a fault, missing records are expected."""
         return self.tensorflow is None
 
 
 class ManifestValidator(Validator):
     """Compares the files with the manifest, or with their names.
 
-    Its one option is `hosts`: the number of training hosts that share the shards. For bare files it
-    also counts the kinds of payloads, and without a schema it finds records that are not Examples
-    in a set of Examples (SCH001, which the `schema` validator announces).
+    Its only option is `hosts`: the number of training hosts that share the shards. For bare files
+    it also counts the kinds of payloads, and without a schema it finds records that are not
+    Examples in a set of Examples (SCH001, which the `schema` validator announces).
     """
 
     name = "manifest"
@@ -86,7 +86,7 @@ class ManifestValidator(Validator):
     def begin(
         self, target: Target, options: Mapping[str, Any]
     ) -> Callable[[Shard], ManifestVisitor]:
-        """Read the option. Visitors look into the payloads of bare files only.
+        """Read the option. Visitors examine the payloads of bare files only.
 
         Raises:
             ConfigError: an option is unknown, or not a number of hosts.
@@ -106,7 +106,7 @@ class ManifestValidator(Validator):
             if part.end.records == 0 and part.sound:
                 _add(tally, SHD007, "the shard has no records", shard)
         if target.manifest is None:
-            # A file that could not be read exists all the same: sets are made of all files.
+            # A file that cannot be read still exists: sets include all files.
             unnamed = check_sets(tally, target.shards)
             check_counts(tally, [(shard, part.end.records) for shard, part in seen if part.sound])
             _check_marks(tally, seen)
@@ -184,7 +184,7 @@ def _check_shards(
 
 def _shard_differs(tally: Tally, entry: ShardEntry, part: _SeenShard) -> None:
     end = part.end
-    # A damaged shard has fewer readable records: the `CRC` findings say what is lost.
+    # A damaged shard has fewer readable records: the `CRC` findings report the loss.
     if end.records != entry.records and part.sound:
         _differs(
             tally,
@@ -222,7 +222,7 @@ def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Stor
     shards = {entry.path for entry in manifest.shards}
     listed = shards | {entry.path for entry in manifest.files} | {MANIFEST_NAME}
     for path in sorted(listed - set(present)):
-        # A glob matches what is there.
+        # A glob matches only existing files.
         where = Location(shard=path, tensorflow=_reads(path in shards))
         tally.add(SHD001, "the manifest lists it, but it does not exist", where, subject=path)
     for path in sorted(set(present) - listed):
@@ -265,7 +265,7 @@ def _check_own_manifest(tally: Tally, storage: Storage, manifest: Manifest) -> N
 
 
 def _check_marks(tally: Tally, seen: Iterable[tuple[Shard, _SeenShard]]) -> None:
-    """SHD009: bare files that were salvaged from damaged ones."""
+    """Find SHD009: bare files that were salvaged from damaged ones."""
     marks: dict[tuple[str, str], SalvageMark | None] = {}
     for shard, part in seen:
         folder, _, name = shard.path.rpartition("/")

@@ -1,7 +1,7 @@
 """The validator `schema`: every record against the schema.
 
-`validator` says whether it applies, and is all that a check without a schema loads; `records` holds
-the records of a shard against the compiled schema, and judges whole splits.
+`validator` decides whether it applies, and is the only module that a check without a schema loads;
+`records` compares the records of a shard with the compiled schema, and judges whole splits.
 """
 
 from __future__ import annotations

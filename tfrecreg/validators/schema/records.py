@@ -1,4 +1,4 @@
-"""One shard's records against a compiled schema, and the judgement of whole splits."""
+"""The check of records against a compiled schema, and the judgment of whole splits."""
 
 from __future__ import annotations
 
@@ -21,29 +21,31 @@ from tfrecreg.suggest import listed
 from tfrecreg.validators.payload_kinds import NOT_AN_EXAMPLE, stranger
 
 _MAX_UNEXPECTED = 100
-"""Unexpected features of a shard that become findings of their own: names come from the data."""
+"""Maximum number of unexpected features of a shard with findings of their own: their names come
+from the data.
+"""
 
 
 @dataclass(slots=True)
 class SchemaPart:
-    """What was found in one shard, and then in all shards of a split."""
+    """The result for one shard, and after merging for all shards of a split."""
 
     tally: Tally = field(default_factory=Tally)
     examples: int = 0
-    """Records that are Examples, and were checked."""
+    """Number of records that are Examples, and were checked."""
     unexamined: int = 0
-    """Records too large to be held."""
+    """Number of records too large for memory."""
     absent: dict[str, int] = field(default_factory=dict)
-    """Examples without a feature, by feature."""
+    """Number of Examples without a feature, by feature."""
     masses: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Values in all, and values outside the domain, by feature."""
+    """Number of all values, and of values outside the domain, by feature."""
     kinds: dict[str, set[str]] = field(default_factory=dict)
-    """The wrong types that were found, by feature."""
+    """The wrong types found, by feature."""
     distinct: dict[str, DistinctValues] = field(default_factory=dict)
-    """The different values, by feature, of those whose number matters."""
+    """The distinct values, by feature, for features with a rule on their number."""
 
     def merge(self, other: SchemaPart) -> None:
-        """Take in the next shard."""
+        """Add the next shard."""
         self.tally.merge(other.tally)
         self.examples += other.examples
         self.unexamined += other.unexamined
@@ -82,7 +84,8 @@ class SchemaVisitor(Visitor):
             part.unexamined += len(batch)
             return
         check = self._checker
-        # Where others have decoded the records, or none is seen to be in order, use that.
+        # Use decoded records if another validator decoded them, or if the columns do not show that
+        # any is valid.
         rest = self._vectorized.remaining(batch.memory, batch.starts, batch.lengths, batch.example)
         part.examples += len(batch) - len(rest)
         if len(rest) == len(batch):
@@ -113,9 +116,7 @@ class SchemaVisitor(Visitor):
     def problem(
         self, batch: RecordBatch, position: int, example: Example, problem: Problem
     ) -> None:
-        """One thing that is wrong with one record. Those who want more of it than a finding
-        override this.
-        """
+        """Count one problem of a record; overridden by subclasses that need more than a finding."""
         del example
         name, message, feature = problem.feature, problem.message, problem.feature
         if problem.code is SCH003 and problem.detail:
@@ -135,7 +136,7 @@ class SchemaVisitor(Visitor):
 
 
 class SchemaJudge:
-    """What the records of all shards say together.
+    """The judgment of the records of all shards together.
 
     Args:
         schemas: the compiled schema of each split.
@@ -144,7 +145,7 @@ class SchemaJudge:
     def __init__(self, schemas: SplitSchemas) -> None:
         self._schemas = schemas
         self.splits: dict[str, SchemaPart] = {}
-        """What was found in each split, when it is finished."""
+        """The result of each split, available after :meth:`finish`."""
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, SchemaPart]]
@@ -180,7 +181,7 @@ class SchemaJudge:
             yield Measure("schema.uncounted", len(uncounted), text)
 
     def _judge_presence(self, split: str, part: SchemaPart) -> None:
-        """What the schema asks of all the examples of a split together."""
+        """Check the rules for all examples of a split together."""
         if not part.examples:
             return
         schema = self._schemas.of(split)
@@ -188,7 +189,7 @@ class SchemaJudge:
         for rule in rules:
             absent = part.absent.get(rule.name, 0)
             if rule.is_required and absent:
-                continue  # each record that lacks it has said so
+                continue  # each record that lacks it already has a finding
             present = part.examples - absent
             if present >= rule.min_count and present / part.examples >= rule.min_fraction:
                 continue
@@ -198,7 +199,7 @@ class SchemaJudge:
             part.tally.add(SCH002, message, location, split=split, feature=rule.name)
 
     def _judge_distinct(self, split: str, part: SchemaPart) -> None:
-        """How many different values the features of a split have."""
+        """Check the number of distinct values of a split's features."""
         for name, distinct in part.distinct.items():
             rule = self._schemas.of(split).by_name[name]
             bounds = rule.distinct
@@ -210,7 +211,7 @@ class SchemaJudge:
             part.tally.add(SCH008, rule_text(rule, asks), location, split=split, feature=name)
 
     def _uncounted(self, splits: Mapping[str, SchemaPart]) -> set[str]:
-        """Features with too many different values to be judged."""
+        """Features with too many distinct values to be judged."""
         return {
             name
             for split, part in splits.items()
@@ -220,7 +221,7 @@ class SchemaJudge:
         }
 
     def _judge_examples(self, total: SchemaPart) -> None:
-        """How many examples there are in all."""
+        """Check the total number of examples."""
         bounds = self._schemas.default.examples
         low, high = bounds.min or 0, bounds.max
         if total.examples < low or (high is not None and total.examples > high):
@@ -229,7 +230,7 @@ class SchemaJudge:
 
 
 def _is_within_mass(rule: SchemaFeature, part: SchemaPart) -> bool:
-    """Whether few enough values are outside the domain for the rule to allow it."""
+    """Whether the share of values outside the domain is within the limit of the rule."""
     if rule.domain_mass >= 1:
         return False
     total, outside = part.masses[rule.name]

@@ -26,10 +26,10 @@ class SchemaValidator(Validator):
     Options = EnvironmentOptions
     codes: Sequence[Code] = CodeList("SCH00*", "SCH010")
     judge: SchemaJudge
-    """Judges the splits; there from :meth:`begin` on."""
+    """Judges the splits; set by :meth:`begin`."""
 
     def applies(self, target: Target) -> str | None:
-        """None where the target has a schema of Examples.
+        """None if the target has a schema of Examples, else the reason not to apply.
 
         Raises:
             SchemaError: the schema does not parse.
@@ -47,9 +47,9 @@ class SchemaValidator(Validator):
 
         Raises:
             SchemaError: the schema does not parse, or has no such environment.
-            ConfigError: an option that there is not, or of the wrong type.
+            ConfigError: an option is unknown or has another type.
         """
-        # Only here: a check of files without a schema gets no further than `applies`.
+        # Imported only here: a check of files without a schema only calls `applies`.
         from tfrecreg.schema.compiled import compile_split_schemas
         from tfrecreg.validators.schema.records import SchemaJudge, SchemaPart
 
@@ -59,7 +59,7 @@ class SchemaValidator(Validator):
         return partial(_make_visitor, self.visitor_class(), schemas)
 
     def visitor_class(self) -> type[SchemaVisitor]:
-        """The class of the visitors, for those who want more of a problem than a finding."""
+        """The class of the visitors; subclasses that need more than a finding override it."""
         from tfrecreg.validators.schema.records import SchemaVisitor
 
         return SchemaVisitor
