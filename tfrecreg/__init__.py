@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from tfrecreg.operations.catalog import list_datasets
     from tfrecreg.operations.check import CheckOptions, Report, check
     from tfrecreg.operations.data_source import data_source
+    from tfrecreg.operations.describe import describe
     from tfrecreg.operations.diff import DiffResult, diff
+    from tfrecreg.operations.digest import ContentDigests, digest
     from tfrecreg.operations.export import export
     from tfrecreg.operations.gate import gate
     from tfrecreg.operations.head import head
@@ -70,6 +72,7 @@ __all__ = [
     "Certificate",
     "CheckOptions",
     "CompatibilityOptions",
+    "ContentDigests",
     "DataSource",
     "Dataset",
     "DiffResult",
@@ -93,8 +96,10 @@ __all__ = [
     "check_compatibility",
     "data_source",
     "decode",
+    "describe",
     "diff",
     "diff_schemas",
+    "digest",
     "encode",
     "export",
     "gate",
@@ -132,7 +137,9 @@ _EXPORTS = {
     "tfrecreg.operations.catalog": ("list_datasets",),
     "tfrecreg.operations.check": ("CheckOptions", "Report", "check"),
     "tfrecreg.operations.data_source": ("data_source",),
+    "tfrecreg.operations.describe": ("describe",),
     "tfrecreg.operations.diff": ("DiffResult", "diff"),
+    "tfrecreg.operations.digest": ("ContentDigests", "digest"),
     "tfrecreg.operations.export": ("export",),
     "tfrecreg.operations.gate": ("gate",),
     "tfrecreg.operations.head": ("head",),

@@ -63,6 +63,23 @@ def test_json_is_one_document(cli, released, tmp_path) -> None:
     assert document["notes"] == ["a build has no number: it is exported as version 0.0.0"]
 
 
+def test_croissant_is_described_beside_the_shards(cli, released, tmp_path) -> None:
+    done = cli("export", "digits@1.2.0", "--to", "croissant", tmp_path / "out")
+    assert (done.code, done.err) == (0, "")
+    size = sum(path.stat().st_size for path in (tmp_path / "out").glob("*.tfrecord-*"))
+    assert done.out.splitlines() == [
+        f"exported digits@1.2.0 to {tmp_path / 'out'}",
+        f"  80 records in 4 shards (4 linked), {size / 1000:.1f} kB",
+        "  note: Croissant recommends a license: `datasets/digits.toml` has no `license`",
+        "  note: Croissant recommends a citation: `datasets/digits.toml` has no `citation`",
+        "  note: Croissant recommends a description: `datasets/digits.toml` has no `description`",
+        "the description is `croissant.json`: publish it with the shards",
+    ]
+    document = cli("export", "digits", "--to", "croissant", tmp_path / "more", "--json").json
+    assert document["files"] == sorted(tree(tmp_path / "more"))
+    assert document["notes"][0] == "a build has no number: it is exported as version 0.0.0"
+
+
 def test_a_gzip_build_says_that_it_was_decompressed(cli, raw, registry, tmp_path) -> None:
     done = cli("build", "digits", "--source", "mnist", "--raw", raw, "--compression", "gzip")
     assert done.code == 0, done.err

@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "show": "Show a build or a release",
     "log": "Show the history of a dataset",
     "diff": "Compare two builds or releases, example by example",
+    "digest": "Print the content digest of each split",
     "tag": "Tag a release in git, or yank it",
     "head": "Show the first records",
     "stats": "Show the statistics of the features",

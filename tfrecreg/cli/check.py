@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, jobs_option, json_option
+from tfrecreg.cli.common import Face, jobs_option, json_option, pairs
 from tfrecreg.cli.output import write_text
 from tfrecreg.cli.report_command import ReportCommand
 from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
@@ -39,6 +39,17 @@ if TYPE_CHECKING:
     metavar="REF",
     shell_complete=complete.targets,
     help="Compare distributions with this version or these files (drift). Needs TFDV.",
+)
+@click.option(
+    "--same-as",
+    metavar="REF|DIGEST",
+    shell_complete=complete.references,
+    help="Expect the records of this version, in any order and any shards, or this content digest.",
+)
+@click.option(
+    "--expect",
+    metavar="SPLIT=N,..",
+    help="Expect this number of records in each of these splits.",
 )
 @click.option(
     "--fail-on",
@@ -94,6 +105,8 @@ def command(
     raw: str | None,
     schema: str | None,
     against: str | None,
+    same_as: str | None,
+    expect: str | None,
     fail_on: str | None,
     cached: bool,
     ignore_missing: bool,
@@ -122,6 +135,8 @@ def command(
         raw=raw,
         schema=schema,
         against=against,
+        same_as=same_as,
+        expect=_counts(expect),
         fail_on=fail_on,
         cached=cached,
         ignore_missing=ignore_missing,
@@ -158,6 +173,8 @@ def _releases(
         "--skip": options.skip,
         "--raw": options.raw,
         "--schema": options.schema,
+        "--same-as": options.same_as,
+        "--expect": options.expect,
         "--cached": options.cached,
         "--ignore-missing": options.ignore_missing,
     }
@@ -172,6 +189,23 @@ def _releases(
 
 def _names(text: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+def _counts(text: str | None) -> dict[str, int]:
+    """The number of records by split, of ``train=60000,test=10000``."""
+    from tfrecreg.errors import UsageError
+    from tfrecreg.text import safe
+
+    counts: dict[str, int] = {}
+    for split, number in pairs(_names(text), "--expect").items():
+        # Names of splits come from data, but no number does.
+        if not (number.isascii() and number.isdigit()):
+            raise UsageError(
+                f"`--expect {safe(split)}={safe(number)}` should be a number of records",
+                hint="as in `--expect train=60000,test=10000`",
+            )
+        counts[split] = int(number)
+    return counts
 
 
 def _measured(reports: list[Report], numbers: str | None, tables: str | None) -> None:

@@ -132,6 +132,13 @@ def _export_formats(ctx: click.Context, incomplete: str) -> Iterable[str]:
     return EXPORT_FORMATS
 
 
+def _frameworks(ctx: click.Context, incomplete: str) -> Iterable[str]:
+    del ctx, incomplete
+    from tfrecreg.operations.snippets import FRAMEWORKS
+
+    return FRAMEWORKS
+
+
 datasets = _silent(_datasets)
 """Names of datasets."""
 references = _silent(_references)
@@ -148,6 +155,8 @@ codes = _silent(_codes)
 """Codes of findings."""
 export_formats = _silent(_export_formats)
 """Values of `export --to`."""
+frameworks = _silent(_frameworks)
+"""Values of `show --code`."""
 
 
 def known_codes() -> dict[str, Code]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     required=True,
     metavar="FORMAT",
     shell_complete=complete.export_formats,
-    help="tfds: for TensorFlow Datasets. index: for readers that seek to records, such as DALI's.",
+    help="tfds: for TensorFlow Datasets. index: for readers that seek to records, such as DALI's. "
+    "croissant: with a description in JSON-LD.",
 )
 @click.option(
     "--suffix",
@@ -38,8 +39,9 @@ def command(face: Face, reference: str, to: str, suffix: str, folder: str, engin
 
     REF is exported to the new folder DIR. `--to tfds` writes a folder for
     `tfds.builder_from_directory(DIR)`; `--to index` writes the shards, each with an index in the
-    format of `tfrecord2idx` of DALI and of the package tfrecord. Shards are hard links where
-    possible: never edit them in place. Existing files are never overwritten.
+    format of `tfrecord2idx` of DALI and of the package tfrecord; `--to croissant` writes the
+    shards as they are and `croissant.json`, their description with the sha256 of every file. Shards
+    are hard links where possible: never edit them in place. Existing files are never overwritten.
     """
     from tfrecreg.operations.export import export
 
@@ -73,6 +75,9 @@ def _print(face: Face, result: ExportResult, suffix: str) -> None:
         face.out.print(f"  note: {note}")
     if result.to == "index":
         face.out.print(f"each shard has its index beside it, with the suffix {suffix}")
+        return
+    if result.to == "croissant":
+        face.out.print("the description is `croissant.json`: publish it with the shards")
         return
     # A Python literal, so that it can be pasted whatever the path holds.
     face.out.print(f"read it: tfds.builder_from_directory({result.folder!a})")

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
 
+if TYPE_CHECKING:
+    from tfrecreg.registry import Resolved
+
 
 @click.command(name="show")
 @click.argument("reference", metavar="REF", shell_complete=complete.references)
+@click.option(
+    "--code",
+    metavar="FRAMEWORK",
+    shell_complete=complete.frameworks,
+    help="Print Python code that uses it: tf, keras, numpy, grain, torch, tfds, mlflow or wandb.",
+)
 @json_option
 @click.pass_obj
-def command(face: Face, reference: str) -> None:
+def command(face: Face, reference: str, code: str | None) -> None:
     """Show a build or a release.
 
     REF is mnist for the build, mnist@1.0.0, mnist@1.* or mnist@latest for a release. The output has
-    its splits, sizes, source, ledger, labels and digests.
+    its splits, sizes, source, ledger, labels and digests. `--code` prints the few lines of Python
+    that read it in a framework or log it, ready to paste.
     """
     from tfrecreg.registry import resolve
 
     resolved = resolve(face.open(), reference)
+    if code is not None:
+        _show_code(face, resolved, code)
+        return
     if face.as_json:
         from tfrecreg.operations.catalog import manifest_json
 
@@ -37,3 +52,14 @@ def command(face: Face, reference: str) -> None:
         yanks=resolved.yanks,
         tails=long_tails(resolved.registry, resolved.manifest),
     )
+
+
+def _show_code(face: Face, resolved: Resolved, framework: str) -> None:
+    from tfrecreg.operations.snippets import snippet
+
+    text = snippet(resolved, framework, registry=face.registry)
+    if face.as_json:
+        face.print_json({"reference": resolved.name, "framework": framework, "code": text})
+    else:
+        # A console would wrap and colour.
+        click.echo(text, nl=False)

@@ -10,6 +10,8 @@
 - `catalog`, `head` with `format_payload` and `head_save`: look at datasets and records
 - `stats`: the statistics of features; `full_scan`: read every record of a target, or fail
 - `schemas`: infer, show, compare and accept schemas
+- `digest`: the content digest of any TFRecords
+- `describe`: a version for the log of an experiment; `snippets`: code that uses it
 - `load` with `load_records`, `data_source`, `export`: hand the data to training and other tools
 - `salvage`: undamaged records of damaged shards; `repair`: rebuild lost files, byte for byte
 - `remote`: push, pull and garbage collection

@@ -4,6 +4,7 @@
 - `record_validator`: the base class of validators that look at one record at a time
 - `tally`: exact counts and bounded locations of findings, and parts as JSON
 - `indexes`: the contents of the indexes beside the shards
+- `large_records`: records that are not held in memory, read once more
 - `run`: the scan of all shards of a target by an engine: each is read once, parts return in order
 - `cache`: results of earlier scans of unchanged shards
 """
@@ -14,6 +15,7 @@ from tfrecreg.scan.cache import ScanCache
 from tfrecreg.scan.interface import (
     Baseline,
     Cacheable,
+    Expected,
     Need,
     Part,
     PartCodec,
@@ -39,6 +41,7 @@ __all__ = [
     "Baseline",
     "Cacheable",
     "Crash",
+    "Expected",
     "Need",
     "Part",
     "PartCodec",

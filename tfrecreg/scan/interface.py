@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Flag, auto
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 from tfrecreg.findings import Code, Finding, Location, Measure
+from tfrecreg.index import Index
 from tfrecreg.manifest import Manifest, ShardEntry
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.storage import Storage
@@ -111,6 +112,22 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """The records that the user expects in a target."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Number of records by split; splits that are not named may have any."""
+    content: str | None = None
+    """Hex content digest of all splits; None for any."""
+    name: str = ""
+    """Name of the version with this content; empty if only the digest is known."""
+    manifest: Manifest | None = None
+    """Manifest of that version; None if only the digest is known."""
+    index: Callable[[ShardEntry], Index | None] = lambda entry: None  # noqa: ARG005 - a default
+    """Reads the index of one of its shards; None if it is not on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """The data to check: a build, a release, or bare files."""
 
@@ -138,6 +155,8 @@ class Target:
     """The storage of its registry, rooted at the registry's root; None for bare files."""
     baseline: Baseline | None = None
     """The dataset to compare it with; None unless the user names it."""
+    expected: Expected | None = None
+    """The records that it should hold; None unless the user names them."""
 
 
 class Visitor(ExtensionPoint, ABC):

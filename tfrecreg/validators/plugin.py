@@ -12,7 +12,7 @@ from tfrecreg.scan.interface import Validator, ValidatorRecord
 
 _VALIDATORS = (
     ("crc", "framing, checksums and compression", ("CRC*",), "crc"),
-    ("manifest", "the set of files, byte by byte", ("SHD*",), "manifest.validator"),
+    ("manifest", "the set of files, byte by byte", ("SHD00*",), "manifest.validator"),
     ("schema", "every record against the schema", ("SCH00*", "SCH010"), "schema.validator"),
     ("inflation", "size against the raw data", ("INF*",), "inflation.validator"),
     ("source", "images against their origin", ("SRC01[6-9]",), "source"),
@@ -26,11 +26,12 @@ _VALIDATORS = (
     ("annotations", "labels, boxes, classes", ("ANN*",), "annotations.validator"),
     ("statistics", "whole splits against the schema, by TFDV", ("SCH1*",), "statistics"),
     ("drift", "versions and splits against each other, by TFDV", ("DRF*",), "drift"),
+    ("content", "records against another version or a digest", ("SHD01*",), "content"),
     # REG009 is the gate's
     ("registry", "releases, their numbers and history", ("REG00[1-8]", "REG010"), "registry"),
 )
 """Name, summary, codes, and module; a class is named after its validator."""
-_ON_REQUEST = ("statistics", "drift")
+_ON_REQUEST = ("statistics", "drift", "content")
 
 
 @hookimpl

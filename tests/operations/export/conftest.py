@@ -111,28 +111,43 @@ def tfds_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     `TFRECREG_TFDS_PYTHON` names one that is there already.
     """
-    given = os.environ.get("TFRECREG_TFDS_PYTHON")
+    packages = ("tensorflow-datasets", "tensorflow")
+    yield from _python_with(packages, "TFRECREG_TFDS_PYTHON", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def croissant_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An interpreter with mlcroissant, in an environment of its own.
+
+    `TFRECREG_CROISSANT_PYTHON` names one that is there already.
+    """
+    yield from _python_with(("mlcroissant",), "TFRECREG_CROISSANT_PYTHON", tmp_path_factory)
+
+
+def _python_with(
+    packages: Sequence[str], variable: str, factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    given = os.environ.get(variable)
     if given:
         yield given
         return
-    base = tmp_path_factory.getbasetemp()
+    base = factory.getbasetemp()
     together = "PYTEST_XDIST_WORKER" in os.environ
     if together:
         base = base.parent  # one environment for all workers
-    venv = base / "tfds-venv"
-    with (base / "tfds-venv.lock").open("w") as lock:
+    venv = base / f"{packages[0]}-venv"
+    with (base / f"{packages[0]}-venv.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         python = venv / "bin/python"
         if not (venv / "installed").exists():
-            _install(venv)
+            _install(venv, packages, variable)
             (venv / "installed").touch()
     yield str(python)
     if not together:
         shutil.rmtree(venv)  # pytest keeps its folders of some runs, and this one is large
 
 
-def _install(venv: Path) -> None:
-    packages = ["tensorflow-datasets", "tensorflow"]
+def _install(venv: Path, packages: Sequence[str], variable: str) -> None:
     beside = Path(sys.executable).with_name("uv")
     uv = str(beside) if beside.exists() else shutil.which("uv")
     python = str(venv / "bin/python")
@@ -151,8 +166,8 @@ def _install(venv: Path) -> None:
         if done.returncode:
             said = (done.stderr or done.stdout).strip().splitlines()
             pytest.skip(
-                "TensorFlow Datasets cannot be installed here (set TFRECREG_TFDS_PYTHON to an "
-                f"interpreter that has it): {said[-1] if said else step}"
+                f"{packages[0]} cannot be installed here (set {variable} to an interpreter that "
+                f"has it): {said[-1] if said else step}"
             )
 
 

@@ -3,6 +3,7 @@
 - `run`: the operation: find the targets that the user names, and check each
 - `target`: check one target
 - `choose`: which validators look at a target
+- `expected`: what a target should hold, as the user says it
 - `findings`: from the findings of validators to those of a report
 - `report`: the result, and reading it from a file; `metrics`: what DVC shows of a report
 - `releases`: check the releases of a registry without their bytes

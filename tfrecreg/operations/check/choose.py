@@ -22,6 +22,8 @@ from tfrecreg.text import safe
 
 DRIFT = "drift"
 """The validator that compares a target with another: naming that other is asking for it."""
+CONTENT = "content"
+"""The validator that compares records with what the user expects: to say that is asking for it."""
 SCHEMA = "schema"
 """The validator that holds records against the schema, which every build has."""
 
@@ -72,6 +74,10 @@ def choose(target: Target, gate: GateConfig, only: Sequence[str], skip: Sequence
         named = False
     if target.baseline is not None and not only:
         chosen = list({each.qualified: each for each in (*chosen, known.validator(DRIFT))}.values())
+    if target.expected is not None:
+        chosen = list(
+            {each.qualified: each for each in (*chosen, known.validator(CONTENT))}.values()
+        )
     left_out = {each.qualified for each in _named(known, set(skip).difference(unknown))}
     choice = Choice()
     if not named:

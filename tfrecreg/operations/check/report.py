@@ -34,6 +34,10 @@ class Basis:
     """The folder of raw data that was named; None for the manifest's word."""
     against: str | None = None
     """Reference or files that it was compared with."""
+    same_as: str | None = None
+    """Reference or digest whose records it should have."""
+    expect: Mapping[str, int] = field(default_factory=dict)
+    """Number of records that its splits should have."""
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -46,6 +50,8 @@ class Basis:
             "schema": self.schema,
             "raw": self.raw,
             "against": self.against,
+            **({"same_as": self.same_as} if self.same_as is not None else {}),
+            **({"expect": dict(self.expect)} if self.expect else {}),
             "only": list(self.only),
             "skip": list(self.skip),
             "limits": {name: dict(limits) for name, limits in sorted(self.limits.items())},

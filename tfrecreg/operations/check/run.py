@@ -17,7 +17,7 @@ from tfrecreg.errors import (
     TfrecregError,
     UsageError,
 )
-from tfrecreg.operations.check.choose import DRIFT
+from tfrecreg.operations.check.choose import CONTENT, DRIFT
 from tfrecreg.operations.check.report import Report, error_report
 from tfrecreg.operations.check.target import CheckOptions, check_target
 from tfrecreg.operations.policy import expect_policy
@@ -42,7 +42,7 @@ from tfrecreg.registry import (
 )
 from tfrecreg.registry.absence import has_shards, strays
 from tfrecreg.registry.yanks import not_yanked
-from tfrecreg.scan import Baseline, ScanCache, Target
+from tfrecreg.scan import Baseline, Expected, ScanCache, Target
 from tfrecreg.storage import user_cache
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
@@ -81,12 +81,19 @@ def check(
 
     Raises:
         UsageError: a target that does not exist, an unknown validator, a schema that does not
-            parse. All targets are found before the first is read.
+            parse, a version in `same_as` that does not exist. All targets are found before the
+            first is read.
         NotHereError: the only target is not on this machine.
     """
     options = options or CheckOptions()
     engine = engine or LocalEngine(1)
     named = named_targets(targets)
+    if not named and (options.same_as is not None or options.expect):
+        raise UsageError(
+            "`--same-as` and `--expect` are for a target",
+            hint="tfrecreg check TARGET --same-as REF",
+        )
+    expected = _expected(options, registry)
     if not named:
         return _check_all(open_registry(registry), options, engine, progress)
     if options.ignore_missing:
@@ -101,14 +108,15 @@ def check(
             if isinstance(found, str):
                 files.append(found)
             else:
-                todo.append(_target(found, options, progress))
+                target, home = _target(found, options, progress)
+                todo.append((replace(target, expected=expected), home))
         except _UNFIT as error:
             if len(named) == 1 or _is_the_users(error, options):
                 raise
             todo.append(_unjudged(str(name), error))
     if files:
         target = files_target(files, schema=options.schema, raw=options.raw, progress=progress)
-        todo.append((target, _registry_here(registry)))
+        todo.append((replace(target, expected=expected), _registry_here(registry)))
     homes = {id(each[1]): each[1] for each in todo if not isinstance(each, Report)}
     for home in filter(None, homes.values()):
         expect_policy(home, options.gate)
@@ -120,6 +128,19 @@ def _target(found: Resolved, options: CheckOptions, progress: Progress) -> _Foun
     raw = _raw(found, options, progress)
     target = reference_target(found, schema=options.schema, raw=raw, progress=progress)
     return target, found.registry
+
+
+def _expected(options: CheckOptions, registry: RegistryLike | None) -> Expected | None:
+    if options.same_as is None and not options.expect:
+        return None
+    if CONTENT in options.skip:
+        raise UsageError(
+            f"`--skip {CONTENT}` leaves out what `--same-as` and `--expect` ask for",
+            hint=f"leave out `--skip {CONTENT}`",
+        )
+    from tfrecreg.operations.check.expected import expected_of  # few checks compare with a version
+
+    return expected_of(options.same_as, options.expect, registry)
 
 
 def _raw(resolved: Resolved, options: CheckOptions, progress: Progress) -> str | None:

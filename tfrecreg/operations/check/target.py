@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from tfrecreg.config import CONFIG_NAME, Config, GateConfig
 from tfrecreg.engines import Engine, LocalEngine
@@ -46,6 +46,10 @@ class CheckOptions:
     """
     against: str | None = None
     """A reference or files to compare with: the validator `drift` then runs."""
+    same_as: str | None = None
+    """A reference, or a content digest of 64 hex digits: the validator `content` then runs."""
+    expect: Mapping[str, int] = field(default_factory=dict)
+    """Number of records by split; splits that are not named may have any."""
     gate: str | None = None
     """Name of a gate to use, such as that of another dataset; None for the dataset's own, else the
     default one."""
@@ -156,6 +160,8 @@ def check_target(
             schema=schema_digest(target.schema),
             raw=options.raw,
             against=options.against,
+            same_as=options.same_as,
+            expect=dict(options.expect),
             only=options.only,
             skip=options.skip,
             limits={name: given for name, given in limits.items() if given},

@@ -4,6 +4,7 @@
 - `shards`: bringing a shard's records there, verified on the way
 - `index`: shards with an index of records beside each, for DALI and others
 - `tfds`: the files that make the folder a dataset of TensorFlow Datasets
+- `croissant`: the description of a version in Croissant's JSON-LD
 - `connectors`: a schema as TFDS's features
 - `images`: what the headers of encoded images say
 

@@ -15,9 +15,16 @@ from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest import Manifest, ShardEntry
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.export.connectors import make_connectors, require_expressible
+from tfrecreg.operations.export.croissant import write_croissant
 from tfrecreg.operations.export.images import ImagesSeen
 from tfrecreg.operations.export.index import IndexedShards, index_notes, require_suffix
-from tfrecreg.operations.export.shards import BroughtShard, ExportTask, bring_shard, numbered
+from tfrecreg.operations.export.shards import (
+    BroughtShard,
+    ExportTask,
+    bring_shard,
+    bring_unchanged,
+    numbered,
+)
 from tfrecreg.operations.export.tfds import (
     BUILD_VERSION,
     dataset_info,
@@ -36,7 +43,7 @@ from tfrecreg.storage import LocalStorage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-EXPORT_FORMATS = ("index", "tfds")
+EXPORT_FORMATS = ("croissant", "index", "tfds")
 """Values of `--to`."""
 
 
@@ -78,7 +85,8 @@ def export(
     """Make `folder` what another tool reads.
 
     ``tfds``: what `tfds.builder_from_directory` takes. ``index``: the shards, each with an index
-    beside it, as NVIDIA DALI and the package `tfrecord` take them.
+    beside it, as NVIDIA DALI and the package `tfrecord` take them. ``croissant``: the shards
+    as they are, and their description in Croissant's JSON-LD.
 
     Args:
         registry: where the dataset is.
@@ -105,7 +113,9 @@ def export(
     engine = engine or LocalEngine(1)
     if to == "index":
         return _export_index(resolved, path, suffix, engine, progress)
-    schema = _schema(resolved)
+    if to == "croissant":
+        return _export_croissant(resolved, path, engine, progress)
+    schema = _schema(resolved, "TFDS")
     require_expressible(schema)
     require_split_names(resolved.manifest)
     require_shards_of_splits(resolved.manifest, resolved.name)
@@ -128,12 +138,25 @@ def _export_index(
         return _result(resolved, stage, brought, str(path), "index", version, notes)
 
 
-def _schema(resolved: Resolved) -> Schema:
+def _export_croissant(
+    resolved: Resolved, path: Path, engine: Engine, progress: Progress
+) -> ExportResult:
+    schema = _schema(resolved, "Croissant")
+    resolved.storage()
+    manifest = resolved.manifest
+    with new_folder(path) as stage:
+        brought = _bring_all(resolved, (), stage, engine, progress, bring_unchanged)
+        notes = write_croissant(stage, manifest, resolved.dataset.config, schema, brought)
+        version = manifest.release.version if manifest.release is not None else BUILD_VERSION
+        return _result(resolved, stage, brought, str(path), "croissant", version, tuple(notes))
+
+
+def _schema(resolved: Resolved, reader: str) -> Schema:
     text, name = resolved.schema, resolved.name
     kind = adopted_kind(resolved.manifest)
     if kind is not PayloadKind.EXAMPLE:
         raise UsageError(
-            f"`{name}` holds {kind.plural}, and TFDS reads Examples only",
+            f"`{name}` holds {kind.plural}, and {reader} reads Examples only",
             hint="its shards are plain TFRecord files: `tf.data.TFRecordDataset` reads them",
         )
     if text is None:

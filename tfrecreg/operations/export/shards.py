@@ -11,6 +11,7 @@ from tfrecreg.example import Kind
 from tfrecreg.manifest import ShardEntry
 from tfrecreg.operations.export.images import ImagesSeen
 from tfrecreg.records import OVERHEAD, Fault, RecordBatch, scan
+from tfrecreg.records.hashing import hash_file
 from tfrecreg.records.reader import open_stream
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
@@ -66,6 +67,24 @@ def bring_shard(task: ExportTask) -> BroughtShard:
         raise _refused(task, "it is missing")
     how = _decompress(task) if task.compression == "gzip" else _link(task)
     return BroughtShard(how=how, entry=task.entry, name=task.name, images=_read_back(task))
+
+
+def bring_unchanged(task: ExportTask) -> BroughtShard:
+    """Put the shard's file into the stage as it is, gzip or plain, and compare its digest there.
+
+    Raises:
+        RefusedError: the shard is missing, damaged or another one.
+        StorageError: the file system refused.
+    """
+    found = _EVERYWHERE.stat(_source(task))
+    if found is None or found.kind != "file":
+        raise _refused(task, "it is missing")
+    how = _link(task)
+    size, digest = hash_file(task.stage, task.name)
+    if digest != task.entry.blake3:
+        expected = f"{task.entry.bytes} bytes, blake3 {task.entry.blake3[:16]}…"
+        raise _refused(task, f"expected {expected}, found {size} bytes, blake3 {digest[:16]}…")
+    return BroughtShard(how=how, entry=task.entry, name=task.name)
 
 
 def _link(task: ExportTask) -> Literal["linked", "copied"]:

@@ -71,7 +71,7 @@ class ManifestValidator(Validator):
 
     name = "manifest"
     Options = HostsOptions
-    codes: Sequence[Code] = CodeList("SHD*")
+    codes: Sequence[Code] = CodeList("SHD00*")
     needs = Need.DIGESTS
     part_codec = JsonCodec(_SeenShard)
 

@@ -1,0 +1,89 @@
+"""`tfrecreg show --code`: the code, its JSON document, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from foreign_support import SEQUENCES, example, put
+
+NUMPY = """\
+import tfrecreg
+
+train = tfrecreg.data_source('digits@1.0.0', 'train', decode=True)
+order = train.order(seed=1, epoch=0)
+for batch in train.batches(32, order):
+    print({name: getattr(value, "shape", len(value)) for name, value in batch.items()})
+    break
+"""
+
+
+@pytest.fixture
+def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(digits_registry)
+    return digits_registry
+
+
+def test_code_is_printed_as_it_is(cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = cli("show", "digits@latest", "--code", "numpy")
+    assert (done.code, done.out, done.err) == (0, NUMPY, "")
+    monkeypatch.setenv("COLUMNS", "20")
+    assert cli("show", "digits@1.0.0", "--code", "numpy").out == NUMPY
+
+
+def test_the_registry_that_was_named_is_in_the_code(cli, here: Path, monkeypatch) -> None:
+    monkeypatch.chdir("/")
+    done = cli("-C", here, "show", "digits", "--code", "mlflow")
+    assert f"tfrecreg.describe('digits', registry={str(here)!r})" in done.out
+    done = cli("-C", here, "show", "digits@1.0.0", "--code", "tfds")
+    command = f"tfrecreg -C {here} export digits@1.0.0 --to tfds digits-1.0.0-tfds"
+    assert done.out.splitlines()[0] == f"# first, at the command line: {command}"
+
+
+def test_json_has_the_code(cli, here: Path) -> None:
+    done = cli("show", "digits@1.0.0", "--code", "numpy", "--json")
+    assert done.json == {
+        "format_version": 1,
+        "reference": "digits@1.0.0",
+        "framework": "numpy",
+        "code": NUMPY,
+    }
+
+
+def test_a_framework_that_is_not_known(cli, here: Path) -> None:
+    done = cli("show", "digits", "--code", "pytorch")
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        "error: no code for `pytorch`; did you mean `torch`?",
+        "hint: available: `tf`, `keras`, `numpy`, `grain`, `torch`, `tfds`, `mlflow` and `wandb`",
+    ]
+    assert cli("show", "digits", "--code", "jax", "--json").json["error"]["exit_code"] == 2
+
+
+def test_keras_needs_images_and_classes(cli, here: Path) -> None:
+    put(here / "pets/train-00000-of-00001.tfrecord", *map(example, range(9)))
+    assert cli("adopt", "pets", "pets").code == 0
+    done = cli("show", "pets", "--code", "keras")
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        "error: there is no code for Keras that fits `pets`: no feature holds one image in every "
+        "example",
+        "hint: tfrecreg show pets --code tf",
+    ]
+    assert "'pets', 'train')" in cli("show", "pets", "--code", "numpy").out
+
+
+def test_records_that_are_no_examples_are_read_as_payloads(cli, here: Path) -> None:
+    put(here / "logs/train-00000-of-00001.tfrecord", *SEQUENCES)
+    done = cli("adopt", "logs", "logs")
+    assert done.code == 0, done.err
+    script = cli("show", "logs", "--code", "numpy").out
+    printed: list[object] = []
+    exec(script, {"print": printed.append})
+    assert printed[0] in [len(payload) for payload in SEQUENCES]
+    for framework, name in (("tfds", "TensorFlow Datasets"), ("keras", "Keras")):
+        done = cli("show", "logs", "--code", framework)
+        assert done.code == 2
+        assert done.err.startswith(
+            f"error: there is no code for {name} that fits `logs`: its records are not Examples\n"
+        )

@@ -1,0 +1,77 @@
+"""The facts of a version, as they go into the log of an experiment."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import tfrecreg
+from tfrecreg.errors import UsageError
+
+
+def test_a_release_is_described_by_its_manifest(digits_original: Path) -> None:
+    release = tfrecreg.resolve(tfrecreg.open_registry(digits_original), "digits@1.0.0")
+    manifest = release.manifest
+    shards = (digits_original / "data/digits").glob("*.tfrecord-*")
+    facts = tfrecreg.describe("digits@latest", registry=digits_original)
+    assert facts == {
+        "name": "digits",
+        "version": "1.0.0",
+        "reference": "digits@1.0.0",
+        "content": manifest.content,
+        "records": 260,
+        "splits": {"test": 60, "train": 200},
+        "bytes": sum(path.stat().st_size for path in shards),
+        "schema": manifest.schema.blake3,
+        "manifest": manifest.digest,
+        "git_commit": None,
+    }
+    assert json.loads(json.dumps(facts)) == facts
+    assert tfrecreg.describe(release) == facts
+
+
+def test_a_build_has_no_version(digits_original: Path) -> None:
+    build = tfrecreg.describe("digits", registry=digits_original)
+    release = tfrecreg.describe("digits@1.0.0", registry=digits_original)
+    assert (build["version"], build["reference"], build["git_commit"]) == (None, "digits", None)
+    assert build["content"] == release["content"]
+    assert build["manifest"] != release["manifest"]
+
+
+def test_the_commit_is_the_one_of_the_release(digits_registry: Path) -> None:
+    def git(*arguments: str) -> str:
+        who = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
+        command = ["git", *who, *arguments]
+        done = subprocess.run(
+            command, cwd=digits_registry, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "before the release")
+    registry = tfrecreg.open_registry(digits_registry)
+    tfrecreg.release(registry, tfrecreg.ReleaseRequest(name="digits", version="1.0.1"))
+    commit = git("rev-parse", "HEAD")
+    git("commit", "-q", "--allow-empty", "-m", "after the release")
+    facts = tfrecreg.describe("digits@1.0.1", registry=registry)
+    assert facts["git_commit"] == commit
+
+
+def test_bytes_that_are_elsewhere_are_not_needed(digits_registry: Path) -> None:
+    before = tfrecreg.describe("digits@1.0.0", registry=digits_registry)
+    for shard in (digits_registry / "data/digits").iterdir():
+        if shard.is_file():
+            shard.unlink()
+    assert tfrecreg.describe("digits@1.0.0", registry=digits_registry) == before
+
+
+def test_a_version_that_is_not_there_is_refused(digits_original: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        tfrecreg.describe("digits@2.0.0", registry=digits_original)
+    assert (caught.value.message, caught.value.hint) == (
+        "no release `digits@2.0.0`",
+        "available: 1.0.0",
+    )

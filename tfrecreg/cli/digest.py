@@ -1,0 +1,59 @@
+"""`tfrecreg digest`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tfrecreg.cli import complete
+from tfrecreg.cli.common import Face, jobs_option, json_option
+
+if TYPE_CHECKING:
+    from tfrecreg.engines import Engine
+    from tfrecreg.operations.digest import ContentDigests
+
+
+@click.command(name="digest")
+@click.argument(
+    "targets", nargs=-1, required=True, metavar="TARGET..", shell_complete=complete.targets
+)
+@click.option(
+    "--split", metavar="NAME", help="The split of files whose names do not say one: train."
+)
+@jobs_option
+@json_option
+@click.pass_obj
+def command(face: Face, targets: tuple[str, ...], split: str | None, engine: Engine) -> None:
+    """Print the content digest of each split.
+
+    TARGET is a reference (mnist, mnist@1.0.0), or a path, folder or glob of TFRecord files of any
+    tool, which need no registry. The digest is computed from the records. It is equal for the same
+    records in a split of the same name, in any order and any shards, plain or gzip: that of a
+    release is the digest in its manifest. `tfrecreg check TARGET --same-as REF` names what differs.
+    """
+    from tfrecreg.operations.digest import digest
+
+    found = digest(
+        targets, split=split, registry=face.registry, engine=engine, progress=face.progress()
+    )
+    if face.as_json:
+        face.print_json({"targets": [each.to_json() for each in found]})
+        return
+    for each in found:
+        _print(each, named=len(found) > 1)
+
+
+def _print(found: ContentDigests, *, named: bool) -> None:
+    """One line a split, and one for all of them if there are several."""
+    from tfrecreg.text import safe
+
+    rows = [(each.content, each.records, safe(each.split) or "(no name)") for each in found.splits]
+    if len(rows) != 1:
+        records = sum(each.records for each in found.splits)
+        rows.append((found.content, records, "(all splits)"))
+    target = f"  {found.target}" if named else ""
+    width = max(len(f"{records}") for _, records, _ in rows)
+    for content, records, name in rows:
+        # A console would wrap the line.
+        click.echo(f"{content}  {records:>{width}}  {name}{target}")

@@ -1,0 +1,50 @@
+"""What `check --same-as` and `check --expect` say, as the validator `content` takes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from tfrecreg.errors import UsageError
+from tfrecreg.operations.diff.side import Side, side_of
+from tfrecreg.operations.targets import resolve_in
+from tfrecreg.registry import RegistryLike
+from tfrecreg.scan import Expected
+from tfrecreg.text import safe
+
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+
+def expected_of(
+    same_as: str | None, counts: Mapping[str, int], registry: RegistryLike | None
+) -> Expected:
+    """What the targets of a check should hold.
+
+    Args:
+        same_as: a reference, or a content digest of 64 hex digits.
+        counts: number of records by split.
+        registry: where the reference is looked up; None for that of the current folder.
+
+    Raises:
+        UsageError: there is no such version, or a number is negative.
+        ManifestError: the manifest of the version is damaged.
+    """
+    for split, count in counts.items():
+        if count < 0:
+            raise UsageError(
+                f"a split has no {count} records", hint=f"`--expect {safe(split)}=60000`"
+            )
+    if same_as is None:
+        return Expected(counts)
+    if _DIGEST.fullmatch(same_as):
+        return Expected(counts, same_as)
+    resolved = resolve_in(registry, same_as)
+    side: Side = side_of(resolved)
+    numbers = {entry.path: number for number, entry in enumerate(side.manifest.shards)}
+    return Expected(
+        counts,
+        side.manifest.content,
+        side.name,
+        side.manifest,
+        lambda entry: side.index(numbers[entry.path]),
+    )

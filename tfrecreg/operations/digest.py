@@ -1,0 +1,220 @@
+"""The content digest of any TFRecords, computed from their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tfrecreg.digests import ContentHasher, content_digest
+from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.findings import Code, Finding, Measure
+from tfrecreg.operations.full_scan import read_whole
+from tfrecreg.operations.targets import (
+    TargetsLike,
+    files_target,
+    find,
+    named_targets,
+    reference_target,
+)
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry import RegistryLike
+from tfrecreg.scan import Need, Shard, Tally, Target, Validator, Visitor
+from tfrecreg.text import safe
+from tfrecreg.validators.content import DigestPart, DigestVisitor
+from tfrecreg.validators.manifest.bare_files import check_sets
+
+
+@dataclass(frozen=True, slots=True)
+class SplitDigest:
+    """The content of one split."""
+
+    split: str
+    """Empty for files whose names do not say one."""
+    records: int
+    shards: int
+    content: str
+    """Hex content digest of the split alone, as a manifest has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentDigests:
+    """The content of a target."""
+
+    target: str
+    content: str
+    """Hex content digest of all splits, as a manifest has it."""
+    splits: tuple[SplitDigest, ...]
+    """In order of name."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON-able data."""
+        return {
+            "target": self.target,
+            "content": self.content,
+            "splits": [asdict(each) for each in self.splits],
+        }
+
+
+def digest(
+    targets: TargetsLike,
+    *,
+    split: str | None = None,
+    registry: RegistryLike | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> list[ContentDigests]:
+    """The content digests of references and files, computed from the records.
+
+    Equal for the same records in splits of the same names, whatever shards, order and compression.
+
+    Args:
+        targets: one or more references (``mnist``, ``mnist@1.0.0``), builds, releases, paths, globs
+            or folders.
+        split: the split of files whose names do not say one.
+        registry: an open registry or a path in one; None for that of the current folder.
+        engine: where to read; None for this process.
+        progress: updated during the work.
+
+    Returns:
+        One result for each reference, in their order, and one for all the files together.
+
+    Raises:
+        UsageError: a target does not exist or is not on this machine, or `split` is given and no
+            file needs it.
+        RefusedError: a shard is missing or damaged, so that the digest would be that
+            of the rest.
+        ManifestError: a manifest is damaged.
+        FailureError: a shard could not be read.
+    """
+    engine = engine or LocalEngine(1)
+    named = named_targets(targets)
+    if not named:
+        raise UsageError("nothing is named to digest", hint="tfrecreg digest TARGET")
+    found = [find(each, registry) for each in named]
+    files = [each for each in found if isinstance(each, str)]
+    todo = [
+        reference_target(each, schema=None, raw=None) for each in found if not isinstance(each, str)
+    ]
+    if split is not None and not files:
+        raise UsageError(
+            "`--split` is for files, and the splits of builds and releases have names",
+            hint="leave out `--split`",
+        )
+    if files:
+        target = files_target(files, schema=None, raw=None)
+        if not all(Path(each).is_file() for each in files):
+            _expect_whole_sets(target)
+        todo.append(_named(target, split))
+    return [_digest(target, engine, progress) for target in todo]
+
+
+def _named(target: Target, split: str | None) -> Target:
+    """The files with the given split for those that have none."""
+    if split is None:
+        return target
+    if not split or all(shard.split for shard in target.shards):
+        problem = "is empty" if not split else "is not needed: the names of all files say a split"
+        raise UsageError(
+            f"`--split {safe(split)}` {problem}", hint="it names the split of files without one"
+        )
+    shards = [shard if shard.split else replace(shard, split=split) for shard in target.shards]
+    return replace(target, shards=tuple(sorted(shards, key=lambda each: each.split)))
+
+
+def _digest(target: Target, engine: Engine, progress: Progress) -> ContentDigests:
+    _expect_all_shards(target)
+    collector = _Collector()
+    read_whole(
+        target,
+        [collector],
+        engine,
+        progress,
+        doing="digesting",
+        otherwise="a digest of incomplete data is that of other data",
+    )
+    whole = ContentHasher()
+    splits: dict[str, list[bytes]] = {}
+    shards: dict[str, int] = {}
+    if target.manifest is not None:
+        splits = {each.name: [] for each in target.manifest.splits}
+    for shard, part in collector.seen:
+        if part.faults:
+            raise RefusedError(
+                f"`{safe(shard.name, limit=1000)}` is damaged: the digest would be that of the "
+                "other records",
+                hint=f"`tfrecreg check {target.name}` names the damaged records",
+            )
+        splits.setdefault(shard.split, []).append(part.digests)
+        shards[shard.split] = shards.get(shard.split, 0) + 1
+    for name, parts in splits.items():
+        whole.add(name, b"".join(parts))
+    return ContentDigests(
+        target.name,
+        whole.hexdigest(),
+        tuple(
+            SplitDigest(
+                name,
+                sum(map(len, parts)) // 16,
+                shards.get(name, 0),
+                content_digest([(name, b"".join(parts))]),
+            )
+            for name, parts in sorted(splits.items())
+        ),
+    )
+
+
+def _expect_all_shards(target: Target) -> None:
+    """Refuse a build or release with missing shards.
+
+    Raises:
+        RefusedError: a shard that the manifest lists is not there.
+    """
+    if target.manifest is None:
+        return
+    present = {shard.path for shard in target.shards}
+    for entry in target.manifest.shards:
+        if entry.path not in present:
+            raise RefusedError(
+                f"`{safe(entry.path)}` of `{target.name}` is missing",
+                hint=f"tfrecreg check {target.name}",
+            )
+
+
+def _expect_whole_sets(target: Target) -> None:
+    """Refuse files that a folder or a glob found, if their names say that there should be more.
+
+    Raises:
+        RefusedError: a set of shards is incomplete or contradictory.
+    """
+    sets = Tally()
+    check_sets(sets, target.shards)
+    for finding in sets.findings(""):
+        raise RefusedError(
+            f"{finding.message}: the digest would be that of the rest",
+            hint="bring the missing shards, or name the files one by one",
+        )
+
+
+class _Collector(Validator):
+    """Keeps the digests of all records: 24 bytes a record."""
+
+    name = "digest"
+    codes: Sequence[Code] = ()
+    needs = Need(0)
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Shard, DigestPart]] = []
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
+        del target, options
+        return DigestVisitor
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, DigestPart]]
+    ) -> Iterator[Finding | Measure]:
+        del target
+        self.seen = list(parts)
+        return iter(())
