@@ -27,7 +27,7 @@ from tfrecreg.text import safe
 _ROW = f"S{DIGEST_BYTES}"
 # NumPy strips trailing NULs of an element that is taken out, but compares elements with them.
 
-Rows = npt.NDArray[np.bytes_]
+SplitRows = npt.NDArray[np.bytes_]
 """Record digests, one an element."""
 
 
@@ -232,7 +232,7 @@ class _Version:
                 )
                 return
             rows.append(_rows(index.digests.tobytes()))
-        self.digests: Rows = np.concatenate(rows)
+        self.digests: SplitRows = np.concatenate(rows)
         """Digests of its records, in the order of its shards."""
 
     def place(self, position: int) -> Location:
@@ -256,11 +256,11 @@ def _place(parts: list[tuple[Shard, DigestPart]], position: int) -> Location:
     raise IndexError(position)
 
 
-def _rows(digests: bytes) -> Rows:
+def _rows(digests: bytes) -> SplitRows:
     return np.frombuffer(digests, _ROW)
 
 
-def _difference(some: Rows, others: Rows) -> list[int]:
+def _difference(some: SplitRows, others: SplitRows) -> list[int]:
     """Positions in `some` of the records that `others` does not have, or not as often.
 
     Of equal records the last ones are those too many.

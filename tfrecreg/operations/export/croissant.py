@@ -18,12 +18,12 @@ from tfrecreg.operations.export.tfds import BUILD_VERSION
 from tfrecreg.schema import Schema, SchemaFeature, compile_schema
 from tfrecreg.storage import Storage
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
 CROISSANT_NAME = "croissant.json"
-SCHEMA_NAME = "schema.pbtxt"
+_SCHEMA_FILE = "schema.pbtxt"
 
-_CONTEXT: Json = {
+_CONTEXT: _Json = {
     "@language": "en",
     "@vocab": "https://schema.org/",
     "citeAs": "cr:citeAs",
@@ -93,7 +93,7 @@ def write_croissant(
     """
     document = croissant(manifest, config, schema, brought)
     text = json.dumps(document, indent=2, ensure_ascii=True) + "\n"
-    for name, data in ((CROISSANT_NAME, text), (SCHEMA_NAME, schema.text)):
+    for name, data in ((CROISSANT_NAME, text), (_SCHEMA_FILE, schema.text)):
         with stage.create(name) as writer:
             writer.write(data.encode("utf-8", "surrogateescape"))
     return list(_notes(manifest, config))
@@ -101,10 +101,10 @@ def write_croissant(
 
 def croissant(
     manifest: Manifest, config: DatasetConfig, schema: Schema, brought: Sequence[BroughtShard]
-) -> Json:
+) -> _Json:
     """The description, as JSON-LD. Arguments are those of :func:`write_croissant`."""
     release, provenance = manifest.release, manifest.provenance
-    document: Json = {
+    document: _Json = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "name": manifest.dataset,
@@ -124,7 +124,7 @@ def croissant(
     return document
 
 
-def _files(manifest: Manifest, brought: Sequence[BroughtShard]) -> Iterator[Json]:
+def _files(manifest: Manifest, brought: Sequence[BroughtShard]) -> Iterator[_Json]:
     for each in brought:
         yield {
             "@type": "cr:FileObject",
@@ -142,7 +142,7 @@ def _encoding(manifest: Manifest) -> str:
     return "application/gzip" if manifest.compression == "gzip" else "application/x-tfrecord"
 
 
-def _file_set(manifest: Manifest) -> Json:
+def _file_set(manifest: Manifest) -> _Json:
     return {
         "@type": "cr:FileSet",
         "@id": _SHARDS,
@@ -153,7 +153,7 @@ def _file_set(manifest: Manifest) -> Json:
     }
 
 
-def _record_sets(manifest: Manifest, schema: Schema) -> Iterator[Json]:
+def _record_sets(manifest: Manifest, schema: Schema) -> Iterator[_Json]:
     yield {
         "@type": "cr:RecordSet",
         "@id": _SPLITS,
@@ -194,7 +194,7 @@ def _record_sets(manifest: Manifest, schema: Schema) -> Iterator[Json]:
     }
 
 
-def _classes(name: str, names: Sequence[str]) -> Json:
+def _classes(name: str, names: Sequence[str]) -> _Json:
     """The class names of a feature."""
     identity = _classes_of(name)
     return {
@@ -224,7 +224,7 @@ def _identity(name: str) -> str:
     return quote(name, safe="/", errors="surrogateescape")
 
 
-def _feature(rule: SchemaFeature, has_classes: bool) -> Json:
+def _feature(rule: SchemaFeature, has_classes: bool) -> _Json:
     kind = _TYPES.get(rule.kind or "", "sc:Text")
     if rule.is_image:
         kind = "sc:ImageObject"
@@ -237,7 +237,7 @@ def _feature(rule: SchemaFeature, has_classes: bool) -> Json:
     return made
 
 
-def _field(identity: str, name: str, kind: str) -> Json:
+def _field(identity: str, name: str, kind: str) -> _Json:
     return {"@type": "cr:Field", "@id": identity, "name": name, "dataType": kind}
 
 
