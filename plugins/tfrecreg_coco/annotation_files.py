@@ -15,7 +15,7 @@ from tfrecreg_coco.json_scanner import ListScan, decode_loosely
 
 _FOLDER = "annotations"
 _ROBOFLOW = "_annotations.coco.json"
-_TAKES = "pass `--raw` the folder above `annotations`; or say `--option annotations=FILE`"
+_TAKES = "name the folder above `annotations` with `--raw`, or set `--option annotations=FILE`"
 _DEFAULT_SPLIT = "train"
 _YEAR = r"[-_]?(?:19|20)[0-9]{2}"
 _SPLIT_WORD = re.compile(
@@ -257,7 +257,7 @@ def _reject_other_formats(raw: Storage, path: str) -> None:
             "`annotations` and `categories`",
             hint="results are made from a dataset: name the dataset's own file"
             if "results" in kind
-            else "pass `--raw` the folder of the dataset, `--option annotations=` its file",
+            else "name its folder with `--raw`, and the file with `--option annotations=`",
         )
     if not text.startswith(b"{"):
         problem = f"is not JSON: expected `{{` at its start, found {text[:8]!r}"

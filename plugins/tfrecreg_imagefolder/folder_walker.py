@@ -24,7 +24,7 @@ _MAX_DEPTH = 64
 _MAX_LINKED = 10_000
 """Links to folders that are followed: a few that lead to each other are exponentially many."""
 _SPECIAL = "a FIFO, a socket or a device"
-_TAKES = "pass `--raw` the folder of the classes or of the splits"
+_TAKES = "name the folder of the classes or of the splits with `--raw`"
 
 
 class Node(NamedTuple):

@@ -133,7 +133,7 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
         raise RawDataError(
             f"`{safe(raw.root, limit=4096)}` has no image in its class folders: "
             f"{format_names(names)}",
-            hint="pass `--raw` the folder of the classes or of the splits; "
+            hint="name the folder of the classes or of the splits with `--raw`; "
             "`extensions` selects files",
         )
     for splitter in splitters.values():

@@ -50,7 +50,7 @@ def encode_png(pixels: bytes, height: int, width: int) -> bytes:
 @lru_cache(maxsize=16)
 def _form(height: int, width: int) -> tuple[bytes, Struct, int]:
     """What all images of one size share: signature and header, scanlines, window bits."""
-    # After the sides: 8 bits, colour type 0 (grey), and the only compression, filter method and
+    # After the sides: 8 bits, color type 0 (gray), and the only compression, filter method and
     # interlacing (none) used here.
     header = pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     bits = (height * (width + 1)).bit_length()
