@@ -12,6 +12,7 @@ COUNTS = {
     "mnist": 60_000,
     "annotations": 100_000,
     "scan": 200_000,
+    "source": 60_000,
     "check": 44_000,
     "records": 60_000,
     "stats": 2_600,
@@ -27,6 +28,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="counted runs of each")
     parser.add_argument("--work", help="a folder for raw data and builds, on the disk to measure")
     parser.add_argument("--tfds-python", help="a Python that has tensorflow-datasets")
+    parser.add_argument(
+        "--peers-python", help="a Python that has tfrecreg, grain, array_record and tfrecord"
+    )
     arguments = parser.parse_args()
     arguments.count = arguments.count or COUNTS[arguments.name]
     if arguments.work:

@@ -104,3 +104,9 @@ def test_a_handle_reads_anew(registry: tfrecreg.Registry) -> None:
     assert dataset.is_built()
     tfrecreg.release(registry, tfrecreg.ReleaseRequest(name="later", version="1.0.0"))
     assert [str(each) for each in dataset.versions()] == ["1.0.0"]
+
+
+def test_a_release_stands_for_its_reference_in_a_data_source(registry: tfrecreg.Registry) -> None:
+    release = tfrecreg.resolve(registry, "digits@1.0.0")
+    source = tfrecreg.data_source(release, "train")
+    assert len(source) == len(tfrecreg.data_source("digits@1.0.0", "train", registry=registry))

@@ -9,7 +9,7 @@ and may change with any version:
   `progress`; and `lazy`, for packages whose names are imported when they are used
 - bytes: `storage`, `records`, `example`, `images`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
-- work: `statistics`, `scan`, `engines`
+- work: `statistics`, `training`, `scan`, `engines`
 - extension points: `sources`, `validators`, `plugins`; `guard`, through which all their code is
   called; `testing`, for the tests of plugins
 - `operations`: the commands as functions; `cli` and `report`: the user interfaces
@@ -27,12 +27,15 @@ from tfrecreg.lazy import lazy_exports
 if TYPE_CHECKING:
     from tfrecreg.amounts import SkipLimit
     from tfrecreg.errors import TfrecregError
-    from tfrecreg.example import decode
+    from tfrecreg.example import decode, encode
+    from tfrecreg.example.tensors import parse_tensor, serialize_tensor
+    from tfrecreg.example.values import to_example
     from tfrecreg.gating import FailOn
     from tfrecreg.operations.adopt import AdoptRequest, AdoptResult, adopt
     from tfrecreg.operations.builds import BuildRequest, BuildResult, build
     from tfrecreg.operations.catalog import list_datasets
     from tfrecreg.operations.check import CheckOptions, Report, check
+    from tfrecreg.operations.data_source import data_source
     from tfrecreg.operations.diff import DiffResult, diff
     from tfrecreg.operations.export import export
     from tfrecreg.operations.gate import gate
@@ -53,8 +56,10 @@ if TYPE_CHECKING:
     from tfrecreg.operations.stats import stats
     from tfrecreg.operations.tag import TagRequest, tag
     from tfrecreg.records import Records, read
+    from tfrecreg.records.tfrecord_writer import TFRecordWriter
     from tfrecreg.registry import Build, Dataset, Registry, Release, open_registry, resolve
     from tfrecreg.shards import ShardPolicy
+    from tfrecreg.training import Certificate, DataSource, Order
 
 __all__ = [
     "AdoptRequest",
@@ -62,11 +67,14 @@ __all__ = [
     "Build",
     "BuildRequest",
     "BuildResult",
+    "Certificate",
     "CheckOptions",
     "CompatibilityOptions",
+    "DataSource",
     "Dataset",
     "DiffResult",
     "FailOn",
+    "Order",
     "Records",
     "Registry",
     "Release",
@@ -75,6 +83,7 @@ __all__ = [
     "Report",
     "ShardPolicy",
     "SkipLimit",
+    "TFRecordWriter",
     "TagRequest",
     "TfrecregError",
     "__version__",
@@ -82,9 +91,11 @@ __all__ = [
     "build",
     "check",
     "check_compatibility",
+    "data_source",
     "decode",
     "diff",
     "diff_schemas",
+    "encode",
     "export",
     "gate",
     "gc",
@@ -93,6 +104,7 @@ __all__ = [
     "list_datasets",
     "load",
     "open_registry",
+    "parse_tensor",
     "pipeline",
     "propose",
     "pull",
@@ -102,19 +114,24 @@ __all__ = [
     "repair",
     "resolve",
     "salvage",
+    "serialize_tensor",
     "stats",
     "tag",
+    "to_example",
 ]
 
 _EXPORTS = {
     "tfrecreg.amounts": ("SkipLimit",),
     "tfrecreg.errors": ("TfrecregError",),
-    "tfrecreg.example": ("decode",),
+    "tfrecreg.example": ("decode", "encode"),
+    "tfrecreg.example.tensors": ("parse_tensor", "serialize_tensor"),
+    "tfrecreg.example.values": ("to_example",),
     "tfrecreg.gating": ("FailOn",),
     "tfrecreg.operations.adopt": ("AdoptRequest", "AdoptResult", "adopt"),
     "tfrecreg.operations.builds": ("BuildRequest", "BuildResult", "build"),
     "tfrecreg.operations.catalog": ("list_datasets",),
     "tfrecreg.operations.check": ("CheckOptions", "Report", "check"),
+    "tfrecreg.operations.data_source": ("data_source",),
     "tfrecreg.operations.diff": ("DiffResult", "diff"),
     "tfrecreg.operations.export": ("export",),
     "tfrecreg.operations.gate": ("gate",),
@@ -135,6 +152,7 @@ _EXPORTS = {
     "tfrecreg.operations.stats": ("stats",),
     "tfrecreg.operations.tag": ("TagRequest", "tag"),
     "tfrecreg.records": ("Records", "read"),
+    "tfrecreg.records.tfrecord_writer": ("TFRecordWriter",),
     "tfrecreg.registry": (
         "Build",
         "Dataset",
@@ -144,6 +162,7 @@ _EXPORTS = {
         "resolve",
     ),
     "tfrecreg.shards": ("ShardPolicy",),
+    "tfrecreg.training": ("Certificate", "DataSource", "Order"),
 }
 if not TYPE_CHECKING:  # which knows these names from above, and no others
     __getattr__ = lazy_exports(__name__, _EXPORTS)

@@ -510,3 +510,76 @@ def test_real_shards_of_other_tools(realdata: Path) -> None:
             for number in {0, len(payloads) // 2, len(payloads) - 1}:
                 assert records[number] == payloads[number]
     assert looked > 20
+
+
+# --- many at once
+
+
+@pytest.mark.parametrize("form", ["plain", "members", "blocks"])
+def test_many_records_are_read_as_each_alone(tmp_path: Path, form: str) -> None:
+    make = {"plain": lambda: STREAM, "members": lambda: members(PAYLOADS), "blocks": None}[form]
+    path = tmp_path / "x.tfrecord"
+    path.write_bytes(make() if make is not None else blocks(STREAM))
+    records = Records(path)
+    wanted = random.Random(1).choices(range(-60, 60), k=200)
+    assert records.read_each(wanted) == [PAYLOADS[each] for each in wanted]
+    assert records[10:50:3].read_each([0, -1, 5]) == [PAYLOADS[at] for at in (10, 49, 25)]
+    assert records.read_each([]) == []
+    with pytest.raises(NoSuchRecordError):
+        records.read_each([0, 60])
+
+
+def test_damaged_ones_among_many_are_errors_in_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "x.tfrecord"
+    path.write_bytes(STREAM)
+    places = Records(path).offsets
+    flip(path, int(places[20]) + 13)
+    flip(path, int(places[30]) + 3)
+    found = Records(path).read_each(range(60))
+    wrong = {at: each for at, each in enumerate(found) if isinstance(each, DamagedRecordError)}
+    assert sorted(wrong) == [20, 30]
+    assert [each for at, each in enumerate(found) if at not in wrong] == [
+        each for at, each in enumerate(PAYLOADS) if at not in wrong
+    ]
+    for at, error in wrong.items():
+        with pytest.raises(DamagedRecordError) as caught:
+            Records(path)[at]
+        assert error.message == caught.value.message
+
+
+def test_neighbours_are_read_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "x.tfrecord"
+    path.write_bytes(STREAM)
+    storage = Counting(LocalStorage(tmp_path))
+    records = Records("x.tfrecord", storage=storage)
+    storage.reads.clear()
+    assert records.read_each(range(60)) == PAYLOADS
+    assert storage.reads == [("x.tfrecord", 0, len(STREAM))]
+
+
+@pytest.mark.parametrize("scanner", ["native", "python"])
+def test_a_run_of_records_is_scanned_and_damage_in_it_found(
+    tmp_path: Path, scanner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every byte of a stretch of records, flipped: the record that it is in, and no other."""
+    from tfrecreg.records import access, scanner_kind
+
+    if scanner == "native" and scanner_kind() != "native":
+        pytest.skip("the scanner is not compiled")
+    monkeypatch.setenv("TFRECREG_SCANNER", scanner)
+    monkeypatch.setattr(access, "_SCANNERS", threading.local())
+    path = tmp_path / "x.tfrecord"
+    path.write_bytes(STREAM)
+    records = Records(path)
+    starts = records.offsets.tolist()
+    stat = path.stat()
+    for at in range(starts[10], starts[13]):
+        flip(path, at, 0x01)
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        records.close()
+        found = records.read_each(range(5, 25))
+        record = next(number for number in (12, 11, 10) if at >= starts[number])
+        wrong = [5 + each for each, what in enumerate(found) if not isinstance(what, bytes)]
+        assert wrong == [record]
+        flip(path, at, 0x01)
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))

@@ -201,7 +201,7 @@ import ctypes, mmap, random, sys
 from pathlib import Path
 from tfrecreg.records import frame, frame_header, scanner
 scanner.LIBRARY = Path(sys.argv[1])
-walk, page = scanner.load().walk, mmap.PAGESIZE
+walk, page = scanner.load_scanner().walk, mmap.PAGESIZE
 libc = ctypes.CDLL(None)
 source = random.Random(7)
 room, report = (ctypes.c_int64 * 64)(), (ctypes.c_uint64 * 6)()

@@ -14,6 +14,7 @@ For code that creates examples (sources) or reads them (validators, digests, dif
 * :mod:`.kinds` - the message type of a payload: an Example, a SequenceExample, an event, or another
 * :mod:`.columns` - many payloads with the same layout at once, as columns, with NumPy
 * :mod:`.tensors` - tensors in a value, as `tf.io.serialize_tensor` writes them
+* :mod:`.values` - from Python values, arrays and images to features
 * :mod:`.wire` - protobuf's wire format: varints and fields
 
 The canonical form is a format that never changes: see "Canonical Example" in `docs/formats.md`.

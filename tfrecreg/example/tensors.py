@@ -8,10 +8,10 @@ and checks that the number of values matches the shape; it does not create the v
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfrecreg.example.wire import (
     DELIMITED,
@@ -20,8 +20,12 @@ from tfrecreg.example.wire import (
     VARINT,
     NotAnExampleError,
     fields,
+    varint,
     varints,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +189,106 @@ def _singles(data: bytes, kind: _Type, wire: int, start: int, end: int) -> int:
     if packed and packed[-1] > 127:
         raise _OtherError
     return len(packed.translate(None, _CONTINUED))
+
+
+def serialize_tensor(array: NDArray[Any]) -> bytes:
+    """The bytes that `tf.io.serialize_tensor` gives for this array, without TensorFlow.
+
+    Args:
+        array: of any shape, and of a type that TensorFlow has; strings and bytes among them.
+
+    Raises:
+        TypeError: TensorFlow has no such type.
+    """
+    import numpy as np
+
+    name = "string" if array.dtype.kind in "SUO" else array.dtype.name
+    number = _NUMBERS.get(name)
+    if number is None:
+        raise TypeError(f"TensorFlow has no tensors of `{array.dtype}`")
+    shape = b"".join(_delimited(2, _DIM + varint(side) if side else b"") for side in array.shape)
+    head = b"\x08" + varint(number) + _delimited(_SHAPE, shape)
+    if name == "string":
+        return head + b"".join(_delimited(8, _text(each)) for each in array.reshape(-1).tolist())
+    content = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+    return head + (_delimited(_CONTENT, content) if content else b"")
+
+
+def parse_tensor(data: bytes) -> NDArray[Any]:
+    """The array that `tf.io.serialize_tensor` or :func:`serialize_tensor` made `data` of.
+
+    Returns:
+        an array of the tensor's shape and type; of strings, an array of `bytes` objects.
+
+    Raises:
+        ValueError: the bytes are not a serialized tensor.
+        TypeError: NumPy has no such type: ``bfloat16`` and the quantized ones.
+    """
+    import numpy as np
+
+    tensor = read_tensor(data)
+    if tensor is None:
+        raise ValueError("these bytes are not a serialized tensor")
+    if tensor.dtype not in _NUMBERS or tensor.dtype == "bfloat16":
+        raise TypeError(f"NumPy has no arrays of `{tensor.dtype}`")
+    start, end = tensor.content
+    if end > start:
+        little = np.dtype(tensor.dtype).newbyteorder("<")
+        found = np.frombuffer(data, little, offset=start, count=tensor.count)
+        return found.astype(np.dtype(tensor.dtype)).reshape(tensor.shape)
+    kind = _TYPES[_NUMBERS[tensor.dtype]]
+    values = list(_single_values(data, kind))
+    dtype = np.dtype(object if tensor.dtype == "string" else tensor.dtype)
+    flat = np.empty(tensor.count, dtype)
+    if len(flat):
+        flat[: len(values)] = values
+        flat[len(values) :] = values[-1] if values else dtype.type()  # repeated values are left out
+    return flat.reshape(tensor.shape)
+
+
+def _single_values(data: bytes, kind: _Type) -> Iterator[Any]:
+    """Values that have a field each, or lie packed in one."""
+    import numpy as np
+
+    pieces: list[bytes] = []
+    for (number, wire), start, end in fields(data, 0, len(data), _DEPTH):
+        if number != kind.field:
+            continue
+        if kind.name == "string":
+            yield data[start:end]
+        elif wire == VARINT or (wire == DELIMITED and not kind.packed):
+            yield from _from_varints(kind.name, varints(data[start:end]))
+        else:
+            pieces.append(data[start:end])
+    if pieces:
+        dtype = np.dtype(kind.name).newbyteorder("<")
+        yield from np.frombuffer(b"".join(pieces), dtype).tolist()
+
+
+def _from_varints(name: str, numbers: Iterable[int]) -> Iterator[Any]:
+    import numpy as np
+
+    for number in numbers:
+        if name == "float16":
+            yield np.uint16(number).view(np.float16)
+        elif name.startswith("u") or name == "bool":
+            yield number % (1 << 64)
+        else:
+            yield number - (1 << 64) if number >> 63 == 1 else number
+
+
+_NUMBERS = {kind.name: number for number, kind in _TYPES.items() if not kind.name.startswith("q")}
+_DIM = b"\x08"
+"""The tag of `size` in a dimension."""
+
+
+def _delimited(field: int, body: bytes) -> bytes:
+    return varint(field << 3 | DELIMITED) + varint(len(body)) + body
+
+
+def _text(value: object) -> bytes:
+    if isinstance(value, str):
+        return value.encode("utf-8")
+    if isinstance(value, bytes):
+        return value
+    raise TypeError(f"an array of objects holds a `{type(value).__name__}`")

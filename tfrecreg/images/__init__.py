@@ -11,6 +11,7 @@ or raises :class:`ImageError`.
 - `decodable`: images that TensorFlow's decoders refuse
 - `decoder`: decoding of pixels by Pillow, in a process with limits, whose program is
   `decoder_child`
+- `pixels`: decoding for training, by Pillow in this process
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@
 - `catalog`, `head` with `format_payload` and `head_save`: look at datasets and records
 - `stats`: the statistics of features; `full_scan`: read every record of a target, or fail
 - `schemas`: infer, show, compare and accept schemas
-- `load` with `load_records`, `export`: hand the data to other tools
+- `load` with `load_records`, `data_source`, `export`: hand the data to training and other tools
 - `salvage`: undamaged records of damaged shards; `repair`: rebuild lost files, byte for byte
 - `remote`: push, pull and garbage collection
 - `demo`: the whole workflow on generated data

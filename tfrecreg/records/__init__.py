@@ -7,6 +7,7 @@ Writing:
 - `framing`: the 16 bytes around a payload, and their checksums
 - `gzip_writer`: deterministic gzip, with a member per MiB of stream
 - `writer`: shards and segments of shards with their index, hashed while they are written
+- `tfrecord_writer`: TFRecord files for any program, examples from plain values
 - `hashing`: hashes of files, computed on another core while they are read or written
 
 Reading in order:

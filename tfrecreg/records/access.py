@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import operator
 import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
@@ -24,15 +26,29 @@ import numpy.typing as npt
 
 from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, StorageError
 from tfrecreg.records.batch import RecordBatch
-from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, OVERHEAD, header_length, masked_crc
+from tfrecreg.records.frame_scan import FrameScanner
+from tfrecreg.records.framing import (
+    FOOTER_BYTES,
+    HEADER_BYTES,
+    OVERHEAD,
+    frame_header,
+    header_length,
+    masked_crc,
+)
 from tfrecreg.records.gzip_random_access import DamagedGzipError, MemberReader
 from tfrecreg.records.offsets import RecordOffsets, find_offsets
 from tfrecreg.records.reader import scan
+from tfrecreg.records.scanner import make_frame_scanner
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.storage.interface import Reader
 from tfrecreg.text import safe
 
 Path = str | os.PathLike[str]
+
+_GAP_BYTES = 1 << 12
+"""Records that lie no farther apart are read together, if many are asked for,"""
+_JOINED_BYTES = 1 << 18
+"""as long as that takes no more memory than this."""
 
 
 @overload
@@ -112,6 +128,48 @@ class Records(Sequence[bytes]):
         self._places = find_offsets(place, inside, sidecar, self._shown)
         self._numbers = range(len(self._places.offsets))
         self._file = _File(place, inside, self._places, self._shown)
+
+    @classmethod
+    def located(cls, storage: Storage, path: str, places: RecordOffsets, *, name: str) -> Records:
+        """The records of a shard whose offsets are known already. Nothing is opened.
+
+        Args:
+            storage: where the shard is.
+            path: in `storage`.
+            places: from :func:`tfrecreg.records.offsets.find_offsets`, for this shard.
+            name: what errors call the shard.
+        """
+        records = object.__new__(cls)
+        records.path = path
+        records._shown = safe(name, limit=1000)
+        records._places = places
+        records._numbers = range(len(places.offsets))
+        records._file = _File(storage, path, places, records._shown)
+        return records
+
+    def read_each(self, records: Iterable[SupportsIndex]) -> list[bytes | DamagedRecordError]:
+        """The payloads at these positions, in the order asked for.
+
+        Reads are sorted by their place in the shard, and those of neighbours are joined.
+
+        Args:
+            records: positions, as for ``records[…]``; any may come more than once.
+
+        Returns:
+            For each position the payload, or the error that reading it alone raises.
+
+        Raises:
+            NoSuchRecordError: a position is out of range.
+            StorageError: the file cannot be read.
+        """
+        wanted = [operator.index(record) for record in records]
+        count = len(self)
+        for position in wanted:
+            if not -count <= position < count:
+                self.number(position)
+        positions = np.array(wanted, np.int64)
+        positions[positions < 0] += count
+        return self._file.each(positions * self._numbers.step + self._numbers.start)
 
     @property
     def offsets(self) -> npt.NDArray[np.int64]:
@@ -215,6 +273,63 @@ class _File:
             raise self._damaged(number, f"CRC007: {error}") from None
         return self._verified(number, length, frame)
 
+    def each(self, numbers: npt.NDArray[np.int64]) -> list[bytes | DamagedRecordError]:
+        """The payload of each of these records, or why there is none."""
+        found: dict[int, bytes | DamagedRecordError] = {}
+        for start, end, group in self._groups(numbers):
+            frames = self._frames(start, end)
+            if frames is not None and _are_all_sound(frames, group):
+                for number, at, length in group:
+                    begin = at - start + HEADER_BYTES
+                    found[number] = frames[begin : begin + length]
+                continue
+            for number, at, length in group:
+                payload = _sound(frames, at - start, length) if frames is not None else None
+                try:
+                    # The slow way knows what is wrong.
+                    found[number] = payload if payload is not None else self.payload(number)
+                except DamagedRecordError as error:
+                    # With its traceback it would hold this frame, and so itself and the file.
+                    found[number] = error.with_traceback(None)
+        return [found[number] for number in numbers.tolist()]
+
+    def _groups(
+        self, numbers: npt.NDArray[np.int64]
+    ) -> Iterator[tuple[int, int, list[tuple[int, int, int]]]]:
+        """The records in groups of near ones: start and end in the stream, and their places.
+
+        A place is number, offset and length of the payload.
+        """
+        ordered = np.unique(numbers)
+        offsets = self._places.offsets[ordered].tolist()
+        lengths = self._places.lengths[ordered].tolist()
+        group: list[tuple[int, int, int]] = []
+        start = end = 0
+        for place in zip(ordered.tolist(), offsets, lengths, strict=True):
+            _, at, length = place
+            stop = at + OVERHEAD + max(length, 0)
+            if group and (at - end > _GAP_BYTES or stop - start > _JOINED_BYTES):
+                yield start, end, group
+                group = []
+            if not group:
+                start = at
+            group.append(place)
+            end = stop
+        if group:
+            yield start, end, group
+
+    def _frames(self, start: int, end: int) -> bytes | None:
+        """A stretch of the stream; None where it cannot be had as a whole."""
+        if self._places.gzip and not self._places.members:
+            return None
+        reader, members = self._open()
+        try:
+            return (
+                members.read(start, end - start) if members else reader.read_at(start, end - start)
+            )
+        except DamagedGzipError:
+            return None
+
     def _verified(self, number: int, length: int, frame: bytes) -> bytes:
         header = frame[:HEADER_BYTES]
         stated = header_length(header)
@@ -292,6 +407,40 @@ class _File:
     def __del__(self) -> None:
         if hasattr(self, "_opened"):
             self.close()
+
+
+@lru_cache(maxsize=1 << 12)
+def _head(length: int) -> bytes:
+    return frame_header(length)
+
+
+def _sound(frames: bytes, at: int, length: int) -> bytes | None:
+    """The payload of the record at byte `at` of `frames`; None if it is not sound."""
+    start = at + HEADER_BYTES
+    end = start + length
+    if length < 0 or frames[at:start] != _head(length):
+        return None
+    payload = frames[start:end]
+    footer = frames[end : end + FOOTER_BYTES]
+    return payload if footer == masked_crc(payload).to_bytes(FOOTER_BYTES, "little") else None
+
+
+_SCANNED_TOGETHER = 8
+"""With so many records in a row, the call of the scanner costs less than what it saves."""
+_SCANNERS = threading.local()
+"""A scanner holds room for its results, so each thread has its own."""
+
+
+def _are_all_sound(frames: bytes, group: Sequence[tuple[int, int, int]]) -> bool:
+    """Whether these records, and nothing else, are in `frames`, and their checksums hold."""
+    lengths = [length for _, _, length in group]
+    if len(group) < _SCANNED_TOGETHER or sum(lengths) + OVERHEAD * len(group) != len(frames):
+        return False
+    scanner: FrameScanner | None = getattr(_SCANNERS, "scanner", None)
+    if scanner is None:
+        scanner = _SCANNERS.scanner = make_frame_scanner()
+    walked = scanner(frames, 0)
+    return walked.end == len(frames) and walked.lengths.tolist() == lengths
 
 
 def _locate(path: Path, storage: Storage | None) -> tuple[Storage, str]:

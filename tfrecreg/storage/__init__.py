@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tfrecreg.storage.interface import Entry, Reader, Storage, Writer
 from tfrecreg.storage.links import list_through_links
-from tfrecreg.storage.local import LocalStorage
+from tfrecreg.storage.local import LocalStorage, user_cache
 from tfrecreg.storage.writer import is_temporary
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "Writer",
     "is_temporary",
     "list_through_links",
+    "user_cache",
 ]

@@ -280,3 +280,16 @@ def _taken(full: str) -> StorageError:
     return StorageError(
         f"`{path_text(full)}` exists already", hint="move it away first, or choose another name"
     )
+
+
+def user_cache() -> LocalStorage | None:
+    """The folder where programs of this user keep what can be made again; None if there is none.
+
+    It is `XDG_CACHE_HOME`, by default ``~/.cache``. The folder need not exist yet.
+    """
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(folder):  # the specification: relative paths are to be ignored
+        folder = os.path.join(os.path.expanduser("~"), ".cache")
+        if not os.path.isabs(folder):
+            return None
+    return LocalStorage(folder)

@@ -33,7 +33,7 @@ from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 
 IMAGE = "image/encoded"
-DIGEST = "image/key/sha256"
+_DIGEST = "image/key/sha256"
 _BLOCK = 1 << 20
 
 
@@ -63,9 +63,9 @@ class SourceValidator(Validator):
 
     def applies(self, target: Target) -> str | None:
         manifest = target.manifest
-        if manifest is None or manifest.ledger or DIGEST in manifest.features:
+        if manifest is None or manifest.ledger or _DIGEST in manifest.features:
             return None
-        return f"there is no ledger, and no feature `{DIGEST}`"
+        return f"there is no ledger, and no feature `{_DIGEST}`"
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SourceVisitor]:  # noqa: ARG002 - it has no options
         manifest, folder = target.manifest, target.raw_folder
@@ -73,7 +73,7 @@ class SourceValidator(Validator):
         source: GuardedSource | None = None
         if manifest is not None and raw is not None:
             source, self._not_compared = _locating_source(manifest, raw)
-        look = manifest is None or DIGEST in manifest.features or source is not None
+        look = manifest is None or _DIGEST in manifest.features or source is not None
         return partial(
             SourceVisitor, look=look, source=source, raw=raw if source is not None else None
         )
@@ -82,7 +82,7 @@ class SourceValidator(Validator):
         if target.raw_folder is not None:
             return None  # raw files may change while the shards do not
         manifest = target.manifest
-        return key_from("look" if manifest is None or DIGEST in manifest.features else None)
+        return key_from("look" if manifest is None or _DIGEST in manifest.features else None)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, SourcePart]]
@@ -172,12 +172,12 @@ class SourceVisitor(Visitor):
         image = _one(example, IMAGE)
         if image is None:
             return
-        digest = _one(example, DIGEST)
+        digest = _one(example, _DIGEST)
         if digest is not None:
             self._part.images += 1
             found = hashlib.sha256(image).hexdigest()
             if digest.lower() != found.encode():
-                message = f"`{DIGEST}` is not the SHA-256 of `{IMAGE}`"
+                message = f"`{_DIGEST}` is not the SHA-256 of `{IMAGE}`"
                 detail = f"expected {_shown(digest)}, found {found[:16]}…"
                 self._add(SRC016, message, detail, batch, position)
         if self._source is not None and self._raw is not None and self._index is not None:

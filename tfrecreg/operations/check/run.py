@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -44,7 +43,7 @@ from tfrecreg.registry import (
 from tfrecreg.registry.absence import has_shards, strays
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.scan import Baseline, ScanCache, Target
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage import user_cache
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
@@ -269,13 +268,8 @@ def scan_cache(registry: Registry | None, *, reuse: bool) -> ScanCache | None:
     """
     if registry is not None:
         return ScanCache(registry.storage, layout.CHECKS, reuse=reuse)
-    folder = os.environ.get("XDG_CACHE_HOME", "")
-    if not folder.startswith("/"):  # the specification: relative paths are to be ignored
-        try:
-            folder = str(Path.home() / ".cache")
-        except RuntimeError:
-            return None
-    return ScanCache(LocalStorage(folder), "tfrecreg/checks", reuse=reuse)
+    storage = user_cache()
+    return None if storage is None else ScanCache(storage, "tfrecreg/checks", reuse=reuse)
 
 
 def with_baseline(

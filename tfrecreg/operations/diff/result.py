@@ -20,7 +20,7 @@ from tfrecreg.operations.diff.compare import (
 )
 from tfrecreg.operations.diff.match import Matched, Pairs, Places, record_of, shard_of
 from tfrecreg.operations.diff.side import Side
-from tfrecreg.operations.diff.verdict import Order, ShardCounts
+from tfrecreg.operations.diff.verdict import ShardCounts, ShardOrder
 from tfrecreg.schema.differ import SchemaChange
 
 ChangeKind = Literal["removed", "added", "changed", "moved", "renamed"]
@@ -134,7 +134,7 @@ class DiffResult:
 
     before: SideSummary
     after: SideSummary
-    order: Order | None
+    order: ShardOrder | None
     """Order of the examples, if both sides have the same examples; else None."""
     change: Change
     """The smallest legal step from the first side to the second, and why."""

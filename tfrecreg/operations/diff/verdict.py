@@ -23,11 +23,11 @@ from tfrecreg.operations.diff.side import Side
 from tfrecreg.schema.differ import compare_schemas
 from tfrecreg.validators.annotations.class_labels import named_classes
 
-Order = Literal["same", "other", "unknown"]
+ShardOrder = Literal["same", "other", "unknown"]
 """``unknown`` where an index is not on this machine."""
 
 
-def order_of(before: Side, after: Side) -> Order:
+def order_of(before: Side, after: Side) -> ShardOrder:
     """The order of the second side against that of the first, whose examples are the same.
 
     Raises:
@@ -187,7 +187,7 @@ _NAMED = 5
 def judge_change(
     before: Side,
     after: Side,
-    order: Order | None,
+    order: ShardOrder | None,
     matched: Matched | None,
     tallied: Tallied,
 ) -> Change:
@@ -222,7 +222,7 @@ def judge_change(
 
 
 def missing_hint(
-    before: Side, after: Side, order: Order | None, matched: Matched, tallied: Tallied
+    before: Side, after: Side, order: ShardOrder | None, matched: Matched, tallied: Tallied
 ) -> str:
     """What to do where bytes or indexes that would tell more are not on this machine.
 
@@ -264,7 +264,7 @@ def per_split(places: Places, manifest: Manifest) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def _same(before: Manifest, after: Manifest, order: Order) -> str:
+def _same(before: Manifest, after: Manifest, order: ShardOrder) -> str:
     """What a PATCH is about."""
     shards = [(shard.split, shard.stream_blake3) for shard in before.shards]
     layout = shards != [(shard.split, shard.stream_blake3) for shard in after.shards]

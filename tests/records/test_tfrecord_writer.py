@@ -1,0 +1,106 @@
+"""Records written by hand."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tfrecreg
+from tfrecreg import TFRecordWriter
+from tfrecreg.errors import StorageError, UsageError
+
+
+def write(path: Path, **records: Any) -> None:
+    with TFRecordWriter(path) as writer:
+        for key, record in records.items():
+            writer.write(record, key=key)
+
+
+@pytest.mark.parametrize(("name", "compression"), [("a.tfrecord", ""), ("a.tfrecord.gz", "GZIP")])
+def test_tensorflow_reads_what_was_written(tmp_path: Path, name: str, compression: str) -> None:
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    path = tmp_path / "new" / name
+    with TFRecordWriter(path) as writer:
+        for number in range(3):
+            writer.write({"n": number, "text": f"number {number}"})
+        writer.write(b"any bytes")
+        assert writer.records == 4
+        assert not path.exists()
+    found = [each.numpy() for each in tf.data.TFRecordDataset(str(path), compression)]
+    assert found[3] == b"any bytes"
+    example = tf.train.Example.FromString(found[2])
+    assert list(example.features.feature["n"].int64_list.value) == [2]
+    assert list(example.features.feature["text"].bytes_list.value) == [b"number 2"]
+    assert (path.read_bytes()[:2] == b"\x1f\x8b") == bool(compression)
+
+
+def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        with TFRecordWriter(tmp_path / name, compression="gzip") as writer:
+            writer.write({"b": 1, "a": b"x"} if name == "a" else {"a": b"x", "b": 1})
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert gzip.decompress((tmp_path / "a").read_bytes())
+
+
+def test_with_an_index_records_have_keys(tmp_path: Path) -> None:
+    path = tmp_path / "train.tfrecord"
+    with TFRecordWriter(path, index=True) as writer:
+        writer.write({"n": 1}, key="one")
+        writer.write({"n": 2}, key="two")
+    (report,) = tfrecreg.check(path)
+    assert (report.status, report.records) == ("pass", 2)
+    assert (tmp_path / "index/train.tfrecord.index").is_file()
+    with tfrecreg.Records(path) as records:
+        assert tfrecreg.decode(records[1])["n"].values == (2,)
+
+
+def test_an_error_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        write(tmp_path / "a", first={"n": 1}, second={"n": []})
+    assert caught.value.message == "record `second`: feature `n`: an empty list has no type"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_there_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    with pytest.raises(UsageError):
+        write(path, first=b"new", second={"n": []})
+    assert path.read_bytes() == b"old"
+    write(path, first=b"new")
+    assert b"new" in path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "says", "hint"),
+    [
+        ({"compression": "zip"}, "no compression `zip`", "available: `none`, `gzip`"),
+        ({"path": "."}, "` is a folder", "name a file"),
+    ],
+)
+def test_what_cannot_be_begun_is_refused(
+    tmp_path: Path, options: dict[str, Any], says: str, hint: str
+) -> None:
+    path = tmp_path / options.pop("path", "a.tfrecord")
+    with pytest.raises(UsageError) as caught:
+        TFRecordWriter(path, **options)
+    assert says in caught.value.message
+    assert caught.value.hint == hint
+
+
+def test_a_key_is_used_once_where_there_is_an_index(tmp_path: Path) -> None:
+    writer = TFRecordWriter(tmp_path / "a", index=True)
+    writer.write(b"1", key="x")
+    with pytest.raises(UsageError) as caught:
+        writer.write(b"2", key="x")
+    writer.close()
+    assert caught.value.message == "the key `x` is taken by an earlier record"
+
+
+def test_a_folder_that_is_a_file_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StorageError):
+        TFRecordWriter(tmp_path / "file" / "a.tfrecord")

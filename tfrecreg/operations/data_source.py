@@ -1,0 +1,411 @@
+"""From what the user names to a :class:`DataSource`: which shards, which records, which form."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from blake3 import blake3
+
+from tfrecreg.amounts import SkipLimit
+from tfrecreg.errors import MissingFileError, RefusedError, UsageError
+from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.images.pixels import expect_pillow
+from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
+from tfrecreg.manifest.adopted import adopted_kind
+from tfrecreg.operations.load_records import SplitRecords
+from tfrecreg.operations.targets import (
+    TargetsLike,
+    files_target,
+    find,
+    named_targets,
+    read_schema_file,
+)
+from tfrecreg.records import Fault, scan
+from tfrecreg.records.offsets import RecordOffsets, own_index
+from tfrecreg.registry import RegistryLike, Resolved
+from tfrecreg.registry.absence import absent_schema
+from tfrecreg.registry.verify import below, expect_intact
+from tfrecreg.scan import Shard
+from tfrecreg.scan.tally import Tally
+from tfrecreg.schema import parse_schema
+from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.suggest import listed
+from tfrecreg.text import safe
+from tfrecreg.training.arrays import ArrayColumn, columns_of
+from tfrecreg.training.data_source import DataSource
+from tfrecreg.training.elements import Elements
+from tfrecreg.training.selection import Selection
+from tfrecreg.training.shards import ShardPlace, ShardRecords, look_up
+from tfrecreg.training.split_words import find_ranges, named_splits
+from tfrecreg.validators.manifest.bare_files import check_sets
+
+
+def data_source(
+    target: TargetsLike,
+    split: str | None = None,
+    *,
+    registry: RegistryLike | None = None,
+    schema: str | os.PathLike[str] | None = None,
+    decode: bool | str | Sequence[str] = False,
+    raw: bool = False,
+    with_key: bool = False,
+    with_digest: bool = False,
+    verify: bool = False,
+    damaged: Literal["raise", "skip"] = "raise",
+    max_damaged: int | str | None = None,
+) -> DataSource:
+    """The records of a split as a sequence, without TensorFlow.
+
+    Args:
+        target: a reference (``mnist@1.0.0``, ``mnist`` for the build), a build or a release; or
+            TFRecord files, plain or gzip, of any tool: one or more paths, globs, folders or
+            ``prefix@10``.
+        split: an expression such as ``train``, ``train[:80%]``, ``train[1000:2000]`` or
+            ``train+validation``; see ``docs/training.md``. May be left out if there is one split.
+        registry: an open registry or a path in one; None for that of the current folder.
+        schema: path of a schema that replaces that of the target.
+        decode: whether images come out as uint8 arrays of shape (height, width, channels): True
+            for those of the schema, or the features to decode.
+        raw: whether elements are payloads, as `bytes`. Those of an adopted build that holds no
+            Examples always are.
+        with_key: whether elements are pairs of key and element.
+        with_digest: whether elements carry the digest of their record, as ``record/digest``, uint8
+            of shape (16,): for the certificate of an epoch.
+        verify: whether to compare the digest of every shard of the splits with the manifest first;
+            of files without a manifest, to verify every checksum.
+        damaged: what batches and iteration do at a damaged record: ``"raise"`` an error, or
+            ``"skip"`` it.
+        max_damaged: how many records may be skipped: a number, or a share such as ``"0.1%"``.
+
+    Returns:
+        A sequence of elements. An element is a dictionary, feature name to NumPy value: a required
+        feature of fixed shape is an array of that shape (``()``: a scalar), any other an array of
+        one dimension.
+
+    Raises:
+        UsageError: there is no such dataset, release, file or split, its bytes are not here, or
+            the arguments contradict each other.
+        RefusedError: a shard does not have the size or digest that the manifest says, or a set of
+            files is incomplete.
+        SchemaError: the schema does not parse.
+        ManifestError: a manifest, or a release's schema, was changed after it was made.
+        MissingExtraError: `decode` needs Pillow, which is not installed.
+        StorageError: a shard cannot be read.
+    """
+    limit = _limit(damaged, max_damaged)
+    found = _find(target, registry)
+    group = _of_release(found, split) if isinstance(found, Resolved) else _of_files(found, split)
+    elements = Elements(with_key=with_key, with_digest=with_digest, damaged=damaged)
+    if raw or group.is_raw:
+        if with_digest:
+            raise UsageError(
+                "payloads carry no digest",
+                hint="`certificate.add_payloads(payloads)` computes their digests",
+            )
+        if decode or schema is not None:
+            raise UsageError(
+                "payloads are not decoded, and need no schema"
+                if raw
+                else f"the records of `{group.name}` are not Examples, and cannot be decoded",
+                hint="leave out `decode` and `schema`" + (", or `raw`" if raw else ""),
+            )
+        elements = replace(elements, raw=True)
+    else:
+        columns, images = _schema(found, schema, group.name)
+        elements = replace(elements, columns=columns, images=_images(decode, images, columns))
+    if verify:
+        _verify(group)
+    places, shards = _places(group)
+    if with_key and not all(place.index_path for place in places if place.records):
+        raise UsageError(
+            f"`{group.name}` has shards without an index, so its records have no keys",
+            hint="`tfrecreg adopt` makes a build with indexes of the shards of another tool",
+        )
+    counts: dict[str, list[int]] = {name: [] for name in group.splits}
+    for place in places:
+        counts[place.split].append(place.records)
+    starts: dict[str, int] = {}
+    for name in counts:
+        starts[name] = sum(sum(counts[each]) for each in starts)
+    ranges = [
+        range(starts[name] + part.start, starts[name] + part.stop)
+        for name, part in find_ranges(group.words, counts)
+    ]
+    selection = Selection(ranges)
+    allowed = limit.count if limit.share is None else int(limit.share * len(selection))
+    elements = replace(elements, max_damaged=allowed)
+    return DataSource(group.name, shards, selection, elements, _identity(group, shards))
+
+
+_UNNAMED = "unnamed"
+"""The split of files whose names do not say one, where those of others do."""
+
+
+class _Group(NamedTuple):
+    """What a target has, before anything in its shards is looked at."""
+
+    name: str
+    """For messages, escaped."""
+    words: str
+    """The expression for splits."""
+    splits: list[str]
+    """Those that it names."""
+    shards: list[Shard]
+    """Of these splits, split by split."""
+    is_raw: bool
+    """Whether its records are known not to be Examples."""
+    manifest: Manifest | None = None
+    storage: Storage | None = None
+    """Rooted at the folder that the manifest describes."""
+
+
+def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
+    if damaged not in ("raise", "skip"):
+        raise UsageError(
+            f"`damaged` should be `raise` or `skip`, found `{safe(str(damaged))}`",
+            hint='`damaged="raise"` is the default',
+        )
+    if (damaged == "skip") != (max_damaged is not None):
+        raise UsageError(
+            '`damaged="skip"` and `max_damaged` belong together',
+            hint='`damaged="skip", max_damaged="0.1%"` skips one record of a thousand at most',
+        )
+    try:
+        return SkipLimit.parse(max_damaged if max_damaged is not None else 0)
+    except ValueError as error:
+        raise UsageError(
+            f"`max_damaged`: {str(error).replace('items', 'records')}, found "
+            f"`{safe(str(max_damaged))}`",
+            hint='`max_damaged="0.1%"` skips one record of a thousand at most',
+        ) from None
+
+
+def _find(target: TargetsLike, registry: RegistryLike | None) -> Resolved | list[str]:
+    names = named_targets(target)
+    if not names:
+        raise UsageError("nothing is named to read", hint='`data_source("mnist@1.0.0", "train")`')
+    found = [find(name, registry) for name in names]
+    for each in found:
+        if isinstance(each, Resolved):
+            if len(found) > 1:
+                raise UsageError(
+                    f"`{each.name}` cannot be read together with others",
+                    hint="name one build or release, or files",
+                )
+            return each
+    return [each for each in found if isinstance(each, str)]
+
+
+def _of_release(resolved: Resolved, split: str | None) -> _Group:
+    return _of_manifest(resolved.manifest, resolved.storage(), resolved.name, split)
+
+
+def _of_manifest(manifest: Manifest, storage: Storage, name: str, split: str | None) -> _Group:
+    words, splits = _split(name, [each.name for each in manifest.splits], split)
+    shards: list[Shard] = []
+    for each in splits:
+        entries = [entry for entry in manifest.shards if entry.split == each]
+        SplitRecords(storage, entries, name).expect_whole()
+        shards += [
+            Shard(
+                split=each,
+                number=number,
+                name=f"{storage.root}/{entry.path}",
+                storage=storage,
+                path=entry.path,
+                declared=manifest.compression,
+                entry=entry,
+                index=entry.index or None,
+            )
+            for number, entry in enumerate(entries)
+        ]
+    is_raw = adopted_kind(manifest) is not PayloadKind.EXAMPLE
+    return _Group(name, words, splits, shards, is_raw, manifest, storage)
+
+
+def _of_folder(path: str, split: str | None) -> _Group | None:
+    """The build whose manifest lies in a folder, as DVC or a copy brings it; None without one."""
+    storage = LocalStorage(path)
+    try:
+        data = storage.read(MANIFEST_NAME)
+    except MissingFileError:
+        return None
+    manifest = parse_manifest(data, f"{storage.root}/{MANIFEST_NAME}")
+    return _of_manifest(manifest, storage, safe(path, limit=1000), split)
+
+
+def _of_files(patterns: list[str], split: str | None) -> _Group:
+    if len(patterns) == 1 and _is_folder(patterns[0]):
+        build = _of_folder(patterns[0], split)
+        if build is not None:
+            return build
+    target = files_target(patterns, schema=None, raw=None)
+    sets = Tally()
+    named_one_by_one = all(map(os.path.lexists, patterns)) and not any(map(_is_folder, patterns))
+    if not named_one_by_one:
+        check_sets(sets, target.shards)
+    for finding in sets.findings(""):
+        raise RefusedError(
+            f"{finding.message}: an incomplete set of shards is not read",
+            hint="bring the missing shards, or name the files to read one by one",
+        )
+    known = list(dict.fromkeys(shard.split for shard in target.shards))
+    if known == [""]:
+        known = ["train"] if split is None else [split.partition("[")[0].strip()]
+        shards = [replace(shard, split=known[0]) for shard in target.shards]
+    else:
+        known = [each or _UNNAMED for each in known]
+        shards = [replace(shard, split=shard.split or _UNNAMED) for shard in target.shards]
+    words, splits = _split(target.name, known, split)
+    chosen = [shard for name in splits for shard in shards if shard.split == name]
+    return _Group(target.name, words, splits, chosen, is_raw=False)
+
+
+def _is_folder(path: str) -> bool:
+    return Path(path).is_dir()
+
+
+def _split(name: str, splits: Sequence[str], words: str | None) -> tuple[str, list[str]]:
+    """The expression, and the splits that it names."""
+    if words is None:
+        if len(splits) != 1:
+            raise UsageError(
+                f"`{name}` has the splits {listed(splits)}: name one",
+                hint=f"tfrecreg.data_source({name!r}, split={splits[0]!r})",
+            )
+        (words,) = splits
+        return words, [words]
+    return words, named_splits(words, splits, name)
+
+
+def _schema(
+    found: Resolved | list[str], path: str | os.PathLike[str] | None, name: str
+) -> tuple[tuple[ArrayColumn, ...] | None, tuple[str, ...]]:
+    """The columns of a target, and which of them hold images."""
+    if path is not None:
+        where = os.fspath(path)
+        text: str | None = read_schema_file(where)
+    elif isinstance(found, Resolved):
+        text, where = found.schema, found.schema_path
+        if text is None:
+            raise absent_schema(found.dataset)
+    else:
+        return None, ()
+    assert text is not None
+    schema = parse_schema(text, where)
+    if schema.describes_sequences():
+        raise UsageError(
+            f"the schema of `{name}` describes SequenceExamples, which are read only as payloads",
+            hint="`raw=True` gives payloads as they are",
+        )
+    columns = columns_of(schema)
+    known = {column.name for column in columns}
+    return columns, tuple(each for each in schema.images() if each in known)
+
+
+def _images(
+    decode: bool | str | Sequence[str],
+    images: tuple[str, ...],
+    columns: tuple[ArrayColumn, ...] | None,
+) -> tuple[str, ...]:
+    """The features to decode."""
+    if decode is False:
+        return ()
+    chosen = images
+    if decode is not True:
+        chosen = (decode,) if isinstance(decode, str) else tuple(decode)
+        names = None if columns is None else [column.name for column in columns]
+        for each in chosen:
+            if names is not None and each not in names:
+                raise UsageError(
+                    f"the schema has no feature `{safe(each)}` to decode",
+                    hint=f"there is {listed(names)}",
+                )
+    if not chosen:
+        raise UsageError(
+            "no schema says which features hold images"
+            if columns is None
+            else "the schema has no feature that holds images",
+            hint='`decode=["image/encoded"]` names them; in a schema, `image_domain {}` does',
+        )
+    expect_pillow()
+    return chosen
+
+
+def _verify(group: _Group) -> None:
+    """Read all shards, and refuse those that are not what they were."""
+    if group.manifest is not None and group.storage is not None:
+        entries = [shard.entry for shard in group.shards if shard.entry is not None]
+        indexes = {each.index for each in entries}
+        files = [each for each in group.manifest.files if each.path in indexes]
+        expect_intact(
+            replace(group.manifest, shards=entries, files=files),
+            below(group.storage),
+            what=f"the bytes of `{group.name}`",
+            hint=f"tfrecreg check {group.name}",
+        )
+        return
+    for shard in group.shards:
+        for event in scan(shard.storage, shard.path):
+            if isinstance(event, Fault):
+                shown = safe(shard.name, limit=1000)
+                record = "" if event.record is None else f"record {event.record} of "
+                raise RefusedError(
+                    f"{record}`{shown}`, at byte {event.offset}, is damaged: {event.code}: "
+                    f"{event.detail}",
+                    hint=f"`tfrecreg check {shown}` shows all damage",
+                )
+
+
+def _places(group: _Group) -> tuple[list[ShardPlace], ShardRecords]:
+    """Where the records are. Shards without a manifest are looked into."""
+    places: list[ShardPlace] = []
+    offsets: dict[int, RecordOffsets] = {}
+    for at, shard in enumerate(group.shards):
+        storage, entry = shard.storage, shard.entry
+        place = ShardPlace(
+            root=storage.root,
+            path=shard.path,
+            name=shard.name,
+            split=shard.split,
+            index_path=_index_of(storage, shard),
+            records=0,
+            size=0,
+            mtime_ns=0,
+        )
+        if entry is not None:
+            status = storage.stat(shard.path)
+            stamp = status.mtime_ns if status is not None else 0
+            place = place._replace(records=entry.records, size=entry.bytes, mtime_ns=stamp)
+        else:
+            found = offsets[at] = look_up(place)
+            place = place._replace(
+                records=len(found.offsets), size=found.size, mtime_ns=found.mtime_ns
+            )
+        places.append(place)
+    shards = ShardRecords(places)
+    for at, found in offsets.items():
+        shards.remember(at, found)
+    return places, shards
+
+
+def _index_of(storage: Storage, shard: Shard) -> str:
+    path = own_index(shard.path) if shard.entry is None else shard.entry.index
+    return path if path and storage.stat(path) is not None else ""
+
+
+def _identity(group: _Group, shards: ShardRecords) -> str:
+    """Of the records of these shards, in their order: by the manifest, or by their lengths."""
+    hasher = blake3()
+    for at, shard in enumerate(group.shards):
+        if shard.entry is not None:
+            text = f"{shard.entry.records} {shard.entry.stream_blake3}\n"
+        else:
+            name = os.path.basename(shard.path)  # noqa: PTH119 - a str stays a str
+            text = f"{shards.lengths_digest(at)} {name}\n"
+        hasher.update(text.encode("utf-8", "surrogateescape"))
+    return hasher.hexdigest(16)

@@ -1,0 +1,121 @@
+"""TFRecord files written by hand: records one after the other, from any program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from tfrecreg.digests import record_digest
+from tfrecreg.errors import UsageError
+from tfrecreg.example import NotAnExampleError, canonical, encode
+from tfrecreg.example.values import to_example
+from tfrecreg.records.writer import ShardWriter, WrittenShard
+from tfrecreg.storage import LocalStorage
+from tfrecreg.text import safe
+
+
+class TFRecordWriter:
+    """Writes one TFRecord file, which TensorFlow and every other tool reads.
+
+    The file appears when the ``with`` block ends, complete and synced to disk. If the block ends
+    with an error, nothing appears. Equal records give equal bytes.
+
+    Args:
+        path: of the file. A file that exists is replaced.
+        compression: ``none`` or ``gzip``; None for gzip if the name ends in ``.gz``.
+        index: whether to write ``index/NAME.index`` beside the file. It holds the keys of the
+            records, and readers find records by their number without reading the file first.
+
+    Attributes:
+        records: number of records so far.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        compression: Literal["none", "gzip"] | None = None,
+        index: bool = False,
+    ) -> None:
+        target = Path(os.fsdecode(path))
+        if compression is None:
+            compression = "gzip" if target.suffix == ".gz" else "none"
+        if compression not in ("none", "gzip"):
+            raise UsageError(
+                f"no compression `{safe(str(compression))}`", hint="available: `none`, `gzip`"
+            )
+        if target.is_dir() or not target.name:
+            raise UsageError(f"`{safe(str(target))}` is a folder", hint="name a file")
+        self.records = 0
+        self._path = str(target)
+        self._shard = ShardWriter(
+            LocalStorage(target.parent),
+            target.name,
+            compression=compression,
+            index_path=f"index/{target.name}.index" if index else None,
+        )
+        self._keys: set[str] | None = set() if index else None
+
+    def write(self, record: bytes | Mapping[str, object], *, key: str | None = None) -> None:
+        """Append one record.
+
+        Args:
+            record: its payload, or a dictionary that :func:`tfrecreg.to_example` makes an example
+                of. An example is written in canonical form.
+            key: of the record in the index; None for its number.
+
+        Raises:
+            UsageError: the record has no lossless place in an example, is larger than a record may
+                be, or its key is taken.
+            StorageError: the disk refused.
+        """
+        key = str(self.records) if key is None else key
+        if isinstance(record, Mapping):
+            try:
+                payload = encode(to_example(record))
+            except UsageError as error:
+                error.message = f"record `{safe(key)}`: {error.message}"
+                raise
+            same = payload
+        else:
+            payload = bytes(record)
+            same = _canonical(payload)
+        if self._keys is not None:
+            if key in self._keys:
+                raise UsageError(
+                    f"the key `{safe(key)}` is taken by an earlier record",
+                    hint="give every record a key of its own, or none of them",
+                )
+            self._keys.add(key)
+        self._shard.write(payload, digest=record_digest(same), key=key)
+        self.records += 1
+
+    def close(self) -> WrittenShard:
+        """Finish the file; it is durable when this returns.
+
+        Raises:
+            StorageError: the disk refused.
+        """
+        return self._shard.close()
+
+    def __enter__(self) -> TFRecordWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._shard.__exit__(kind, error, trace)
+
+
+def _canonical(payload: bytes) -> bytes:
+    """The canonical form of an example; any other payload as it is."""
+    try:
+        return canonical(payload)
+    except NotAnExampleError:
+        return payload

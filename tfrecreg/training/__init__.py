@@ -1,0 +1,32 @@
+"""Reading splits while a model trains: any record by its number, in any order, exactly once.
+
+No TensorFlow. `tfrecreg.data_source`, in `tfrecreg.operations`, finds what a target names and makes
+the source.
+
+- `data_source`: :class:`DataSource`, the sequence; `elements`: what its elements are
+- `shards`: the payloads of several shards under one number
+- `kept_offsets`: where the records of shards without an index are
+- `selection`, `split_words`: parts of splits, and the expressions that name them
+- `arrays`, `element_blocks`, `image_arrays`: from payloads to NumPy
+- `batches`: from elements to batches of arrays
+- `order`: the share of a host in an epoch, and its state
+- `certificate`: the proof that an epoch handed out every record exactly once
+- `consumed`, `permutation`: the mathematics of these
+"""
+
+from __future__ import annotations
+
+from tfrecreg.training.certificate import Certificate, EpochReport
+from tfrecreg.training.data_source import DataSource, SkippedRecord
+from tfrecreg.training.elements import Elements
+from tfrecreg.training.order import Order, OrderIterator
+
+__all__ = [
+    "Certificate",
+    "DataSource",
+    "Elements",
+    "EpochReport",
+    "Order",
+    "OrderIterator",
+    "SkippedRecord",
+]

@@ -1,0 +1,409 @@
+"""A split as a sequence of records, without TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import operator
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from math import prod
+from typing import Any, NamedTuple, SupportsIndex, overload
+
+import numpy as np
+from blake3 import blake3
+
+from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, RefusedError, UsageError
+from tfrecreg.text import safe
+from tfrecreg.training.arrays import ExampleReader
+from tfrecreg.training.batches import stack
+from tfrecreg.training.certificate import (
+    DIGEST_FEATURE,
+    Certificate,
+    EpochReport,
+    RecordName,
+    digest_of,
+)
+from tfrecreg.training.element_blocks import BlockReader
+from tfrecreg.training.elements import Elements
+from tfrecreg.training.image_arrays import image_array
+from tfrecreg.training.order import Order, RecordNumbers
+from tfrecreg.training.selection import Selection
+from tfrecreg.training.shards import ShardPlace, ShardRecords
+from tfrecreg.training.split_words import even_parts
+
+KEY_FEATURE = "record/key"
+"""The feature of a batch that has the keys of its records."""
+
+
+class SkippedRecord(NamedTuple):
+    """A damaged record that was left out. Strings are escaped."""
+
+    shard: str
+    record: int
+    """Its number in the shard."""
+    reason: str
+    """``CRC002: data checksum should be …``; with byte and key."""
+
+
+class DataSource(Sequence[Any]):
+    """The records of a split, by number. :func:`tfrecreg.data_source` makes one.
+
+    Picklable, usable after a fork and by several threads. Every read verifies checksums.
+
+    Args:
+        name: what messages call it, escaped.
+        shards: all shards that its records are in.
+        selection: numbers of its records, through all of these shards.
+        elements: what its elements are.
+        identity: of the records in `shards`, in their order: equal for the same records.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        shards: ShardRecords,
+        selection: Selection,
+        elements: Elements,
+        identity: str,
+    ) -> None:
+        self.name = name
+        """As the user wrote it, escaped."""
+        self._shards = shards
+        self._selection = selection
+        self._elements = elements
+        self._identity = identity
+        self._read = ExampleReader(elements.columns)
+        self._read_many = BlockReader(elements.columns)
+        # Without a schema nothing else tells whether a feature holds one image or several.
+        self._single = frozenset(
+            elements.images
+            if elements.columns is None
+            else (each.name for each in elements.columns if each.is_fixed and prod(each.shape) == 1)
+        )
+        self._skipped: dict[int, SkippedRecord] = {}
+
+    def __len__(self) -> int:
+        return len(self._selection)
+
+    @overload
+    def __getitem__(self, record: SupportsIndex) -> Any: ...
+    @overload
+    def __getitem__(self, record: slice) -> DataSource: ...
+    def __getitem__(self, record: SupportsIndex | slice) -> Any:
+        """One element; or for a slice another source, for which nothing is read.
+
+        Raises:
+            NoSuchRecordError: the number is out of range; also an IndexError.
+            DamagedRecordError: its checksums do not hold, whatever `damaged` says.
+            RefusedError: it is not an Example, does not fit the schema, or an image in it does
+                not decode.
+            StorageError: its shard cannot be read, or was changed meanwhile.
+        """
+        if isinstance(record, slice):
+            return self._with(self._selection.part(record))
+        number = self._number(record)
+        return self._element(number, self._shards.payload(number))
+
+    def __getitems__(self, records: Iterable[SupportsIndex]) -> list[Any]:
+        """The elements with these numbers, in the order asked for: a batch in one call.
+
+        Reads are sorted, and those of neighbours are joined. With ``damaged="skip"`` the list is
+        shorter where a record is damaged.
+
+        Raises:
+            NoSuchRecordError, DamagedRecordError, RefusedError, StorageError: as for one.
+        """
+        wanted = [operator.index(record) for record in records]
+        count = len(self)
+        for position in wanted:
+            if not -count <= position < count:
+                self._number(position)
+        positions = np.array(wanted, np.int64)
+        positions[positions < 0] += count
+        return list(self._elements_of(self._selection.numbers(positions).tolist()))
+
+    def __iter__(self) -> Iterator[Any]:
+        for numbers in self._selection.ranges:
+            for block in self._shards.blocks(numbers):
+                yield from self._elements_of(block)
+
+    def __contains__(self, element: object) -> bool:
+        raise TypeError("elements are arrays, which have no order and no equality: look for a key")
+
+    def __repr__(self) -> str:
+        return f"<DataSource {len(self)} records of {self.name}>"
+
+    @property
+    def identity(self) -> str:
+        """Hex digest of which records these are, in which order. States of orders hold it."""
+        ranges = [(each.start, each.stop, each.step) for each in self._selection.ranges]
+        text = f"{self._identity}\n{json.dumps(ranges)}\n"
+        return blake3(text.encode("ascii")).hexdigest(16)
+
+    @property
+    def skipped(self) -> tuple[SkippedRecord, ...]:
+        """Damaged records that were left out so far, by this object and in this process."""
+        return tuple(self._skipped[number] for number in sorted(self._skipped))
+
+    def key(self, record: SupportsIndex) -> str | None:
+        """The key of a record; None where no index has it.
+
+        Raises:
+            NoSuchRecordError: the number is out of range.
+            ManifestError, StorageError: the index is damaged, or cannot be read.
+        """
+        return self._shards.key(self._number(record))
+
+    def batches(
+        self,
+        size: int,
+        order: Iterable[SupportsIndex] | None = None,
+        *,
+        drop_remainder: bool = False,
+    ) -> Iterator[dict[str, Any]]:
+        """Batches of NumPy arrays, as JAX takes them.
+
+        Features of fixed shape are arrays, whose first side is the batch. So are decoded images, if
+        all of a batch have one shape. Any other feature is a list of arrays. Keys, of a source with
+        keys, are the list `record/key`. With ``damaged="skip"`` a batch is shorter where a record
+        is damaged, and left out if nothing of it remains.
+
+        Args:
+            size: elements of a batch.
+            order: numbers of records, such as an :class:`Order`; None for all in their order.
+            drop_remainder: whether to leave out a last batch for which fewer numbers are left.
+
+        Raises:
+            UsageError: `size` is less than 1, or there is no schema, or elements are payloads.
+            DamagedRecordError, RefusedError, StorageError: as for a single element.
+        """
+        if size < 1:
+            raise UsageError(f"a batch of {size} elements is none", hint="`batches(256)`")
+        columns = self._elements.columns
+        if self._elements.raw or columns is None:
+            raise UsageError(
+                f"no schema says which features of `{self.name}` can be stacked",
+                hint="name a schema with `schema=`, or read lists of elements with `__getitems__`",
+            )
+        fixed = {each.name for each in columns if each.is_fixed} | {DIGEST_FEATURE}
+        return self._batches(
+            size, range(len(self)) if order is None else order, fixed, drop_remainder
+        )
+
+    def _batches(
+        self, size: int, order: Iterable[SupportsIndex], fixed: set[str], drop_remainder: bool
+    ) -> Iterator[dict[str, Any]]:
+        numbers = iter(order)
+        while chosen := list(islice(numbers, size)):
+            if drop_remainder and len(chosen) < size:
+                return
+            elements = self.__getitems__(chosen)
+            if self._elements.with_key:
+                elements = [{KEY_FEATURE: key, **element} for key, element in elements]
+            if elements:
+                yield stack(elements, fixed, self._elements.images)
+
+    def even_splits(self, n: int, *, drop_remainder: bool = False) -> list[DataSource]:
+        """Divide the source among `n` readers, as `tfds.even_splits` does.
+
+        Each part of an expression such as ``train+test`` is divided on its own.
+
+        Args:
+            n: how many parts.
+            drop_remainder: whether all get the same number, and what is left goes to nobody.
+
+        Raises:
+            UsageError: `n` is less than 1.
+        """
+        if n < 1:
+            raise UsageError(
+                f"a source cannot be divided into {n} parts", hint="`even_splits(4)` makes four"
+            )
+        divided = [
+            even_parts(each, n, drop_remainder=drop_remainder) for each in self._selection.ranges
+        ]
+        return [self._with(Selection([parts[at] for parts in divided])) for at in range(n)]
+
+    def order(
+        self,
+        seed: int | None = None,
+        epoch: int = 0,
+        *,
+        host: int = 0,
+        hosts: int = 1,
+        drop_remainder: bool = False,
+    ) -> Order:
+        """The numbers that one host reads in an epoch, in its order.
+
+        The shares of all hosts are disjoint, and together they are all records; with
+        `drop_remainder` all but fewer than `hosts`.
+
+        Args:
+            seed: of the permutation; None for the order of the records.
+            epoch: each has another permutation.
+            host: whose share, from 0.
+            hosts: how many share the records.
+            drop_remainder: whether all hosts get the same number of records.
+
+        Raises:
+            UsageError: there are more hosts than records, or `host` is none of them.
+        """
+        if hosts > max(1, len(self)):
+            raise UsageError(
+                f"{hosts} hosts cannot share {len(self)} records of `{self.name}`",
+                hint="use as many hosts as there are records, or fewer",
+            )
+        return Order(
+            len(self),
+            self.identity,
+            seed=seed,
+            epoch=epoch,
+            host=host,
+            hosts=hosts,
+            drop_remainder=drop_remainder,
+        )
+
+    def from_state(
+        self,
+        state: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        host: int = 0,
+        hosts: int = 1,
+    ) -> Order:
+        """The rest of an epoch, from what `Order.state` returned.
+
+        Args:
+            state: of one host, if all hosts have consumed as many records; else of all of them.
+            host: whose share it is now.
+            hosts: how many share the rest: as many as before or any other number.
+
+        Raises:
+            UsageError: it is not a state, that of other records, or not that of every host.
+        """
+        states = [state] if isinstance(state, Mapping) else list(state)
+        return Order.from_states(
+            states, records=len(self), source=self.identity, host=host, hosts=hosts
+        )
+
+    def certificate(self) -> Certificate:
+        """An empty certificate of an epoch of this source: see :meth:`report`."""
+        return Certificate(self.identity)
+
+    def report(self, certificate: Certificate) -> EpochReport:
+        """Whether an epoch handed out every record of this source exactly once.
+
+        Args:
+            certificate: with the digests of all that was handed out, on all hosts.
+
+        Raises:
+            UsageError: it is about another source.
+            DamagedRecordError: a shard without an index has a damaged record.
+            ManifestError: an index is damaged.
+            StorageError: a shard or index cannot be read.
+        """
+        parts = [np.empty((0, 16), np.uint8)]
+        for numbers in self._selection.ranges:
+            parts += [self._shards.digests(each)[rows] for each, rows in self._rows(numbers)]
+        return certificate.report(
+            self.name, self.identity, np.concatenate(parts), self._record_name
+        )
+
+    def _rows(self, numbers: range) -> Iterator[tuple[int, RecordNumbers]]:
+        """The shards that a range of numbers is in, and which of their records it has."""
+        for shard, records in self._shards.inside(numbers):
+            yield shard, np.array(records, np.int64)
+
+    def _record_name(self, position: int) -> RecordName:
+        number = self._selection.number(position)
+        shard, record = self._shards.locate(number)
+        key = self._shards.key(number)
+        shown = safe(self._shards.places[shard].name, limit=1000)
+        return RecordName(shown, record, None if key is None else safe(key, limit=200))
+
+    def _with(self, selection: Selection) -> DataSource:
+        part = DataSource(self.name, self._shards, selection, self._elements, self._identity)
+        part._skipped = self._skipped
+        return part
+
+    def _number(self, record: SupportsIndex) -> int:
+        position = operator.index(record)
+        if not -len(self) <= position < len(self):
+            raise NoSuchRecordError(
+                f"there is no record {position} in `{self.name}`, which has {len(self)}",
+                hint="numbers go from 0; negative ones count from the end",
+            )
+        return self._selection.number(position % len(self))
+
+    def _elements_of(self, numbers: Sequence[int]) -> Iterator[Any]:
+        payloads = self._shards.payloads(numbers)
+        sound = [each for each in payloads if isinstance(each, bytes)]
+        read = iter(sound if self._elements.raw else self._read_many(sound))
+        for number, payload in zip(numbers, payloads, strict=True):
+            if isinstance(payload, DamagedRecordError):
+                self._skip(number, payload)
+            else:
+                yield self._element(number, payload, next(read))
+
+    def _skip(self, number: int, error: DamagedRecordError) -> None:
+        if self._elements.damaged == "raise":
+            raise error
+        shard, record = self._shards.locate(number)
+        shown = safe(self._shards.places[shard].name, limit=1000)
+        reason = error.message.partition(" is damaged: ")[2] or error.message
+        self._skipped[number] = SkippedRecord(shown, record, reason)
+        if len(self._skipped) > self._elements.max_damaged:
+            raise RefusedError(
+                f"{len(self._skipped)} damaged records of `{self.name}` were left out, and "
+                f"`max_damaged` allows {self._elements.max_damaged}; the last: {error.message}",
+                hint=error.hint,
+            ) from error
+
+    def _element(self, number: int, payload: bytes, element: Any = None) -> Any:
+        """An element, from what was read of its payload already, if anything was."""
+        elements = self._elements
+        if elements.raw:
+            element = payload
+        else:
+            try:
+                if element is None:
+                    element = self._read(payload)
+                if elements.with_digest:
+                    element[DIGEST_FEATURE] = digest_of(payload)
+                for image in elements.images:
+                    if image in element:
+                        single = image in self._single
+                        element[image] = image_array(image, element[image], single=single)
+            except RefusedError as error:
+                raise self._about(number, error) from error.__cause__
+        return (self._shards.key(number), element) if elements.with_key else element
+
+    def _about(self, number: int, error: RefusedError) -> RefusedError:
+        """An error whose message lacks its subject, the record."""
+        shard, record = self._shards.locate(number)
+        shown = safe(self._shards.places[shard].name, limit=1000)
+        key = self._shards.key(number)
+        named = "" if key is None else f", with the key `{safe(key, limit=200)}`,"
+        return RefusedError(f"record {record} of `{shown}`{named} {error.message}", hint=error.hint)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Compressed, because the paths of shards differ in a few characters only.
+        state = {
+            "name": self.name,
+            "places": [list(each) for each in self._shards.places],
+            "ranges": [(each.start, each.stop, each.step) for each in self._selection.ranges],
+            "elements": self._elements.plain(),
+            "identity": self._identity,
+        }
+        return _restored, (zlib.compress(json.dumps(state).encode("ascii"), 9),)
+
+
+def _restored(data: bytes) -> DataSource:
+    state = json.loads(zlib.decompress(data))
+    return DataSource(
+        state["name"],
+        ShardRecords([ShardPlace(*each) for each in state["places"]]),
+        Selection([range(*each) for each in state["ranges"]]),
+        Elements.of_plain(state["elements"]),
+        state["identity"],
+    )

@@ -1,0 +1,44 @@
+"""What the elements of a source are: the choices that were made when it was opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from tfrecreg.training.arrays import ArrayColumn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elements:
+    """What the elements of a source are. All of it is plain data."""
+
+    raw: bool = False
+    """Payloads, as they are."""
+    with_key: bool = False
+    """Pairs of key and element."""
+    with_digest: bool = False
+    """Elements carry the digest of their record, for a certificate."""
+    columns: tuple[ArrayColumn, ...] | None = None
+    """The features of the schema; None without one."""
+    images: tuple[str, ...] = ()
+    """Features whose values are decoded."""
+    damaged: Literal["raise", "skip"] = "raise"
+    """What batches and iteration do at a damaged record."""
+    max_damaged: int = 0
+    """How many damaged records may be left out, in all parts of the source together."""
+
+    def plain(self) -> dict[str, Any]:
+        """The same as a JSON object."""
+        return asdict(self)
+
+    @classmethod
+    def of_plain(cls, plain: Mapping[str, Any]) -> Elements:
+        """What :meth:`plain` gave, after its way through JSON."""
+        columns = plain["columns"]
+        if columns is not None:
+            columns = tuple(
+                ArrayColumn(name, kind, tuple(shape), is_fixed)
+                for name, kind, shape, is_fixed in columns
+            )
+        return cls(**{**plain, "columns": columns, "images": tuple(plain["images"])})

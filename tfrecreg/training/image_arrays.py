@@ -1,0 +1,49 @@
+"""Features of encoded images, decoded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.errors import RefusedError
+from tfrecreg.images.pixels import decode_pixels
+from tfrecreg.text import safe
+
+
+def image_array(feature: str, value: Any, *, single: bool) -> Any:
+    """What a feature has in an element where its images are decoded.
+
+    Args:
+        feature: its name.
+        value: `bytes`, or an array of them.
+        single: whether an array with one value becomes one image; else it stays an array, and has
+            an image for each value.
+
+    Raises:
+        RefusedError: an image does not decode. The message is the end of a sentence.
+    """
+    if isinstance(value, bytes):
+        return _decoded(feature, value)
+    if not isinstance(value, np.ndarray) or value.dtype != object:
+        raise RefusedError(
+            f"has numbers in `{safe(feature)}`, which cannot be decoded as an image",
+            hint="`decode=[…]` names features that hold encoded images",
+        )
+    if single and value.size == 1:
+        return _decoded(feature, value.reshape(-1)[0])
+    images = np.empty(value.shape, object)
+    for at, each in np.ndenumerate(value):
+        images[at] = _decoded(feature, each)
+    return images
+
+
+def _decoded(feature: str, data: bytes) -> npt.NDArray[np.uint8]:
+    try:
+        return decode_pixels(data)
+    except ValueError as error:
+        raise RefusedError(
+            f"has an image in `{safe(feature)}` that does not decode: {error}",
+            hint="`tfrecreg check` with the validator `images` finds all such images",
+        ) from error.__cause__

@@ -1,0 +1,112 @@
+"""Where the records of shards without an index are: found once, and kept for the user.
+
+An entry, one a shard, is a file in ``tfrecreg/offsets`` below `XDG_CACHE_HOME` or ``~/.cache``. It
+has 16 bytes a record and a digest of its own, and is taken only while size and modification time
+of the shard are the same. Offsets are not trusted further than that: whoever reads a record
+compares its length and its checksums.
+
+As with git's index, the entry of a shard that was changed less than two seconds ago is not kept:
+its time would not tell the next change. Nor is that of a damaged shard.
+
+The form of an entry may change with any version; entries of another form are made again. Today it
+is, all little-endian: magic, size and modification time of the shard, numbers of records and gzip
+members, whether it is gzip; the offsets, the lengths, and where members begin, in 8 bytes a number;
+blake3 of all that.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from contextlib import suppress
+
+import numpy as np
+from blake3 import blake3
+
+from tfrecreg.errors import TfrecregError
+from tfrecreg.index import INDEX_LIMIT
+from tfrecreg.records.offsets import RecordOffsets, find_offsets, own_index
+from tfrecreg.storage import Storage, user_cache
+
+_MAGIC = b"TFROFFS1"
+_HEADER = struct.Struct("<8sQQQQI")
+"""Magic, size and modification time of the shard, records, gzip members, whether it is gzip."""
+_HASH_BYTES = 32
+_RACY_NS = 2_000_000_000
+_FOLDER = "tfrecreg/offsets"
+
+
+def kept_offsets(storage: Storage, path: str, shown: str) -> RecordOffsets:
+    """Where the records of a shard are: by its own index, by an entry, or by reading the shard.
+
+    Args:
+        storage: where the shard is.
+        path: in `storage`.
+        shown: what messages call it, escaped.
+
+    Raises:
+        UsageError: it is not a TFRecord.
+        StorageError: it cannot be read.
+    """
+    cache = user_cache()
+    entry = storage.stat(path)
+    if cache is None or entry is None or storage.stat(own_index(path)) is not None:
+        return find_offsets(storage, path, None, shown)
+    name = f"{_FOLDER}/{blake3(os.fsencode(f'{storage.root}/{path}')).hexdigest(16)}"
+    stamp = entry.size, entry.mtime_ns
+    with suppress(TfrecregError):  # an entry that cannot be read is as good as none
+        if cache.stat(name) is not None:
+            known = _parse(cache.read(name, limit=INDEX_LIMIT), stamp)
+            if known is not None:
+                return known
+    now = time.time_ns()
+    found = find_offsets(storage, path, None, shown)
+    sound = not found.faults and not (found.lengths < 0).any()
+    if sound and now - found.mtime_ns >= _RACY_NS:
+        with suppress(TfrecregError), cache.create(name, durable=False) as writer:
+            writer.write(_render(found))
+    return found
+
+
+def _render(found: RecordOffsets) -> bytes:
+    header = _HEADER.pack(
+        _MAGIC,
+        found.size,
+        found.mtime_ns,
+        len(found.offsets),
+        len(found.members),
+        found.gzip,
+    )
+    members = np.array(found.members, "<i8").reshape(-1, 2)
+    body = b"".join(
+        (
+            header,
+            found.offsets.astype("<i8").tobytes(),
+            found.lengths.astype("<i8").tobytes(),
+            members.tobytes(),
+        )
+    )
+    return body + blake3(body).digest()
+
+
+def _parse(data: bytes, stamp: tuple[int, int]) -> RecordOffsets | None:
+    """What an entry says; None if it is damaged, or of a shard with another stamp."""
+    if len(data) < _HEADER.size + _HASH_BYTES:
+        return None
+    magic, size, mtime_ns, records, members, gzip = _HEADER.unpack_from(data)
+    expected = _HEADER.size + 16 * (records + members) + _HASH_BYTES
+    if magic != _MAGIC or (size, mtime_ns) != stamp or len(data) != expected:
+        return None
+    if blake3(memoryview(data)[:-_HASH_BYTES]).digest() != data[-_HASH_BYTES:]:
+        return None
+    numbers = np.frombuffer(data, "<i8", 2 * (records + members), _HEADER.size).astype(np.int64)
+    table = numbers[2 * records :].reshape(-1, 2)
+    return RecordOffsets(
+        size,
+        mtime_ns,
+        numbers[:records],
+        numbers[records : 2 * records],
+        members=tuple((int(file), int(stream)) for file, stream in table),
+        gzip=bool(gzip),
+    )

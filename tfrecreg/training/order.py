@@ -1,0 +1,294 @@
+"""The order of an epoch: who reads which record when, and where in it a training run is.
+
+An :class:`Order` is the share of one host. It is computed from a few integers and takes no memory
+that grows with the records. Its state is a small JSON object; see ``docs/formats.md``.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, SupportsIndex, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from tfrecreg.errors import UsageError
+from tfrecreg.suggest import listed
+from tfrecreg.text import safe
+from tfrecreg.training.consumed import Stage, joined, share
+from tfrecreg.training.permutation import Permutation
+
+RecordNumbers = npt.NDArray[np.int64]
+
+STATE_FORMAT = 1
+"""Of the states. A reader refuses a greater one."""
+_BLOCK = 1 << 12
+"""Numbers that an iteration computes at once."""
+_MOST_HOSTS = 1 << 20
+"""A state of more is none: one number is held for each."""
+_HINT = "pass what `order.state()` returned, for the same records"
+
+
+class Order:
+    """The numbers of the records that one host reads in an epoch, in its order. Picklable.
+
+    `order[i]` is a number, `order[i:j]` an array of shape (j - i,). See
+    :meth:`tfrecreg.training.data_source.DataSource.order`, which makes them.
+
+    Args:
+        records: how many records there are.
+        source: identifies them, for states; see `DataSource.identity`.
+        seed: of the permutation; None for the order of the records.
+        epoch: of the permutation.
+        host: whose share it is, from 0.
+        hosts: how many share the records.
+        drop_remainder: whether all hosts get the same number, and what is left goes to nobody.
+        before: what was consumed before this share was made.
+
+    Raises:
+        UsageError: `host` is not one of `hosts`.
+    """
+
+    def __init__(
+        self,
+        records: int,
+        source: str,
+        *,
+        seed: int | None,
+        epoch: int,
+        host: int = 0,
+        hosts: int = 1,
+        drop_remainder: bool = False,
+        before: tuple[Stage, ...] = (),
+    ) -> None:
+        if hosts < 1 or not 0 <= host < hosts:
+            raise UsageError(
+                f"`host` should be one of `hosts`, from 0 on; found host {host} of {hosts}",
+                hint="the first of four hosts is `host=0, hosts=4`",
+            )
+        self.records = records
+        """How many records the whole source has."""
+        self.source = source
+        """Identity of these records."""
+        self.seed = seed
+        self.epoch = epoch
+        self.host = host
+        self.hosts = hosts
+        self.drop_remainder = drop_remainder
+        self._before = before
+        left = records - sum(stage.consumed for stage in before)
+        self._length = left // hosts if drop_remainder else share(left, host, hosts)
+        self._permutation = None if seed is None else Permutation(records, seed, epoch)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, place: slice) -> RecordNumbers: ...
+    def __getitem__(self, place: SupportsIndex | slice) -> int | RecordNumbers:
+        chosen = range(self._length)
+        if isinstance(place, slice):
+            part = chosen[place]
+            return self._numbers(np.arange(part.start, part.stop, part.step, np.int64))
+        at = chosen[operator.index(place)]
+        return int(self._numbers(np.array([at], np.int64))[0])
+
+    def __iter__(self) -> OrderIterator:
+        return OrderIterator(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Order of {self._length} of {self.records} records, seed {self.seed}, "
+            f"epoch {self.epoch}, host {self.host} of {self.hosts}>"
+        )
+
+    def _numbers(self, places: RecordNumbers) -> RecordNumbers:
+        """The records at these places of the share."""
+        found = places * self.hosts + self.host
+        for stage in reversed(self._before):
+            found = stage.places(found)
+        return found if self._permutation is None else self._permutation(found)
+
+    def state(self, done: int | None = None) -> dict[str, Any]:
+        """The state of the epoch after this host consumed `done` records of its share.
+
+        Args:
+            done: how many; None for all of them.
+
+        Returns:
+            A JSON object, for :meth:`from_states`.
+
+        Raises:
+            UsageError: the share has fewer records.
+        """
+        done = self._length if done is None else operator.index(done)
+        if not 0 <= done <= self._length:
+            raise UsageError(
+                f"`done` should be a number from 0 to {self._length}, found {done}",
+                hint="`done` counts records of this host in this epoch, not batches",
+            )
+        return {
+            "format": STATE_FORMAT,
+            "source": self.source,
+            "records": self.records,
+            "seed": self.seed,
+            "epoch": self.epoch,
+            "drop_remainder": self.drop_remainder,
+            "before": [list(stage.counts) for stage in self._before],
+            "host": self.host,
+            "hosts": self.hosts,
+            "done": done,
+        }
+
+    @classmethod
+    def from_states(
+        cls,
+        states: Sequence[Mapping[str, Any]],
+        *,
+        records: int,
+        source: str,
+        host: int = 0,
+        hosts: int = 1,
+    ) -> Order:
+        """The rest of an epoch, shared among as many hosts as there are now.
+
+        Args:
+            states: of all hosts, in any order; or of one, if all have consumed as many records.
+            records: how many records there are.
+            source: identity of these records.
+            host: whose share it is now.
+            hosts: how many share the rest.
+
+        Raises:
+            UsageError: the states do not belong to these records or to each other, or are none.
+        """
+        checked = [_checked(state, records, source) for state in states]
+        if not checked:
+            raise UsageError("there is no state to resume from", hint=_HINT)
+        first = checked[0]
+        counts = _counts(checked)
+        before = tuple(Stage(each) for each in first["before"])
+        left = records - sum(stage.consumed for stage in before)
+        if first["drop_remainder"]:
+            limits = [left // first["hosts"]] * first["hosts"]
+        else:
+            limits = [share(left, each, first["hosts"]) for each in range(first["hosts"])]
+        counts = [min(count, limit) for count, limit in zip(counts, limits, strict=True)]
+        return cls(
+            records,
+            source,
+            seed=first["seed"],
+            epoch=first["epoch"],
+            host=host,
+            hosts=hosts,
+            drop_remainder=first["drop_remainder"],
+            before=joined(before, Stage(counts)),
+        )
+
+
+class OrderIterator(Iterator[int]):
+    """The numbers of an order one after the other, and the state behind the last one.
+
+    Args:
+        order: whose numbers.
+    """
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._block: list[int] = []
+        self.done = 0
+        """How many numbers were taken."""
+
+    def __next__(self) -> int:
+        at = self.done % _BLOCK
+        if at == 0:
+            self._block = self._order[self.done : self.done + _BLOCK].tolist()
+        if at >= len(self._block):
+            raise StopIteration
+        self.done += 1
+        return self._block[at]
+
+    def state(self) -> dict[str, Any]:
+        """The state of the epoch, where all numbers that were taken count as consumed."""
+        return self._order.state(self.done)
+
+
+_FIELDS: Mapping[str, type | tuple[type, ...]] = {
+    "format": int,
+    "source": str,
+    "records": int,
+    "seed": (int, type(None)),
+    "epoch": int,
+    "drop_remainder": bool,
+    "before": list,
+    "host": int,
+    "hosts": int,
+    "done": int,
+}
+_COMMON = ("seed", "epoch", "drop_remainder", "before", "hosts")
+
+
+def _checked(state: Any, records: int, source: str) -> Mapping[str, Any]:
+    version = state.get("format") if isinstance(state, Mapping) else None
+    if isinstance(version, int) and version > STATE_FORMAT:
+        raise UsageError(
+            f"the state has format {version}, this tfrecreg knows {STATE_FORMAT}",
+            hint="pip install --upgrade tfrecreg",
+        )
+    fault = "it is not a JSON object" if version is None else _fault(state)
+    if fault:
+        raise UsageError(f"the state is not that of an order: {fault}", hint=_HINT)
+    if (state["source"], state["records"]) != (source, records):
+        raise UsageError(
+            f"the state belongs to other records: to {state['records']} with the identity "
+            f"`{safe(state['source'])}`, and these are {records} with the identity `{source}`",
+            hint="resume with the same version, split and files",
+        )
+    checked: Mapping[str, Any] = state
+    return checked
+
+
+def _fault(state: Mapping[str, Any]) -> str:
+    for name, kind in _FIELDS.items():
+        value = state.get(name)
+        is_bool = isinstance(value, bool)
+        if name not in state or not isinstance(value, kind) or is_bool != (kind is bool):
+            return f"its `{name}` is {safe(repr(value), limit=100)}"
+    counts: list[Any] = [[state["done"]], *state["before"]]
+    for each in counts:
+        if not isinstance(each, list) or not each or not all(map(_is_count, each)):
+            return f"it counts {safe(repr(each), limit=100)}"
+    if sum(map(sum, state["before"])) > state["records"]:
+        return "it counts more records than there are"
+    if not 0 <= state["host"] < state["hosts"] <= _MOST_HOSTS:
+        return f"it is of host {state['host']} of {state['hosts']}"
+    return ""
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _counts(states: Sequence[Mapping[str, Any]]) -> list[int]:
+    """What each host has consumed."""
+    first = states[0]
+    hosts = first["hosts"]
+    if len(states) == 1:
+        return [first["done"]] * hosts
+    unequal = [name for name in _COMMON if any(each[name] != first[name] for each in states)]
+    if unequal:
+        raise UsageError(
+            f"the states are of different epochs or runs: they differ in {listed(unequal)}",
+            hint="pass the states that all hosts saved at the same time",
+        )
+    found = {each["host"]: each["done"] for each in states}
+    if len(found) != len(states) or len(states) != hosts:
+        raise UsageError(
+            f"expected the state of each of {hosts} hosts, found those of "
+            f"{listed(str(each['host']) for each in states)}",
+            hint="pass the states of all hosts; or that of one, if all consumed as many records",
+        )
+    return [found[each] for each in range(hosts)]

@@ -1,0 +1,253 @@
+"""The records of several shards under one number, read one by one or many at once."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from blake3 import blake3
+
+from tfrecreg.errors import DamagedRecordError, ManifestError, StorageError
+from tfrecreg.index import Index, load_index
+from tfrecreg.records import Records
+from tfrecreg.records.offsets import RecordOffsets, find_offsets
+from tfrecreg.storage import LocalStorage
+from tfrecreg.text import safe
+from tfrecreg.training.certificate import digests_of
+from tfrecreg.training.kept_offsets import kept_offsets
+
+_OPEN = 64
+"""So many shards are open at once; processes may often open no more than 256 or 1,024 files."""
+_BLOCK_BYTES = 1 << 20
+_BLOCK_RECORDS = 1 << 10
+
+
+class ShardPlace(NamedTuple):
+    """A shard and what it looked like when the source was made."""
+
+    root: str
+    """Folder of the storage, absolute."""
+    path: str
+    """In that folder."""
+    name: str
+    """What messages call it; not escaped."""
+    split: str
+    index_path: str
+    """Path in `root` of its own index; empty without one."""
+    records: int
+    """Damaged ones count."""
+    size: int
+    """Bytes of the file."""
+    mtime_ns: int
+
+
+class ShardRecords:
+    """The payloads of shards, numbered through all of them. Safe for threads and after a fork.
+
+    Args:
+        places: the shards, in their order.
+    """
+
+    def __init__(self, places: Sequence[ShardPlace]) -> None:
+        self.places = tuple(places)
+        self._starts = [0, *accumulate(each.records for each in self.places)]
+        self._ends = np.array(self._starts[1:], np.int64)
+        self._offsets: dict[int, RecordOffsets] = {}
+        self._keys: dict[int, Index] = {}
+        # Whoever reads from a shard that another thread drops here goes on reading: the file is
+        # closed with the last reference.
+        self._open: OrderedDict[int, Records] = OrderedDict()
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def remember(self, shard: int, offsets: RecordOffsets) -> None:
+        """Take the offsets of a shard that somebody looked up already."""
+        self._offsets[shard] = offsets
+
+    def lengths_digest(self, shard: int) -> str:
+        """Hex digest of the lengths of the records of a shard, in their order."""
+        return blake3(self._located(shard).lengths.astype("<i8").tobytes()).hexdigest(16)
+
+    def digests(self, shard: int) -> npt.NDArray[np.uint8]:
+        """Record digests of a shard, shape (records, 16): by its index, else by reading it.
+
+        Raises:
+            DamagedRecordError: it has to be read, and a record is damaged.
+            ManifestError: its index is damaged.
+            StorageError: it cannot be read.
+        """
+        place, lengths = self.places[shard], self._located(shard).lengths
+        if place.index_path:
+            index = load_index(LocalStorage(place.root), place.index_path)
+            known = lengths >= 0
+            if len(index) == len(lengths) and np.array_equal(
+                index.lengths.astype(np.int64)[known], lengths[known]
+            ):
+                return index.digests
+        start = self._starts[shard]
+        parts = [np.empty((0, 16), np.uint8)]
+        for block in self.blocks(range(start, start + place.records)):
+            payloads = self.payloads(block)
+            for payload in payloads:
+                if isinstance(payload, DamagedRecordError):
+                    raise payload
+            parts.append(digests_of([each for each in payloads if isinstance(each, bytes)]))
+        return np.concatenate(parts)
+
+    def locate(self, number: int) -> tuple[int, int]:
+        """Which shard a record is in, by its place in `places`, and its number there."""
+        shard = bisect_right(self._starts, number, hi=len(self.places)) - 1
+        return shard, number - self._starts[shard]
+
+    def key(self, number: int) -> str | None:
+        """The key of a record; None without an index that has it.
+
+        Raises:
+            ManifestError: the index of its shard is damaged.
+            StorageError: that cannot be read.
+        """
+        shard, record = self.locate(number)
+        place = self.places[shard]
+        if not place.index_path:
+            return None
+        index = self._keys.get(shard)
+        if index is None:
+            index = self._keys[shard] = load_index(LocalStorage(place.root), place.index_path)
+        # An index of other bytes would give other keys.
+        length = self._located(shard).lengths[record]
+        fits = record < len(index) and length in (-1, index.lengths[record])
+        return index.key(record) if fits else None
+
+    def payload(self, number: int) -> bytes:
+        """The payload of one record.
+
+        Raises:
+            DamagedRecordError: its checksums do not hold.
+            StorageError: its shard cannot be read, or was changed.
+        """
+        shard, record = self.locate(number)
+        try:
+            return self._records(shard)[record]
+        except DamagedRecordError as error:
+            raise self._named(error, number) from None
+
+    def payloads(
+        self, numbers: Sequence[int] | npt.NDArray[np.int64]
+    ) -> list[bytes | DamagedRecordError]:
+        """The payloads of records, in the order asked for, or the error of one that is damaged.
+
+        Raises:
+            StorageError: a shard cannot be read, or was changed.
+        """
+        wanted = np.asarray(numbers, np.int64)
+        shards = np.searchsorted(self._ends, wanted, side="right")
+        found: list[bytes | DamagedRecordError] = [b""] * len(wanted)
+        for shard in np.unique(shards).tolist():
+            rows = np.flatnonzero(shards == shard)
+            payloads = self._records(shard).read_each((wanted[rows] - self._starts[shard]).tolist())
+            for at, payload in zip(rows.tolist(), payloads, strict=True):
+                if isinstance(payload, DamagedRecordError):
+                    payload = self._named(payload, int(wanted[at]))
+                found[at] = payload
+        return found
+
+    def inside(self, numbers: range) -> Iterator[tuple[int, range]]:
+        """The shards that a range of numbers is in, in its order, and the records of each."""
+        step = 1 if numbers.step > 0 else -1
+        for shard in range(len(self.places))[::step]:
+            low, high = self._starts[shard], self._starts[shard + 1]
+            part = _within(numbers, low, high)
+            if part:
+                yield shard, range(part.start - low, part.stop - low, part.step)
+
+    def blocks(self, numbers: range) -> Iterator[range]:
+        """A range of numbers in parts that can be held at once: a MiB or so, or one record."""
+        for shard, records in self.inside(numbers):
+            low = self._starts[shard]
+            lengths = self._records(shard).lengths[np.array(records, np.int64)]
+            for part in _by_bytes(records, np.maximum(lengths, 0)):
+                yield range(part.start + low, part.stop + low, part.step)
+
+    def _records(self, shard: int) -> Records:
+        records = self._open.pop(shard, None)
+        if records is None:
+            place = self.places[shard]
+            records = Records.located(
+                LocalStorage(place.root), place.path, self._located(shard), name=place.name
+            )
+        self._open[shard] = records
+        while len(self._open) > _OPEN:
+            try:
+                self._open.popitem(last=False)
+            except KeyError:  # another thread was faster
+                break
+        return records
+
+    def _located(self, shard: int) -> RecordOffsets:
+        place = self.places[shard]
+        offsets = self._offsets.get(shard)
+        if offsets is None:
+            offsets = look_up(place)
+        if (offsets.size, offsets.mtime_ns) != (place.size, place.mtime_ns):
+            raise StorageError(
+                f"`{safe(place.name, limit=1000)}` was changed since its data source was made",
+                hint="make a new data source",
+            )
+        if len(offsets.offsets) != place.records:
+            raise ManifestError(
+                f"`{safe(place.name, limit=1000)}` should have {place.records} records, it has "
+                f"{len(offsets.offsets)}",
+                hint=f"tfrecreg check {safe(place.name, limit=1000)}",
+            )
+        self._offsets[shard] = offsets
+        return offsets
+
+    def _named(self, error: DamagedRecordError, number: int) -> DamagedRecordError:
+        """The same error with the key of its record, where an index knows it."""
+        try:
+            key = self.key(number)
+        except (ManifestError, StorageError):
+            key = None
+        if key is None:
+            return error
+        message = f"{error.message}; its key is `{safe(key, limit=200)}`"
+        return DamagedRecordError(message, hint=error.hint)
+
+
+def look_up(place: ShardPlace) -> RecordOffsets:
+    """Where the records of a shard are.
+
+    Raises:
+        UsageError: it is not a TFRecord.
+        StorageError: it cannot be read.
+    """
+    storage, shown = LocalStorage(place.root), safe(place.name, limit=1000)
+    if place.index_path:
+        return find_offsets(storage, place.path, None, shown)
+    return kept_offsets(storage, place.path, shown)
+
+
+def _within(numbers: range, low: int, high: int) -> range:
+    """The part of a range from `low` on and below `high`."""
+    if numbers.step < 0:
+        return _within(numbers[::-1], low, high)[::-1]
+    first = max(0, -(-(low - numbers.start) // numbers.step))
+    last = max(0, -(-(high - numbers.start) // numbers.step))
+    return numbers[first:last]
+
+
+def _by_bytes(numbers: range, lengths: npt.NDArray[np.int64]) -> Iterator[range]:
+    ends = np.cumsum(lengths)
+    start = 0
+    while start < len(numbers):
+        before = int(ends[start - 1]) if start else 0
+        stop = int(np.searchsorted(ends, before + _BLOCK_BYTES, side="right"))
+        stop = min(max(stop, start + 1), start + _BLOCK_RECORDS)
+        yield numbers[start:stop]
+        start = stop
