@@ -24,7 +24,7 @@ from tfrecreg_coco.dataset import CategoryLabels
 from tfrecreg_coco.masks import Masks
 
 _INVISIBLE = 1e-7
-"""Share of a side: a float32 cannot tell a smaller distance from the border."""
+"""Share of a side: float32 cannot distinguish a smaller distance from the border."""
 _LARGEST = 3.4e38
 """Largest coordinate and area: about the largest float32."""
 _LARGEST_KEYPOINT = 1e30

@@ -29,7 +29,7 @@ _FIXED = 280
 
 
 class ItemClass(NamedTuple):
-    """What an item needs beyond its key, packed as MessagePack into its state.
+    """The data of an item besides its key, packed as MessagePack into its state.
 
     It is the same for all files of a class folder.
     """
@@ -48,7 +48,7 @@ class ItemClass(NamedTuple):
 
 @dataclass
 class Listing:
-    """What a raw folder holds."""
+    """The content of a raw folder."""
 
     layout: str
     """``class``, ``split`` or ``flat``."""

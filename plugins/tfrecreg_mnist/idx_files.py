@@ -1,6 +1,4 @@
-"""Which file of a folder is what: splits, images and labels, in pairs. Detected by the names
-alone.
-"""
+"""The roles of a folder's files: splits, images and labels, in pairs, detected by name alone."""
 
 from __future__ import annotations
 
