@@ -154,7 +154,7 @@ def parse_config(text: str | bytes, where: str = CONFIG_NAME) -> Config:
 
     Raises:
         ConfigError: not TOML, an unknown key, a missing one, or a value of another type. The
-            message has the file, the key's path, and what was expected against what was found.
+            message has the file, the key's path, and expected against found.
     """
     path = KeyPath(where)
     file = read_table(_File, read_toml(text, where), path)

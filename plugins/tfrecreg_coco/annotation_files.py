@@ -15,7 +15,7 @@ from tfrecreg_coco.json_scanner import ListScan, decode_loosely
 
 _FOLDER = "annotations"
 _ROBOFLOW = "_annotations.coco.json"
-_TAKES = "pass `--raw` the folder above `annotations`; or say `--option annotations=FILE`"
+_TAKES = "name the folder above `annotations` with `--raw`, or set `--option annotations=FILE`"
 _DEFAULT_SPLIT = "train"
 _YEAR = r"[-_]?(?:19|20)[0-9]{2}"
 _SPLIT_WORD = re.compile(
@@ -54,7 +54,7 @@ class AnnotationFile(NamedTuple):
     tasks: tuple[str, ...]
     """Tasks that it can be read for, the main task first."""
     word: str
-    """The part of its name that tells the split, ``train2017``; may be empty."""
+    """The part of its name that identifies the split, ``train2017``; may be empty."""
     split: str = ""
     """Its split, where an option names it."""
 
@@ -64,7 +64,7 @@ class Chosen(NamedTuple):
 
     split: str
     words: tuple[str, ...]
-    """The parts of its files' names that tell the split."""
+    """The parts of its files' names that identify the split."""
     files: dict[str, str]
     """File by task, in the order in which they are merged. Two tasks may have one file."""
 
@@ -175,7 +175,7 @@ def _reject_broken_links(raw: Storage) -> None:
 
 
 def target_kind(raw: Storage, path: str) -> str:
-    """The kind of what lies at `path`, links followed; empty where nothing does."""
+    """The kind of what lies at `path`, links followed; empty if there are none."""
     entry = raw.stat(path, follow="all")
     return entry.kind if entry is not None else ""
 
@@ -195,7 +195,7 @@ def task_by_name(path: str) -> str | None:
 
 
 def split_word(path: str, task: str) -> str:
-    """The part of a file's name, or else its folder's, that tells its split; may be empty.
+    """The part of a file's name, or else its folder's, that identifies its split; may be empty.
 
     Args:
         path: the file.
@@ -257,7 +257,7 @@ def _reject_other_formats(raw: Storage, path: str) -> None:
             "`annotations` and `categories`",
             hint="results are made from a dataset: name the dataset's own file"
             if "results" in kind
-            else "pass `--raw` the folder of the dataset, `--option annotations=` its file",
+            else "name its folder with `--raw`, and the file with `--option annotations=`",
         )
     if not text.startswith(b"{"):
         problem = f"is not JSON: expected `{{` at its start, found {text[:8]!r}"
@@ -265,7 +265,7 @@ def _reject_other_formats(raw: Storage, path: str) -> None:
 
 
 def _kind_of_list(text: bytes) -> str:
-    """What a list seems to hold, by its first element."""
+    """The probable content of a list, by its first element."""
     try:
         first, _ = json.JSONDecoder().raw_decode(text[1:].decode("utf-8", "replace").lstrip())
     except (ValueError, RecursionError):
@@ -277,7 +277,7 @@ def _kind_of_list(text: bytes) -> str:
 
 
 def _tasks_of(raw: Storage, path: str) -> tuple[str, ...]:
-    """What a file can be read for, the main task first; empty where it is not a dataset.
+    """The tasks that a file can be read for, the main task first; empty where it is not a dataset.
 
     By its name, or else by its first annotation: a file of keypoints is one of instances as well.
     `labels` are those of whole images, which this source does not read.

@@ -274,7 +274,7 @@ def read_annotation_table(
     Args:
         raw: the raw folder.
         path: the file.
-        task: what it is read for.
+        task: the task that it is read for.
         drop_dangling: leave out annotations whose image or category is not listed; else refuse.
 
     Raises:

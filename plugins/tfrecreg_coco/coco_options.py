@@ -32,7 +32,7 @@ class CocoOptions:
     images: tuple[str, ...] = ()
     """The folder of the images, where it is not found. `train:a,validation:b` for each split."""
     segments: tuple[str, ...] = ()
-    """The folder of the panoptic PNGs, where it does not are beside the JSON under its name.
+    """The folder of the panoptic PNGs, if it is not beside the JSON under its name.
     `train:a,validation:b` for each split."""
     splits: tuple[str, ...] = ()
     """Read only these splits."""

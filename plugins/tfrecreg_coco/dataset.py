@@ -53,7 +53,7 @@ class Spans(NamedTuple):
 
 
 class ItemState(NamedTuple):
-    """What an item carries, packed as MessagePack."""
+    """The state of an item, packed as MessagePack."""
 
     image_id: int
     file_name: str
@@ -179,7 +179,7 @@ class CocoDataset:
         numbers = []
         for path in dict.fromkeys(chosen.files.values()):
             tasks = [task for task, file in chosen.files.items() if file == path]
-            # A file of keypoints is read as such whatever else it is read for.
+            # A file of keypoints is read as such for all tasks.
             task = "keypoints" if "keypoints" in tasks else tasks[0]
             drop = self._options.dangling == "drop"
             numbers.append(len(self._tables))

@@ -83,7 +83,7 @@ class ImageFolder:
         return size
 
     def _unlisted_size(self, path: str) -> int:
-        """Size of a file that is not in the folder's listing: it may lie behind a link."""
+        """Size of a file that is not in the folder's listing: it may be below a link."""
         entry = self._raw.stat(path, follow="all")
         if entry is None:
             raise SkipImage("SRC020", f"there is no file `{safe(path)}`")
@@ -154,7 +154,7 @@ class FolderFinder:
 
         Args:
             split: the split.
-            candidates: folders to look into where no option names one, the likeliest first.
+            candidates: folders to look into where no option names one, the most likely first.
             names: files that should be in the folder, as annotations name them.
 
         Raises:
@@ -199,7 +199,7 @@ class FolderFinder:
 
 
 def usual_folders(json_path: str, chosen: Chosen) -> list[str]:
-    """The folders that usually hold a split's images, the likeliest first."""
+    """The folders that usually hold a split's images, the most likely first."""
     own = json_path.rpartition("/")[0]
     above, _, last = own.rpartition("/")
     base = above if last == "annotations" else own

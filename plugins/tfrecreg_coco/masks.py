@@ -162,7 +162,7 @@ class Masks:
         """Why a polygon cannot be used; empty where it can."""
         if len(polygon) < 6 or len(polygon) % 2:
             return f"a polygon has {len(polygon)} numbers, expected 6, 8, 10 …"
-        # Drawing a polygon takes memory by its length: far outside there is nothing to draw.
+        # Drawing a polygon takes memory by its length: parts far outside are not drawn.
         for values, side in zip((polygon[::2], polygon[1::2]), self._sizes[0], strict=True):
             if min(values) < -side or max(values) > 2 * side:
                 return "a polygon lies far outside of the picture"
@@ -238,7 +238,7 @@ def encode_rle(counts: Sequence[int]) -> bytes:
 def encode_mask(mask: npt.NDArray[np.uint8]) -> bytes:
     """A PNG of a mask (u8, height × width), one bit a pixel: nonzero becomes white.
 
-    Format: PNG (W3C Recommendation, third edition), colour type 0, bit depth 1, filter 0 in each
+    Format: PNG (W3C Recommendation, third edition), color type 0, bit depth 1, filter 0 in each
     row; the same bytes with the same zlib. Decoders give 0 and 255, or 0 and 1 without scaling.
     """
     height, width = mask.shape

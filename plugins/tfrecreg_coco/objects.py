@@ -24,7 +24,7 @@ from tfrecreg_coco.dataset import CategoryLabels
 from tfrecreg_coco.masks import Masks
 
 _INVISIBLE = 1e-7
-"""Share of a side: a float32 cannot tell a smaller distance from the border."""
+"""Share of a side: float32 cannot distinguish a smaller distance from the border."""
 _LARGEST = 3.4e38
 """Largest coordinate and area: about the largest float32."""
 _LARGEST_KEYPOINT = 1e30
@@ -238,7 +238,7 @@ class Keypoints:
         self._labelled: list[int] = []
 
     def add(self) -> None:
-        """Another object, without keypoints: zeros, not labelled."""
+        """Another object, without keypoints: zeros, not labeled."""
         self._x += [0.0] * self._count
         self._y += [0.0] * self._count
         self._visibility += [0] * self._count
@@ -268,7 +268,7 @@ class Keypoints:
         self._labelled[number] = sum(value > 0 for value in visibility)
 
     def features(self) -> Example:
-        """Coordinates and visibility of each keypoint; how many of each object are labelled."""
+        """Coordinates and visibility of each keypoint; the number of labeled ones per object."""
         return {
             "image/object/keypoint/x": float_feature(self._x),
             "image/object/keypoint/y": float_feature(self._y),

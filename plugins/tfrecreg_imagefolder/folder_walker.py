@@ -1,4 +1,6 @@
-"""What is in the raw folder: files, folders, links, names left out; which folders are splits."""
+"""The content of the raw folder: files, folders, links, ignored names; and the folders that are
+splits.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ _MAX_DEPTH = 64
 _MAX_LINKED = 10_000
 """Links to folders that are followed: a few that lead to each other are exponentially many."""
 _SPECIAL = "a FIFO, a socket or a device"
-_TAKES = "pass `--raw` the folder of the classes or of the splits"
+_TAKES = "name the folder of the classes or of the splits with `--raw`"
 
 
 class Node(NamedTuple):
@@ -37,7 +39,7 @@ class Node(NamedTuple):
     size: int = 0
     """Size of a file in bytes."""
     id: FolderId = (0, 0)
-    """Id of a folder: it tells a link that leads in a circle."""
+    """Id of a folder, which reveals circular links."""
     code: str = ""
     """``SRC010`` to ``SRC013``."""
     detail: str = ""
@@ -182,7 +184,7 @@ def require_folder(raw: Storage) -> FolderId:
     """The id of the raw folder.
 
     Raises:
-        RawDataError: there is no such folder.
+        RawDataError: the folder does not exist.
     """
     here = raw.stat("")
     if here is None or here.kind != "dir":

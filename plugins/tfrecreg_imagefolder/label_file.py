@@ -69,7 +69,7 @@ class LabelRow(NamedTuple):
     label: str
     """Empty where it is missing."""
     split: str = ""
-    """Empty where there is no such column."""
+    """Empty if the column does not exist."""
 
 
 def list_flat_folder(raw: Storage, options: ImageFolderOptions) -> Listing:
@@ -128,7 +128,7 @@ def read_label_file(
     """Whether a label file names files, and its lines.
 
     Raises:
-        RawDataError: there is no such file, or it cannot be read in any of the forms.
+        RawDataError: the file does not exist, or it cannot be read in any of the forms.
     """
     lines = _read_lines(raw, path, symlinks)
     if not lines:

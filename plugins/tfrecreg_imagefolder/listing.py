@@ -29,7 +29,7 @@ _FIXED = 280
 
 
 class ItemClass(NamedTuple):
-    """What an item needs beyond its key, packed as MessagePack into its state.
+    """The data of an item besides its key, packed as MessagePack into its state.
 
     It is the same for all files of a class folder.
     """
@@ -48,7 +48,7 @@ class ItemClass(NamedTuple):
 
 @dataclass
 class Listing:
-    """What a raw folder holds."""
+    """The content of a raw folder."""
 
     layout: str
     """``class``, ``split`` or ``flat``."""
@@ -133,7 +133,7 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
         raise RawDataError(
             f"`{safe(raw.root, limit=4096)}` has no image in its class folders: "
             f"{format_names(names)}",
-            hint="pass `--raw` the folder of the classes or of the splits; "
+            hint="name the folder of the classes or of the splits with `--raw`; "
             "`extensions` selects files",
         )
     for splitter in splitters.values():

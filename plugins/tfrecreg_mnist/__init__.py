@@ -7,7 +7,7 @@ nothing of the project but `tfrecreg.api`.
 - `source`: :class:`~tfrecreg_mnist.source.MnistSource`, which lists images and makes examples
 - `idx_files`: which file of a folder is what: names, sets, splits, pairs
 - `idx`: the IDX format, plain or in gzip: header, one verifying pass, random access
-- `grey_png`: a deterministic encoder of greyscale PNG
+- `grey_png`: a deterministic encoder of grayscale PNG
 
 Schemas: `mnist.pbtxt` and `mnist_raw.pbtxt` (in the repository they are in `schemas/`).
 """

@@ -1,4 +1,4 @@
-"""An encoder of 8-bit greyscale PNG: the same pixels give the same bytes.
+"""An encoder of 8-bit grayscale PNG: the same pixels give the same bytes.
 
 Format: W3C Portable Network Graphics, third edition: signature, then the chunks IHDR, IDAT and
 IEND, and nothing else: no time, no text, no gamma. Every scanline has filter 0 (none), which on
@@ -21,7 +21,8 @@ _FILTER_NONE = b"\0"
 _LEVEL = 5
 _WINDOWS = range(10, 16)
 """Bits of zlib's window. For images of 28 × 28, allocating and clearing a window larger than the
-image takes as long as compressing. zlib has none of 8 bits, and one of 9 is not what it says."""
+image takes as long as compressing. zlib does not support windows of 8 bits, and its windows of 9
+bits do not have their declared size."""
 
 
 def encode_png(pixels: bytes, height: int, width: int) -> bytes:
@@ -50,7 +51,7 @@ def encode_png(pixels: bytes, height: int, width: int) -> bytes:
 @lru_cache(maxsize=16)
 def _form(height: int, width: int) -> tuple[bytes, Struct, int]:
     """What all images of one size share: signature and header, scanlines, window bits."""
-    # After the sides: 8 bits, colour type 0 (grey), and the only compression, filter method and
+    # After the sides: 8 bits, color type 0 (gray), and the only compression, filter method and
     # interlacing (none) used here.
     header = pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     bits = (height * (width + 1)).bit_length()

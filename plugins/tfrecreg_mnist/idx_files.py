@@ -1,6 +1,4 @@
-"""Which file of a folder is what: splits, images and labels, in pairs. Detected by the names
-alone.
-"""
+"""The roles of a folder's files: splits, images and labels, in pairs, detected by name alone."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ _NAME = re.compile(
     rf"(?P<role>images|labels)(?P<dot>[-_.])idx[0-9]-[a-z0-9]+(?P<gz>\.gz)?",
     re.DOTALL,
 )
-_TAKES = "pass `--raw` the folder of the IDX files"
+_TAKES = "name the folder of the IDX files with `--raw`"
 
 
 class IdxFile(NamedTuple):
@@ -124,7 +122,7 @@ def pair_files(files: Iterable[IdxFile]) -> dict[str, tuple[IdxFile, IdxFile]]:
     ]
     if lone:
         raise RawDataError(
-            "; ".join(lone), hint="add what is missing, or remove the lone file from the folder"
+            "; ".join(lone), hint="add the missing file, or remove the lone one from the folder"
         )
     return {split: (places[split, "images"], places[split, "labels"]) for split in splits}
 

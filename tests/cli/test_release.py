@@ -309,7 +309,7 @@ def test_list_shows_the_newest_release(cli, built) -> None:
     [
         (lambda data: data[: len(data) // 2], 2, "is not a manifest: not JSON at line 1"),
         (lambda data: data.replace(b'"format_version":1', b'"format_version":99'), 3, "format 99"),
-        (lambda data: b'{"dataset":"a",' + data[1:], 2, 'the key "dataset" stands twice'),
+        (lambda data: b'{"dataset":"a",' + data[1:], 2, 'the key "dataset" occurs twice'),
         (lambda data: data.replace(b'"png"', b'"gif"'), 2, "was changed after it was sealed"),
         (lambda data: b"[]", 2, "it has no `format_version`"),
         (lambda data: b"\xff" + data, 2, "not UTF-8 at byte 0"),

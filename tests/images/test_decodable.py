@@ -49,7 +49,7 @@ IMAGES = {
     "bmp grey": (palette(8, grey=True), None),
     "bmp colours": (
         palette(8, grey=False),
-        "a BMP with colours in a palette, of which it gives the numbers",
+        "a BMP with a palette of colors, which TensorFlow decodes as indexes",
     ),
     "bmp os/2": (bmp(header=12), "a BMP with the header of OS/2"),
     "bmp packed": (packed(), "a BMP packed by run length"),
@@ -118,6 +118,6 @@ def test_tensorflow_does_so_with_images_of_other_projects(tf: Any, realdata: Pat
         except tf.errors.InvalidArgumentError:
             decodes = False
         reason = why_undecodable(data, header)
-        numbers = reason is not None and "of which it gives the numbers" in reason
+        numbers = reason is not None and "which TensorFlow decodes as indexes" in reason
         assert decodes == (reason is None or numbers), path
     assert looked > 20

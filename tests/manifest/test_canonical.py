@@ -69,15 +69,15 @@ class TestCanonicalJson:
     @pytest.mark.parametrize(
         ("value", "message"),
         [
-            (1.0, "canonical JSON holds no float"),
-            ({"a": [float("nan")]}, "canonical JSON holds no float"),
-            (b"x", "canonical JSON holds no bytes"),
-            ({1}, "canonical JSON holds no set"),
+            (1.0, "canonical JSON cannot hold a value of type float"),
+            ({"a": [float("nan")]}, "canonical JSON cannot hold a value of type float"),
+            (b"x", "canonical JSON cannot hold a value of type bytes"),
+            ({1}, "canonical JSON cannot hold a value of type set"),
             ({1: 2}, "keys of a canonical JSON object are strings"),
             (2**53, "9007199254740992 is beyond the integers that every JSON reader keeps"),
             (-(2**53), "-9007199254740992 is beyond the integers that every JSON reader keeps"),
-            ("a\ud800", "canonical JSON holds no lone surrogate"),
-            ({"a\udcff": 1}, "canonical JSON holds no lone surrogate"),
+            ("a\ud800", "canonical JSON cannot hold a lone surrogate"),
+            ({"a\udcff": 1}, "canonical JSON cannot hold a lone surrogate"),
         ],
     )
     def test_what_json_readers_read_differently_is_refused(
@@ -107,8 +107,8 @@ class TestStrictJson:
             (b"[1] 2", "not JSON at line 1 column 5: Extra data"),
             (b"\xef\xbb\xbf{}", "not JSON at line 1 column 1: Unexpected UTF-8 BOM"),
             (b'{"a": "\xff"}', "not UTF-8 at byte 7"),
-            (b'{"a": 1, "a": 1}', 'the key "a" stands twice'),
-            (b'[{"a\\u001b": 1, "a\\u001b": 2}]', 'the key "a\\u001b" stands twice'),
+            (b'{"a": 1, "a": 1}', 'the key "a" occurs twice'),
+            (b'[{"a\\u001b": 1, "a\\u001b": 2}]', 'the key "a\\u001b" occurs twice'),
             (b"NaN", "NaN is not a JSON number"),
             (b"[-Infinity]", "-Infinity is not a JSON number"),
             (b"[1e999]", "1e999 is beyond the numbers that JSON readers keep"),
@@ -123,5 +123,5 @@ class TestStrictJson:
 
     def test_many_keys_before_a_duplicate_take_no_time(self) -> None:
         many = ",".join(f'"{number}":0' for number in range(100_000))
-        with pytest.raises(ValueError, match='the key "99999" stands twice'):
+        with pytest.raises(ValueError, match='the key "99999" occurs twice'):
             strict_json(b"{" + many.encode() + b',"99999":0}')

@@ -214,7 +214,7 @@ class TestRefusals:
             (b'{"format_version": true}', "it has no `format_version`"),
             (b'{"format_version": "1"}', "it has no `format_version`"),
             (b'{"format_version": 0}', "it has no `format_version`"),
-            (b'{"format_version": 1, "format_version": 1}', 'the key "format_version" stands'),
+            (b'{"format_version": 1, "format_version": 1}', 'the key "format_version" occurs'),
             (b'{"format_version": 1}', "Object missing required field `dataset`"),
             (b"[" * 200_000, "nested too deeply"),
         ],
@@ -235,7 +235,7 @@ class TestRefusals:
             (("shards", 0, "bytes"), 1.5, "Expected `int`, got `float`"),
             (("shards", 0, "bytes"), 62.0, "Expected `int`, got `float`"),
             (("shards", 0, "bytes"), 2**53, "9007199254740992 is beyond the integers"),
-            (("dataset",), "a\ud800", "canonical JSON holds no lone surrogate"),
+            (("dataset",), "a\ud800", "canonical JSON cannot hold a lone surrogate"),
             (("compression",), "x\x1b[1m", "Invalid enum value 'x\\\\x1b[1m' - at `$.compression`"),
             (("labels",), {"a": [None]}, "Expected `str`, got `null`"),
             (("shards",), None, "Expected `array`, got `null`"),
@@ -271,7 +271,8 @@ class TestRefusals:
             with pytest.raises(ManifestError) as caught:
                 call(manifest)
             assert caught.value.message == (
-                "the manifest of `mnist` cannot be written: canonical JSON holds no lone surrogate"
+                "the manifest of `mnist` cannot be written: "
+                "canonical JSON cannot hold a lone surrogate"
             )
             assert caught.value.hint == (
                 "names of files, labels and features have to be UTF-8: rename those that are not"

@@ -210,7 +210,7 @@ DAMAGE = {
     "empty": (lambda data: b"", "is not a manifest: not JSON at line 1 column 1"),
     "duplicate keys": (
         lambda data: data.replace(b'{"', b'{"content":"","', 1),
-        'is not a manifest: the key "content" stands twice',
+        'is not a manifest: the key "content" occurs twice',
     ),
     "another digest": (
         lambda data: data.replace(b'"stored":0', b'"stored":1'),

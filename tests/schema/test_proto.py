@@ -192,7 +192,7 @@ def test_schemas_are_picklable_values() -> None:
             'feature {\n  nmae: "x"\n}',
             "2:3: ",
             "`Feature` has no field named `nmae`",
-            "a misspelt name, or one that tensorflow-metadata ",
+            "a misspelled name, or one that tensorflow-metadata ",
         ),
         (
             "generate_legacy_feature_spec: true",

@@ -138,7 +138,7 @@ def pairs(values: Sequence[str], option: str) -> dict[str, str]:
     """``K=V`` arguments as a mapping.
 
     Raises:
-        UsageError: one has no ``=``, or a key stands twice.
+        UsageError: one has no ``=``, or a key occurs twice.
     """
     from tfrecreg.errors import UsageError
     from tfrecreg.text import safe

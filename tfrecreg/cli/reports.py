@@ -131,7 +131,7 @@ def _show_document(
     else:
         import sys
 
-        # Each format escapes for itself: a console would wrap and colour.
+        # Each format escapes for itself: a console would wrap and color.
         sys.stdout.write(text)
     if form == "github" and summary:
         write_summary(reports, prefix, os.environ)

@@ -55,7 +55,7 @@ def result_of(outcome: bytes) -> Any:
 
     Raises:
         FailureError: the result or the error came, and cannot be unpacked here.
-        Exception: what the function raised.
+        Exception: raised by the function.
     """
     try:
         done, value, summary, trace = pickle.loads(outcome)

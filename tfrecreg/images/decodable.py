@@ -40,5 +40,5 @@ def _bmp(data: bytes) -> str | None:
     if found.depth not in _BMP_DEPTHS:
         return f"a BMP of {found.depth} bits a pixel"
     if found.depth == 8 and not found.grey:
-        return "a BMP with colours in a palette, of which it gives the numbers"
+        return "a BMP with a palette of colors, which TensorFlow decodes as indexes"
     return None

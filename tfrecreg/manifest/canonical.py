@@ -27,7 +27,7 @@ def canonical_json(value: object) -> bytes:
         )
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError("canonical JSON holds no lone surrogate") from None
+        raise ValueError("canonical JSON cannot hold a lone surrogate") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -46,7 +46,7 @@ def _ordered(value: object) -> object:
         if abs(value) > _SAFE_INTEGER:
             raise ValueError(f"{value} is beyond the integers that every JSON reader keeps")
         return value
-    raise ValueError(f"canonical JSON holds no {type(value).__name__}")
+    raise ValueError(f"canonical JSON cannot hold a value of type {type(value).__name__}")
 
 
 def strict_json(data: bytes) -> Any:
@@ -79,7 +79,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"the key {json.dumps(name)} stands twice")
+            raise ValueError(f"the key {json.dumps(name)} occurs twice")
         found[name] = value
     return found
 

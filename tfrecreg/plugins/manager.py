@@ -115,7 +115,7 @@ class Plugins:
         """Import the class of the source of that name.
 
         Raises:
-            PluginError: there is no such source, importing it failed, or worker processes cannot
+            PluginError: the source does not exist, importing it failed, or worker processes cannot
                 use the class. The message has distribution and version.
             MissingExtraError: it needs an extra that is not installed.
         """

@@ -290,7 +290,7 @@ class PythonFinder:
         self._at = self._origin = self._gap = at
         self._place = at + (not first)
         self._state = self._gapped = 0
-        self._starts: list[int] = []  # what each contributes to the register behind the last one
+        self._starts: list[int] = []  # contributions to the register after the last one
         self._pending: list[tuple[int, int, int]] = []
         self._spans: list[tuple[int, int]] = []
 

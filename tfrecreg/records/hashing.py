@@ -100,7 +100,7 @@ class HashThread:
         if len(piece) < _LARGE:
             self._queue.put(piece)
             return
-        for _ in range(self._ahead - 1):  # until nothing waits
+        for _ in range(self._ahead - 1):  # until the queue is empty
             self._room.acquire()
         for update in self._hashers:
             update(piece)

@@ -85,7 +85,7 @@ class Tally:
         """Count one occurrence.
 
         Args:
-            code: what it is.
+            code: of the problem.
             message: one line, the same for every occurrence of the group.
             location: where; None if the group has all the information.
             split: the split that the finding concerns, empty for none.
@@ -117,7 +117,7 @@ class Tally:
             shard: of the batch.
             batch: contains the record.
             position: of the record in the batch, from 0.
-            code: what it is.
+            code: of the problem.
             feature: the feature, empty for none.
             message: one line, the same for every occurrence of the group.
             detail: expected against found; escaped.

@@ -173,7 +173,7 @@ def _parse_error(error: Any, where: str) -> SchemaError:
     hint = "a schema is protobuf's text form of `tensorflow.metadata.v0.Schema` (`.pbtxt`)"
     if "no field named" in what:
         version = metadata.version("tensorflow-metadata")
-        hint = f"a misspelt name, or one that tensorflow-metadata {version} does not know"
+        hint = f"a misspelled name, or one that tensorflow-metadata {version} does not know"
         if "generate_legacy_feature_spec" in what:
             hint = "tensorflow-metadata has dropped this field: remove it"
     return SchemaError(f"{place}: {safe(what)}", hint=hint)

@@ -288,7 +288,7 @@ class StatisticsCollector(Validator):
         return partial(make_visitor, self.options)
 
     def merge(self, part: StatisticsPart, more: StatisticsPart) -> StatisticsPart:
-        """The parts of two neighbours of a split as one: see :class:`tfrecreg.scan.Validator`."""
+        """Merge the parts of two adjacent shards: see :meth:`tfrecreg.scan.Validator.merge`."""
         part.merge(more)
         return part
 

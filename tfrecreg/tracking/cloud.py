@@ -79,7 +79,7 @@ def fetch(root: str, value: str, remote: str | None) -> list[Held]:
     """Ensure that a folder is in the cache; fetch it from a remote if needed.
 
     Raises:
-        UsageError: it is not in the cache, and there is no such remote.
+        UsageError: it is not in the cache, and the remote does not exist.
         FailureError: DVC refused, or the remote does not have it.
     """
     with opened(root, "dvc fetch") as repo:

@@ -298,7 +298,7 @@ def opened(root: str, command: str) -> Iterator[Any]:
 
     Args:
         root: the registry's root.
-        command: what a user types for the same, to see all that DVC says.
+        command: the equivalent command for a user, which shows all messages of DVC.
 
     Raises:
         FailureError: DVC refused.
@@ -320,7 +320,7 @@ def _quiet(root: str, command: str) -> Iterator[None]:
 
     Args:
         root: the registry's root.
-        command: what a user types for the same, to see all that DVC says.
+        command: the equivalent command for a user, which shows all messages of DVC.
     """
     if not available():
         raise MissingExtraError("tracking with DVC", "dvc")

@@ -65,7 +65,7 @@ class DriftValidator(Validator):
         """
         splits = {shard.split for shard in target.shards}
         if target.baseline is None and len(splits) < 2:
-            return "one split, and nothing to compare it with: name it with --against"
+            return "only one split: name a dataset to compare it with by --against"
         return expect_tfdv()
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:

@@ -126,4 +126,4 @@ def _pieces(kinds: Mapping[str, int]) -> Iterable[str]:
         if number := kinds.get(kind.value):
             yield kind.counted(number)
     if number := kinds.get(TOO_LARGE):
-        yield f"{number:,} too large to tell"
+        yield f"{number:,} too large to identify"

@@ -100,7 +100,7 @@ def test_file_in_place_of_the_folder_is_named(raw: Any) -> None:
     raw.path = raw.put("train-images-idx3-ubyte.gz", raw.images())
     message, hint = raw.refusal()
     assert message == f"no such folder: `{raw.path}`"
-    assert hint == "pass `--raw` the folder of the IDX files"
+    assert hint == "name the folder of the IDX files with `--raw`"
 
 
 def test_empty_folder_says_what_is_expected(raw: Any) -> None:
@@ -130,7 +130,7 @@ def test_labels_without_images_name_the_file_expected(raw: Any, suffix: str) -> 
         f"`t10k-labels-idx1-ubyte{suffix}` lacks its images, "
         f"expected `t10k-images-idx3-ubyte{suffix}`"
     )
-    assert hint == "add what is missing, or remove the lone file from the folder"
+    assert hint == "add the missing file, or remove the lone one from the folder"
 
 
 def test_images_without_labels_name_the_file_expected(raw: Any) -> None:

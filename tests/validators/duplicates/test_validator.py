@@ -508,10 +508,10 @@ class TestDUP005:
             (
                 first,
                 10,
-                "labelled 2; record 0 of "
-                f"{tmp_path}/x-test.tfrecord-00000-of-00001 is the same, labelled 0",
+                "labeled 2; record 0 of "
+                f"{tmp_path}/x-test.tfrecord-00000-of-00001 is the same, labeled 0",
             ),
-            (first, 15, f"labelled 2; record 2 of {tmp_path}/{first} is the same, labelled 1"),
+            (first, 15, f"labeled 2; record 2 of {tmp_path}/{first} is the same, labeled 1"),
         ]
         (finding,) = (each for each in checked["findings"] if each["code"] == "DUP005")
         assert (finding["severity"], finding["count"]) == ("warning", 2)

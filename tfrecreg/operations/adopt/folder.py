@@ -269,7 +269,7 @@ def _expect_complete(result: ScanResult) -> None:
         where = f" on `{safe(crash.shard, limit=_PATH)}`" if crash.shard else ""
         raise FailureError(
             f"`{crash.validator}` failed{where}: {crash.reason}",
-            hint="the files are as they were; leave that validator out, or fix its plugin",
+            hint="the files are unchanged; leave that validator out, or fix its plugin",
         )
 
 

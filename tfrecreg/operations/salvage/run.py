@@ -89,7 +89,7 @@ def _require_some(result: SalvageResult) -> None:
     """Refuse where there is not one clean shard: a folder without would say nothing.
 
     Raises:
-        RefusedError: what there is are no TFRecords, or all is missing.
+        RefusedError: the existing files are not TFRecords, or all are missing.
         StorageError: what there is cannot be read.
     """
     if any(shard.clean is not None for shard in result.shards):

@@ -160,8 +160,8 @@ class DuplicatesValidator(Validator):
                 record=each.record,
                 offset=each.offset,
                 key=keys.get((shard.name, each.record)),
-                detail=f"labelled {own}; record {each.other_record} of {safe(partner.name)}{key} "
-                f"is the same, labelled {other}",
+                detail=f"labeled {own}; record {each.other_record} of {safe(partner.name)}{key} "
+                f"is the same, labeled {other}",
             )
             count = found.count - len(found.first) + 1 if number == 0 else 1
             message = "an image has a label that contradicts another record's"
