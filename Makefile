@@ -23,10 +23,10 @@ $(VENV)/.installed: pyproject.toml hatch_build.py tfrecreg/records/walk.c $(CONS
 	$(BIN)/uv pip install --quiet --python $(BIN)/python $(CONSTRAINTS:%=--constraint %) --editable '.[all,dev]'
 	touch $@
 
-demo: $(VENV)/.installed ## See the main job run, on digits that it draws itself
+demo: $(VENV)/.installed ## Run the whole workflow on generated sample data
 	$(BIN)/tfrecreg demo
 
-pipeline: $(VENV)/.installed ## Run the pipeline of examples/own-registry, all of it
+pipeline: $(VENV)/.installed ## Run the whole pipeline of examples/own-registry
 	cd examples/own-registry && PATH="$(abspath $(BIN)):$$PATH" $(abspath $(BIN))/dvc repro --force
 
 test: $(VENV)/.installed lint types layers ## Run the quick tests, the linters and the type checker
@@ -35,10 +35,10 @@ test: $(VENV)/.installed lint types layers ## Run the quick tests, the linters a
 test-slow: $(VENV)/.installed ## Run the sweeps that take minutes
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
 
-fuzz: $(VENV)/.installed ## Try inputs that nobody meant, for FUZZ_SECONDS (600)
+fuzz: $(VENV)/.installed ## Fuzz the parsers for FUZZ_SECONDS (600)
 	PYTHONPATH=.:tests:plugins nice -n 19 $(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
 
-lint: $(VENV)/.installed ## Look for mistakes and for lines out of format
+lint: $(VENV)/.installed ## Run the linters and check the format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
@@ -48,15 +48,15 @@ types: $(VENV)/.installed ## Check the types, strictly
 layers: $(VENV)/.installed ## Check that imports point down
 	$(BIN)/lint-imports
 
-format: $(VENV)/.installed ## Put every line into format
+format: $(VENV)/.installed ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.installed ## Make the generated pages and the README's image again
+docs: $(VENV)/.installed ## Regenerate the generated pages and the README's image
 	$(BIN)/python docs/generate.py
 
-benchmark: $(VENV)/.installed ## Measure against the baselines, side by side
+benchmark: $(VENV)/.installed ## Run the benchmarks, side by side with the baselines
 	$(BIN)/python -m benchmarks
 
-clean: ## Remove what the targets above made
+clean: ## Remove the files made by the targets above
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

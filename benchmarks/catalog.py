@@ -21,7 +21,7 @@ from tfrecreg.manifest import (
     Parent,
     Provenance,
     RawTotals,
-    Release,
+    ReleaseEntry,
     SchemaEntry,
     ShardEntry,
     SourceEntry,
@@ -119,7 +119,7 @@ def _release(root: Path, name: str, version: Version, parent: Manifest | None) -
     made = seal(
         replace(
             build,
-            release=Release(
+            release=ReleaseEntry(
                 version=str(version),
                 build=build.digest,
                 parent=before,

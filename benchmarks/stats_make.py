@@ -30,7 +30,7 @@ def ours(path: str) -> Callable[[], int]:
     from tfrecreg.scan import run_scan
     from tfrecreg.statistics import StatisticsCollector, StatisticsOptions, load_tfdv
     from tfrecreg.validators.crc import CrcValidator
-    from tfrecreg.validators.schema import SchemaValidator
+    from tfrecreg.validators.schema.validator import SchemaValidator
 
     options = StatisticsOptions(schema=SCHEMA)
     validate, schema = load_tfdv().api.validate_statistics, options.schema_proto()

@@ -34,7 +34,7 @@ from tfrecreg.registry import open_registry
 
 PAGE = Path(__file__).resolve().parent / "integrity.md"
 BEGIN = "<!-- Made by `python docs/integrity_table.py`: do not edit. -->\n"
-END = "<!-- The end of what was made. -->\n"
+END = "<!-- End of the generated table. -->\n"
 SHARDS, RECORDS = 3, 10
 TRIED = ("crc", "manifest", "duplicates")
 
@@ -150,7 +150,7 @@ def in_members(make: Callable[[list[bytes]], bytes]) -> Do:
 
 
 def at_buffer(parts: list[bytes]) -> bytes:
-    """Such a header that the first member ends right behind TensorFlow's buffer."""
+    """Such a header that the first member ends right after TensorFlow's buffer."""
     head, rest = parts[0][:3], parts[0][10:]
     name = b"n" * (INPUT_BUFFER + 4 - len(rest) - 11) + b"\0"
     return head + b"\x08" + bytes(6) + name + rest + b"".join(parts[1:])
@@ -236,16 +236,16 @@ def _faults() -> Iterator[Fault]:
     )
     yield Fault("a bit of the trailer's checksum", flip(lambda data: len(data) - 6), gz)
     yield Fault("a bit of the trailer's length", flip(lambda data: len(data) - 4), gz)
-    yield Fault("a byte of garbage behind it", change(lambda data: data + b"w"), gz)
-    yield Fault("garbage behind it", change(lambda data: data + b"words" * 100), gz)
-    yield Fault("zeros behind it", change(lambda data: data + bytes(512)), gz)
+    yield Fault("a byte of garbage after it", change(lambda data: data + b"w"), gz)
+    yield Fault("garbage after it", change(lambda data: data + b"words" * 100), gz)
+    yield Fault("zeros after it", change(lambda data: data + bytes(512)), gz)
     empty = GzipEncoder().close()
     yield Fault(
         "an empty member between others",
         in_members(lambda parts: b"".join([*parts[:3], empty, *parts[3:]])),
         gz,
     )
-    yield Fault("a member that ends behind 256 KiB", in_members(at_buffer), gz)
+    yield Fault("a member that ends after 256 KiB", in_members(at_buffer), gz)
     bomb = become(gzip.compress(bytes(10_000_000)))
     yield Fault("10 MB of zeros in 10 kB", bomb, gz)
     yield Fault("text", become(b"file,label\n1.png,2\n" * 9))
@@ -307,7 +307,7 @@ def told(fault: Fault, folder: Path, readers: Sequence[OtherReader]) -> Told:
 def _reads(
     reader: OtherReader, files: Sequence[Path], fault: Fault, expected: Sequence[str]
 ) -> str:
-    """What a reader makes of the files, one behind the other, up to its first error."""
+    """The outcome of reading the files one after the other, up to the first error."""
     found: list[str] = []
     end = Reading()
     for end in reader.read((str(path), fault.compression) for path in files):
@@ -319,7 +319,7 @@ def _reads(
     wrong = sum(mark not in expected for mark in found)
     count = f"{len(found)} records" + (f", {wrong} of them wrong" if wrong else "")
     if end.error:
-        return f"`{end.error.partition(':')[0]}` behind {count}"
+        return f"`{end.error.partition(':')[0]}` after {count}"
     if found == list(expected):
         return f"reads all {len(found)}"
     order = " in another order" if sorted(found) == sorted(expected) else ""

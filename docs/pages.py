@@ -1,4 +1,4 @@
-"""The reference pages: every `--help` page, and every code of a finding."""
+"""The reference pages: every `--help` page, and every finding code."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def cli_page() -> str:
     parts = [
         "# The command line",
         MADE,
-        "What each command prints for `-h` or `--help`. stdout is the result, messages and "
-        "progress go to stderr;\nevery command takes `--json`. [README](../README.md#reference) "
+        "Output of `-h` or `--help` of each command. Results go to stdout, messages and "
+        "progress to stderr;\nevery command takes `--json`. [README](../README.md#reference) "
         "has the exit codes and the JSON of `check`.",
     ]
     for path, command in command_tree():
@@ -54,11 +54,11 @@ def _help(path: Sequence[str], command: click.Command) -> str:
 def codes_page() -> str:
     """`docs/codes.md`."""
     parts = [
-        "# Codes of findings",
+        "# Finding codes",
         MADE,
         "A code never changes its meaning. `tfrecreg explain CODE` prints its part of this page. "
-        "The severity is\nthe one it has unless a gate in `tfrecreg.toml` says otherwise. Plugins "
-        "may bring codes of their own:\n`tfrecreg explain` without a code lists those as well.",
+        "The severity\napplies unless a gate in `tfrecreg.toml` overrides it. Plugins may define "
+        "their own codes:\n`tfrecreg explain` without a code lists those as well.",
     ]
     codes = CORE_CODES.values()
     rows = [f"| [{c.code}](#{_anchor(c)}) | {c.severity.value} | {c.summary} |" for c in codes]

@@ -155,10 +155,10 @@ class Deed(ABC):
         """
         registry = open_registry(self.root)
         assert [each.problem for each in list_datasets(registry)] in ([], [""])
-        versions = {str(version) for version in registry.versions("digits")}
+        versions = {str(version) for version in registry.dataset("digits").versions()}
         assert {*self.released, *acknowledged} <= versions <= {*self.released, *self.adds}
         self.expect_verified()
-        if registry.is_built("digits"):
+        if registry.dataset("digits").is_built():
             assert self.clean("digits")
         now = self.seen()
         for state in (self.before, self.after):
@@ -173,7 +173,7 @@ class Deed(ABC):
         """Every release verifies, where its bytes are."""
         expect_kept(self.root, *self.stores)
         registry = open_registry(self.root)
-        for version in registry.versions("digits"):
+        for version in registry.dataset("digits").versions():
             resolved = resolve(registry, f"digits@{version}")
             assert resolved.schema is not None
             if resolved.folder is not None:

@@ -106,7 +106,7 @@ class Release(Deed):
 
 
 class Yank(Deed):
-    """Withdraw a release that was withdrawn before, for another reason."""
+    """Yank a release that was yanked before, for another reason."""
 
     def prepare(self) -> None:
         super().prepare()

@@ -27,7 +27,7 @@ from tfrecreg.manifest import (
     Manifest,
     Parent,
     RawTotals,
-    Release,
+    ReleaseEntry,
     SchemaEntry,
     ShardEntry,
     SourceEntry,
@@ -171,7 +171,7 @@ def put_release(
     """The build as a release; its bytes are in `versions/` too, unless they are to be gone."""
     folder = root / layout.build_folder(name)
     registry = open_registry(root)
-    build = registry.build_manifest(name)
+    build = registry.dataset(name).build_manifest()
     assert build is not None
     before = None
     if parent is not None and parent.release is not None:
@@ -180,7 +180,7 @@ def put_release(
     made = seal(
         replace(
             build,
-            release=Release(version=version, build=build.digest, parent=before, change=change),
+            release=ReleaseEntry(version=version, build=build.digest, parent=before, change=change),
         )
     )
     home = root / f"registry/{name}/{version}"

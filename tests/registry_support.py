@@ -16,7 +16,7 @@ from tfrecreg.manifest import (
     MANIFEST_NAME,
     Manifest,
     RawTotals,
-    Release,
+    ReleaseEntry,
     SchemaEntry,
     SourceEntry,
     render_manifest,
@@ -64,7 +64,7 @@ def put_build(root: Path, name: str, folder: str = "", **changes: Any) -> Manife
 
 def put_release(root: Path, build: Manifest, version: str, dvc: str | None = None) -> Manifest:
     """The release of a build."""
-    made = seal(replace(build, release=Release(version=version, build=build.digest, dvc=dvc)))
+    made = seal(replace(build, release=ReleaseEntry(version=version, build=build.digest, dvc=dvc)))
     folder = root / f"registry/{build.dataset}/{version}"
     write(folder / MANIFEST_NAME, render_manifest(made))
     write(folder / "schema.pbtxt", SCHEMA)

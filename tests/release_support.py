@@ -7,7 +7,7 @@ from pathlib import Path
 
 from registry_support import SCHEMA, put_build, write
 
-from tfrecreg.manifest import Change, Manifest, Parent, Release, render_manifest, seal
+from tfrecreg.manifest import Change, Manifest, Parent, ReleaseEntry, render_manifest, seal
 
 __all__ = ["put_next"]
 
@@ -30,7 +30,7 @@ def put_next(
     made = seal(
         replace(
             build,
-            release=Release(version=version, build=build.digest, parent=before, change=change),
+            release=ReleaseEntry(version=version, build=build.digest, parent=before, change=change),
         )
     )
     write(root / f"registry/{name}/{version}/manifest.json", render_manifest(made))

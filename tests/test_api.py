@@ -3,9 +3,9 @@ from __future__ import annotations
 import tfrecreg.api
 
 NAMES = """
-Cacheable Code Conversion Decoder Entry Example Fault Feature Finding Item JsonCodec Kind
-Location Manifest Measure MissingExtraError MissingFileError Need Part ImageError
-ImageHeader RawDataError RawFile Reader RecordBatch RecordProblem RecordValidator Remark
+Cacheable Code Conversion Decoder Entry Example Fault Feature Finding ImageError ImageHeader
+Item JsonCodec Kind Location Manifest Measure MissingExtraError MissingFileError Need Part
+RawDataError RawFile Reader RecordBatch RecordProblem RecordValidator Remark
 Severity Shard Skipped Source SourceRecord Storage StorageError StreamEnd Tally Target
 TensorflowOutcome Undecodable UsageError Validator ValidatorRecord Visitor Written
 bundled_schema bytes_feature float_feature hookimpl int64_feature is_truncated key_from
@@ -21,6 +21,14 @@ def test_every_name_is_there_and_described_in_the_map() -> None:
     for name in tfrecreg.api.__all__:
         assert hasattr(tfrecreg.api, name)
         assert f"`{name}`" in (tfrecreg.api.__doc__ or "")
+
+
+def test_the_names_of_before_still_import() -> None:
+    from tfrecreg.api import PictureError, PictureHeader  # type: ignore[attr-defined]
+
+    assert PictureError is tfrecreg.api.ImageError
+    assert PictureHeader is tfrecreg.api.ImageHeader
+    assert not hasattr(tfrecreg.api, "PictureFile")
 
 
 def test_plugins_get_no_way_to_write_files() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tfrecreg import guard
 from tfrecreg.errors import StorageError, UsageError
-from tfrecreg.guard import Brought, Misbehaviour, Patience, Slot, calling, reason_of
+from tfrecreg.guard import Brought, CallSlot, Misbehaviour, Patience, calling, reason_of
 
 
 def raised(error: BaseException) -> BaseException:
@@ -52,13 +52,13 @@ EVIL = Brought("validator", "evil", "hostile", "6.6")
 
 
 @pytest.fixture
-def slot(monkeypatch: pytest.MonkeyPatch) -> Slot:
-    made = Slot(bytearray(Slot.SIZE))
+def slot(monkeypatch: pytest.MonkeyPatch) -> CallSlot:
+    made = CallSlot(bytearray(CallSlot.SIZE))
     monkeypatch.setattr(guard._State, "slot", made)
     return made
 
 
-def test_a_process_notes_whose_code_it_is_in_and_the_innermost_counts(slot: Slot) -> None:
+def test_a_process_notes_whose_code_it_is_in_and_the_innermost_counts(slot: CallSlot) -> None:
     assert slot.read() is None
     with calling(EVIL, "finish"):
         with calling(Brought("source", "odd", "other", "1"), "raw_path"):
@@ -67,25 +67,25 @@ def test_a_process_notes_whose_code_it_is_in_and_the_innermost_counts(slot: Slot
     assert slot.read() is None
 
 
-def test_bundled_plugins_are_not_noted(slot: Slot) -> None:
+def test_bundled_plugins_are_not_noted(slot: CallSlot) -> None:
     with calling(Brought("validator", "crc"), "batch"):
         assert slot.read() is None
 
 
-def test_a_name_of_any_length_is_noted(slot: Slot) -> None:
+def test_a_name_of_any_length_is_noted(slot: CallSlot) -> None:
     with calling(Brought("source", "x" * 999, "é" * 999, "1" * 999), "y" * 999):
         who, _, _ = slot.read() or ("", "", 0.0)
     assert who.startswith("the source `xxx")
 
 
 def test_time_in_which_nobody_looked_does_not_count(
-    slot: Slot, monkeypatch: pytest.MonkeyPatch
+    slot: CallSlot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard, "_AWAY", 0.2)
     patience, other = Patience(0.1), Patience(0.1)
     with calling(EVIL, "finish"):
         time.sleep(0.15)
-        assert "did not come back from `finish`" in str(other.look(slot))
+        assert "did not return from `finish`" in str(other.look(slot))
         time.sleep(0.1)
         assert patience.look(slot) is None
         time.sleep(0.12)

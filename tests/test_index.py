@@ -143,17 +143,17 @@ def test_counts_beyond_the_file_are_refused_without_allocating(field: str, count
 def test_errors_say_what_where_and_what_to_do() -> None:
     with pytest.raises(NewerFormatError) as newer:
         read_index(sealed(header(version=2)), "x.index")
-    assert newer.value.message == "`x.index` has index format 2, this tfrecreg knows 1"
+    assert newer.value.message == "`x.index` has index format 2, this tfrecreg supports 1"
     assert newer.value.hint == "pip install --upgrade tfrecreg"
     with pytest.raises(ManifestError) as strange:
         read_index(b"some text", "x.index")
     assert strange.value.message == (
-        "`x.index` is no index: 9 bytes that begin with 736f6d6520746578"
+        "`x.index` is not an index: 9 bytes that begin with 736f6d6520746578"
     )
     assert strange.value.hint == "restore the index from DVC, or build the dataset again"
-    with pytest.raises(ManifestError, match="is no index: version 0 with rows of 32 bytes"):
+    with pytest.raises(ManifestError, match="is not an index: version 0 with rows of 32 bytes"):
         read_index(sealed(header(version=0)), "x.index")
-    with pytest.raises(ManifestError, match="is no index: version 1 with rows of 40 bytes"):
+    with pytest.raises(ManifestError, match="is not an index: version 1 with rows of 40 bytes"):
         read_index(sealed(header(row=40)), "x.index")
     changed = bytearray(small())
     changed[60] ^= 1
@@ -194,7 +194,7 @@ def test_builder_refuses_what_cannot_be_indexed() -> None:
     builder = IndexBuilder()
     with pytest.raises(ValueError, match="a record digest has 16 bytes, this one 15"):
         builder.add(bytes(15), 0, "key")
-    with pytest.raises(UsageError, match=r"the key `\\ud800` is no text that UTF-8 can hold"):
+    with pytest.raises(UsageError, match=r"the key `\\ud800` cannot be encoded as UTF-8"):
         builder.add(bytes(16), 0, "\ud800")
     assert len(builder) == 0
     assert isinstance(read_index(builder.render(), "x"), Index)

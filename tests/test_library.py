@@ -78,3 +78,29 @@ def test_a_limit_that_is_no_number_is_refused(registry: tfrecreg.Registry, tmp_p
         "`max_skipped`: expected a number of items such as `10`, or a share such as `0.5%`, "
         "found `some`"
     )
+
+
+def test_a_build_and_a_release_stand_for_their_references(
+    registry: tfrecreg.Registry, tmp_path: Path
+) -> None:
+    build = tfrecreg.resolve(registry, "digits")
+    release = tfrecreg.resolve(registry, "digits@1.0.0")
+    assert isinstance(build, tfrecreg.Build)
+    assert isinstance(release, tfrecreg.Release)
+    assert release.dataset == build.dataset == registry.dataset("digits")
+    assert (str(build), str(release)) == ("digits", "digits@1.0.0")
+    reports = tfrecreg.check([release, build, release])
+    assert [each.target for each in reports] == ["digits@1.0.0", "digits"]
+    assert tfrecreg.diff(release, build).same
+    assert next(tfrecreg.head(release)).record == 0
+    assert tfrecreg.salvage(release, tmp_path / "out").shards == ()
+
+
+def test_a_handle_reads_anew(registry: tfrecreg.Registry) -> None:
+    raw = str(registry.dataset("digits").raw_folder)
+    dataset = registry.dataset("later")
+    assert (dataset.versions(), dataset.is_built()) == ([], False)
+    tfrecreg.build(registry, tfrecreg.BuildRequest(name="later", source="mnist", raw=raw))
+    assert dataset.is_built()
+    tfrecreg.release(registry, tfrecreg.ReleaseRequest(name="later", version="1.0.0"))
+    assert [str(each) for each in dataset.versions()] == ["1.0.0"]

@@ -76,7 +76,7 @@ class TestVersion:
         with pytest.raises(UsageError) as caught:
             parse_version(text)
         shown = caught.value.message
-        assert shown.endswith(f"is no version: expected MAJOR.MINOR.PATCH{why}")
+        assert shown.endswith(f"is not a version: expected MAJOR.MINOR.PATCH{why}")
         assert "\n" not in shown
         assert len(shown) < 300
         assert caught.value.hint == (hint or "write three numbers, such as `1.2.0`")
@@ -120,18 +120,18 @@ class TestParseReference:
     def test_what_is_no_stage_is_named(self, text: str) -> None:
         with pytest.raises(UsageError) as caught:
             parse_reference(text)
-        assert "is no name of a stage: expected letters, digits" in caught.value.message
+        assert "is not a stage name: expected letters, digits" in caught.value.message
         assert caught.value.hint == "write `mnist#prod` for the release in the stage `prod`"
 
     @pytest.mark.parametrize(
         ("text", "message", "hint"),
         [
             ("", "the reference is empty", FORMS),
-            ("@1.0.0", "`@1.0.0` names no dataset before the `@`", FORMS),
-            ("@", "`@` names no dataset before the `@`", FORMS),
+            ("@1.0.0", "`@1.0.0` does not name a dataset before the `@`", FORMS),
+            ("@", "`@` does not name a dataset before the `@`", FORMS),
             (
                 "mnist@",
-                "`mnist@` names no version after the `@`",
+                "`mnist@` does not name a version after the `@`",
                 "write `mnist` for the build, `mnist@latest` for the newest release",
             ),
         ],
@@ -169,7 +169,7 @@ class TestParseReference:
         with pytest.raises(UsageError) as caught:
             parse_reference(text)
         assert caught.value.message.endswith(
-            " is no name of a dataset: expected a lower-case letter, then lower-case letters, "
+            " is not a dataset name: expected a lower-case letter, then lower-case letters, "
             f"digits and `_`, found {found}"
         )
         assert caught.value.hint == hint
@@ -213,7 +213,8 @@ class TestParseReference:
         with pytest.raises(UsageError) as caught:
             parse_reference(f"mnist@{selector}")
         assert caught.value.message.endswith(
-            " names no version: expected MAJOR.MINOR.PATCH, MAJOR.*, MAJOR.MINOR.* or latest" + why
+            " does not name a version: expected MAJOR.MINOR.PATCH, MAJOR.*, MAJOR.MINOR.* or latest"
+            + why
         )
         assert "\n" not in caught.value.message
         assert caught.value.hint == (f"write `mnist@{meant}`" if meant else FORMS)
@@ -245,7 +246,7 @@ class TestDatasetName:
     @pytest.mark.parametrize("name", ["", "A", "1a", "_a", "a-b", "a\n", "é", "a@1.0.0", "ａ"])
     def test_what_is_none_is_refused(self, name: str) -> None:
         assert not is_dataset_name(name)
-        with pytest.raises(UsageError, match="is no name of a dataset: expected a lower-case"):
+        with pytest.raises(UsageError, match="is not a dataset name: expected a lower-case"):
             check_dataset_name(name)
 
     def test_empty_name_is_called_empty(self) -> None:

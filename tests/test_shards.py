@@ -24,11 +24,11 @@ class TestShardName:
 
     @pytest.mark.parametrize("split", ["", "a-b", "a/b", "é", "a b", "../x", "_a", "a\n"])
     def test_split_that_no_file_name_can_hold_is_refused(self, split: str) -> None:
-        with pytest.raises(UsageError, match="is no name of a split: expected letters, digits"):
+        with pytest.raises(UsageError, match="is not a split name: expected letters, digits"):
             shard_name("mnist", split, 0, 1)
 
     def test_dataset_that_is_no_name_is_refused(self) -> None:
-        with pytest.raises(UsageError, match="`my-data` is no name of a dataset"):
+        with pytest.raises(UsageError, match="`my-data` is not a dataset name"):
             shard_name("my-data", "train", 0, 1)
 
     @pytest.mark.parametrize(("number", "of"), [(1, 1), (-1, 1), (0, 0)])

@@ -10,7 +10,7 @@ from tfrecreg.errors import UsageError
 from tfrecreg.shards import (
     ShardPolicy,
     bounds,
-    parse_size,
+    parse_shard_size,
     shard_count,
 )
 
@@ -188,14 +188,14 @@ class TestParseSize:
         ],
     )
     def test_sizes_are_read(self, text: str, expected: int) -> None:
-        assert parse_size(text) == expected
+        assert parse_shard_size(text) == expected
 
     @pytest.mark.parametrize(
         "text", ["", "0", "MB", "-1MB", "1e6", "64MiBs", "1,000", "0.1", "64 Mi B", "k", "\x1b[1m"]
     )
     def test_what_is_none_is_refused(self, text: str) -> None:
         with pytest.raises(UsageError) as caught:
-            parse_size(text)
-        assert " is no size: expected a size such as " in caught.value.message
+            parse_shard_size(text)
+        assert " is not a size: expected a size such as " in caught.value.message
         assert "\x1b" not in caught.value.message
         assert caught.value.hint == "MB is 1,000,000 bytes, MiB is 1,048,576"

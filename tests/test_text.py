@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import hex_start, safe, safe_value, si_bytes
 
 ANY = st.text(st.characters(exclude_categories=()))
 
@@ -122,3 +122,16 @@ class TestSiBytes:
     )
     def test_sizes_are_short(self, number: float, shown: str) -> None:
         assert si_bytes(number) == shown
+
+
+@given(st.binary(max_size=400) | ANY.map(lambda text: text.encode("utf-8", "surrogatepass")))
+def test_of_a_value_only_the_bytes_that_are_shown_are_looked_at(value: bytes) -> None:
+    whole = safe(value.decode("utf-8", "surrogateescape"), limit=60)
+    assert safe_value(value) == whole
+    assert safe_value(value, limit=10) == safe(value.decode("utf-8", "surrogateescape"), limit=10)
+
+
+def test_hex_marks_what_is_left_out() -> None:
+    assert hex_start(b"") == ""
+    assert hex_start(bytes(range(16))) == bytes(range(16)).hex(" ")
+    assert hex_start(b"abc", 2) == "61 62 …"

@@ -5,7 +5,8 @@ The names below are the library; ``docs/python.md`` shows their use. Plugins imp
 and may change with any version:
 
 - values: `errors`, `findings`, `codes`, `gating`, `config`, `reference`, `shards`, `text`; to read
-  and write them: `toml_files`, `typed_values`, `amounts`, `suggest`; and `progress`
+  and write them: `toml_files`, `typed_values`, `amounts`, `suggest`;
+  `progress`; and `lazy`, for packages whose names are imported when they are used
 - bytes: `storage`, `records`, `example`, `images`, `digests`, `index`
 - state: `manifest`, `schema`, `registry`, `tracking`
 - work: `statistics`, `training`, `scan`, `engines`
@@ -18,10 +19,10 @@ Everything is imported when it is first used, so that ``import tfrecreg`` costs 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfrecreg._version import __version__
+from tfrecreg.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from tfrecreg.amounts import SkipLimit
@@ -53,28 +54,30 @@ if TYPE_CHECKING:
     from tfrecreg.operations.stats import stats
     from tfrecreg.operations.tag import TagRequest, tag
     from tfrecreg.records import Records, read
-    from tfrecreg.registry import Registry, Resolved, open_registry, resolve
+    from tfrecreg.registry import Build, Dataset, Registry, Release, open_registry, resolve
     from tfrecreg.shards import ShardPolicy
     from tfrecreg.training import Certificate, DataSource, Order
 
 __all__ = [
     "AdoptRequest",
     "AdoptResult",
+    "Build",
     "BuildRequest",
     "BuildResult",
     "Certificate",
     "CheckOptions",
     "CompatibilityOptions",
     "DataSource",
+    "Dataset",
     "DiffResult",
     "FailOn",
     "Order",
     "Records",
     "Registry",
+    "Release",
     "ReleaseRequest",
     "ReleaseResult",
     "Report",
-    "Resolved",
     "ShardPolicy",
     "SkipLimit",
     "TagRequest",
@@ -139,17 +142,19 @@ _EXPORTS = {
     "tfrecreg.operations.stats": ("stats",),
     "tfrecreg.operations.tag": ("TagRequest", "tag"),
     "tfrecreg.records": ("Records", "read"),
-    "tfrecreg.registry": ("Registry", "Resolved", "open_registry", "resolve"),
+    "tfrecreg.registry": (
+        "Build",
+        "Dataset",
+        "Registry",
+        "Release",
+        "open_registry",
+        "resolve",
+    ),
     "tfrecreg.shards": ("ShardPolicy",),
     "tfrecreg.training": ("Certificate", "DataSource", "Order"),
 }
-_HOMES = {name: module for module, names in _EXPORTS.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # which knows these names from above, and no others
+    __getattr__ = lazy_exports(__name__, _EXPORTS)
 
 
 def __dir__() -> list[str]:

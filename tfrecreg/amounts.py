@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)?", re.IGNORECASE)
 _UNITS = {"": 1, "b": 1}
@@ -21,6 +24,8 @@ def parse_size(value: int | str) -> int:
     Raises:
         ValueError: it is no such size, or less than one byte; the text says what was expected.
     """
+    from fractions import Fraction  # as below: few commands are given an amount
+
     match = _SIZE.fullmatch(str(value).strip()) if _is_amount(value) else None
     size = Fraction(match[1]) * _UNITS[(match[2] or "").lower()] if match else Fraction(0)
     if size < 1:
@@ -33,7 +38,7 @@ class SkipLimit:
     """How many items of a build may be skipped: a count, or a share of all items."""
 
     share: Fraction | None
-    """Of all items, 0 to 1; None where `count` decides."""
+    """Share of all items, 0 to 1; None if `count` applies."""
     count: int = 0
 
     @classmethod
@@ -43,6 +48,8 @@ class SkipLimit:
         Raises:
             ValueError: it is neither; the text says what was expected.
         """
+        from fractions import Fraction
+
         text = str(value).strip() if _is_amount(value) else ""
         if _COUNT.fullmatch(text):
             return cls(None, int(text))

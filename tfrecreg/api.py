@@ -20,6 +20,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tfrecreg.errors import (
     MissingExtraError,
     MissingFileError,
@@ -135,3 +137,12 @@ __all__ = [
     "sniff",
     "unset_feature",
 ]
+
+_RENAMED = {"PictureError": ImageError, "PictureHeader": ImageHeader}
+
+
+def __getattr__(name: str) -> Any:
+    # Plugins that were written before import the older names.
+    if name in _RENAMED:
+        return _RENAMED[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -49,18 +49,18 @@ _DEFAULT = "default"
 T = TypeVar("T")
 
 Positive = Annotated[int, Meta(ge=1)]
-Text = Annotated[str, Meta(min_length=1)]
+_Text = Annotated[str, Meta(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetConfig:
     """`datasets/<name>.toml`: what `build <name>` does unless told otherwise."""
 
-    source: Text | None = None
+    source: _Text | None = None
     """The source's name, ``mnist``, or ``distribution:name`` where two announce it."""
-    raw: Text | None = None
+    raw: _Text | None = None
     """The raw data's folder: absolute, or relative to the registry's root."""
-    schema: Text | None = None
+    schema: _Text | None = None
     """Path of the schema, relative to the root. None: ``schemas/<name>.pbtxt``."""
     options: dict[str, Any] = field(default_factory=dict)
     """The source's options, typed by the source: see :mod:`tfrecreg.typed_values`."""
@@ -104,7 +104,7 @@ class GateConfig:
     """`[gates.<name>]`. What a gate leaves out comes from `[gates.default]`, table by table."""
 
     fail_on: FailOn = FailOn.ERROR
-    validators: tuple[Text, ...] | None = None
+    validators: tuple[_Text, ...] | None = None
     """The validators to run; None: all that apply."""
     severity: dict[str, Severity] = field(default_factory=dict)
     """Overrides, by glob over codes. See :func:`tfrecreg.gating.judge`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 MAX_LOCATIONS = 20
-"""A finding names so many places; its count is always the full one."""
+"""Maximum number of locations in a finding; its count is always the full one."""
 
 
 class Severity(str, Enum):
@@ -47,7 +47,7 @@ class Code:
     severity: Severity
     """Unless the gate says otherwise."""
     summary: str
-    """One line: what is the case when this is found."""
+    """One line that states the finding."""
     hint: str
     """One line: what to do next."""
     page: str

@@ -50,7 +50,7 @@ class Waiver:
     """
 
     owner: str
-    """Who answers for it."""
+    """Person or team responsible for the waiver."""
     reason: str
     expires: date
     """The last day on which it holds."""

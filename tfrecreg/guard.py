@@ -4,9 +4,9 @@ Whoever calls a plugin does so in a block of :func:`calling`. In it
 
 - nothing but an `Exception` comes out: ``sys.exit()``, a `KeyboardInterrupt` that nobody typed and
   whatever else a plugin raises are a :class:`Misbehaviour`, which says so;
-- what is printed goes to stderr, for stdout is the result of a command;
+- printed output goes to stderr, because stdout is the result of a command;
 - the process notes whose code it is in, so that another one, which waits for it, can say who ended
-  it or who hangs: that is a :class:`Slot`.
+  it or who hangs: that is a :class:`CallSlot`.
 
 Nobody notes the calls of the bundled plugins: they end no process, and some are called for every
 record.
@@ -73,14 +73,15 @@ class Brought:
         """What to do about a mistake in it."""
         if self.is_ours:
             return "a mistake in tfrecreg: please report it"
-        return f"update or uninstall `{safe(self.distribution, limit=80)}`, or tell its authors"
+        named = safe(self.distribution, limit=80)
+        return f"update or uninstall `{named}`, or report this to its authors"
 
 
 class Misbehaviour(Exception):
-    """A plugin raised what is no `Exception`; its cause is what it raised."""
+    """A plugin raised a `BaseException` that is not an `Exception`; it is the cause."""
 
 
-class Slot:
+class CallSlot:
     """Where a process notes whose code it is in, in memory that another process reads.
 
     Args:
@@ -136,14 +137,14 @@ class Slot:
 class _State:
     """What this process knows of itself."""
 
-    slot: Slot | None = None
+    slot: CallSlot | None = None
     watching = False
     """Whether this process knows of every interrupt that somebody typed."""
     interrupted = False
     on_strangers: Callable[[Sequence[Brought]], None] | None = None
 
 
-def note_in(slot: Slot) -> None:
+def note_in(slot: CallSlot) -> None:
     """From now on this process notes in `slot` whose code it is in."""
     _State.slot = slot
 
@@ -188,7 +189,7 @@ class calling:
         doing: the method, for messages.
 
     Raises:
-        Misbehaviour: the code raised what is no `Exception`.
+        Misbehaviour: the code raised a `BaseException` that is not an `Exception`.
     """
 
     __slots__ = ("_before", "_out", "_slot", "_text")
@@ -247,7 +248,7 @@ def is_told(error: BaseException) -> bool:
 def reason_of(error: BaseException) -> str:
     """One line: our own message, or ``ZeroDivisionError: division by zero (faces.py, line 12)``.
 
-    The place is all that is left of the traceback, and where whoever mends it begins.
+    The location replaces the traceback, and is where to start debugging.
     """
     if isinstance(error, Misbehaviour) and error.__cause__ is not None:
         error = error.__cause__
@@ -288,7 +289,7 @@ def time_limit() -> float | None:
     if not math.isfinite(seconds) or seconds < 0:
         raise UsageError(
             f"`{TIMEOUT}` should be a number of seconds, found `{safe(text, limit=40)}`",
-            hint=f"0 is for no limit; without it, {_DEFAULT_SECONDS:.0f}",
+            hint=f"0 disables the limit; the default is {_DEFAULT_SECONDS:.0f}",
         )
     return seconds or None
 
@@ -307,7 +308,7 @@ class Patience:
         self._looked = time.monotonic()
         self._away = 0.0
 
-    def look(self, *slots: Slot) -> PluginError | None:
+    def look(self, *slots: CallSlot) -> PluginError | None:
         """Who is at work in one of these processes for longer than it may be; None for nobody.
 
         To be called again and again, a few times a second.
@@ -322,7 +323,7 @@ class Patience:
                 continue
             who, doing, _ = found
             return PluginError(
-                f"{who} did not come back from `{doing}` within {self._limit:g} seconds, and was "
+                f"{who} did not return from `{doing}` within {self._limit:g} seconds, and was "
                 "ended",
                 hint=f"`{TIMEOUT}` is the limit in seconds, 0 for none",
             )
@@ -337,7 +338,7 @@ def how_it_ended(code: int) -> str:
     return f"was killed by {name}"
 
 
-def death_of(slot: Slot, how: str) -> FailureError | None:
+def death_of(slot: CallSlot, how: str) -> FailureError | None:
     """Who was at work in a process that ended, before it should; None where it was no plugin.
 
     Args:
@@ -349,6 +350,6 @@ def death_of(slot: Slot, how: str) -> FailureError | None:
         return None
     who, doing, _ = found
     return PluginError(
-        f"{who} did not come back from `{doing}`: its process {how}",
-        hint="uninstall or update that distribution, or tell its authors",
+        f"{who} did not return from `{doing}`: its process {how}",
+        hint="uninstall or update that distribution, or report this to its authors",
     )

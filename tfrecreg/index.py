@@ -80,7 +80,7 @@ class IndexBuilder:
             self._keys += key.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
             raise UsageError(
-                f"the key `{safe(key)}` is no text that UTF-8 can hold",
+                f"the key `{safe(key)}` cannot be encoded as UTF-8",
                 hint="let the source make keys of valid Unicode",
             ) from None
         self._digests += digest
@@ -185,16 +185,17 @@ def read_index(data: bytes, where: str) -> Index:
     """
     if len(data) < _HEADER.size + _HASH_BYTES or data[:8] != INDEX_MAGIC:
         found = f"{len(data)} bytes that begin with {data[:8].hex() or 'nothing'}"
-        raise ManifestError(f"`{where}` is no index: {found}", hint=_HINT)
+        raise ManifestError(f"`{where}` is not an index: {found}", hint=_HINT)
     _, version, row_bytes, records, key_bytes, members = _HEADER.unpack_from(data)
     if version > INDEX_VERSION:
         raise NewerFormatError(
-            f"`{where}` has index format {version}, this tfrecreg knows {INDEX_VERSION}",
+            f"`{where}` has index format {version}, this tfrecreg supports {INDEX_VERSION}",
             hint="pip install --upgrade tfrecreg",
         )
     if version != INDEX_VERSION or row_bytes != ROW.itemsize:
         raise ManifestError(
-            f"`{where}` is no index: version {version} with rows of {row_bytes} bytes", hint=_HINT
+            f"`{where}` is not an index: version {version} with rows of {row_bytes} bytes",
+            hint=_HINT,
         )
     expected = (
         _HEADER.size + records * ROW.itemsize + key_bytes + members * _MEMBER.itemsize + _HASH_BYTES
@@ -209,7 +210,7 @@ def read_index(data: bytes, where: str) -> Index:
     if digest != data[-_HASH_BYTES:]:
         raise ManifestError(
             f"`{where}` was changed after it was written: its digest should be "
-            f"{digest.hex()[:16]}…, it says {data[-_HASH_BYTES:].hex()[:16]}…",
+            f"{digest.hex()[:16]}…, found {data[-_HASH_BYTES:].hex()[:16]}…",
             hint=_HINT,
         )
     rows = np.frombuffer(data, ROW, records, _HEADER.size)
@@ -217,7 +218,7 @@ def read_index(data: bytes, where: str) -> Index:
     table = np.frombuffer(data, _MEMBER, members, keys_at + key_bytes)
     problem = _problem(rows, key_bytes, table)
     if problem:
-        raise ManifestError(f"`{where}` is no index: {problem}", hint=_HINT)
+        raise ManifestError(f"`{where}` is not an index: {problem}", hint=_HINT)
     return Index(
         digests=rows["digest"],
         lengths=rows["length"],

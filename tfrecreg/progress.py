@@ -18,7 +18,7 @@ class Progress(Protocol):
         Args:
             what: is done.
             total: records, or whatever `unit` names in the plural.
-            unit: what is counted.
+            unit: the counted things.
         """
 
     def advance(self, records: int, size: int) -> None:
@@ -50,7 +50,7 @@ SILENT: Progress = _Silent()
 
 
 class Ticker:
-    """Passes on what is counted one by one, in portions that cost little."""
+    """Passes on single counts in batches, which cost little."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -76,7 +76,7 @@ def counting(progress: Progress, what: str, unit: str) -> Iterator[Ticker]:
     Args:
         progress: who watches.
         what: is done.
-        unit: what is counted, in the plural.
+        unit: the counted things, in the plural.
     """
     progress.start(what, 0, unit)
     ticker = Ticker(progress)

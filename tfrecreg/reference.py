@@ -55,7 +55,7 @@ class Reference:
     """What a user writes to name a build or a release. Made by :func:`parse_reference`."""
 
     name: str
-    """Of the dataset."""
+    """Name of the dataset."""
     selector: str | None
     """What stands after the `@`: a version, ``1.*``, ``1.2.*`` or ``latest``; or a stage with its
     `#`. None means the build."""
@@ -106,14 +106,14 @@ def parse_reference(text: str) -> Reference:
     if not text:
         raise UsageError("the reference is empty", hint=_FORMS)
     if not name:
-        raise UsageError(f"`{safe(text)}` names no dataset before the `@`", hint=_FORMS)
+        raise UsageError(f"`{safe(text)}` does not name a dataset before the `@`", hint=_FORMS)
     if not is_dataset_name(name):
         raise _no_name(name, at + selector)
     if not at:
         return Reference(name, None)
     if not selector:
         raise UsageError(
-            f"`{name}@` names no version after the `@`",
+            f"`{name}@` does not name a version after the `@`",
             hint=f"write `{name}` for the build, `{name}@latest` for the newest release",
         )
     tag = _TAG.fullmatch(selector)
@@ -122,7 +122,7 @@ def parse_reference(text: str) -> Reference:
     if not _SELECTOR.fullmatch(selector):
         meant = _meant(selector)
         raise UsageError(
-            f"`{safe(selector)}` in `{safe(text)}` names no version: "
+            f"`{safe(selector)}` in `{safe(text)}` does not name a version: "
             "expected MAJOR.MINOR.PATCH, MAJOR.*, MAJOR.MINOR.* or latest"
             f"{_why(selector)}",
             hint=f"write `{name}@{meant}`" if meant else _FORMS,
@@ -142,7 +142,7 @@ def parse_version(text: str) -> Version:
     meant = _meant(text)
     fits = _VERSION.fullmatch(meant) is not None
     raise UsageError(
-        f"`{safe(text)}` is no version: expected MAJOR.MINOR.PATCH{_why(text)}",
+        f"`{safe(text)}` is not a version: expected MAJOR.MINOR.PATCH{_why(text)}",
         hint=f"write `{meant}`" if fits else "write three numbers, such as `1.2.0`",
     )
 
@@ -153,7 +153,7 @@ def is_dataset_name(text: str) -> bool:
 
 
 def check_dataset_name(text: str) -> None:
-    """Refuse what is no dataset's name.
+    """Refuse an invalid dataset name.
 
     Raises:
         UsageError: it is none; the message says what is allowed and what was found.
@@ -176,7 +176,7 @@ def _stage(name: str, text: str) -> str:
     if match:
         return match[1]
     raise UsageError(
-        f"`{safe(text)}` in `{name}#{safe(text)}` is no name of a stage: expected letters, digits, "
+        f"`{safe(text)}` in `{name}#{safe(text)}` is not a stage name: expected letters, digits, "
         "`-`, `_` and `/`, with a letter or digit at both ends",
         hint=f"write `{name}#prod` for the release in the stage `prod`",
     )
@@ -200,14 +200,14 @@ def _no_name(name: str, rest: str = "") -> UsageError:
     if others and not rest and looks_like_reference(f"{head}@{others[0]}"):
         hint = f"write `{head}@{others[0]}`"
     return UsageError(
-        f"`{safe(name)}` is no name of a dataset: expected a lower-case letter, then lower-case "
+        f"`{safe(name)}` is not a dataset name: expected a lower-case letter, then lower-case "
         f"letters, digits and `_`, found {found}",
         hint=hint,
     )
 
 
 def _meant(text: str) -> str:
-    """The selector that was probably meant by what is none; empty where nobody can tell."""
+    """The selector that an invalid text probably means; empty if unknown."""
     found = text.strip().lower().removeprefix("@").removeprefix("v")
     found = re.split(r"[-+]", found, maxsplit=1)[0]
     parts = [

@@ -15,9 +15,11 @@ from tfrecreg.text import safe
 FRAMING = 16
 """Bytes that a record takes in a shard beyond its payload."""
 SHARDS_PER_HOST = 10
-"""TensorFlow's advice: at least so many shards for each host that reads them ..."""
+"""TensorFlow's advice: at least this many shards for each host that reads them ..."""
 MIN_HOST_SHARD = 10_000_000
-"""... of at least so many bytes each (https://www.tensorflow.org/tutorials/load_data/tfrecord)."""
+"""... of at least this many bytes each
+(https://www.tensorflow.org/tutorials/load_data/tfrecord).
+"""
 
 _MIN_SHARD = 1 << 26
 _MAX_SHARD = 1 << 30
@@ -81,7 +83,7 @@ def shard_name(dataset: str, split: str, number: int, of: int) -> str:
     check_dataset_name(dataset)
     if not _WRITTEN.fullmatch(split):
         raise UsageError(
-            f"`{safe(split)}` is no name of a split: expected letters, digits and `_`",
+            f"`{safe(split)}` is not a split name: expected letters, digits and `_`",
             hint="rename the split in the raw data: it becomes part of file names",
         )
     if not 0 <= number < of:
@@ -99,7 +101,7 @@ class ShardName:
     split: str | None
     """The split in its normal spelling, where the name has one."""
     number: int
-    """Of the shard in its set, from 0. A name may promise the impossible: not below `of`."""
+    """Number of the shard in its set, from 0. In an inconsistent name it may be `of` or more."""
     of: int | None
     """How many shards the set has, where the name says so."""
     records: int | None
@@ -212,7 +214,7 @@ class ShardPolicy:
     """
 
     shards: int | None = None
-    """Exactly so many."""
+    """Exact number of shards."""
     shard_size: int | None = None
     """As few as leave each, on average, with no more bytes than this."""
     records_per_shard: int | None = None
@@ -295,7 +297,7 @@ def bounds(records: int, shards: int) -> Iterator[tuple[int, int]]:
         yield number * records // shards, (number + 1) * records // shards
 
 
-def parse_size(text: str) -> int:
+def parse_shard_size(text: str) -> int:
     """A size in bytes as the command line takes it: ``64MiB``, ``100MB``, ``1.5 GB``, ``4096``.
 
     ``k``, ``M``, ``G``, ``T`` are powers of 1000 with or without a ``B``, ``Ki``, ``Mi``, ``Gi``,
@@ -308,6 +310,6 @@ def parse_size(text: str) -> int:
         return parse_amount(re.sub(r"(?<=[\d\s])([kmgt]i?)$", r"\1B", text.strip(), flags=_FLAGS))
     except ValueError as error:
         raise UsageError(
-            f"`{safe(text)}` is no size: {error}",
+            f"`{safe(text)}` is not a size: {error}",
             hint="MB is 1,000,000 bytes, MiB is 1,048,576",
         ) from None

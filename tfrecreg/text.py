@@ -49,6 +49,18 @@ def safe(text: str, *, limit: int = 200) -> str:
     return "".join(shown)
 
 
+def safe_value(value: bytes, *, limit: int = 60) -> str:
+    """A value that should be text, shown as :func:`safe` shows texts; a part that is not UTF-8 as
+    escapes. Only the bytes that can be shown are looked at.
+    """
+    return safe(value[: 4 * limit + 4].decode("utf-8", "surrogateescape"), limit=limit)
+
+
+def hex_start(data: bytes, count: int = 16) -> str:
+    """The first `count` bytes in hex, with an ellipsis where there are more."""
+    return data[:count].hex(" ") + (" …" if len(data) > count else "")
+
+
 def _escape(character: str) -> str:
     if character == "\\":
         return "\\\\"

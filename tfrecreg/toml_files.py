@@ -12,11 +12,6 @@ from tfrecreg.errors import ConfigError
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 _POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _DEEP_KEY = re.compile(
     r"""(?<![\w-])(?:(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){100}"""
@@ -34,6 +29,12 @@ def read_toml(text: str | bytes, file: str) -> dict[str, Any]:
     Raises:
         ConfigError: the text is not UTF-8 or not TOML; the message has line and column.
     """
+    # Only here: a check of bare files mostly finds no configuration.
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
     try:
         found = text if isinstance(text, str) else text.decode("utf-8")
         deep = _DEEP_KEY.search(found)
@@ -41,7 +42,7 @@ def read_toml(text: str | bytes, file: str) -> dict[str, Any]:
             number = found.count("\n", 0, deep.start()) + 1
             raise ConfigError(
                 f"`{safe(file)}` has a key of more than 100 parts in line {number}",
-                hint="flatten it: `gates.mnist.limits.inflation.ratio` is as deep as keys go",
+                hint="flatten it: `gates.mnist.limits.inflation.ratio` is the deepest valid key",
             )
         # A file read as bytes keeps its line ends; editors add byte order marks.
         return tomllib.loads(found.removeprefix("\ufeff"))
@@ -109,7 +110,7 @@ def update_toml(text: str, file: str, values: Mapping[str, Any]) -> str:
         if same_values(read_toml(result, file), after):
             return result
     raise ConfigError(
-        f"`{safe(file)}` cannot be changed without changing more",
+        f"`{safe(file)}` cannot be edited automatically",
         hint=f"set {listed(values)} there by hand",
     )
 

@@ -349,7 +349,7 @@ def _option_types(kind: type[Any]) -> dict[str, Any]:
         if not (inner in (str, int, float, bool) or _choices(inner)):
             raise PluginError(
                 f"the option `{safe(option)}` of {name} has a type that options cannot have",
-                hint="the plugin is at fault: docs/plugins.md lists the types",
+                hint="this is an error in the plugin: docs/plugins.md lists the types",
             )
     return found
 

@@ -8,7 +8,7 @@ Listing, once, in the parent process:
 - `plugin`: announces the source, and loads it only when it is used
 - `coco_options`: what `--option` takes
 - `annotation_files`: which JSON files are read for which split and task
-- `image_folders`: where the images lie, and which of them are there
+- `image_folders`: the folders of the images, and the existing images
 - `json_scanner`: one pass over a large JSON file, in bounded memory
 - `annotation_table`: a file's images and categories, and the offsets of its annotations
 - `dataset`: all splits together: items, label maps, raw files
@@ -19,7 +19,7 @@ Making an example, in a worker:
 - `objects`: boxes, keypoints and panoptic segments of one image
 - `masks`: its segmentations, as polygons, run lengths or PNG
 
-Schemas: `coco.pbtxt` and the parts `coco_*.pbtxt` (in the repository they lie in `schemas/`).
+Schemas: `coco.pbtxt` and the parts `coco_*.pbtxt` (in the repository they are in `schemas/`).
 """
 
 from __future__ import annotations

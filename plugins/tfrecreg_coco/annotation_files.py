@@ -15,7 +15,7 @@ from tfrecreg_coco.json_scanner import ListScan, decode_loosely
 
 _FOLDER = "annotations"
 _ROBOFLOW = "_annotations.coco.json"
-_TAKES = "`--raw` takes the folder above `annotations`; or say `--option annotations=FILE`"
+_TAKES = "pass `--raw` the folder above `annotations`; or say `--option annotations=FILE`"
 _DEFAULT_SPLIT = "train"
 _YEAR = r"[-_]?(?:19|20)[0-9]{2}"
 _SPLIT_WORD = re.compile(
@@ -52,7 +52,7 @@ class AnnotationFile(NamedTuple):
 
     path: str
     tasks: tuple[str, ...]
-    """What it can be read for, the main task first."""
+    """Tasks that it can be read for, the main task first."""
     word: str
     """The part of its name that tells the split, ``train2017``; may be empty."""
     split: str = ""
@@ -60,7 +60,7 @@ class AnnotationFile(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What is read for one split."""
+    """Files of one split."""
 
     split: str
     words: tuple[str, ...]
@@ -69,7 +69,7 @@ class Chosen(NamedTuple):
     """File by task, in the order in which they are merged. Two tasks may have one file."""
 
 
-def find_files(raw: Storage, options: CocoOptions) -> list[AnnotationFile]:
+def find_annotation_files(raw: Storage, options: CocoOptions) -> list[AnnotationFile]:
     """The files of annotations in their usual places, or those that the options name.
 
     Raises:
@@ -96,7 +96,7 @@ def find_files(raw: Storage, options: CocoOptions) -> list[AnnotationFile]:
         try:
             _reject_other_formats(raw, path)
         except RawDataError as error:
-            # Lists of results lie beside datasets, so only a name of COCO's makes it an error.
+            # Lists of results are beside datasets, so only a name of COCO's makes it an error.
             if task_by_name(path) is not None:
                 raise
             refusal = refusal or error
@@ -257,7 +257,7 @@ def _reject_other_formats(raw: Storage, path: str) -> None:
             "`annotations` and `categories`",
             hint="results are made from a dataset: name the dataset's own file"
             if "results" in kind
-            else "`--raw` takes the folder of the dataset, `--option annotations=` its file",
+            else "pass `--raw` the folder of the dataset, `--option annotations=` its file",
         )
     if not text.startswith(b"{"):
         problem = f"is not JSON: expected `{{` at its start, found {text[:8]!r}"
@@ -351,14 +351,14 @@ def choose_files(files: Sequence[AnnotationFile], options: CocoOptions) -> list[
         raise UsageError(
             f"the option `splits` names `{safe(unknown[0])}`, and there are "
             + ", ".join(f"`{split}`" for split in sorted(by_split)),
-            hint="`--dry-run` without it shows what is found",
+            hint="`--dry-run` without it lists the splits",
         )
     missing = [task for task in tasks if not any(task in each.files for each in chosen)]
     if missing:
         found = format_names(file.path for file in files)
         raise RawDataError(
             f"no file holds {', '.join(missing)}: found {found}",
-            hint="leave the task out, or name its file: --option annotations=FILE,FILE",
+            hint="leave out the task, or name its file: --option annotations=FILE,FILE",
         )
     return chosen
 
@@ -382,7 +382,7 @@ def _choose_tasks(files: Sequence[AnnotationFile], options: CocoOptions) -> list
         folder = files[0].path.rpartition("/")[0] or "."
         raise RawDataError(
             f"`{folder}` holds {', '.join(annotated)}, and no instances",
-            hint=f"choose: --option tasks={','.join(annotated)}, or one of them",
+            hint=f"select: --option tasks={','.join(annotated)}, or one of them",
         )
     return annotated or tasks
 
@@ -395,7 +395,7 @@ def _file_for(files: Sequence[AnnotationFile], task: str, split: str) -> Annotat
         raise RawDataError(
             f"several files hold {task} of the split `{split}`: "
             f"{format_names(file.path for file in serving)}",
-            hint=f"choose one: --option annotations={safe(serving[0].path)}",
+            hint=f"select one: --option annotations={safe(serving[0].path)}",
         )
     return serving[0] if serving else None
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tfrecreg.api import RawDataError, Remark, Storage, safe
 from tfrecreg_coco.coco_options import OBJECT_TASKS
-from tfrecreg_coco.json_scanner import Batch, ListScan, Offsets, decode_batch
+from tfrecreg_coco.json_scanner import Batch, ListScan, Positions, decode_batch
 
 _SECTIONS = frozenset({"images", "annotations", "categories"})
 _NEEDED = {
@@ -27,7 +27,7 @@ _NEEDED = {
     "captions": ("caption",),
     "panoptic": ("segments_info",),
 }
-"""By task: members of which an annotation has at least one."""
+"""Members by task: an annotation has at least one of them."""
 _INT64 = np.iinfo(np.int64)
 
 
@@ -64,16 +64,16 @@ class AnnotationTable(NamedTuple):
 
     path: str
     task: str
-    """What it is read for."""
+    """Task that it is read for."""
     images: list[ImageEntry]
-    ids: Offsets
+    ids: Positions
     """The id of each image."""
     categories: dict[int, Category]
-    """By id."""
-    starts: Offsets
-    """Where each annotation begins in the file: those of the first image, of the second …"""
-    ends: Offsets
-    bounds: Offsets
+    """Categories by id."""
+    starts: Positions
+    """Offsets of the annotations in the file, image by image."""
+    ends: Positions
+    bounds: Positions
     """Image number n has the annotations `bounds[n]` to `bounds[n + 1]`."""
     files: list[str | None]
     """The PNG that each annotation of panoptic segments names. Else empty."""
@@ -96,7 +96,7 @@ class _Builder:
         self._images: list[ImageEntry] = []
         self._categories: list[Category] = []
         self._count = 0
-        self._columns: dict[str, list[Offsets]] = defaultdict(list)
+        self._columns: dict[str, list[Positions]] = defaultdict(list)
         self._files: list[str | None] = []
         self._keypoints = 0
         ids = ["image_id"] if task == "panoptic" else ["image_id", "id"]
@@ -136,7 +136,7 @@ class _Builder:
                 hint="check that this is the right file",
             )
 
-    def _int64(self, name: str, values: Iterable[int | float | None]) -> Offsets:
+    def _int64(self, name: str, values: Iterable[int | float | None]) -> Positions:
         """Ids as int64; a missing one becomes the smallest number there is."""
         listed = [_INT64.min if value is None else value for value in values]
         try:
@@ -206,13 +206,13 @@ class _Builder:
             remarks=remarks,
         )
 
-    def _column(self, name: str) -> Offsets:
+    def _column(self, name: str) -> Positions:
         parts = self._columns[name]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
     def _unique_ids(
         self, section: str, entries: Iterable[Any], name_of: Callable[[Any], str]
-    ) -> Offsets:
+    ) -> Positions:
         listed = list(entries)
         ids = self._int64("id", [entry.id for entry in listed])
         values, counts = np.unique(ids, return_counts=True)
@@ -227,7 +227,12 @@ class _Builder:
         return ids
 
     def _dangling(
-        self, what: str, targets: Offsets, own_ids: Offsets, lost: npt.NDArray[np.bool_], drop: bool
+        self,
+        what: str,
+        targets: Positions,
+        own_ids: Positions,
+        lost: npt.NDArray[np.bool_],
+        drop: bool,
     ) -> list[Remark]:
         """Refuse or remark the annotations in `lost`, whose targets are not listed."""
         count = int(lost.sum())
@@ -249,7 +254,7 @@ class _Builder:
             )
         return [Remark("", self._path, "SRC025", detail, count)]
 
-    def _repeated(self, own_ids: Offsets) -> list[Remark]:
+    def _repeated(self, own_ids: Positions) -> list[Remark]:
         values, counts = np.unique(own_ids, return_counts=True)
         repeated = counts > 1
         if not repeated.any():
@@ -261,7 +266,9 @@ class _Builder:
         return [Remark("", self._path, "SRC026", detail, times)]
 
 
-def read_table(raw: Storage, path: str, task: str, *, drop_dangling: bool) -> AnnotationTable:
+def read_annotation_table(
+    raw: Storage, path: str, task: str, *, drop_dangling: bool
+) -> AnnotationTable:
     """Read a file of annotations, once and in bounded memory.
 
     Args:

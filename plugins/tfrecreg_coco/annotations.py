@@ -35,7 +35,7 @@ class SkipImage(Exception):
         self.detail = detail
 
 
-class Segment(msgspec.Struct, gc=False):
+class PanopticSegment(msgspec.Struct, gc=False):
     """One segment of a panoptic annotation. Members that the file lacks are None."""
 
     id: int | float | None = None
@@ -55,7 +55,7 @@ class Segment(msgspec.Struct, gc=False):
         return f"the segment {self.id}"
 
 
-class Annotation(Segment, gc=False, kw_only=True):
+class Annotation(PanopticSegment, gc=False, kw_only=True):
     """One annotation of any kind. Members that the file lacks are None or empty."""
 
     image_id: int | float
@@ -63,7 +63,7 @@ class Annotation(Segment, gc=False, kw_only=True):
     segmentation: msgspec.Raw = msgspec.Raw(b"")
     keypoints: list[float] | None = None
     caption: str | None = None
-    segments_info: list[Segment] | None = None
+    segments_info: list[PanopticSegment] | None = None
 
     @property
     def crowd(self) -> int:
@@ -137,8 +137,8 @@ class AnnotationReader:
 
     def _changed(self, file: int) -> RawDataError:
         return RawDataError(
-            f"`{safe(self._paths[file])}` changed while it was built from",
-            hint="build again when nothing writes to the raw data",
+            f"`{safe(self._paths[file])}` changed during the build",
+            hint="build again when no other process writes to the raw data",
         )
 
 
@@ -166,14 +166,14 @@ def _truth(value: Any) -> int | None:
     return None if value is None else int(value == 1)
 
 
-def _segments(values: Any) -> list[Segment] | None:
+def _segments(values: Any) -> list[PanopticSegment] | None:
     if not isinstance(values, list):
         return None
-    members = Segment.__struct_fields__
+    members = PanopticSegment.__struct_fields__
     return [
-        Segment(**_lenient({name: each[name] for name in members if name in each}))
+        PanopticSegment(**_lenient({name: each[name] for name in members if name in each}))
         if isinstance(each, dict)
-        else Segment()
+        else PanopticSegment()
         for each in values
     ]
 
@@ -190,4 +190,4 @@ _LENIENT: dict[str, Callable[[Any], Any]] = {
     "caption": lambda value: value if isinstance(value, str) else None,
     "segments_info": _segments,
 }
-"""By member of an annotation: how a value of any type is taken for it."""
+"""Conversion of a value of any type, by member of an annotation."""

@@ -9,7 +9,7 @@ from typing import Literal
 from tfrecreg.api import UsageError, safe
 
 TASKS = ("instances", "stuff", "keypoints", "captions", "panoptic", "images")
-"""What a file of annotations can be read for, in the order in which files are merged."""
+"""Tasks of an annotation file, in the order in which files are merged."""
 
 OBJECT_TASKS = ("instances", "stuff", "keypoints")
 """The tasks that read boxes."""
@@ -19,7 +19,7 @@ _PREFIXED = re.compile(r"([A-Za-z0-9][A-Za-z0-9_]*):(.+)", re.DOTALL)
 
 @dataclass(frozen=True)
 class CocoOptions:
-    """What `--option` takes for the source `coco`."""
+    """Options of the source `coco`."""
 
     tasks: tuple[
         Literal["instances", "stuff", "keypoints", "captions", "panoptic", "images"], ...
@@ -32,7 +32,7 @@ class CocoOptions:
     images: tuple[str, ...] = ()
     """The folder of the images, where it is not found. `train:a,validation:b` for each split."""
     segments: tuple[str, ...] = ()
-    """The folder of the panoptic PNGs, where it does not lie beside the JSON under its name.
+    """The folder of the panoptic PNGs, where it does not are beside the JSON under its name.
     `train:a,validation:b` for each split."""
     splits: tuple[str, ...] = ()
     """Read only these splits."""
@@ -43,12 +43,13 @@ class CocoOptions:
     """`as-is`: labels are the ids of the categories. `contiguous`: labels count from 0 in the order
     of the ids."""
     bad_boxes: Literal["drop", "keep", "skip-image", "fail"] = "drop"
-    """What to do about a box that is not finite, has no area or leaves the image: drop the object,
-    keep it as it is, skip the image, or fail."""
+    """Handling of boxes that are not finite, have no area or leave the image: drop the object, keep
+    it unchanged, skip the image, or fail.
+    """
     clip: float = 1.0
     """Clip a box that sticks out of its image by at most this many pixels."""
     dangling: Literal["fail", "drop"] = "fail"
-    """What to do about annotations whose image or category is not listed."""
+    """Handling of annotations whose image or category is not listed."""
 
     def __post_init__(self) -> None:
         if self.clip < 0:
@@ -61,13 +62,13 @@ class CocoOptions:
             if repeated:
                 raise UsageError(
                     f"the option `{name}` has `{safe(min(repeated))}` twice",
-                    hint="name each once",
+                    hint="name each only once",
                 )
         if self.masks != "none" and self.tasks and not set(OBJECT_TASKS) & set(self.tasks):
             raise UsageError(
                 f"`masks={self.masks}` is about objects, and `tasks` names none of "
                 f"{', '.join(OBJECT_TASKS)}",
-                hint="leave `masks` away, or add instances to `tasks`",
+                hint="leave out `masks`, or add instances to `tasks`",
             )
 
 

@@ -9,7 +9,12 @@ import msgspec
 
 from tfrecreg.api import Item, RawDataError, RawFile, Remark, Skipped, Storage, safe
 from tfrecreg_coco.annotation_files import Chosen
-from tfrecreg_coco.annotation_table import AnnotationTable, Category, ImageEntry, read_table
+from tfrecreg_coco.annotation_table import (
+    AnnotationTable,
+    Category,
+    ImageEntry,
+    read_annotation_table,
+)
 from tfrecreg_coco.annotations import SkipImage
 from tfrecreg_coco.coco_options import OBJECT_TASKS, CocoOptions
 from tfrecreg_coco.image_folders import FolderFinder, ImageFolder, usual_folders
@@ -34,8 +39,8 @@ class CategoryLabel(NamedTuple):
     """1 for things, 0 for stuff; None where not all categories say."""
 
 
-Labels = dict[int | float | None, CategoryLabel]
-"""By category id, in the order of the ids."""
+CategoryLabels = dict[int | float | None, CategoryLabel]
+"""Labels by category id, in the order of the ids."""
 
 
 class Spans(NamedTuple):
@@ -44,7 +49,7 @@ class Spans(NamedTuple):
     file: int
     """Number of the file in :attr:`WorkerContext.paths`."""
     spans: list[tuple[int, int]]
-    """Where each begins and ends in the file, in the order of the file."""
+    """Start and end of each annotation, in file order."""
 
 
 class ItemState(NamedTuple):
@@ -52,7 +57,7 @@ class ItemState(NamedTuple):
 
     image_id: int
     file_name: str
-    """As the annotations have it."""
+    """File name as in the annotations."""
     width: int
     """Pixels as the annotations have them; 0 where they do not say."""
     height: int
@@ -68,9 +73,9 @@ class WorkerContext(NamedTuple):
     """The files of annotations."""
     tasks: tuple[str, ...]
     """The task of each file."""
-    objects: Labels | None
+    objects: CategoryLabels | None
     """Labels of objects; None where no objects are read."""
-    segments: Labels | None
+    segments: CategoryLabels | None
     """Labels of panoptic segments; None where these are not read."""
     keypoints: int
     """Keypoints of each object; 0 where these are not read."""
@@ -97,13 +102,13 @@ class _Found(NamedTuple):
     segments_size: int
 
 
-class Dataset:
+class CocoDataset:
     """All files of annotations, read once, and the images that they name.
 
     Args:
         raw: the raw folder.
         options: options of the source.
-        chosen: what is read for each split.
+        chosen: the files for each split.
 
     Raises:
         RawDataError: the files are not datasets, or do not fit together.
@@ -178,7 +183,7 @@ class Dataset:
             task = "keypoints" if "keypoints" in tasks else tasks[0]
             drop = self._options.dangling == "drop"
             numbers.append(len(self._tables))
-            self._tables.append(read_table(self._raw, path, task, drop_dangling=drop))
+            self._tables.append(read_annotation_table(self._raw, path, task, drop_dangling=drop))
         return numbers
 
     def _find_folders(self, chosen: Sequence[Chosen], numbers: Sequence[list[int]]) -> list[_Split]:
@@ -299,7 +304,9 @@ def _pixels(side: int | float | None) -> int:
     return int(side) if side is not None and 0 < side < 2**31 else 0
 
 
-def _make_labels(tables: Iterable[AnnotationTable], mode: Literal["as-is", "contiguous"]) -> Labels:
+def _make_labels(
+    tables: Iterable[AnnotationTable], mode: Literal["as-is", "contiguous"]
+) -> CategoryLabels:
     """The labels of all categories that the files list.
 
     Raises:
@@ -328,7 +335,7 @@ def _make_labels(tables: Iterable[AnnotationTable], mode: Literal["as-is", "cont
             hint="--option categories=contiguous counts them from 0",
         )
     all_say = all(category.isthing is not None for category in found.values())
-    labels: Labels = {}
+    labels: CategoryLabels = {}
     for position, number in enumerate(ids):
         category = found[number]
         try:

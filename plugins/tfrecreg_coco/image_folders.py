@@ -1,4 +1,4 @@
-"""Where the images of a split lie, and which of those that are named are there."""
+"""The folders of a split's images, and the existing ones among the listed images."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tfrecreg_coco.annotation_files import Chosen, entry_kind, format_names
 from tfrecreg_coco.annotations import SkipImage
 from tfrecreg_coco.coco_options import split_and_path
 
-MAX_BYTES = 1 << 30
+MAX_IMAGE_BYTES = 1 << 30
 """Most bytes of a file that goes into a record."""
 _MAX_NAME = 255
 """Most bytes of a name that file systems take (`NAME_MAX`)."""
 _MAX_PATH = 2048
 """Most bytes of a path below the folder of the images: half of what Linux takes (`PATH_MAX`)."""
 _PROBED = 20
-"""How many of a split's images are looked for in a folder before another folder is tried."""
+"""Number of a split's images to look for in a folder before trying another folder."""
 _SPELLINGS = {
     "train": ("train", "training"),
     "validation": ("val", "valid", "validation"),
@@ -48,7 +48,7 @@ def plain_path(text: str) -> str:
 
 
 class ImageFolder:
-    """A folder of images: what is in it, or also below it (`deep`), and which of that was named."""
+    """A folder of images: the files in it, or also below it (`deep`), and the listed ones."""
 
     def __init__(self, raw: Storage, path: str, *, deep: bool) -> None:
         self.path = path
@@ -78,8 +78,8 @@ class ImageFolder:
         size = self._sizes.get(path)
         if size is None:
             size = self._unlisted_size(path)
-        if size > MAX_BYTES:
-            raise SkipImage("SRC007", f"the file has {size} bytes, more than {MAX_BYTES}")
+        if size > MAX_IMAGE_BYTES:
+            raise SkipImage("SRC007", f"the file has {size} bytes, more than {MAX_IMAGE_BYTES}")
         return size
 
     def _unlisted_size(self, path: str) -> int:
@@ -134,7 +134,7 @@ class FolderFinder:
                 raise UsageError(
                     f"the option `{option}` names the split `{safe(split)}`, and there are "
                     + ", ".join(f"`{each}`" for each in sorted(splits)),
-                    hint="leave `SPLIT:` away for a folder of all splits",
+                    hint="leave out `SPLIT:` for a folder of all splits",
                 )
             if split in self._named:
                 raise UsageError(
@@ -168,7 +168,7 @@ class FolderFinder:
                 raise UsageError(
                     f"the option `{self._option}` names `{safe(named)}`, which is not a folder in "
                     "the raw folder",
-                    hint="paths are relative to the raw folder: `--dry-run` shows what is found",
+                    hint="paths are relative to the raw folder: `--dry-run` lists the files found",
                 )
             return named
         wanted = []
@@ -199,7 +199,7 @@ class FolderFinder:
 
 
 def usual_folders(json_path: str, chosen: Chosen) -> list[str]:
-    """The folders that a split's images usually lie in, the likeliest first."""
+    """The folders that usually hold a split's images, the likeliest first."""
     own = json_path.rpartition("/")[0]
     above, _, last = own.rpartition("/")
     base = above if last == "annotations" else own

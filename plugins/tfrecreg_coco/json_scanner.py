@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tfrecreg.api import RawDataError, Storage, safe
 
 T = TypeVar("T")
-Offsets = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 _BLOCK = 1 << 20
@@ -50,7 +50,7 @@ class BracketScanner:
         self._escaped = False
         self._depth = 0
 
-    def find(self, block: bytes, base: int) -> tuple[Offsets, Flags, Offsets]:
+    def find(self, block: bytes, base: int) -> tuple[Positions, Flags, Positions]:
         """The brackets of the next block, which begins at byte `base` of the file.
 
         Returns:
@@ -73,7 +73,7 @@ class BracketScanner:
             self._depth = int(depths[-1])
         return offsets[kept] + base, steps > 0, depths
 
-    def _escapes(self, offsets: Offsets, marks: npt.NDArray[np.uint8], size: int) -> Flags:
+    def _escapes(self, offsets: Positions, marks: npt.NDArray[np.uint8], size: int) -> Flags:
         """Which of the marks a backslash escapes."""
         escaped = np.zeros(len(offsets), np.bool_)
         before, self._escaped = self._escaped, False
@@ -100,10 +100,10 @@ class Batch(NamedTuple):
     base: int
     """Offset of `data` in the file."""
     data: bytes
-    """From the first byte of the first element to the last byte of the last."""
-    starts: Offsets
+    """Bytes from the start of the first element to the end of the last."""
+    starts: Positions
     """Offset of each element in the file."""
-    ends: Offsets
+    ends: Positions
     """Offset after each element in the file."""
 
     def element(self, number: int) -> bytes:
@@ -143,7 +143,7 @@ class ListScan:
         self._opener = 0  # the bracket that opened the current member
         self._section: str | None = None  # the wanted list that is open
         self._first = False  # no element of it was seen yet
-        self._open: Offsets = np.empty(0, np.int64)  # start of an element that has no end yet
+        self._open: Positions = np.empty(0, np.int64)  # start of an element that has no end yet
 
     def __iter__(self) -> Generator[Batch, None, None]:
         brackets = BracketScanner()
@@ -166,7 +166,7 @@ class ListScan:
         except (ValueError, RecursionError) as error:
             self._refuse(f"is not JSON: {safe(str(error)).partition(': ')[0].lower()}")
 
-    def _scan(self, offsets: Offsets, opens: Flags, depths: Offsets) -> Iterator[Batch]:
+    def _scan(self, offsets: Positions, opens: Flags, depths: Positions) -> Iterator[Batch]:
         """Deal with the brackets of one block."""
         borders = np.flatnonzero(np.where(opens, depths <= 2, depths <= 1))
         begin = 0
@@ -180,7 +180,7 @@ class ListScan:
                 self._border(int(offsets[border]), bool(opens[border]), int(depths[border]))
             begin = border + 1
 
-    def _elements(self, section: str, opened: Offsets, closed: Offsets) -> Iterator[Batch]:
+    def _elements(self, section: str, opened: Positions, closed: Positions) -> Iterator[Batch]:
         starts = np.concatenate((self._open, opened))
         self._open = starts[len(closed) :]
         if not len(closed):

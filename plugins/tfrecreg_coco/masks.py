@@ -1,7 +1,7 @@
-"""Segmentations of objects: polygons as they are, run lengths as text, or one PNG an object.
+"""Segmentations of objects: polygons unchanged, run lengths as text, or one PNG per object.
 
 pycocotools draws polygons and decodes run lengths; only the forms that need it import it. Its C
-code allocates what it is told, so every segmentation is measured before it gets there.
+code allocates the size in the data, so every segmentation is measured before it gets there.
 
 Run lengths (RLE) read a mask of h × w pixels column by column from the top left, as runs of zeros
 and ones in turn, zeros first. Their text form (the MIT-licensed `maskApi.c` of COCO) writes each

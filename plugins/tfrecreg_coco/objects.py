@@ -18,9 +18,9 @@ from tfrecreg.api import (
     read_header,
     safe,
 )
-from tfrecreg_coco.annotations import Annotation, BadAnnotation, Segment, SkipImage
+from tfrecreg_coco.annotations import Annotation, BadAnnotation, PanopticSegment, SkipImage
 from tfrecreg_coco.coco_options import CocoOptions
-from tfrecreg_coco.dataset import Labels
+from tfrecreg_coco.dataset import CategoryLabels
 from tfrecreg_coco.masks import Masks
 
 _INVISIBLE = 1e-7
@@ -140,7 +140,7 @@ class ImageView(NamedTuple):
 class Boxes:
     """Boxes with label and area, of objects or of panoptic segments."""
 
-    def __init__(self, labels: Labels, view: ImageView) -> None:
+    def __init__(self, labels: CategoryLabels, view: ImageView) -> None:
         self._labels = labels
         self._view = view
         self._rows: list[tuple[Any, ...]] = []  # of the values of _COLUMNS
@@ -149,7 +149,7 @@ class Boxes:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, found: Annotation | Segment) -> bool:
+    def add(self, found: Annotation | PanopticSegment) -> bool:
         """Add one; False where it is left out for its box or its category.
 
         Raises:
@@ -183,7 +183,7 @@ class Boxes:
         """1 for things and 0 for stuff, where the categories say so."""
         return self._things
 
-    def _area_of_box(self, found: Annotation | Segment) -> float:
+    def _area_of_box(self, found: Annotation | PanopticSegment) -> float:
         """The area of the box, for an annotation without an area that could be written."""
         if found.area is not None:
             detail = f"{found.name} has the area {found.area:g}; that of its box is taken"
@@ -192,7 +192,7 @@ class Boxes:
             return 0.0
         return min(max(0.0, found.bbox[2]) * max(0.0, found.bbox[3]), _LARGEST)
 
-    def _box(self, found: Annotation | Segment) -> Box | None:
+    def _box(self, found: Annotation | PanopticSegment) -> Box | None:
         """The box as it is written; None where the object is left out."""
         options, remarks = self._view.options, self._view.remarks
         width, height = self._view.sizes[0]
@@ -215,7 +215,7 @@ class Boxes:
         remarks.add("SRC023", f"{detail}; it was {'dropped' if kept is None else 'kept'}")
         return kept
 
-    def _reject_category(self, found: Annotation | Segment) -> None:
+    def _reject_category(self, found: Annotation | PanopticSegment) -> None:
         detail = f"{found.name} refers to a category that is not listed: {found.category_id}"
         if self._view.options.dangling == "fail":
             raise RawDataError(
@@ -289,7 +289,7 @@ class Objects:
         SkipImage: masks as PNG are wanted, and the image is too large to draw any.
     """
 
-    def __init__(self, labels: Labels, view: ImageView, keypoints: int | None) -> None:
+    def __init__(self, labels: CategoryLabels, view: ImageView, keypoints: int | None) -> None:
         self._remarks = view.remarks
         self._boxes = Boxes(labels, view)
         self._masks = Masks(view.options.masks, *view.sizes)
@@ -335,7 +335,7 @@ class Objects:
 class PanopticSegments:
     """The panoptic segments of one image, and the PNG that paints them."""
 
-    def __init__(self, labels: Labels, view: ImageView) -> None:
+    def __init__(self, labels: CategoryLabels, view: ImageView) -> None:
         self._sizes = view.sizes
         self._boxes = Boxes(labels, view)
         self._ids: list[int] = []

@@ -26,11 +26,11 @@ from tfrecreg.api import (
     read_header,
     safe,
 )
-from tfrecreg_coco.annotation_files import Chosen, choose_files, find_files
+from tfrecreg_coco.annotation_files import Chosen, choose_files, find_annotation_files
 from tfrecreg_coco.annotations import Annotation, AnnotationReader, SkipImage
 from tfrecreg_coco.coco_options import OBJECT_TASKS, CocoOptions
-from tfrecreg_coco.dataset import Dataset, ItemState, WorkerContext
-from tfrecreg_coco.image_folders import MAX_BYTES
+from tfrecreg_coco.dataset import CocoDataset, ItemState, WorkerContext
+from tfrecreg_coco.image_folders import MAX_IMAGE_BYTES
 from tfrecreg_coco.masks import require_pycocotools
 from tfrecreg_coco.objects import ImageRemarks, ImageView, Objects, PanopticSegments
 
@@ -50,7 +50,7 @@ class CocoSource(Source):
         self._raw = raw
         self._options = options
         self._chosen: list[Chosen] | None = None
-        self._dataset: Dataset | None = None
+        self._dataset: CocoDataset | None = None
         self._context: WorkerContext | None = None
         self._reader: AnnotationReader | None = None
 
@@ -90,7 +90,7 @@ class CocoSource(Source):
         if self._reader is None:
             self._reader = AnnotationReader(self._raw, context.paths)
         state = _STATE.decode(item.state)
-        data = self._raw.read(item.key, limit=MAX_BYTES)
+        data = self._raw.read(item.key, limit=MAX_IMAGE_BYTES)
         remarks = ImageRemarks()
         try:
             header = read_header(data)
@@ -150,12 +150,14 @@ class CocoSource(Source):
         if self._chosen is None:
             if self._options.masks in ("rle", "png"):
                 require_pycocotools()
-            self._chosen = choose_files(find_files(self._raw, self._options), self._options)
+            self._chosen = choose_files(
+                find_annotation_files(self._raw, self._options), self._options
+            )
         return self._chosen
 
-    def _loaded(self) -> Dataset:
+    def _loaded(self) -> CocoDataset:
         if self._dataset is None:
-            self._dataset = Dataset(self._raw, self._options, self._choice())
+            self._dataset = CocoDataset(self._raw, self._options, self._choice())
             self._context = self._dataset.context
         return self._dataset
 
@@ -185,7 +187,7 @@ class CocoSource(Source):
             segments = PanopticSegments(context.segments, view)
             segments.add(by_task.get("panoptic", ()))
             if state.segments:
-                segments.add_png(self._raw.read(state.segments, limit=MAX_BYTES))
+                segments.add_png(self._raw.read(state.segments, limit=MAX_IMAGE_BYTES))
             features.update(segments.features())
         return features
 

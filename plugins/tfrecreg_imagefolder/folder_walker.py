@@ -1,4 +1,4 @@
-"""What lies in the raw folder: files, folders, links, names left out; which folders are splits."""
+"""What is in the raw folder: files, folders, links, names left out; which folders are splits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_DEPTH = 64
 _MAX_LINKED = 10_000
 """Links to folders that are followed: a few that lead to each other are exponentially many."""
 _SPECIAL = "a FIFO, a socket or a device"
-_TAKES = "`--raw` takes the folder of the classes or of the splits"
+_TAKES = "pass `--raw` the folder of the classes or of the splits"
 
 
 class Node(NamedTuple):
@@ -134,7 +134,7 @@ class Walker:
                     continue
                 if len(above) >= _MAX_DEPTH:
                     raise RawDataError(
-                        f"`{safe(node.path)}` lies below {_MAX_DEPTH} folders", hint=_TAKES
+                        f"`{safe(node.path)}` is below {_MAX_DEPTH} folders", hint=_TAKES
                     )
                 yield from self.files(node.path, above=(*above, node.id))
             elif self._suffixes and not node.name.lower().endswith(self._suffixes):
@@ -196,7 +196,7 @@ def find_split_folders(walker: Walker, layout: str) -> tuple[str, list[SplitFold
     Only names and kinds decide; no file is opened.
 
     Args:
-        walker: looks into the raw folder, and counts what is left out beside split folders.
+        walker: reads the raw folder, and counts excluded files beside split folders.
         layout: ``class`` or ``split``; ``auto`` to find out which.
 
     Raises:
@@ -234,8 +234,7 @@ def find_split_folders(walker: Walker, layout: str) -> tuple[str, list[SplitFold
         raise RawDataError(
             f"`{root}` holds folders of splits ({format_names(node.name for node in usual)}) and "
             f"others ({format_names(others)})",
-            hint="say what they are, `--option layout=split` or `--option layout=class`, or take "
-            "the others out",
+            hint="set `--option layout=split` or `--option layout=class`, or remove the others",
         )
     found = _split_folders(walker, folders, root_id)
     walker.split = found[0].split

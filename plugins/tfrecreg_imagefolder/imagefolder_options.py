@@ -32,7 +32,7 @@ _REENCODE = re.compile(r"png|jpeg:([1-9][0-9]?|100)")
 
 @dataclass(frozen=True)
 class ImageFolderOptions:
-    """What `--option` takes for the source `imagefolder`."""
+    """Options of the source `imagefolder`."""
 
     layout: Literal["auto", "class", "split", "flat"] = "auto"
     """`class`: folders of classes. `split`: folders of splits, with folders of classes in each.
@@ -55,8 +55,9 @@ class ImageFolderOptions:
     """A file in the raw folder that labels its images: CSV with file and label, lines of file and
     label, or one label a line in the order of the files' names, as ImageNet's synsets."""
     twins: Literal["refuse", "apart"] = "refuse"
-    """What to do about class names that differ only by case or by Unicode normal form: refuse the
-    folder, or keep them apart as different classes."""
+    """Handling of class names that differ only by case or Unicode normal form: refuse the folder,
+    or keep them apart as different classes.
+    """
     verify: Literal["header", "decode"] = "header"
     """`header`: read the header of each image. `decode`: decode each completely, in a process with
     limits, and skip those that do not decode."""
@@ -64,7 +65,7 @@ class ImageFolderOptions:
     """Make images smaller: `256` for the shorter side, `320x240` for width and height. Needs
     `reencode`."""
     reencode: str | None = None
-    """Encode images again: `jpeg:90` or `png`. Default: their bytes go in as they are."""
+    """Encode images again: `jpeg:90` or `png`. Default: their bytes are stored unchanged."""
 
     def __post_init__(self) -> None:
         Splitter(self.split, self.group)  # which checks both
@@ -75,12 +76,12 @@ class ImageFolderOptions:
         if self.label_file is not None and self.layout in ("class", "split"):
             raise UsageError(
                 f"`label_file` labels a flat folder, and `layout` is `{self.layout}`",
-                hint="leave one of them away: the names of class folders are labels",
+                hint="leave out one of them: the names of class folders are labels",
             )
         if self.split and self.layout == "split":
             raise UsageError(
-                "`split` deals images to splits, and with `layout=split` they have theirs",
-                hint="leave one of them away",
+                "`split` assigns images to splits, and with `layout=split` they have theirs",
+                hint="leave out one of them",
             )
         if self.resize is not None and not _RESIZE.fullmatch(self.resize):
             raise UsageError(
@@ -107,7 +108,7 @@ class ImageFolderOptions:
 
     @property
     def conversion(self) -> Conversion | None:
-        """How images are encoded again; None where their bytes go in as they are."""
+        """How images are encoded again; None where their bytes are stored unchanged."""
         if self.reencode is None:
             return None
         format_, _, quality = self.reencode.partition(":")
@@ -203,7 +204,7 @@ class Splitter:
             raise RawDataError(
                 f"the split `{safe(min(missing))}` got no image: there are too few of them, or "
                 "of their groups, for its share",
-                hint="make its share larger, or leave it away",
+                hint="make its share larger, or leave it out",
             )
 
 

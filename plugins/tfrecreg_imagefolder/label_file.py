@@ -1,6 +1,6 @@
 """The items of a flat folder, whose label file says what its images are.
 
-Three forms of label files are read, told apart by the first line that is not empty:
+Three forms of label files are read, distinguished by the first line that is not empty:
 
 - a table with commas, tabs or semicolons: a file and its label, and a header where its first line
   names the columns (``file,label``; also ``split`` for splits)
@@ -65,7 +65,7 @@ class LabelRow(NamedTuple):
     line: int
     """Its number, from 1."""
     file: str
-    """As the line has it; empty where it is missing, or where lines have labels only."""
+    """File name in the line; empty if it is missing or lines have only labels."""
     label: str
     """Empty where it is missing."""
     split: str = ""
@@ -281,9 +281,9 @@ def _normal_splits(
         return {}
     if options.split:
         raise UsageError(
-            f"`split` deals images to splits, and the label file `{safe(label_file)}` names "
+            f"`split` assigns images to splits, and the label file `{safe(label_file)}` names "
             f"theirs: {format_names(distinct)}",
-            hint="leave the option away, or the column",
+            hint="leave out the option, or the column",
         )
     if not all(names):
         raise RawDataError(

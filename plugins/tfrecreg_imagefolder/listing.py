@@ -23,7 +23,7 @@ from tfrecreg_imagefolder.folder_walker import (
 from tfrecreg_imagefolder.imagefolder_options import ImageFolderOptions, Splitter
 
 _PROBED = 1_000
-"""How many names of a class folder are looked at to tell what it is."""
+"""Number of names in a class folder that are read to classify it."""
 _FIXED = 280
 """Bytes of an example beside its image, the file's name and the class's: keys, numbers, hash."""
 
@@ -53,7 +53,7 @@ class Listing:
     layout: str
     """``class``, ``split`` or ``flat``."""
     classes: list[str]
-    """In the order of their bytes."""
+    """Class names in byte order."""
     entries: list[Item | Skipped]
     left_out: list[Remark]
     """On names that are not items."""
@@ -89,9 +89,9 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
     layout, folders = find_split_folders(walker, options.layout)
     if layout == "split" and options.split:
         raise UsageError(
-            f"`split` deals images to splits, and `{safe(raw.root, limit=4096)}` has folders of "
+            f"`split` assigns images to splits, and `{safe(raw.root, limit=4096)}` has folders of "
             f"splits: {format_names(folder.path for folder in folders)}",
-            hint="leave the option away, or say `--option layout=class` if these are classes",
+            hint="leave out the option, or set `--option layout=class` if these are classes",
         )
     splitters = {
         folder.path: Splitter(options.split, options.group, folder.split) for folder in folders
@@ -133,8 +133,8 @@ def list_class_folders(raw: Storage, options: ImageFolderOptions) -> Listing:
         raise RawDataError(
             f"`{safe(raw.root, limit=4096)}` has no image in its class folders: "
             f"{format_names(names)}",
-            hint="`--raw` takes the folder of the classes or of the splits; "
-            "`extensions` says which files are taken",
+            hint="pass `--raw` the folder of the classes or of the splits; "
+            "`extensions` selects files",
         )
     for splitter in splitters.values():
         splitter.require_all(entries)
@@ -171,15 +171,15 @@ def _reject_other_levels(walker: Walker, layout: str, nodes: Sequence[Node]) -> 
             raise RawDataError(
                 f"`{safe(node.path)}` holds folders of splits ({format_names(splits)}), where a "
                 "class folder is expected",
-                hint="name the folder right above the splits with `--raw`, or say "
+                hint="name the folder directly above the splits with `--raw`, or set "
                 f"`--option layout={layout}` if `{safe(node.name, limit=60)}` is a class",
             )
         files += sum(each.kind != "dir" for each in inside) or not inside
     if nodes and not files:
         raise RawDataError(
-            "no file lies right in the class folders "
-            f"({format_names(node.path for node in nodes)}): they hold folders only",
-            hint="name the folder right above the classes or splits with `--raw`, or say "
+            "no file is directly in the class folders "
+            f"({format_names(node.path for node in nodes)}): they contain only folders",
+            hint="name the folder directly above the classes or splits with `--raw`, or set "
             f"`--option layout={layout}` if these are the classes, or `--option layout=split` if "
             "they are splits",
         )

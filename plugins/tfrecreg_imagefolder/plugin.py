@@ -11,7 +11,7 @@ from tfrecreg.api import Source, SourceRecord, hookimpl
 def tfrecreg_sources() -> Iterator[SourceRecord]:
     """Announce the source `imagefolder`."""
     yield SourceRecord(
-        "imagefolder", "images in folders of classes, or in one folder with a label file", _load
+        "imagefolder", "images in class folders, or in one folder with a label file", _load
     )
 
 

@@ -1,4 +1,4 @@
-"""The source `imagefolder`: every image file becomes one example, its bytes as they are."""
+"""The source `imagefolder`: every image file becomes one example, its bytes unchanged."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class ImageFolderSource(Source):
         return bundled_schema("tfrecreg_imagefolder", "imagefolder")
 
     def describe(self) -> Mapping[str, str]:
-        """What was found, for `--dry-run`."""
+        """Summary of the raw data, for `--dry-run`."""
         listing = self._list()
         found = {
             "layout": _LAYOUTS[listing.layout],
@@ -165,7 +165,7 @@ class ImageFolderSource(Source):
             raise RawDataError(
                 f"`{safe(path)}` became shorter while it was read: expected {size} bytes, found "
                 f"{len(data)}",
-                hint="build again when nothing writes to the raw data",
+                hint="build again when no other process writes to the raw data",
             )
         return data
 

@@ -9,7 +9,7 @@ nothing of the project but `tfrecreg.api`.
 - `idx`: the IDX format, plain or in gzip: header, one verifying pass, random access
 - `grey_png`: a deterministic encoder of greyscale PNG
 
-Schemas: `mnist.pbtxt` and `mnist_raw.pbtxt` (in the repository they lie in `schemas/`).
+Schemas: `mnist.pbtxt` and `mnist_raw.pbtxt` (in the repository they are in `schemas/`).
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _WINDOWS = range(10, 16)
 image takes as long as compressing. zlib has none of 8 bits, and one of 9 is not what it says."""
 
 
-def encode(pixels: bytes, height: int, width: int) -> bytes:
+def encode_png(pixels: bytes, height: int, width: int) -> bytes:
     """The image as a PNG file.
 
     Args:

@@ -2,7 +2,7 @@
 
 Format (Yann LeCun's MNIST page): two zero bytes, a type byte, the number of dimensions, then each
 dimension as u32 big-endian, then the data, row-major, big-endian. Only type 0x08 (u8) is read.
-Whether a file is gzip (RFC 1952) is told by its first bytes, never by its name.
+Whether a file is gzip (RFC 1952) is detected by its first bytes, never by its name.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class IdxHeader(NamedTuple):
         return self.start + prod(self.shape)
 
 
-def read_header(raw: Storage, path: str, dimensions: int) -> IdxHeader:
+def read_idx_header(raw: Storage, path: str, dimensions: int) -> IdxHeader:
     """Read a file's header, and check everything that can be checked without the data.
 
     Raises:
@@ -118,13 +118,13 @@ class IdxEntries:
     with this object or with the process. Not picklable: each process opens its own.
 
     Raises:
-        RawDataError: as :func:`read_header` and :func:`read_data` do.
+        RawDataError: as :func:`read_idx_header` and :func:`read_data` do.
         UsageError: no room for the temporary file.
     """
 
     def __init__(self, raw: Storage, path: str, dimensions: int) -> None:
         self._path = path
-        self.header = header = read_header(raw, path, dimensions)
+        self.header = header = read_idx_header(raw, path, dimensions)
         self._start = 0
         self._read_at: Callable[[int, int], bytes]
         if header.decoded <= _HELD:

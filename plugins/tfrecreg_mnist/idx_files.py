@@ -1,4 +1,6 @@
-"""Which file of a folder is what: splits, images and labels, in pairs. Told by the names alone."""
+"""Which file of a folder is what: splits, images and labels, in pairs. Detected by the names
+alone.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ _NAME = re.compile(
     rf"(?P<role>images|labels)(?P<dot>[-_.])idx[0-9]-[a-z0-9]+(?P<gz>\.gz)?",
     re.DOTALL,
 )
-_TAKES = "`--raw` takes the folder of the IDX files"
+_TAKES = "pass `--raw` the folder of the IDX files"
 
 
 class IdxFile(NamedTuple):
@@ -55,7 +57,7 @@ class IdxFile(NamedTuple):
         return _DIMENSIONS[self.role]
 
 
-def find_files(raw: Storage, prefix: str) -> list[IdxFile]:
+def find_idx_files(raw: Storage, prefix: str) -> list[IdxFile]:
     """The IDX files right in a folder, all of one set.
 
     Args:
@@ -85,7 +87,7 @@ def find_files(raw: Storage, prefix: str) -> list[IdxFile]:
     if len(sets) > 1:
         raise RawDataError(
             f"`{folder}` holds several sets: {_format_names(sets.values())}",
-            hint=f"choose one with `--option prefix={safe(max(sets))}`, or keep one in the folder",
+            hint=f"select one with `--option prefix={safe(max(sets))}`, or keep one in the folder",
         )
     if not files and not others:
         raise RawDataError(
@@ -122,7 +124,7 @@ def pair_files(files: Iterable[IdxFile]) -> dict[str, tuple[IdxFile, IdxFile]]:
     ]
     if lone:
         raise RawDataError(
-            "; ".join(lone), hint="add what is missing, or take the lone file out of the folder"
+            "; ".join(lone), hint="add what is missing, or remove the lone file from the folder"
         )
     return {split: (places[split, "images"], places[split, "labels"]) for split in splits}
 
@@ -152,7 +154,7 @@ def _file(raw: Storage, path: str, match: re.Match[str]) -> IdxFile:
 def _duplicate(file: IdxFile, first: str, second: str) -> RawDataError:
     if second == first + ".gz":
         return RawDataError(
-            f"`{safe(first)}` lies in the folder twice, plain and as `{safe(second)}`",
+            f"`{safe(first)}` is in the folder twice, plain and as `{safe(second)}`",
             hint=f"remove `{safe(first)}` if both hold the same, else the one that is wrong",
         )
     return RawDataError(

@@ -19,8 +19,8 @@ from tfrecreg.api import (
     safe,
 )
 from tfrecreg_mnist import grey_png
-from tfrecreg_mnist.idx import IdxEntries, IdxHeader, read_data, read_header
-from tfrecreg_mnist.idx_files import IdxFile, find_files, pair_files
+from tfrecreg_mnist.idx import IdxEntries, IdxHeader, read_data, read_idx_header
+from tfrecreg_mnist.idx_files import IdxFile, find_idx_files, pair_files
 
 _LABEL = "image/class/label"
 _PNG = bytes_feature(b"png")
@@ -28,13 +28,14 @@ _PNG = bytes_feature(b"png")
 
 @dataclass(frozen=True)
 class MnistOptions:
-    """What `--option` takes for the source `mnist`."""
+    """Options of the source `mnist`."""
 
     encoding: Literal["png", "raw"] = "png"
     """`png`: a PNG in `image/encoded`. `raw`: the pixels themselves in `image/raw`."""
     prefix: str = ""
-    """Where a folder holds several sets: the start of the names of the wanted one, as
-    `emnist-letters`."""
+    """Prefix of the file names of the wanted dataset, such as `emnist-letters`, if a folder holds
+    several.
+    """
 
 
 class _Split(NamedTuple):
@@ -94,7 +95,7 @@ class MnistSource(Source):
         if self._options.encoding == "raw":
             example["image/raw"] = bytes_feature(pixels)
         else:
-            example["image/encoded"] = bytes_feature(grey_png.encode(pixels, height, width))
+            example["image/encoded"] = bytes_feature(grey_png.encode_png(pixels, height, width))
             example["image/format"] = _PNG
         return example
 
@@ -104,8 +105,8 @@ class MnistSource(Source):
 
     def _splits(self) -> list[_Split]:
         """All splits; every byte of every file is verified once after each change of the file."""
-        files = find_files(self._raw, self._options.prefix)
-        headers = {file: read_header(self._raw, file.path, file.dimensions) for file in files}
+        files = find_idx_files(self._raw, self._options.prefix)
+        headers = {file: read_idx_header(self._raw, file.path, file.dimensions) for file in files}
         splits = []
         for name, (images, labels) in pair_files(files).items():
             image_header, label_header = headers[images], headers[labels]
@@ -121,7 +122,7 @@ class MnistSource(Source):
                 raise RawDataError(
                     f"`{safe(images.path)}` has {image_header.shape[0]} images, "
                     f"`{safe(labels.path)}` has {label_header.shape[0]} labels",
-                    hint="they are not a pair: fetch both again, from one place",
+                    hint="they do not belong together: fetch both again from the same place",
                 )
             raw_files = (
                 RawFile(images.path, image_header.stored, image_header.decoded),
@@ -133,7 +134,7 @@ class MnistSource(Source):
     def _open(self, split: str) -> tuple[IdxEntries, IdxEntries]:
         """The images and the labels of a split."""
         if split not in self._opened:
-            files = pair_files(find_files(self._raw, self._options.prefix)).get(split)
+            files = pair_files(find_idx_files(self._raw, self._options.prefix)).get(split)
             if files is None:
                 raise RawDataError(
                     f"split `{safe(split)}` is gone from `{safe(self._raw.root)}`",

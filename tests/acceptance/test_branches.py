@@ -58,7 +58,10 @@ def merge(root: Path, branch: str) -> subprocess.CompletedProcess[str]:
 
 def releases(root: Path) -> dict[str, list[str]]:
     registry = open_registry(root)
-    return {name: [str(v) for v in registry.versions(name)] for name in registry.datasets()}
+    return {
+        name: [str(v) for v in registry.dataset(name).versions()]
+        for name in registry.dataset_names()
+    }
 
 
 def test_releases_of_different_datasets_merge_without_a_conflict(root: Path) -> None:
@@ -112,7 +115,7 @@ def test_the_same_number_of_both_conflicts_and_the_loser_takes_the_next(root: Pa
         (each.code, each.message) for each in check_registry(open_registry(root), base="a").findings
     ]
     assert code == "REG006"
-    assert "`one@2.0.0` is another release on a" in found
+    assert "`one@2.0.0` is a different release on a" in found
     done = merge(root, "a")
     assert done.returncode == 1
     assert "CONFLICT (add/add): Merge conflict in registry/one/2.0.0/manifest.json" in done.stdout

@@ -63,6 +63,7 @@ def sweep(reader: OtherReader, numbers: range, folder: Path) -> None:
     assert {code for code, _ in classes} >= {"", *(code.code for code in CodeList("CRC*"))}
 
 
+@pytest.mark.slow
 def test_mutants_are_read_as_predicted(tensorflow: OtherReader, tmp_path: Path) -> None:
     sweep(tensorflow, SAMPLE, tmp_path)
 

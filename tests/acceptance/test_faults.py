@@ -117,12 +117,12 @@ SHARD = "/digits-train.tfrecord-00000-of-00002"
         (
             "build",
             "the new build could not be read back, and the old one stays: ",
-            "build again when that is mended: what was made so far is gone on with",
+            "fix this and run the build again; finished shards are reused",
         ),
         (
             "data/digits",
             "the gate could not judge `digits`, nothing was released: ",
-            "`tfrecreg check digits` says more",
+            "`tfrecreg check digits` has the details",
         ),
     ],
 )

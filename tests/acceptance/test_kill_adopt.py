@@ -67,7 +67,7 @@ def trial(story: Story, at: int) -> None:
         if story.how == "copy":
             assert found in (story.before, story.after), at
             assert story.clean("pets@1.0.0"), at
-        else:  # the new file, which nobody lists yet, lies beside those of the release
+        else:  # the new file, which nobody lists yet, is beside those of the release
             mine = {path: data for path, data in story.after.items() if not _made(path)}
             assert {path: found[path] for path in mine} == mine, at
     story.adopt()

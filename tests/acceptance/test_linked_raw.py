@@ -63,8 +63,8 @@ def contents(run: Shell) -> dict[str, str]:
 @pytest.mark.parametrize(
     "cache",
     [
-        "symlink",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("symlink elsewhere", "hardlink")),
+        pytest.param(each, marks=pytest.mark.slow)
+        for each in ("symlink", "symlink elsewhere", "hardlink")
     ],
 )
 def test_raw_data_in_dvcs_cache_build_and_check_as_files_do(

@@ -38,10 +38,14 @@ def verify(root: Path, said: Sequence[Said], *, with_dvc: bool = False) -> list[
     registry = open_registry(root)
     numbers = {(each.dataset, each.text) for each in made}
     assert len(numbers) == len(made), "a number was given twice"
-    there = {(name, str(v)) for name in registry.datasets() for v in registry.versions(name)}
+    there = {
+        (name, str(v))
+        for name in registry.dataset_names()
+        for v in registry.dataset(name).versions()
+    }
     assert there == numbers
     for each in made:
-        manifest = registry.release_manifest(each.dataset, parse_version(each.text))
+        manifest = registry.dataset(each.dataset).release_manifest(parse_version(each.text))
         assert (manifest.digest, manifest.content) == (each.digest, each.content)
         if with_dvc:
             assert manifest.release is not None
@@ -79,6 +83,7 @@ def expect_clear(refused: Sequence[Said], name: str) -> None:
         assert f"tfrecreg release {name} --bump auto" in each.hint or "smallest" in each.hint, each
 
 
+@pytest.mark.slow
 def test_processes_publish_datasets_of_their_own(tmp_path: Path) -> None:
     root = started(tmp_path)
     said = all_at_once(root, ["d0", "d1", "d2"], 3, "auto")
@@ -100,6 +105,7 @@ def test_builds_of_different_datasets_write_different_files(tmp_path: Path) -> N
     assert (root / "tfrecreg.toml").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_processes_publish_one_dataset_and_each_gets_a_number(tmp_path: Path) -> None:
     root = started(tmp_path)
     made = verify(root, all_at_once(root, ["same"] * 3, 2, "auto"))

@@ -90,9 +90,10 @@ def test_the_release_checks_clean_and_says_its_inflation_on_both_bases(repositor
     assert "pass: 0 errors, 0 warnings (" in said
 
 
+@pytest.mark.slow
 def test_the_same_release_again_is_fine_and_other_data_are_refused(repository, tmp_path) -> None:
     said = tfrecreg(repository, "build", "mnist", "--release", "1.0.0")
-    assert "mnist@1.0.0 exists with this very content: nothing to do" in said
+    assert "mnist@1.0.0 already exists with this content: nothing to do" in said
     data = Path(os.environ["TFRECREG_TEST_DATA"])
     for name in (IMAGES, LABELS):
         shutil.copy(data / "mnist/notmnist-t10k" / name, tmp_path / name)

@@ -96,7 +96,7 @@ def trial(deed: Deed, at: int, swap: Callable[[Deed], None], *, further: bool) -
         assert ended.failure is None or ended.failure.expected, ended.failure
         # What DVC's pointer names, who disturbs DVC at its work may have taken from it.
         expect_kept(deed.root, *deed.stores, pointers=False)
-        released = [str(each) for each in open_registry(deed.root).versions("digits")]
+        released = [str(each) for each in open_registry(deed.root).dataset("digits").versions()]
         assert released == (["1.0.0"] if ended.failure else ["1.0.0", "2.0.0"])
         if further:
             expect_going_on(deed, released)
@@ -172,6 +172,7 @@ def test_a_release_keeps_what_it_judged_or_refuses(
     sweep(deed, [(at, swap, at % 5 == 0) for at in range(1, total + 1)])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("other")
 @pytest.mark.parametrize("deed", ["release-dvc"], indirect=True)
 def test_dvc_keeps_what_was_judged_or_the_release_is_refused_sampled(deed: Deed) -> None:

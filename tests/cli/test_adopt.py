@@ -147,7 +147,7 @@ def test_what_is_damaged_is_refused_with_its_findings(cli, foreign, registry) ->
     assert "CRC002" in done.err
     assert f"{foreign}/train-00001-of-00002.tfrecord, record 0, offset 0" in done.err
     assert "error: the files of `pets` are not adopted: " in done.err
-    assert "hint: `tfrecreg salvage FILE.. --output DIR` saves what is undamaged" in done.err
+    assert "hint: `tfrecreg salvage FILE.. --output DIR` saves the undamaged records" in done.err
     document = cli("adopt", "pets", foreign, "--json").json
     assert document["status"] == "fail"
     assert [each["code"] for each in document["findings"]] == ["CRC002"]
@@ -164,13 +164,13 @@ def test_what_is_damaged_is_refused_with_its_findings(cli, foreign, registry) ->
         (("pets", "{0}", "--split", "train"), "should be `--split NAME=GLOB`", "for instance"),
         (("pets", "{0}", "--labels", "label"), "should be `--labels FEATURE=FILE`", "label_map"),
         (("pets", "{0}", "--labels", "label=no"), "no label map `no`", "relative to the folder"),
-        (("pets", "{0}", "--split", "train=x*"), "fits none of the 3 files", "quoted"),
+        (("pets", "{0}", "--split", "train=x*"), "fits none of the 3 files", "quote it"),
         (("pets", "{0}", "--schema", "no.pbtxt"), "no.pbtxt", ""),
-        (("pets", "{0}", "--in-place"), "does not lie in `data/pets`", "move the files there"),
+        (("pets", "{0}", "--in-place"), "is not in `data/pets`", "move the files there"),
         (
             ("pets", "{0}/train-00000-of-00002.tfrecord"),
-            "1 of the 2 shards of `{0}/train.tfrecord` are named, 1 more lie beside them",
-            "name all of a set",
+            "1 of the 2 shards of `{0}/train.tfrecord` are named, 1 more are in the same folder",
+            "name the whole set",
         ),
     ],
 )

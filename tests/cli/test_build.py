@@ -103,7 +103,7 @@ def test_a_name_that_is_no_name_is_refused(cli, raw, registry) -> None:
     done = cli("build", "Digits", "--source", "mnist", "--raw", raw)
     assert (done.code, done.err) == (
         2,
-        "error: `Digits` is no name of a dataset: expected a lower-case letter, then lower-case "
+        "error: `Digits` is not a dataset name: expected a lower-case letter, then lower-case "
         "letters, digits and `_`, found `D`\n"
         "hint: write `digits`\n",
     )

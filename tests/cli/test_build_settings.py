@@ -134,7 +134,7 @@ def test_settings_in_a_table_of_older_versions_are_used_and_not_written(
     done = cli("build", "s", "--option", SPLIT, "--save-options")
     assert done.code == 2
     assert done.err == (
-        "error: `[datasets.s]` in `tfrecreg.toml` is read and not written: settings are kept in "
+        "error: `[datasets.s]` in `tfrecreg.toml` is read-only: settings are kept in "
         "`datasets/s.toml`\n"
         "hint: `tfrecreg init` moves the table there; then build again\n"
     )
@@ -163,4 +163,4 @@ def test_saved_options_do_not_go_with_a_repair(cli, registry, images) -> None:
     built(cli, images)
     done = cli("build", "s", "--repair", "s", "--save-options")
     assert done.code == 2
-    assert "`--save-options` does not go with `--repair`" in done.err
+    assert "`--save-options` cannot be combined with `--repair`" in done.err

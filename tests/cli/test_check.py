@@ -158,7 +158,7 @@ def test_bad_targets_and_options_are_refused_in_one_line(
 def test_an_empty_folder_of_shards_is_refused(cli, tmp_path) -> None:
     done = cli("check", tmp_path)
     assert done.code == 2
-    assert "no TFRecord file lies below the folder" in done.err
+    assert "there is no TFRecord file below the folder" in done.err
 
 
 def test_a_schema_that_does_not_parse_is_exit_2(cli, built) -> None:
@@ -206,7 +206,7 @@ def test_unknown_limits_are_refused(cli, built) -> None:
         config.write("\n[gates.default.limits]\ninflaton = {ratio = 2.0}\n")
     done = cli("check", "digits")
     assert done.code == 2
-    assert "`limits.inflaton` is for no validator; did you mean `inflation`?" in done.err
+    assert "`limits.inflaton` matches no validator; did you mean `inflation`?" in done.err
 
 
 def test_cached_says_how_many_shards_were_not_read(cli, tmp_path, monkeypatch) -> None:

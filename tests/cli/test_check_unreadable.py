@@ -79,7 +79,7 @@ def test_what_is_found_elsewhere_is_told_and_the_exit_code_is_3(cli, shards: lis
 
 
 def test_a_folder_in_a_shards_place_is_a_missing_shard(cli, shards: list[Path]) -> None:
-    """A folder is no file that cannot be read: others write shards into folders called so."""
+    """A folder is not a file that cannot be read: others write shards into folders called so."""
     shards[1].unlink()
     shards[1].mkdir()
     done = cli("check", shards[0].parent, "--json")

@@ -126,7 +126,7 @@ def test_the_exit_code_is_0_unless_it_is_asked_for(cli, root: Path) -> None:
 
 def test_names_of_the_data_are_escaped(cli, root: Path) -> None:
     odd = {"\x1b[31mred": bytes_feature(b"x")}
-    names = open_registry(root).release_manifest("d", Version(1, 0, 0)).labels
+    names = open_registry(root).dataset("d").release_manifest(Version(1, 0, 0)).labels
     hostile = {"k\u202e0\n": example(80, **odd), "k1": example(1)}
     put_build(root, {**BEFORE, "train": [hostile]}, labels=names)
     done = cli("-C", root, "diff", "d@1.0.0", "d")
@@ -155,7 +155,7 @@ def test_what_cannot_be_compared_is_said(cli, root: Path, tmp_path: Path) -> Non
     assert "  1 example not compared: the bytes of `d@1.0.0` are not on this machine\n" in done.out
     assert "smallest legal number: 2.0.0 (major)" in done.out
     assert done.out.endswith(
-        "  hint: DVC did not keep them: bring `versions/d/1.0.0` back from another machine or a "
+        "  hint: DVC does not have them: copy `versions/d/1.0.0` back from another machine or a "
         "backup\n"
     )
 
@@ -167,7 +167,7 @@ def test_splits_whose_indexes_are_gone_are_marked(cli, root: Path) -> None:
     done = cli("-C", root, "diff", "d@1.0.0", "d")
     row = next(line.split() for line in done.out.splitlines() if "train " in line)
     assert row == ["train", "6", "5", *"??????"]
-    assert "  hint: DVC did not keep them" in done.out
+    assert "  hint: DVC does not have them" in done.out
     assert "the indexes of the split `train` are not here to show that nothing was lost" in done.out
     found = json.loads(cli("-C", root, "diff", "d@1.0.0", "d", "--json").out)
     assert found["change"]["counts"] is None

@@ -69,7 +69,7 @@ def test_a_gzip_build_says_that_it_was_decompressed(cli, raw, registry, tmp_path
     done = cli("export", "digits", "--to", "tfds", tmp_path / "out")
     assert done.code == 0, done.err
     assert "80 records in 2 shards (2 decompressed), " in done.out
-    assert "  note: TFDS reads no gzip: the shards were decompressed" in done.out
+    assert "  note: TFDS does not read gzip: the shards were decompressed" in done.out
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,15 @@ def test_a_gzip_build_says_that_it_was_decompressed(cli, raw, registry, tmp_path
         (("digits", "--to", "tfds"), "Missing argument 'DIR'", "export --help"),
         (("digits", "out"), "Missing option '--to'", "export --help"),
         (("digit", "--to", "tfds", "out"), "no dataset `digit`; did you mean `digits`?", "there"),
-        (("digits@9.0.0", "--to", "tfds", "out"), "no release `digits@9.0.0`", "there is 1.2.0"),
-        (("Digits", "--to", "tfds", "out"), "`Digits` is no name of a dataset", "write `digits`"),
+        (("digits@9.0.0", "--to", "tfds", "out"), "no release `digits@9.0.0`", "available: 1.2.0"),
+        (("Digits", "--to", "tfds", "out"), "`Digits` is not a dataset name", "write `digits`"),
         (("digits", "--to", "tfds", "full"), "`full` is not empty", "an export never overwrites"),
-        (("digits", "--to", "tfds", "file"), "`file` is no folder", "an export never overwrites"),
-        (("digits", "--to", "tfds", "data/x"), "`data/x` lies in `data/` of the regis", "else"),
+        (
+            ("digits", "--to", "tfds", "file"),
+            "`file` is not a folder",
+            "an export never overwrites",
+        ),
+        (("digits", "--to", "tfds", "data/x"), "`data/x` is in `data/` of the regis", "else"),
         (("digits", "--to", "tfds", "."), "`.` is not empty", "an export never overwrites"),
         (("digits", "--to", "tfds", "out", "-j0"), "--jobs should be at least 1", ""),
     ],
@@ -173,7 +177,7 @@ def test_a_release_becomes_shards_with_indexes(cli, released, tmp_path) -> None:
     assert done.out.splitlines() == [
         f"exported digits@1.2.0 to {out}",
         f"  80 records in 4 shards (4 linked), {size / 1000:.1f} kB",
-        "read it: each shard has its index beside it, named like it with .tfindex",
+        "each shard has its index beside it, with the suffix .tfindex",
     ]
     lines = (out / "digits-test.tfrecord-00001-of-00002.tfindex").read_text().splitlines()
     assert len(lines) == 10
@@ -184,4 +188,4 @@ def test_an_index_that_no_tool_looks_for_is_a_mistake(cli, released, tmp_path) -
     done = cli("export", "digits", "--to", "index", "--suffix", "idx", tmp_path / "out")
     assert done.code == 2
     assert "an index is not called `idx`" in done.err
-    assert "there is `.idx`, `.index` and `.tfindex`" in done.err
+    assert "available: `.idx`, `.index` and `.tfindex`" in done.err

@@ -92,7 +92,7 @@ def test_an_expired_waiver_is_exit_1_and_says_so(cli, damaged) -> None:
         assert done.code == 1
         assert "error REG009 expired-waiver: The waiver of `CRC002` by ada expired on" in done.out
         assert "(waived by ada until 2021-01-31)" in done.out
-        assert "expired on 2021-01-31: what it covered counts again" in done.err
+        assert "expired on 2021-01-31: its findings count again" in done.err
 
 
 def test_metrics_and_plots_are_written_beside_the_report(cli, built) -> None:
@@ -144,7 +144,7 @@ def test_metrics_and_plots_are_written_beside_the_report(cli, built) -> None:
         (
             ("gate", "dgits", "--report", "none.json"),
             "no dataset `dgits`; did you mean `digits`?",
-            "there is `digits`",
+            "available: `digits`",
         ),
     ],
 )

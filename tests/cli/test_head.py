@@ -61,7 +61,7 @@ def test_damage_that_is_passed_over_is_told(cli, shard) -> None:
     assert done.code == 1
     assert done.out.count(", record ") == 2
     assert (
-        f"error: 1 damaged place was passed over, the first is record 0 of `{shard}`, at byte 0: "
+        f"error: 1 damaged place was skipped, the first is record 0 of `{shard}`, at byte 0: "
         "CRC002: data checksum should be "
     ) in done.err
     assert f"hint: tfrecreg check {shard}" in done.err
@@ -89,7 +89,7 @@ def test_a_file_without_a_sound_record_is_no_success(cli, tmp_path) -> None:
     flip(path, 14)
     done = cli("head", path)
     assert (done.code, done.out) == (1, "")
-    assert "error: 1 damaged place was passed over" in done.err
+    assert "error: 1 damaged place was skipped" in done.err
     path.write_bytes(b"")
     done = cli("head", path)
     assert (done.code, done.out, done.err) == (0, "", f"{path} has no records\n")

@@ -43,7 +43,7 @@ ENDINGS = {
 def test_a_validator_that_ends_its_process_ends_no_check_with_0(place: Place, how: str) -> None:
     plant_validator(place.site, f"def finish(self, target, parts): {ENDINGS[how]}")
     done = place.run("check", "0.tfrecord")
-    expect_one_line(done, "the validator `evil`", "did not come back from `finish`: its process")
+    expect_one_line(done, "the validator `evil`", "did not return from `finish`: its process")
 
 
 @pytest.mark.slow
@@ -170,7 +170,7 @@ def test_a_source_that_ends_its_worker_is_named(place: Place, jobs: str) -> None
         """,
     )
     done = place.build(TFRECREG_JOBS=jobs)
-    expect_one_line(done, "did not come back from `example`: its process ended with exit code 0")
+    expect_one_line(done, "did not return from `example`: its process ended with exit code 0")
 
 
 @pytest.mark.slow

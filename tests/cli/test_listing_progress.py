@@ -72,7 +72,7 @@ def test_every_phase_of_a_build_tells_how_far_it_is(images: Path, tmp_path: Path
         "planning pets",
         "building pets",
         "checking pets",
-        "looking whether raw data changed",
+        "checking whether raw data changed",
     ]
     # The layout is found by a look ahead, so names are listed more than once.
     unit, listed = counts.pop("listing raw data")
@@ -82,7 +82,7 @@ def test_every_phase_of_a_build_tells_how_far_it_is(images: Path, tmp_path: Path
     assert counts["measuring raw data"] == ("files", FILES)
     assert counts["planning pets"] == ("items", FILES)
     assert counts["building pets"] == ("records", FILES)
-    assert counts["looking whether raw data changed"] == ("files", FILES)
+    assert counts["checking whether raw data changed"] == ("files", FILES)
     assert [told for what, _, told, _ in watcher.works if what == "measuring raw data"] == [3]
     watcher = Watcher()
     check(

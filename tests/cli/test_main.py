@@ -103,7 +103,7 @@ def start_build(folder: Path, jobs: str) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", [pytest.param("1", marks=pytest.mark.slow), "2"])
 def test_an_interrupted_build_is_130_and_leaves_a_clean_registry(tmp_path, jobs) -> None:
     root = tmp_path / "r"
     with interruptible():

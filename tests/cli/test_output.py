@@ -10,7 +10,7 @@ import pytest
 from scan_support import framed
 from tests_support import flip
 
-from tfrecreg.cli.output import expect_free, write_text
+from tfrecreg.cli.output import expect_free_file, write_text
 from tfrecreg.errors import UsageError
 from tfrecreg.example import encode, int64_feature
 
@@ -88,11 +88,11 @@ def test_what_has_to_be_new_replaces_nothing(cli, shard: Path, tmp_path: Path) -
     done = cli("schema", "infer", shard, "--output", draft)
     assert done.code == 2
     assert f"error: `{draft}` exists" in done.err
-    assert "hint: name another file: this one is kept" in done.err
+    assert "hint: name another file; existing files are not overwritten" in done.err
     with pytest.raises(UsageError, match="exists"):
         write_text(str(draft), "theirs", new=True)
     assert draft.read_text() == "mine"
-    expect_free(str(tmp_path / "free"))
+    expect_free_file(str(tmp_path / "free"))
 
 
 def test_a_draft_of_damaged_data_says_what_it_left_out(cli, shard: Path, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_draft_of_damaged_data_says_what_it_left_out(cli, shard: Path, tmp_pat
     document = cli("schema", "infer", shard, "--json")
     assert (written.code, shown.code, document.code) == (1, 1, 1)
     assert draft.read_text() == shown.out == document.json["schema"]
-    message = f"error: 1 damaged place was passed over, the first is record 0 of `{shard}`, at byte"
+    message = f"error: 1 damaged place was skipped, the first is record 0 of `{shard}`, at byte"
     for done in (written, shown):
         assert message in done.err
         assert f"hint: tfrecreg check {shard}" in done.err

@@ -89,7 +89,7 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
 @pytest.mark.parametrize(
     ("files", "arguments", "complaint", "hint"),
     [
-        ({}, ("digit",), "no dataset `digit`; did you mean `digits`?", "there is `digits`"),
+        ({}, ("digit",), "no dataset `digit`; did you mean `digits`?", "available: `digits`"),
         (
             {"data/digits.dvc": "outs: []\n"},
             (),
@@ -105,7 +105,7 @@ def test_a_dataset_without_a_source_has_no_stage_that_builds_it(cli, configured)
         (
             {"dvc.yaml": "stages: {a: {cmd: a}}\n"},
             (),
-            "`dvc.yaml` cannot be changed without changing more",
+            "`dvc.yaml` cannot be edited automatically",
             "write `stages:` and each stage below it as a block of its own lines",
         ),
         (
@@ -145,7 +145,7 @@ def test_a_dataset_that_is_only_built_has_to_be_configured(cli, configured) -> N
     assert "tfrecreg build NAME --source SOURCE --raw PATH adds one" in done.err
     done = cli("pipeline", "digits")
     assert done.code == 2
-    assert "there is no `datasets/digits.toml`, so no stage can make `digits` again" in done.err
+    assert "there is no `datasets/digits.toml`, so no stage can rebuild `digits`" in done.err
     assert "hint: write `source` and `raw` into `datasets/digits.toml`" in done.err
 
 

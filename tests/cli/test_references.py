@@ -33,11 +33,19 @@ def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("reference", "message", "hint"),
     [
-        ("digits@1", f"`1` in `digits@1` names no version: {FORMS}", "write `digits@1.*`"),
-        ("digits@foo", f"`foo` in `digits@foo` names no version: {FORMS}", "write `mnist`, "),
-        ("digits@V1.0.0", "`V1.0.0` in `digits@V1.0.0` names no version", "write `digits@1.0.0`"),
-        ("Digits@1.0.0", "`Digits` is no name of a dataset", "write `digits@1.0.0`"),
-        ("digits#", "`` in `digits#` is no name of a stage", "write `digits#prod` for the "),
+        ("digits@1", f"`1` in `digits@1` does not name a version: {FORMS}", "write `digits@1.*`"),
+        (
+            "digits@foo",
+            f"`foo` in `digits@foo` does not name a version: {FORMS}",
+            "write `mnist`, ",
+        ),
+        (
+            "digits@V1.0.0",
+            "`V1.0.0` in `digits@V1.0.0` does not name a version",
+            "write `digits@1.0.0`",
+        ),
+        ("Digits@1.0.0", "`Digits` is not a dataset name", "write `digits@1.0.0`"),
+        ("digits#", "`` in `digits#` is not a stage name", "write `digits#prod` for the "),
     ],
 )
 def test_a_version_that_is_misspelt_has_one_message(

@@ -70,11 +70,11 @@ def test_the_same_release_again_is_exit_0_and_changes_nothing(cli, built) -> Non
     before = tree(built / "registry")
     again = cli("release", "digits", "--version", "1.0.0")
     assert again.code == 0
-    assert "exists with this very content: nothing to do" in again.out
+    assert "already exists with this content: nothing to do" in again.out
     assert tree(built / "registry") == before
     auto = cli("release", "digits", "--bump", "auto")
     assert auto.code == 0
-    assert "digits@1.0.0 exists" in auto.out
+    assert "digits@1.0.0 already exists" in auto.out
     assert tree(built / "registry") == before
 
 
@@ -84,7 +84,7 @@ def test_what_is_released_already_gets_no_other_number_by_counting(cli, built, b
     before = tree(built / "registry")
     done = cli("release", "digits", "--bump", bump)
     assert done.code == 0
-    assert done.out == "digits@1.0.0 exists with this very content: nothing to do\n"
+    assert done.out == "digits@1.0.0 already exists with this content: nothing to do\n"
     assert tree(built / "registry") == before
     assert cli("release", "digits", "--bump", bump, "--json").json["created"] is False
 
@@ -242,7 +242,7 @@ def test_a_comment_in_the_schema_needs_no_build(cli, built, raw) -> None:
         assert cli("check", reference).code == 0
     assert cli("check", "--registry").code == 0
     again = cli("release", "digits")
-    assert "digits@1.0.0 exists with this very content: nothing to do" in again.out
+    assert "digits@1.0.0 already exists with this content: nothing to do" in again.out
 
 
 def test_the_text_of_then_comes_from_git_or_the_release_before(cli, built) -> None:
@@ -307,13 +307,13 @@ def test_list_shows_the_newest_release(cli, built) -> None:
 @pytest.mark.parametrize(
     ("harm", "code", "message"),
     [
-        (lambda data: data[: len(data) // 2], 2, "is no manifest: not JSON at line 1"),
+        (lambda data: data[: len(data) // 2], 2, "is not a manifest: not JSON at line 1"),
         (lambda data: data.replace(b'"format_version":1', b'"format_version":99'), 3, "format 99"),
         (lambda data: b'{"dataset":"a",' + data[1:], 2, 'the key "dataset" stands twice'),
         (lambda data: data.replace(b'"png"', b'"gif"'), 2, "was changed after it was sealed"),
         (lambda data: b"[]", 2, "it has no `format_version`"),
         (lambda data: b"\xff" + data, 2, "not UTF-8 at byte 0"),
-        (lambda data: data.replace(b'"shards":[', b'"shards":[7,', 1), 2, "is no manifest: "),
+        (lambda data: data.replace(b'"shards":[', b'"shards":[7,', 1), 2, "is not a manifest: "),
     ],
 )
 def test_a_manifest_that_is_damaged_is_refused_by_name(cli, built, harm, code, message) -> None:

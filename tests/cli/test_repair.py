@@ -25,7 +25,7 @@ def test_what_was_made_again_is_told(cli: Any, digits_registry: Path) -> None:
     *lines, last = done.out.splitlines()
     assert lines == [
         "repaired digits@1.0.0, in data/digits",
-        f"  {FIRST}: 1 record made again, 99 were still there",
+        f"  {FIRST}: 1 record rebuilt, 99 intact",
         "  labels.json",
     ]
     assert last.startswith("proven: every file agrees with the manifest, digest ")
@@ -46,7 +46,7 @@ def test_json(cli: Any, digits_registry: Path) -> None:
 
 def test_nothing_to_do(cli: Any, digits_registry: Path) -> None:
     done = cli("-C", digits_registry, "build", "digits", "--repair", "digits")
-    assert (done.code, done.out) == (0, "nothing to repair: every file of digits is what it was\n")
+    assert (done.code, done.out) == (0, "nothing to repair: every file of digits is unchanged\n")
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_how_to_build_is_not_for_a_repair_to_be_told(
 ) -> None:
     done = cli("-C", digits_registry, "build", "digits", "--repair", "digits", option, value)
     assert done.code == 2
-    assert f"`{option}` does not go with `--repair`" in done.err
+    assert f"`{option}` cannot be combined with `--repair`" in done.err
     assert "hint: tfrecreg build digits --repair digits" in done.err
 
 

@@ -64,7 +64,7 @@ def test_the_json_of_a_refused_run_is_a_report_with_the_error(cli, built) -> Non
     report = json.loads(Path("report.json").read_text("utf-8"))
     assert (report["format_version"], report["target"]) == (JSON_VERSION, "dgits")
     assert (report["status"], report["findings"], report["validators"]) == ("error", [], [])
-    message, hint = "no dataset `dgits`; did you mean `digits`?", "there is `digits`"
+    message, hint = "no dataset `dgits`; did you mean `digits`?", "available: `digits`"
     assert report["error"] == {"message": message, "hint": hint, "exit_code": 2}
     assert report["errors"] == [f"{message}; hint: {hint}"]
     done = cli("gate", "digits", "--report", "report.json")
@@ -104,7 +104,7 @@ def test_github_is_told_of_a_refused_run_on_stdout(cli, built, monkeypatch) -> N
     assert done.code == 2
     assert done.out.splitlines() == [
         "::error title=dgits is incomplete::no dataset `dgits`; did you mean `digits`?; "
-        "hint: there is `digits`",
+        "hint: available: `digits`",
         "tfrecreg: dgits: error",
     ]
     assert "dgits" in Path("summary.md").read_text("utf-8")
@@ -150,8 +150,8 @@ def test_the_report_that_is_judged_is_not_written_over(cli, built) -> None:
     done = cli("gate", "digits", "--report", "report.json", "--output", "./report.json")
     assert done.code == 2
     assert done.err.splitlines() == [
-        "error: `--report` and `--output` name one file",
-        "hint: name another one to write",
+        "error: `--report` and `--output` name the same file",
+        "hint: name another file to write",
     ]
     assert Path("report.json").read_bytes() == before
 
@@ -182,7 +182,7 @@ def test_one_dataset_that_is_not_built_hides_no_report(cli, built) -> None:
         (("digits", "--ignore-missing"), "`--ignore-missing` goes without targets"),
         (
             ("--registry", "--ignore-missing"),
-            "`--ignore-missing` is about shards, and `--registry`",
+            "`--ignore-missing` is about shards, which `--registry`",
         ),
     ],
 )

@@ -57,7 +57,7 @@ def test_a_sound_shard_is_told_so(cli: Any, here: Path, made: Made) -> None:
         [
             "x.tfrecord: sound, 20 records kept",
             f"written: {here}/out",
-            "nothing was wrong: the copies have the same bytes",
+            "no damage found: the copies have the same bytes",
         ],
     )
 
@@ -102,7 +102,7 @@ class TestReference:
         assert (done.code, done.out.splitlines()) == (
             0,
             [
-                "4 shards: what the manifest names, passed over",
+                "4 shards: as in the manifest, skipped",
                 "nothing to salvage; nothing was written",
             ],
         )
@@ -136,7 +136,11 @@ class TestReference:
     ("arguments", "message", "hint"),
     [
         (("x.tfrecord", "--output", "full"), "`full` is not empty", "a salvage never overwrites"),
-        (("x.tfrecord", "--output", "file"), "`file` is no folder", "a salvage never overwrites"),
+        (
+            ("x.tfrecord", "--output", "file"),
+            "`file` is not a folder",
+            "a salvage never overwrites",
+        ),
         (("x.tfrecord", "--output", "."), "`.` is not empty", "a salvage never overwrites"),
         (("y.tfrecord", "--output", "out"), "no file matches `y.tfrecord`", "quote globs"),
         (
@@ -168,13 +172,13 @@ def test_output_among_the_originals_is_refused(
     flip(build / FIRST, 5000)
     done = cli("-C", digits_registry, "salvage", "digits", "--output", build / "rescued")
     assert done.code == 2
-    assert "lies in `data/` of the registry" in done.err
+    assert "is in `data/` of the registry" in done.err
     # The same folder where no registry is at hand.
     moved = here / "moved"
     shutil.copytree(build, moved)
     done = cli("salvage", moved / FIRST, "--output", moved / "rescued")
     assert done.code == 2
-    assert f"`{moved}/rescued` lies in the folder of the originals" in done.err
+    assert f"`{moved}/rescued` is in the folder of the originals" in done.err
     assert "nothing is written beside damaged shards" in done.err
     assert not (moved / "rescued").exists()
 
@@ -183,9 +187,9 @@ def test_what_is_no_tfrecord_is_refused(cli: Any, here: Path) -> None:
     (here / "x.tfrecord").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
     done = cli("salvage", "x.tfrecord", "--output", "out")
     assert done.code == 1
-    assert "`x.tfrecord` is no TFRecord: no valid record in" in done.err
+    assert "`x.tfrecord` is not a TFRecord: no valid record in" in done.err
     assert "a git-LFS pointer" in done.err
-    assert "`tfrecreg check x.tfrecord` says more; nothing was written" in done.err
+    assert "`tfrecreg check x.tfrecord` has the details; nothing was written" in done.err
     assert not (here / "out").exists()
 
 
@@ -239,7 +243,7 @@ def test_nothing_that_can_be_read_leaves_nothing(
     done = cli("salvage", "x.tfrecord", "--output", "out")
     assert done.code == 3
     assert "nothing was salvaged: cannot read" in done.err
-    assert "copy the file to a sound disk first" in done.err
+    assert "copy the file to a working disk first" in done.err
     assert sorted(each.name for each in here.iterdir()) == ["x.tfrecord"]
 
 

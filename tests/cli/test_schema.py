@@ -177,7 +177,7 @@ def test_without_a_release_there_is_nothing_to_break(cli: Any, root: Path) -> No
     (root / "tfrecreg.toml").write_text('[datasets.plain]\nsource = "mnist"\n')
     done = cli("schema", "check", "plain")
     assert done.code == 0
-    assert done.out.splitlines()[0] == ("schemas/plain.pbtxt: no release yet to hold it against")
+    assert done.out.splitlines()[0] == ("schemas/plain.pbtxt: no release to compare with yet")
 
 
 def test_a_release_is_held_against_the_one_before_it(cli: Any, root: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_file_needs_something_to_be_held_against(cli: Any, root: Path) -> None
     done = cli("schema", "check", "schemas/digits.pbtxt")
     assert done.code == 2
     assert done.err.splitlines() == [
-        "error: `schemas/digits.pbtxt` is a file: there is nothing to hold it against",
+        "error: `schemas/digits.pbtxt` is a file: there is no release to compare it with",
         "hint: name another schema with --against",
     ]
     done = cli("schema", "check", "schemas/digits.pbtxt", "--against", "digits@1.0.0")
@@ -214,7 +214,7 @@ def test_an_environment_that_there_is_not_is_one_line(cli: Any, root: Path) -> N
 def test_data_that_keep_their_schema_change_nothing(cli: Any, root: Path) -> None:
     done = cli("schema", "accept", "digits", "--write")
     assert (done.code, done.out) == (0, "")
-    assert done.err == "digits keeps schemas/digits.pbtxt: there is nothing to take in\n"
+    assert done.err == "digits keeps schemas/digits.pbtxt: there is nothing to accept\n"
 
 
 def test_a_change_is_shown_and_not_written(cli: Any, root: Path) -> None:
@@ -275,7 +275,7 @@ def test_what_cannot_be_taken_in_is_said_and_the_exit_code_is_1(cli: Any, root: 
     done = cli("schema", "accept", "digits", "--schema", "schemas/other.pbtxt")
     assert (done.code, done.out) == (1, "")
     assert done.err.splitlines() == [
-        "SCH006 `image/encoded`: not taken in: its values are not in the format that the schema "
+        "SCH006 `image/encoded`: not accepted: its values are not in the format that the schema "
         "names: correct one of the two"
     ]
 

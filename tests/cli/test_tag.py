@@ -21,21 +21,21 @@ def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_withdrawal_is_told_by_everything(cli, here: Path) -> None:
     done = cli("tag", "digits@1.0.0", "--yank", "labels \x1b[31mare wrong")
     assert (done.code, done.err) == (0, "")
-    assert done.out == "withdrew digits@1.0.0: labels \\x1b[31mare wrong\n"
+    assert done.out == "yanked digits@1.0.0: labels \\x1b[31mare wrong\n"
     again = cli("tag", "digits@1.0.0", "--yank", "labels \x1b[31mare wrong")
-    assert again.out.startswith("withdrawn before: digits@1.0.0: ")
+    assert again.out.startswith("already yanked: digits@1.0.0: ")
     shown = cli("show", "digits@1.0.0")
     assert shown.code == 0
-    assert "  withdrawn  labels \\x1b[31mare wrong (2" in shown.out
-    assert "  withdrawn: labels \\x1b[31mare wrong (2" in cli("log", "digits").out
+    assert "  yanked    labels \\x1b[31mare wrong (2" in shown.out
+    assert "  yanked: labels \\x1b[31mare wrong (2" in cli("log", "digits").out
     (listed,) = cli("list", "--json").json["datasets"]
     assert (listed["latest"], listed["releases"], listed["records"]) == ("", 1, 260)
     refused = cli("show", "digits@latest")
     assert refused.code == 2
-    assert "error: every release `digits@latest` was withdrawn, 1.0.0 because: " in refused.err
+    assert "error: every release `digits@latest` was yanked, 1.0.0 because: " in refused.err
     checked = cli("check", "digits@1.0.0")
     assert checked.code == 0
-    assert "warning REG007 withdrawn-release: withdrawn on 2" in checked.out
+    assert "warning REG007 withdrawn-release: yanked on 2" in checked.out
     assert cli("check", "digits@1.0.0", "--fail-on", "warning").code == 1
     for done in (shown, refused, checked):
         assert "\x1b" not in done.out + done.err
@@ -56,10 +56,10 @@ def test_a_withdrawal_as_json(cli, here: Path) -> None:
     ("arguments", "code", "message"),
     [
         (("digits",), 2, "error: `digits` is a build, which changes: only releases are tagged"),
-        (("digits@1.0.0",), 2, "error: the registry lies in no git work tree"),
+        (("digits@1.0.0",), 2, "error: the registry is not in a git work tree"),
         (("digits@2.0.0",), 2, "error: no release `digits@2.0.0`"),
-        (("digits@1.0.0", "--yank", ""), 2, "error: `digits@1.0.0` cannot be withdrawn without"),
-        (("digits@1.0.0", "--stage", "a b"), 2, "error: `a b` is no name of a stage"),
+        (("digits@1.0.0", "--yank", ""), 2, "error: `digits@1.0.0` cannot be yanked without"),
+        (("digits@1.0.0", "--stage", "a b"), 2, "error: `a b` is not a stage name"),
         (("digits@1.0.0", "--stage", "a", "--yank", "b"), 2, "`--stage` and `--yank` exclude"),
     ],
 )
@@ -121,7 +121,7 @@ class TestRegistry:
             "them; 1.1.0 is on main\n"
             "    registry/m/1.2.0/manifest.json\n"
             "    hint: make one of them again after the other, under the next version, and "
-            "withdraw the wrong one\n"
+            "yank the wrong one\n"
             "fail: 1 error, 0 warnings (registry)\n"
         )
         found = cli("check", "--registry", "--base", "main", "--json").json
@@ -139,8 +139,11 @@ class TestRegistry:
         ("arguments", "message"),
         [
             (("--base", "main"), "`--base` goes with `--registry`"),
-            (("--registry", "--base", "none"), "`none` names no commit here"),
-            (("--registry", "--only", "crc"), "`--only` is about shards, and `--registry` reads"),
+            (("--registry", "--base", "none"), "`none` does not name a commit here"),
+            (
+                ("--registry", "--only", "crc"),
+                "`--only` is about shards, which `--registry` does not read",
+            ),
             (("--registry", "--skip", "crc"), "`--skip` is about shards"),
             (("--registry", "--raw", "x"), "`--raw` is about shards"),
             (("--registry", "--schema", "x"), "`--schema` is about shards"),
@@ -157,7 +160,9 @@ class TestRegistry:
 def test_a_stage_is_a_reference_to_the_release_in_it(cli, here: Path) -> None:
     outside = cli("show", "digits#prod")
     assert outside.code == 2
-    assert "`digits#prod` is a stage, which git's tags name, and the registry lies" in outside.err
+    assert (
+        "`digits#prod` is a stage, which git's tags name, and the registry is not in" in outside.err
+    )
     assert "hint: name a version: `tfrecreg log digits` shows them" in outside.err
     start(here)
     commit(here, "Release digits@1.0.0")

@@ -40,7 +40,7 @@ def test_a_deeply_dotted_key_is_refused(digits_registry: Path, text: str, line: 
     assert code == 2
     assert err == (
         f"error: `tfrecreg.toml` has a key of more than 100 parts in line {line}\n"
-        "hint: flatten it: `gates.mnist.limits.inflation.ratio` is as deep as keys go\n"
+        "hint: flatten it: `gates.mnist.limits.inflation.ratio` is the deepest valid key\n"
     )
 
 

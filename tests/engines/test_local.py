@@ -136,7 +136,7 @@ def test_a_worker_that_a_plugin_ends_names_it() -> None:
     with pytest.raises(PluginError) as caught:
         list(LocalEngine(2).run(exit_in_plugin, range(6)))
     assert caught.value.message == (
-        "the source `evil` of `hostile` 6.6 did not come back from `example`: its process ended "
+        "the source `evil` of `hostile` 6.6 did not return from `example`: its process ended "
         "with exit code 0"
     )
 
@@ -148,7 +148,7 @@ def test_a_worker_that_a_plugin_keeps_is_ended_and_names_it(
     with pytest.raises(PluginError) as caught:
         list(LocalEngine(2).run(hang_in_plugin, range(6)))
     assert caught.value.message == (
-        "the source `evil` of `hostile` 6.6 did not come back from `example` within 0.5 seconds, "
+        "the source `evil` of `hostile` 6.6 did not return from `example` within 0.5 seconds, "
         "and was ended"
     )
 
@@ -258,7 +258,14 @@ def script(folder: Path, guard: str) -> subprocess.Popen[str]:
         )
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "end",
+    [
+        signal.SIGKILL,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+    ],
+)
 def test_a_parent_that_is_killed_leaves_no_workers(tmp_path: Path, end: int) -> None:
     with script(tmp_path, 'if __name__ == "__main__":') as parent:
         assert parent.stdout is not None

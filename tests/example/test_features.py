@@ -195,7 +195,7 @@ def test_what_is_no_number_is_refused(value: Any, found: str) -> None:
 
 
 def test_packed_bytes_that_are_no_whole_floats_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"^5 bytes are no packed float32 values: .* of 4$"):
+    with pytest.raises(ValueError, match=r"^5 bytes are not packed float32 values: .* of 4$"):
         float_feature(b"12345")
 
 

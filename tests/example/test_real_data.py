@@ -37,6 +37,7 @@ def payloads(path: Path) -> Iterator[bytes]:
         position += 16 + length
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
 def test_real_records_are_read_as_protobuf_reads_them(realdata: Path, judge: Judge) -> None:
     seen: Counter[str] = Counter()

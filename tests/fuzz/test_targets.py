@@ -32,6 +32,7 @@ def test_the_long_run_tells_what_it_tried() -> None:
     assert set(re.findall(r"^(\S+) +[\d,]+ inputs$", done.stdout, re.MULTILINE)) == set(TARGETS)
 
 
+@pytest.mark.slow
 def test_the_long_run_stops_at_what_escapes() -> None:
     code = (
         "import sys, fuzz_support, runpy\n"

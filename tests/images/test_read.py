@@ -12,7 +12,7 @@ from image_support import bmp, gif, jpeg, png, webp
 
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.images import (
-    FORMATS,
+    IMAGE_FORMATS,
     REASONS,
     ImageError,
     ImageHeader,
@@ -47,7 +47,7 @@ def look(data: bytes) -> None:
         assert found.detail == str(found)
         assert not cut
     else:
-        assert found.format in FORMATS
+        assert found.format in IMAGE_FORMATS
         assert 1 <= found.height < 1 << 32
         assert 1 <= found.width < 1 << 32
         assert 1 <= found.channels <= 4

@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 from image_support import bmp, gif, jpeg, png, webp
 
-from tfrecreg.images import FORMATS, sniff
+from tfrecreg.images import IMAGE_FORMATS, sniff
 from tfrecreg.images.sniff import guess
 
 MADE = {"bmp": bmp(), "gif": gif(), "jpeg": jpeg(), "png": png(), "webp": webp()}
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", IMAGE_FORMATS)
 def test_a_format_is_told_by_its_first_bytes(name: str) -> None:
     assert sniff(MADE[name]) == name
     assert sniff(MADE[name][:18]) == name
@@ -38,7 +38,7 @@ def test_so_little_is_enough_and_so_little_is_not(data: bytes, name: str | None)
     assert sniff(data) == name
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", IMAGE_FORMATS)
 def test_no_format_is_known_by_a_part_of_its_magic(name: str) -> None:
     magic = {"bmp": 18, "gif": 6, "jpeg": 3, "png": 8, "webp": 12}[name]
     assert sniff(MADE[name][:magic]) == name

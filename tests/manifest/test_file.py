@@ -20,7 +20,7 @@ from tfrecreg.manifest import (
     Parent,
     Provenance,
     RawTotals,
-    Release,
+    ReleaseEntry,
     SchemaEntry,
     ShardEntry,
     SourceEntry,
@@ -70,7 +70,7 @@ def build(**changes: Any) -> Manifest:
 
 def release() -> Manifest:
     return build(
-        release=Release(
+        release=ReleaseEntry(
             version="1.1.0",
             build="d0" * 32,
             parent=Parent(version="1.0.0", digest="d1" * 32),
@@ -174,7 +174,7 @@ class TestDigest:
         assert message.startswith(
             "`registry/m.json` was changed after it was sealed: its digest should be `"
         )
-        assert message.endswith(f"it says `{release().digest[:16]}…`")
+        assert message.endswith(f"found `{release().digest[:16]}…`")
         assert caught.value.hint == HINT
 
     @given(st.data())
@@ -222,7 +222,7 @@ class TestRefusals:
     def test_what_is_none_is_refused_with_the_reason(self, data: bytes, reason: str) -> None:
         with pytest.raises(ManifestError) as caught:
             parse_manifest(data, "m\x1b.json")
-        assert caught.value.message.startswith(f"`m\\x1b.json` is no manifest: {reason}")
+        assert caught.value.message.startswith(f"`m\\x1b.json` is not a manifest: {reason}")
         assert caught.value.hint == HINT
         assert caught.value.exit_code == 2
 
@@ -246,7 +246,7 @@ class TestRefusals:
     ) -> None:
         with pytest.raises(ManifestError) as caught:
             parse_manifest(edited(build(), *path, to=value), "m.json")
-        assert caught.value.message.startswith(f"`m.json` is no manifest: {reason}")
+        assert caught.value.message.startswith(f"`m.json` is not a manifest: {reason}")
         assert "\x1b" not in caught.value.message
 
     def test_newer_format_says_so(self) -> None:
@@ -255,7 +255,7 @@ class TestRefusals:
             parse_manifest(data, "m.json")
         assert caught.value.message == (
             f"`m.json` has manifest format {FORMAT_VERSION + 1}, "
-            f"this tfrecreg knows {FORMAT_VERSION}"
+            f"this tfrecreg supports {FORMAT_VERSION}"
         )
         assert caught.value.hint == "pip install --upgrade tfrecreg"
         assert caught.value.exit_code == 3
@@ -263,7 +263,7 @@ class TestRefusals:
     def test_hostile_digest_is_escaped(self) -> None:
         with pytest.raises(ManifestError) as caught:
             parse_manifest(edited(build(), "digest", to="\x1b]0;x\x07"), "m.json")
-        assert "it says `\\x1b]0;x\\x07…`" in caught.value.message
+        assert "found `\\x1b]0;x\\x07…`" in caught.value.message
 
     def test_name_that_is_not_utf8_cannot_be_written(self) -> None:
         manifest = replace(build(), labels={"image/class/label": ["caf\udce9"]})

@@ -103,7 +103,7 @@ def test_an_expired_waiver_fails_whatever_it_covered(severity: str, digits_regis
     assert found["CRC002"].message.endswith(" (waived by ada until 2026-04-30)")
     assert found["CRC002"].severity.value == severity
     assert found["REG009"].message == (
-        "The waiver of `CRC*` by ada expired on 2026-04-30, and what it covered is still there; "
+        "The waiver of `CRC*` by ada expired on 2026-04-30, and its findings are still present; "
         "its reason was: known"
     )
     assert (found["REG009"].fingerprint, found["REG009"].count) == ("REG009:digits:::CRC*", 1)
@@ -172,8 +172,8 @@ def test_a_report_that_was_judged_is_refused(digits_registry: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (CheckOptions(only=("crc",), fail_on=FailOn.NEVER), "says nothing of .*`manifest`"),
-        (CheckOptions(skip=("crc",), fail_on=FailOn.NEVER), "says nothing of `crc`, which the"),
+        (CheckOptions(only=("crc",), fail_on=FailOn.NEVER), "lacks .*`manifest`"),
+        (CheckOptions(skip=("crc",), fail_on=FailOn.NEVER), "lacks `crc`, which the"),
     ],
 )
 def test_a_report_that_left_something_out_is_refused(
@@ -185,7 +185,7 @@ def test_a_report_that_left_something_out_is_refused(
     if "crc" in options.only:
         assert judge(digits_registry, path).status == "pass"
     else:
-        refused(digits_registry, path, "says nothing of `crc`")
+        refused(digits_registry, path, "lacks `crc`")
 
 
 def test_a_report_under_other_limits_is_refused(digits_registry: Path) -> None:
@@ -201,14 +201,14 @@ Change = Callable[[dict[str, Any]], object]
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        (b"", "is no report of a check"),
-        (b"\xff", "is no report of a check"),
-        (b"[" * 100_000, "is no report of a check"),
-        (b"[]", "is no report of a check"),
-        (b"{}", "is no report of a check"),
+        (b"", "is not a check report"),
+        (b"\xff", "is not a check report"),
+        (b"[" * 100_000, "is not a check report"),
+        (b"[]", "is not a check report"),
+        (b"{}", "is not a check report"),
         (b'{"format_version": 1}', "is about none, not about `digits`"),
         (b'{"format_version": 1, "reports": [1, {"target": 2}]}', "is about none"),
-        (b'{"format_version": 1, "target": "digits"}', "is no report of a check: .*status"),
+        (b'{"format_version": 1, "target": "digits"}', "is not a check report: .*status"),
     ],
 )
 def test_what_is_no_report_is_refused(
@@ -236,7 +236,7 @@ def test_what_is_almost_a_report_is_refused(change: Change, digits_registry: Pat
     report = json.loads(path.read_text())
     change(report)
     path.write_text(json.dumps(report))
-    refused(digits_registry, path, "is no report of a check: ")
+    refused(digits_registry, path, "is not a check report: ")
 
 
 def test_a_report_of_several_targets_has_ours(digits_registry: Path) -> None:

@@ -70,8 +70,8 @@ def described(folder: Path, example: Example) -> dict[str, ShownFeature]:
             b"RIFF\x10\0\0\0WEBPVP8 ",
             "WebP image, 16 B, unreadable: a WebP that ends after 16 bytes, inside its header",
         ),
-        (TENSOR, "serialised tensor, float32[2, 3], 38 B"),
-        (SCALAR, "serialised tensor, int32[], 10 B"),
+        (TENSOR, "serialized tensor, float32[2, 3], 38 B"),
+        (SCALAR, "serialized tensor, int32[], 10 B"),
         (b"BMW and Mercedes-Benz", '"BMW and Mercedes-Benz"'),
         (b"a cat", '"a cat"'),
         ("zwölf Boxkämpfer 猫".encode(), '"zwölf Boxkämpfer 猫"'),
@@ -289,7 +289,7 @@ def test_of_several_shards_one_has_to_be_named(digits_original: Path) -> None:
     assert caught.value.message.startswith(
         "`digits` has no shard `digits-test.tfrecord-00000-of-00003`; did you mean "
     )
-    assert caught.value.hint.startswith("there is `digits-test.tfrecord-00000-of-00002`")
+    assert caught.value.hint.startswith("available: `digits-test.tfrecord-00000-of-00002`")
 
 
 def test_a_file_name_will_do_while_only_one_shard_has_it(tmp_path: Path) -> None:
@@ -352,7 +352,7 @@ def test_the_json_has_everything_but_their_bytes(tmp_path: Path) -> None:
         tmp_path, {"p\x1b": bytes_feature([png(4, 3), b"BM" + bytes(12) + b"\x28\0\0\0"])}
     )
     document = json.loads(json.dumps(record.to_json()))
-    assert document["images"] == [
+    assert document["pictures"] == [
         {
             "feature": "p\\x1b",
             "value": 0,

@@ -112,5 +112,5 @@ def test_a_link_in_the_folder_leads_nowhere(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "out").write_bytes(b"a file")
-    with pytest.raises(StorageError, match="is no folder"):
+    with pytest.raises(StorageError, match="is not a folder"):
         saved(tmp_path / "in", tmp_path / "out", {"x": bytes_feature(png())})

@@ -46,7 +46,7 @@ def test_a_new_folder_gets_what_a_registry_needs(here: Path) -> None:
     assert (made.dvc, made.commands) == ("absent", ())
     opened = open_registry("new/registry")
     assert opened.config == Config()
-    assert opened.datasets() == []
+    assert opened.dataset_names() == []
 
 
 def test_a_second_time_makes_nothing_and_changes_nothing(here: Path) -> None:

@@ -221,7 +221,7 @@ def test_an_image_that_does_not_decode_is_named_by_its_record(
         bytes(each["image/filename"].numpy()) for each in load("pets", registry=digits_registry)
     ]
     number = next(at for at, name in enumerate(names) if name.endswith(b".webp"))
-    manifest = registry.build_manifest("pets")
+    manifest = registry.dataset("pets").build_manifest()
     assert manifest is not None
     first = manifest.shards[0].records
     shard = manifest.shards[number >= first]
@@ -275,7 +275,7 @@ def test_a_split_has_to_be_named_where_there_are_several(digits_original: Path) 
 def test_a_split_that_there_is_not_suggests_what_was_meant(digits_original: Path) -> None:
     assert refusal(digits_original, "digits@1.0.0", "trian") == (
         "`digits@1.0.0` has no split `trian`; did you mean `train`?",
-        "there is `test` and `train`",
+        "available: `test` and `train`",
     )
     message, _ = refusal(digits_original, "digits", "a\x1b")
     assert message == r"`digits` has no split `a\x1b`"
@@ -285,9 +285,11 @@ def test_unknown_datasets_and_releases_are_refused(digits_original: Path) -> Non
     assert refusal(digits_original, "digit")[0].startswith("no dataset `digit`; did you mean")
     assert refusal(digits_original, "digits@2.0.0") == (
         "no release `digits@2.0.0`",
-        "there is 1.0.0",
+        "available: 1.0.0",
     )
-    assert refusal(digits_original, "digits@")[0] == "`digits@` names no version after the `@`"
+    assert (
+        refusal(digits_original, "digits@")[0] == "`digits@` does not name a version after the `@`"
+    )
 
 
 def test_no_registry_is_refused(tmp_path: Path) -> None:

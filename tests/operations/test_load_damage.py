@@ -44,7 +44,7 @@ def stopped(tf: Any, dataset: Any, count: int | None = None) -> str:
 
 
 def entry_of(root: Path, name: str = SHARD) -> ShardEntry:
-    manifest = open_registry(root).build_manifest("digits")
+    manifest = open_registry(root).dataset("digits").build_manifest()
     assert manifest is not None
     return next(each for each in manifest.shards if each.path == name)
 
@@ -84,7 +84,7 @@ def test_an_emptied_shard_is_refused(digits_registry: Path) -> None:
     size = entry_of(digits_registry).bytes
     write(digits_registry / "data/digits" / SHARD, b"")
     assert refusal(digits_registry) == (
-        "1 of 2 shards of the split `train` of `digits` have another size than the manifest says; "
+        "1 of 2 shards of the split `train` of `digits` differ in size from the manifest; "
         f"one is `{SHARD}`, which should have {size} bytes and has 0\n"
         "hint: `tfrecreg check digits` names them all"
     )
@@ -101,7 +101,9 @@ def test_a_longer_shard_is_refused(digits_registry: Path) -> None:
     folder = digits_registry / "data/digits"
     for name in (SHARD, OTHER):
         (folder / name).write_bytes((folder / name).read_bytes() * 2)
-    assert refusal(digits_registry).startswith("2 of 2 shards of the split `train` of `digits` ha")
+    assert refusal(digits_registry).startswith(
+        "2 of 2 shards of the split `train` of `digits` differ"
+    )
 
 
 def test_a_link_that_leads_nowhere_is_a_missing_shard(digits_registry: Path) -> None:
@@ -202,7 +204,7 @@ def test_a_shard_with_more_records_than_registered_is_named(
 @pytest.mark.parametrize(
     ("begins", "why"),
     [
-        (b"\xff", "it is no `tf.train.Example`"),
+        (b"\xff", "it is not a `tf.train.Example`"),
         (b"", "Feature: image/class/label (data type: int64) is required but could not be found."),
     ],
 )

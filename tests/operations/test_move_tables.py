@@ -93,9 +93,9 @@ def test_an_older_registry_is_read_as_it_is(tmp_path: Path) -> None:
     before = tree(tmp_path)
     registry = open_registry(tmp_path)
     assert registry.config.datasets == DATASETS
-    assert registry.datasets() == ["mnist", "pets"]
-    assert registry.dataset_file("mnist") == "tfrecreg.toml"
-    assert registry.described_in("pets") == "`[datasets.pets]` in `tfrecreg.toml`"
+    assert registry.dataset_names() == ["mnist", "pets"]
+    assert registry.dataset("mnist").config_file == "tfrecreg.toml"
+    assert registry.dataset("pets").config_place == "`[datasets.pets]` in `tfrecreg.toml`"
     assert tree(tmp_path) == before
 
 
@@ -111,7 +111,7 @@ def test_init_moves_its_tables_with_their_comments(tmp_path: Path) -> None:
     registry = open_registry(tmp_path)
     assert registry.config.datasets == DATASETS
     assert (registry.config.gates, registry.config.waivers) == (config.gates, config.waivers)
-    assert registry.dataset_file("mnist") == "datasets/mnist.toml"
+    assert registry.dataset("mnist").config_file == "datasets/mnist.toml"
     assert init(tmp_path, with_dvc=False).moved == ()
 
 
@@ -123,12 +123,10 @@ def test_both_a_table_and_a_file_are_an_error_until_init_is_done(tmp_path: Path)
     with pytest.raises(ConfigError) as caught:
         open_registry(tmp_path).datasets()
     assert caught.value.message == (
-        "`mnist` is described twice: in `datasets/mnist.toml`, and in `tfrecreg.toml` by "
+        "`mnist` is configured twice: in `datasets/mnist.toml`, and in `tfrecreg.toml` by "
         "`[datasets.mnist]`"
     )
-    assert caught.value.hint == (
-        "remove one of them; where both say the same, `tfrecreg init` does it"
-    )
+    assert caught.value.hint == ("remove one of them; if both are equal, `tfrecreg init` does")
     assert init(tmp_path, with_dvc=False).moved == ("datasets/mnist.toml", "datasets/pets.toml")
     assert open_registry(tmp_path).config.datasets == DATASETS
 
@@ -138,9 +136,9 @@ def test_a_file_that_says_something_else_is_not_written_over(tmp_path: Path) -> 
     (tmp_path / "datasets").mkdir()
     (tmp_path / "datasets/pets.toml").write_text("owner = 'bob'\n")
     before = tree(tmp_path, ignore=(".tfrecreg", "data", "versions"))
-    with pytest.raises(ConfigError, match="`pets` is described twice, and not alike") as caught:
+    with pytest.raises(ConfigError, match="`pets` is configured twice, with differences") as caught:
         init(tmp_path, with_dvc=False)
-    assert caught.value.hint == "keep what is right, and remove the other one"
+    assert caught.value.hint == "keep the right one and remove the other"
     assert tree(tmp_path, ignore=(".tfrecreg", "data", "versions")) == before
 
 

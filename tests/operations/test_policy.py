@@ -40,8 +40,8 @@ def say(
     [
         (
             "[gates.digts]\nfail_on = 'warning'",
-            "`gates.digts` is for no dataset; did you mean `digits`?",
-            "hint: datasets: `digits`; for one that is not made yet, add `datasets/digts.toml`",
+            "`gates.digts` matches no dataset; did you mean `digits`?",
+            "hint: datasets: `digits`; for a new dataset, add `datasets/digts.toml`",
         ),
         (f'{WAIVER}code = "CRC999"', "`waivers[0].code` matches no code: `CRC999`; did", EXPLAIN),
         (f'{WAIVER}code = "OWN*"', "`waivers[0].code` matches no code: `OWN*`", EXPLAIN),
@@ -80,7 +80,9 @@ def test_a_waiver_of_several_families_is_refused_as_that_of_all_is(
         code, said = say(WAIVER + pattern, "check", "digits")
         assert code == 2
         assert said[0].startswith("error: `tfrecreg.toml`: `waivers[0]` covers every finding of `")
-        assert said[1].startswith("hint: a waiver is for codes of one family, such as `IMG*`, or")
+        assert said[1].startswith(
+            "hint: a waiver must cover one family of codes, such as `IMG*`, or"
+        )
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_every_command_that_applies_a_policy_refuses_it(
         code, said = say("[gates.digts]", *arguments)
         assert (code, said[0]) == (
             2,
-            "error: `tfrecreg.toml`: `gates.digts` is for no dataset; did you mean `digits`?",
+            "error: `tfrecreg.toml`: `gates.digts` matches no dataset; did you mean `digits`?",
         ), arguments
     assert (digits_registry / "data/digits/manifest.json").read_bytes() == state
     assert not (digits_registry / "registry/digits/2.0.0").exists()

@@ -136,7 +136,12 @@ def rot(path: Path, at: int) -> None:
 
 def shard_object(root: Path, registry: Registry, place: Path) -> Path:
     """The object that holds the first shard of 1.0.0."""
-    size = registry.release_manifest("digits", registry.versions("digits")[0]).shards[0].bytes
+    size = (
+        registry.dataset("digits")
+        .release_manifest(registry.dataset("digits").versions()[0])
+        .shards[0]
+        .bytes
+    )
     (found,) = [path for path in place.rglob("*") if path.is_file() and path.stat().st_size == size]
     return found
 
@@ -153,7 +158,7 @@ def test_a_flipped_bit_is_found_where_dvc_says_all_is_well(root: Path, where: st
     with pytest.raises((RefusedError, FailureError)) as caught:
         pull(registry, "digits@1.0.0")
     if where == "cache":
-        assert "is not what was released: its blake3 should be" in str(caught.value)
+        assert "differs from the release: its blake3 should be" in str(caught.value)
         assert str(victim) in caught.value.hint
     assert not (root / "versions/digits/1.0.0").exists()
     assert not list((root / ".tfrecreg/stage").glob("versions-*"))
@@ -161,7 +166,11 @@ def test_a_flipped_bit_is_found_where_dvc_says_all_is_well(root: Path, where: st
 
 def test_here_already_is_not_said_of_a_damaged_folder(root: Path) -> None:
     registry = open_registry(root)
-    shard = registry.release_manifest("digits", registry.versions("digits")[1]).shards[0]
+    shard = (
+        registry.dataset("digits")
+        .release_manifest(registry.dataset("digits").versions()[1])
+        .shards[0]
+    )
     path = root / "data/digits" / shard.path
     data = bytearray(path.read_bytes())
     data[100] ^= 1
@@ -194,7 +203,11 @@ def test_an_object_with_other_bytes_than_its_name_says_is_added_again(root: Path
 
 def test_one_release_that_is_not_here_keeps_no_other_from_being_sent(root: Path) -> None:
     registry = open_registry(root)
-    kept = registry.release_manifest("digits", registry.versions("digits")[0]).release
+    kept = (
+        registry.dataset("digits")
+        .release_manifest(registry.dataset("digits").versions()[0])
+        .release
+    )
     assert kept is not None
     assert kept.dvc is not None
     (root / ".dvc/cache/files/md5" / kept.dvc[:2] / kept.dvc[2:]).unlink()
@@ -222,6 +235,7 @@ def test_gc_keeps_what_a_build_links_to(root: Path) -> None:
     assert tree(root / "data/digits") == before
 
 
+@pytest.mark.slow
 def test_dvc_may_lock_by_hard_links(root: Path) -> None:
     run = {"cwd": root, "check": True, "capture_output": True}
     subprocess.run([sys.executable, "-m", "dvc", "config", "core.hardlink_lock", "true"], **run)
@@ -237,7 +251,12 @@ def test_dvc_may_lock_by_hard_links(root: Path) -> None:
 
 def test_dvc_checks_out_a_flipped_bit_and_check_names_its_place(root: Path, capsys) -> None:
     registry = open_registry(root)
-    size = registry.release_manifest("digits", registry.versions("digits")[1]).shards[0].bytes
+    size = (
+        registry.dataset("digits")
+        .release_manifest(registry.dataset("digits").versions()[1])
+        .shards[0]
+        .bytes
+    )
     for path in (root / ".dvc/cache").rglob("*"):
         if path.is_file() and path.stat().st_size == size:
             rot(path, 200)
@@ -321,7 +340,7 @@ def test_gc_removes_nothing_while_a_manifest_cannot_be_read(root: Path) -> None:
     [
         (["push", "digits@3.0.0"], 2, "no release `digits@3.0.0`"),
         (["push", "nothing"], 2, "no dataset `nothing`"),
-        (["push", "--remote", "moon"], 2, "DVC knows no remote `moon`"),
+        (["push", "--remote", "moon"], 2, "DVC has no remote `moon`"),
         (["pull", "nothing"], 2, "no dataset `nothing`"),
         (["pull", "digits@9.0.0"], 2, "no release `digits@9.0.0`"),
     ],
@@ -338,7 +357,7 @@ def test_the_name_of_a_dataset_brings_its_latest_release(root, capsys) -> None:
     shutil.rmtree(root / "data/digits")
     assert main(["-C", str(root), "pull", "digits", "--json"]) == 0
     (brought,) = json.loads(capsys.readouterr().out.partition("\n")[2])["releases"]
-    assert brought["name"] == f"digits@{open_registry(root).versions('digits')[-1]}"
+    assert brought["name"] == f"digits@{open_registry(root).dataset('digits').versions()[-1]}"
     (report,) = check([brought["name"]], registry=root)
     assert report.status == "pass"
 
@@ -364,5 +383,5 @@ def test_the_commands_speak_json(root, capsys) -> None:
 
 def test_outside_a_dvc_repository_nothing_is_kept_to_push(tmp_path: Path) -> None:
     init(tmp_path, with_dvc=False)
-    with pytest.raises(UsageError, match="there is no release that DVC keeps"):
+    with pytest.raises(UsageError, match="no release is stored in DVC"):
         push(open_registry(tmp_path))

@@ -84,7 +84,7 @@ def test_a_shard_that_cannot_be_read_spoils_it(tmp_path: Path) -> None:
     watcher = Watcher()
     with pytest.raises(FailureError) as caught:
         infer_schema(target(shard(storage, "a\x1b")), ENGINE, watcher)
-    assert caught.value.message.startswith(r"`files` was not read to its end: `a\x1b`: cannot read")
+    assert caught.value.message.startswith(r"`files` was not read completely: `a\x1b`: cannot read")
     assert caught.value.hint
     assert watcher.seen[-1] == ("stop",)
 

@@ -81,7 +81,7 @@ def test_files_need_no_registry_and_are_not_remembered(tmp_path: Path) -> None:
     schema.write_text(IMAGES, encoding="utf-8")
     (split,) = stats(pattern, schema=str(schema), features=["im*", "label"]).splits
     assert [(each.name, each.type) for each in split.features] == [
-        ("image", "image"),
+        ("image", "picture"),
         ("label", "int64"),
     ]
 
@@ -103,13 +103,13 @@ class TestRefusals:
         with pytest.raises(UsageError) as caught:
             stats("digits", registry=digits_original, split="tset")
         assert caught.value.message == "`digits` has no split `tset`; did you mean `test`?"
-        assert caught.value.hint == "there is `test` and `train`"
+        assert caught.value.hint == "available: `test` and `train`"
 
     def test_a_split_of_files_without_any(self, tmp_path: Path) -> None:
         (tmp_path / "x").write_bytes(framed(encode({"a": int64_feature(1)})))
         with pytest.raises(UsageError) as caught:
             stats(str(tmp_path / "x"), split="train")
-        assert caught.value.hint == "the names of its files tell of none"
+        assert caught.value.hint == "its file names contain no split"
 
     def test_a_feature_that_there_is_not(self, tmp_path: Path) -> None:
         pattern = write(tmp_path, *dealt(alike_examples(3), 1))
@@ -125,7 +125,7 @@ class TestRefusals:
         with pytest.raises(UsageError) as caught:
             stats(str(path))
         assert caught.value.message == (f"`{path}` has no Examples to make statistics of: 3 events")
-        assert caught.value.hint == f"`tfrecreg head {path}` shows what its records are"
+        assert caught.value.hint == f"`tfrecreg head {path}` shows its records"
 
     def test_nothing_at_all(self, tmp_path: Path) -> None:
         (tmp_path / "x").write_bytes(b"")
@@ -134,9 +134,9 @@ class TestRefusals:
 
     def test_a_shard_that_cannot_be_read(self, tmp_path: Path) -> None:
         (tmp_path / "x").symlink_to(tmp_path / "nowhere")
-        with pytest.raises(FailureError, match="was not read to its end: ") as caught:
+        with pytest.raises(FailureError, match="was not read completely: ") as caught:
             stats(str(tmp_path / "x"))
-        assert caught.value.hint.startswith("statistics of a part")
+        assert caught.value.hint.startswith("statistics of incomplete data")
 
 
 RUN = """

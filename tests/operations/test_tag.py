@@ -1,4 +1,4 @@
-"""Tags in git as GTO makes them, and withdrawals: with real git and real DVC."""
+"""Tags in git as GTO makes them, and yanks: with real git and real DVC."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_commit_that_points_to_other_bytes_is_refused(root: Path, registry: Re
 def test_a_commit_before_the_release_is_refused(root: Path, registry: Registry) -> None:
     with pytest.raises(UsageError, match=r"it has no `registry/digits/2\.0\.0/manifest\.json`"):
         call(registry, "digits@2.0.0", commit="after-1.0.0")
-    with pytest.raises(UsageError, match="`none` names no commit here"):
+    with pytest.raises(UsageError, match="`none` does not name a commit here"):
         call(registry, "digits@2.0.0", commit="none")
     assert "digits@v2.0.0" not in git(root, "tag").split()
 
@@ -168,7 +168,7 @@ def test_bytes_that_dvc_does_not_keep_have_no_pointer(digits_registry: Path) -> 
 
 
 def test_outside_git_there_is_nothing_to_tag(digits_registry: Path) -> None:
-    with pytest.raises(UsageError, match="the registry lies in no git work tree"):
+    with pytest.raises(UsageError, match="the registry is not in a git work tree"):
         call(open_registry(digits_registry), "digits@1.0.0")
 
 
@@ -177,9 +177,9 @@ def test_outside_git_there_is_nothing_to_tag(digits_registry: Path) -> None:
     [
         ("digits", {}, "`digits` is a build, which changes: only releases are tagged"),
         ("digits@7.0.0", {}, "no release `digits@7.0.0`"),
-        ("digits@1.0.0", {"stage": "-x"}, "`-x` is no name of a stage"),
+        ("digits@1.0.0", {"stage": "-x"}, "`-x` is not a stage name"),
         ("digits@1.0.0", {"stage": "a", "yank": "b"}, "`--stage` and `--yank` exclude each other"),
-        ("digits@1.0.0", {"yank": " "}, "`digits@1.0.0` cannot be withdrawn without a reason"),
+        ("digits@1.0.0", {"yank": " "}, "`digits@1.0.0` cannot be yanked without a reason"),
         ("digits@1.0.0", {"yank": "b", "commit": "HEAD"}, "`--commit` is for tags, not for"),
     ],
 )
@@ -211,7 +211,9 @@ def test_one_commit_has_one_version(root: Path, registry: Registry) -> None:
     git(root, "tag", "--annotate", "--message", "mine", "digits@v9.0.0", "after-1.0.0")
     with pytest.raises(ConflictError) as caught:
         call(registry, "digits@1.0.0")
-    assert "is tagged `digits@v9.0.0`, and GTO takes one version a commit" in caught.value.message
+    assert (
+        "is tagged `digits@v9.0.0`, and GTO allows one version per commit" in caught.value.message
+    )
     assert "--commit REV" in caught.value.hint
 
 
@@ -251,7 +253,7 @@ class TestYank:
         assert result.made == ()
         assert result.commands == (
             "git add registry/digits/2.0.0.yanks.jsonl registry/.gitattributes",
-            "git commit -m 'Withdraw digits@2.0.0'",
+            "git commit -m 'Yank digits@2.0.0'",
         )
         assert resolve(registry, "digits@latest").name == "digits@1.0.0"
         assert (root / "registry/digits/2.0.0/manifest.json").read_bytes() == before
@@ -283,13 +285,13 @@ class TestYank:
 
     def test_a_withdrawn_release_is_not_tagged(self, registry: Registry) -> None:
         call(registry, "digits@2.0.0", yank="wrong")
-        with pytest.raises(UsageError, match=r"`digits@2\.0\.0` was withdrawn: wrong"):
+        with pytest.raises(UsageError, match=r"`digits@2\.0\.0` was yanked: wrong"):
             call(registry, "digits@2.0.0", stage="prod")
 
     def test_it_works_outside_git(self, digits_registry: Path) -> None:
         result = call(open_registry(digits_registry), "digits@1.0.0", yank="wrong")
         assert (result.yanked_now, result.commands) == (True, ())
-        with pytest.raises(UsageError, match="every release `digits@latest` was withdrawn"):
+        with pytest.raises(UsageError, match="every release `digits@latest` was yanked"):
             resolve(open_registry(digits_registry), "digits@latest")
 
     def test_where_all_were_withdrawn_a_build_begins_anew(self, registry: Registry) -> None:

@@ -155,7 +155,7 @@ def test_the_name_of_the_target_is_short_and_escaped(here: Path) -> None:
         ("none-*", "no file matches `none-*`"),
         ("x@3", "no file matches `x@3`"),
         ("a\x1b*", r"no file matches `a\x1b*`"),
-        ("empty", "no TFRecord file lies below the folder `empty`"),
+        ("empty", "there is no TFRecord file below the folder `empty`"),
         ("sub*", "no file matches `sub*`"),
     ],
 )

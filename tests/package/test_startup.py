@@ -137,6 +137,53 @@ def test_checksums_alone_need_no_protobuf(
     assert "tfrecreg.validators.schema" not in modules
 
 
+IN_VAIN = frozenset(
+    {
+        "fractions",
+        "google.protobuf",
+        "rich.progress",
+        "rich.table",
+        "subprocess",
+        "tfrecreg.cli.render.progress_bar",
+        "tfrecreg.plugins.describe",
+        "tfrecreg.records.access",
+        "tfrecreg.records.gzip_reader",
+        "tfrecreg.records.writer",
+        "tfrecreg.registry.audit",
+        "tfrecreg.schema.check",
+        "tfrecreg.schema.compiled",
+        "tfrecreg.schema.definition",
+        "tfrecreg.schema.infer",
+        "tfrecreg.schema.proto",
+        "tfrecreg.schema.vectorized",
+        "tfrecreg.tracking.git",
+        "tfrecreg.validators.schema.records",
+        "tomllib",
+    }
+)
+"""What a check of a plain file without a schema, a registry or a terminal has no use for."""
+
+
+def test_a_check_of_a_small_file_imports_nothing_in_vain(
+    checked_out: Interpreter, tmp_path: Path, digits_original: Path
+) -> None:
+    """All validators that apply run; those that do not are asked, and load no more than that."""
+    shard = digits_original / "data/digits/digits-test.tfrecord-00000-of-00002"
+    copy = Path(shutil.copy(shard, tmp_path))
+    modules = imported_by(checked_out, tmp_path, "check", copy, "--skip", "manifest")
+    assert {"tfrecreg.validators.schema.validator", "tfrecreg.validators.registry"} <= modules
+    assert modules & IN_VAIN == set()
+
+
+def test_a_check_with_a_schema_loads_what_holds_records_against_it(
+    checked_out: Interpreter, tmp_path: Path, digits_original: Path
+) -> None:
+    """The control of the test above."""
+    modules = imported_by(checked_out, tmp_path, "-C", digits_original, "check", "digits")
+    assert "tfrecreg.validators.schema.records" in modules
+    assert modules & IN_VAIN >= {"tfrecreg.schema.check", "google.protobuf", "tomllib"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "pages"),
     [
@@ -178,6 +225,7 @@ def test_importing_the_library_imports_next_to_nothing(checked_out: Interpreter)
     assert {name for name in modules if name.startswith("tfrecreg")} == {
         "tfrecreg",
         "tfrecreg._version",
+        "tfrecreg.lazy",
     }, done.err
     assert roots(modules) - set(sys.stdlib_module_names) == {"tfrecreg"}
 

@@ -315,7 +315,7 @@ def test_an_unknown_name_suggests_a_known_one(site: Site) -> None:
     with pytest.raises(PluginError) as caught:
         found.source("mnits")
     assert caught.value.message == "no source named `mnits`; did you mean `mnist`?"
-    assert caught.value.hint == "there are `coco` and `mnist`"
+    assert caught.value.hint == "available: `coco` and `mnist`"
     with pytest.raises(PluginError) as caught:
         found.source("b:mnist")
     assert caught.value.message == "no source named `b:mnist`; did you mean `a:mnist`?"

@@ -203,7 +203,7 @@ def test_an_index_of_other_bytes_is_refused_if_named_and_else_passed_over(
         f"`s.tfrecord.index` is not the index of `{path}`: it is of {len(STREAM)} bytes of stream"
         f"{' in gzip' if compression == 'gzip' else ''}, the file has {size}"
     )
-    assert "leave the index out" in caught.value.hint
+    assert "leave out the index" in caught.value.hint
 
 
 @pytest.mark.parametrize("kept", [0, 7])
@@ -420,7 +420,7 @@ def test_a_file_that_was_changed_is_not_read_by_old_places(tmp_path: Path) -> No
     with pytest.raises(StorageError) as caught:
         pickle.loads(packed)[0]
     message = f"`{path}` was changed since its records were counted"
-    assert (caught.value.message, caught.value.hint) == (message, "make a new `Records` of it")
+    assert (caught.value.message, caught.value.hint) == (message, "open it again with `Records`")
 
 
 def _child(records: Records, queue: Any) -> None:

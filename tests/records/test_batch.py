@@ -33,6 +33,19 @@ def test_examples_are_decoded_once_and_none_where_there_is_none(
     assert batch.examples[2] is None
 
 
+def test_one_example_is_decoded_alone_and_taken_by_all(
+    shard: Any, memory_reader: Any, memory_storage: Any
+) -> None:
+    batch = only_batch(memory_reader, memory_storage, shard([*PAYLOADS, b"\x0a\x00"]).stream)
+    one = batch.example(1)
+    assert one is not None
+    assert batch.example(1) is one
+    assert batch.example(2) is None
+    assert batch.examples[1] is one
+    assert batch.examples == [decode_or_none(payload) for payload in (*PAYLOADS, b"\x0a\x00")]
+    assert batch.example(3) is batch.examples[3]
+
+
 def test_record_that_is_not_held_has_no_example(
     shard: Any, memory_reader: Any, memory_storage: Any
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.records.gzip_reader import GzipStream
-from tfrecreg.records.hashing import HashedFile
+from tfrecreg.records.stream import HashedFile
 from tfrecreg.storage import LocalStorage
 
 TEXT = random.Random(3).randbytes(400) * 60

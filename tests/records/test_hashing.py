@@ -11,7 +11,8 @@ import pytest
 from blake3 import blake3
 
 from tfrecreg.records import scan
-from tfrecreg.records.hashing import HashedFile, HashThread
+from tfrecreg.records.hashing import HashThread
+from tfrecreg.records.stream import HashedFile
 from tfrecreg.storage import LocalStorage
 
 DATA = bytes(range(256)) * 20

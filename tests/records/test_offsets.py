@@ -66,14 +66,17 @@ def test_lines_may_end_as_on_windows_and_the_last_one_not_at_all() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"0 16\n16\n", "`x` is no index of records: expected lines of `offset size`, found 30 20"),
-        (b"0 16 1\n16 18 2\n", "`x` is no index of records"),
+        (
+            b"0 16\n16\n",
+            "`x` is not an index of records: expected lines of `offset size`, found 30 20",
+        ),
+        (b"0 16 1\n16 18 2\n", "`x` is not an index of records"),
         (
             b"\x80\x04pickle",
-            "`x` is no index of records: expected lines of `offset size`, found 80",
+            "`x` is not an index of records: expected lines of `offset size`, found 80",
         ),
-        (b"0 -16\n", "`x` is no index of records"),
-        (b"0 1_6\n", "`x` is no index of records"),
+        (b"0 -16\n", "`x` is not an index of records"),
+        (b"0 1_6\n", "`x` is not an index of records"),
         (b"0 99999999999999999999\n", "`x` has numbers of more than 63 bits"),
         (b"0 16\n16 15\n", "line 2 of `x`: a record of 15 bytes, expected 16 to 2147483664"),
         (b"0 16\n17 16\n", "line 2 of `x`: a record at byte 17, expected 16, where the one before"),

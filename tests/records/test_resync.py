@@ -222,6 +222,7 @@ def test_file_made_to_tire_a_reader_does_not(see: Any) -> None:
     assert seen.codes == ["CRC008"]
 
 
+@pytest.mark.slow
 def test_file_damaged_all_over_is_read_a_bounded_number_of_times(shard: Any, see: Any) -> None:
     made = shard([b"%08d" % number for number in range(8_000)])
     data = bytearray(made.stream)

@@ -177,7 +177,7 @@ def test_a_record_above_the_limit_that_is_really_there_is_read(
     monkeypatch: pytest.MonkeyPatch, shard: Any, see: Any
 ) -> None:
     monkeypatch.setenv("TFRECREG_SCANNER", "python")
-    for module in ("frame_scan", "resync", "fault_messages"):
+    for module in ("frame_scan", "resync"):
         monkeypatch.setattr(f"tfrecreg.records.{module}.MAX_LENGTH", 1000)
     made = shard([b"first", random.Random(1).randbytes(1001), b"last"])
     seen = see(made.stream)

@@ -87,7 +87,7 @@ def test_a_build_is_brought_as_it_is_kept(root: Path, files: dict[str, str], hin
 @pytest.mark.parametrize(
     ("dvc", "hint"),
     [
-        ("12.dir", "`tfrecreg pull mnist@1.0.0` brings its newest release"),
+        ("12.dir", "`tfrecreg pull mnist@1.0.0` fetches its newest release"),
         (None, "its newest release is `mnist@1.0.0`"),
     ],
 )
@@ -98,7 +98,7 @@ def test_of_a_dataset_that_was_released_a_release_is_brought(
     put_release(root, manifest("mnist"), "1.0.0", dvc)
     assert missing_build(registry) == ("`mnist` is not built", hint)
     write(root / "registry/mnist/1.0.0/manifest.json", "{")
-    said = "`tfrecreg check --registry mnist` says what is wrong with its releases"
+    said = "`tfrecreg check --registry mnist` lists the faults of its releases"
     assert missing_build(registry)[1] == said
 
 
@@ -133,24 +133,24 @@ def test_a_missing_schema_comes_back_as_git_or_a_release_has_it(root: Path) -> N
     path = root / "schemas/mnist.pbtxt"
     path.unlink()
     draft = "`tfrecreg schema infer mnist --output schemas/mnist.pbtxt` drafts one"
-    assert schema_hint(registry, "mnist") == draft
+    assert schema_hint(registry.dataset("mnist")) == draft
     put_release(root, build, "1.0.0")
     copy = "restore it: cp registry/mnist/1.0.0/schema.pbtxt schemas/mnist.pbtxt"
-    assert schema_hint(registry, "mnist") == copy
+    assert schema_hint(registry.dataset("mnist")) == copy
 
     path.write_text(SCHEMA)
     commit(root)
     path.unlink()
-    shown = absent_schema(registry, "mnist")
+    shown = absent_schema(registry.dataset("mnist"))
     assert shown.message == "`mnist` has no schema: there is no `schemas/mnist.pbtxt`"
     assert shown.hint == "restore it: git checkout -- schemas/mnist.pbtxt"
     git(root, "rm", "--quiet", "--cached", "schemas/mnist.pbtxt")
-    assert schema_hint(registry, "mnist") == (
+    assert schema_hint(registry.dataset("mnist")) == (
         "restore it: git checkout HEAD -- schemas/mnist.pbtxt"
     )
     removed = commit(root)
     command = f"git checkout {removed[:12]}^ -- schemas/mnist.pbtxt"
-    assert schema_hint(registry, "mnist") == f"restore it: {command}"
+    assert schema_hint(registry.dataset("mnist")) == f"restore it: {command}"
     git(root, *command.split()[1:])
     assert path.read_text() == SCHEMA
 
@@ -161,21 +161,21 @@ def test_a_release_with_another_schema_restores_none(root: Path) -> None:
     other = SchemaEntry(blake3=blake3(OTHER.encode()).hexdigest(), bytes=len(OTHER))
     put_build(root, "mnist", schema=other)
     (root / "schemas/mnist.pbtxt").unlink()
-    assert schema_hint(registry, "mnist").endswith("drafts one")
+    assert schema_hint(registry.dataset("mnist")).endswith("drafts one")
 
 
 @pytest.mark.parametrize("made", ["build", "release"])
 def test_a_dataset_keeps_the_schema_that_it_was_made_with(root: Path, made: str) -> None:
     registry = empty_registry(root, TABLE)
-    expect_same_schema(registry, "mnist", OTHER)  # it was never built
+    expect_same_schema(registry.dataset("mnist"), OTHER)  # it was never built
     if made == "build":
         put_build(root, "mnist")
     else:
         put_release(root, manifest("mnist"), "1.0.0")
     (root / "schemas/mnist.pbtxt").unlink(missing_ok=True)
-    expect_same_schema(registry, "mnist", SCHEMA)
+    expect_same_schema(registry.dataset("mnist"), SCHEMA)
     with pytest.raises(UsageError) as caught:
-        expect_same_schema(registry, "mnist", OTHER)
+        expect_same_schema(registry.dataset("mnist"), OTHER)
     name = {"build": "mnist", "release": "mnist@1.0.0"}[made]
     expected, found = (blake3(text.encode()).hexdigest()[:16] for text in (SCHEMA, OTHER))
     assert caught.value.message == (
@@ -190,7 +190,7 @@ def test_a_dataset_keeps_the_schema_that_it_was_made_with(root: Path, made: str)
 def test_a_schema_that_the_table_names_is_expected_before_the_first_build(root: Path) -> None:
     registry = empty_registry(root, f'{TABLE}schema = "schemas/msnit.pbtxt"\n')
     with pytest.raises(UsageError) as caught:
-        expect_same_schema(registry, "mnist", SCHEMA)
+        expect_same_schema(registry.dataset("mnist"), SCHEMA)
     assert caught.value.message == (
         "`schemas/msnit.pbtxt`, which `[datasets.mnist]` in `tfrecreg.toml` names as the schema of "
         "`mnist`, is missing"
@@ -202,17 +202,17 @@ def test_what_is_damaged_says_nothing_of_schemas(root: Path) -> None:
     registry = empty_registry(root, TABLE)
     write(root / "data/mnist/manifest.json", "{")
     write(root / "registry/mnist/1.0.0/manifest.json", "{")
-    expect_same_schema(registry, "mnist", OTHER)
+    expect_same_schema(registry.dataset("mnist"), OTHER)
 
 
 def test_a_schema_is_expected_of_datasets_that_are_worked_on(root: Path) -> None:
-    assert not expects_schema(empty_registry(root, TABLE), "mnist")
+    assert not expects_schema(empty_registry(root, TABLE).dataset("mnist"))
     put_release(root, manifest("old"), "1.0.0")
-    assert not expects_schema(empty_registry(root, TABLE), "old")
+    assert not expects_schema(empty_registry(root, TABLE).dataset("old"))
     put_build(root, "old")
     put_release(root, replace(manifest("mnist")), "1.0.0")
     registry = empty_registry(root, TABLE)
-    assert expects_schema(registry, "old")
-    assert expects_schema(registry, "mnist")
+    assert expects_schema(registry.dataset("old"))
+    assert expects_schema(registry.dataset("mnist"))
     named = empty_registry(root, '[datasets.new]\nsource = "mnist"\nschema = "new.pbtxt"\n')
-    assert expects_schema(named, "new")
+    assert expects_schema(named.dataset("new"))

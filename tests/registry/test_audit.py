@@ -24,7 +24,7 @@ def found(root: Path) -> list[tuple[str, str]]:
 
 
 def look(root: Path) -> Audit:
-    return audit(open_registry(root), "m")
+    return audit(open_registry(root).dataset("m"))
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_dataset_without_releases_has_none(root: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (lambda data: data[:50], "is no manifest: not JSON"),
+        (lambda data: data[:50], "is not a manifest: not JSON"),
         (lambda data: data.replace(b'"none"', b'"gzip"'), "was changed after it was sealed"),
     ],
 )
@@ -97,7 +97,7 @@ def test_a_manifest_that_was_rewritten_with_its_digest_contradicts_its_build(
     reseal(root, "2.0.0", content="ff" * 32)
     ((code, said),) = found(root)
     assert code == "REG002"
-    assert said.startswith("it says other things than the build that it names: expected digest ")
+    assert said.startswith("it differs from the build that it names: expected digest ")
 
 
 def test_a_manifest_that_was_rewritten_with_all_its_digests_breaks_the_next_one(
@@ -137,7 +137,7 @@ def test_a_parent_that_comes_later_is_found(root: Path, chain) -> None:
     assert "REG003" in codes
     assert (
         "REG003",
-        "1.2.0 says that it was made after 2.0.0, which does not come before",
+        "1.2.0 says that its parent is 2.0.0, which does not come before",
     ) in found(root)
 
 
@@ -189,7 +189,7 @@ def test_a_list_of_withdrawals_with_marks_of_a_merge_is_found(root: Path, chain)
     write(root / "registry/m/1.1.0.yanks.jsonl", "<<<<<<< HEAD\n")
     ((code, said),) = found(root)
     assert code == "REG008"
-    assert "is no list of withdrawals: line 1: not JSON" in said
+    assert "is not a list of yanks: line 1: not JSON" in said
 
 
 class TestHistory:
@@ -243,7 +243,7 @@ class TestHistory:
         shutil.rmtree(tree / "registry/m/2.0.0")
         commit(tree, "cleaning up")
         assert [code for code, _ in found(tree)] == ["REG002", "REG002"]
-        assert "it is gone: commit " in found(tree)[0][1]
+        assert "it was removed: commit " in found(tree)[0][1]
 
     def test_a_branch_that_is_merged_is_no_second_commit(self, tree: Path, chain) -> None:
         git(tree, "switch", "--quiet", "--create", "other")

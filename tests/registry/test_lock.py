@@ -16,7 +16,7 @@ from tfrecreg.errors import StorageError
 from tfrecreg.reference import is_dataset_name
 from tfrecreg.registry import Registry
 from tfrecreg.registry.layout import EVERYTHING, lock_path
-from tfrecreg.registry.lock import copy_unless_read, hold_copy, locked
+from tfrecreg.registry.lock import copy_unless_read, dataset_lock, hold_copy
 
 
 @pytest.fixture
@@ -41,24 +41,24 @@ def open_files() -> int:
 
 def test_it_is_held_in_the_block_and_free_behind_it(registry: Registry) -> None:
     told: list[str] = []
-    with locked(registry, "mnist", lambda: told.append("waiting")):
+    with dataset_lock(registry, "mnist", lambda: told.append("waiting")):
         assert not is_free(registry, "mnist")
-        with locked(registry, "other", lambda: told.append("other")):
+        with dataset_lock(registry, "other", lambda: told.append("other")):
             assert not is_free(registry, "other")
     assert is_free(registry, "mnist")
     assert told == []
 
 
 def test_it_is_free_after_an_error(registry: Registry) -> None:
-    with pytest.raises(KeyError), locked(registry, "mnist"):
+    with pytest.raises(KeyError), dataset_lock(registry, "mnist"):
         raise KeyError
     assert is_free(registry, "mnist")
 
 
 def test_who_holds_it_takes_it_again(registry: Registry) -> None:
     told: list[str] = []
-    with locked(registry, "mnist"):
-        with locked(registry, "mnist", lambda: told.append("waiting")):
+    with dataset_lock(registry, "mnist"):
+        with dataset_lock(registry, "mnist", lambda: told.append("waiting")):
             assert not is_free(registry, "mnist")
         assert not is_free(registry, "mnist")
     assert is_free(registry, "mnist")
@@ -66,7 +66,7 @@ def test_who_holds_it_takes_it_again(registry: Registry) -> None:
 
 
 def test_the_lock_that_all_share_is_that_of_no_dataset(registry: Registry) -> None:
-    with locked(registry, "mnist"):
+    with dataset_lock(registry, "mnist"):
         assert not is_free(registry, EVERYTHING)
     assert is_free(registry, EVERYTHING)
     assert not is_dataset_name(EVERYTHING)
@@ -81,10 +81,10 @@ def test_who_comes_second_is_told_and_waits(registry: Registry) -> None:
             order.append("told")
             waiting.set()
 
-        with locked(registry, "mnist", tell):
+        with dataset_lock(registry, "mnist", tell):
             order.append("second")
 
-    with locked(registry, "mnist"):
+    with dataset_lock(registry, "mnist"):
         thread = threading.Thread(target=second)
         thread.start()
         assert waiting.wait(10)
@@ -96,8 +96,8 @@ def test_who_comes_second_is_told_and_waits(registry: Registry) -> None:
 def test_a_killed_holder_holds_nothing(registry: Registry) -> None:
     code = (
         "import sys, time; from tfrecreg.registry import open_registry\n"
-        "from tfrecreg.registry.lock import locked\n"
-        "with locked(open_registry(sys.argv[1]), 'mnist'):\n"
+        "from tfrecreg.registry.lock import dataset_lock\n"
+        "with dataset_lock(open_registry(sys.argv[1]), 'mnist'):\n"
         "    print('held', flush=True); time.sleep(60)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -109,14 +109,14 @@ def test_a_killed_holder_holds_nothing(registry: Registry) -> None:
         holder.kill()
         holder.wait(10)
     told: list[str] = []
-    with locked(registry, "mnist", lambda: told.append("waiting")):
+    with dataset_lock(registry, "mnist", lambda: told.append("waiting")):
         assert told == []
 
 
 def test_what_it_makes_is_ignored_in_a_cloned_registry(registry: Registry) -> None:
     root = Path(registry.storage.root)
     subprocess.run(["git", "init", "--quiet", str(root)], check=True)
-    with locked(registry, "mnist"):
+    with dataset_lock(registry, "mnist"):
         pass
     status = ["git", "-C", str(root), "status", "--porcelain", "--untracked-files=all"]
     done = subprocess.run(status, check=True, capture_output=True, text=True)
@@ -129,7 +129,7 @@ def test_ignore_files_that_are_there_stay_as_they_are(registry: Registry) -> Non
     path = Path(registry.storage.root) / "versions/.gitignore"
     path.parent.mkdir()
     path.write_text("/mnist/\n")
-    with locked(registry, "mnist"):
+    with dataset_lock(registry, "mnist"):
         pass
     assert path.read_text() == "/mnist/\n"
 
@@ -137,7 +137,7 @@ def test_ignore_files_that_are_there_stay_as_they_are(registry: Registry) -> Non
 def test_a_registry_that_cannot_be_written_is_told_in_one_line(registry: Registry) -> None:
     # A file where a folder should be refuses root as well.
     (Path(registry.storage.root) / ".tfrecreg").write_text("in the way")
-    with pytest.raises(StorageError) as caught, locked(registry, "mnist"):
+    with pytest.raises(StorageError) as caught, dataset_lock(registry, "mnist"):
         pass
     assert caught.value.message.startswith(
         f"the registry `{registry.storage.root}` cannot be written: "
@@ -146,7 +146,7 @@ def test_a_registry_that_cannot_be_written_is_told_in_one_line(registry: Registr
 
 
 def test_a_process_that_goes_over_many_releases_has_few_files_open(registry: Registry) -> None:
-    with locked(registry, "mnist"):
+    with dataset_lock(registry, "mnist"):
         pass  # the folder of the locks is there
     before = open_files()
     copies = [f"versions/mnist/{number}.0.0" for number in range(100)]

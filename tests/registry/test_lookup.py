@@ -44,8 +44,8 @@ def refusal(registry: Registry, text: str) -> tuple[str, str]:
 def test_a_name_is_the_build(root: Path, registry: Registry) -> None:
     build = put_build(root, "mnist")
     found = resolve(registry, "mnist")
-    assert (found.kind, found.name, found.version) == ("build", "mnist", None)
-    assert (found.manifest, found.folder, found.proven) == (build, "data/mnist", True)
+    assert (found.kind, found.name) == ("build", "mnist")
+    assert (found.manifest, found.folder) == (build, "data/mnist")
     assert (found.schema, found.schema_path) == (SCHEMA, "schemas/mnist.pbtxt")
     assert found.storage().root == str(root / "data/mnist")
 
@@ -75,7 +75,7 @@ def test_a_release_that_there_is_not_lists_those_there_are(
 ) -> None:
     assert refusal(registry, "mnist@3.0.0") == (
         "no release `mnist@3.0.0`",
-        "there is 1.0.0, 1.2.0, 1.10.0, 2.0.0",
+        "available: 1.0.0, 1.2.0, 1.10.0, 2.0.0",
     )
     assert refusal(registry, "mnist@7.*")[0] == "no release `mnist@7.*`"
 
@@ -104,7 +104,7 @@ def test_an_unknown_dataset_suggests_what_was_meant(
 ) -> None:
     assert refusal(registry, text) == (
         "no dataset `mnsit`; did you mean `mnist`?",
-        "there is `mnist`",
+        "available: `mnist`",
     )
 
 
@@ -115,15 +115,15 @@ def test_in_an_empty_registry_it_says_how_to_begin(registry: Registry) -> None:
 
 
 def test_what_is_no_reference_is_refused(registry: Registry) -> None:
-    assert "`MNIST` is no name of a dataset" in refusal(registry, "MNIST")[0]
-    assert "names no version" in refusal(registry, "mnist@one")[0]
+    assert "`MNIST` is not a dataset name" in refusal(registry, "MNIST")[0]
+    assert "does not name a version" in refusal(registry, "mnist@one")[0]
 
 
 def test_expecting_a_dataset_that_is_known_is_no_event(root: Path, registry: Registry) -> None:
     put_build(root, "mnist")
-    expect_dataset(registry, "mnist")
+    expect_dataset(registry.dataset("mnist"))
     with pytest.raises(UsageError, match="no dataset `other`"):
-        expect_dataset(registry, "other")
+        expect_dataset(registry.dataset("other"))
 
 
 def test_the_bytes_of_a_release_are_the_build_while_it_still_is_it(
@@ -146,10 +146,10 @@ def test_else_they_are_the_copy_that_was_brought_back(
 @pytest.mark.parametrize(
     ("built", "dvc", "what", "hint"),
     [
-        (True, None, "is another build", "DVC did not keep them: bring `versions/mnist/1.0.0` "),
+        (True, None, "is another build", "DVC does not have them: copy `versions/mnist/1.0.0` "),
         (True, "12.dir", "is another build", "tfrecreg pull mnist@1.0.0"),
         (False, "12.dir", "", "tfrecreg pull mnist@1.0.0"),
-        (False, None, "", "DVC did not keep them: bring `versions/mnist/1.0.0` "),
+        (False, None, "", "DVC does not have them: copy `versions/mnist/1.0.0` "),
     ],
 )
 def test_else_a_clear_error_says_how_to_get_them(
@@ -240,7 +240,7 @@ def test_a_copy_of_another_build_is_looked_at_and_not_used(
 def test_the_build_of_a_damaged_manifest_is_an_error(root: Path, registry: Registry) -> None:
     put_build(root, "mnist")
     write(root / "data/mnist/manifest.json", "{")
-    with pytest.raises(ManifestError, match=r"`data/mnist/manifest\.json` is no manifest"):
+    with pytest.raises(ManifestError, match=r"`data/mnist/manifest\.json` is not a manifest"):
         resolve(registry, "mnist")
     write(root / "data/mnist/manifest.json", NEWER)
     with pytest.raises(NewerFormatError):

@@ -33,7 +33,7 @@ def registry(root: Path) -> Registry:
 
 
 def versions(registry: Registry, name: str = "mnist") -> list[str]:
-    return [str(version) for version in registry.versions(name)]
+    return [str(version) for version in registry.dataset(name).versions()]
 
 
 def test_a_registry_is_found_from_any_folder_in_it(
@@ -60,7 +60,7 @@ def test_a_named_folder_does_not_depend_on_the_current_one(
     opened = open_registry("root")
     monkeypatch.chdir("/")
     assert opened.storage.root == str(root.resolve())
-    assert opened.datasets() == []
+    assert opened.dataset_names() == []
 
 
 def test_a_link_to_a_registry_is_followed(root: Path, registry: Registry, tmp_path: Path) -> None:
@@ -113,16 +113,16 @@ def test_a_current_folder_that_is_gone_is_told_in_one_line(
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    with pytest.raises(StorageError, match="a current folder that does not exist any more"):
+    with pytest.raises(StorageError, match="a current folder that no longer exists"):
         open_registry()
 
 
 def test_the_configuration_is_read_once_and_told_of_with_its_name(root: Path) -> None:
     registry = empty_registry(root, '[datasets.mnist]\nsource = "mnist"\n')
-    assert registry.dataset_config("mnist").source == "mnist"
-    assert registry.dataset_config("other").source is None
+    assert registry.dataset("mnist").config.source == "mnist"
+    assert registry.dataset("other").config.source is None
     write(root / "tfrecreg.toml", "[datasets.mnist]\nsauce = 1\n")
-    assert registry.dataset_config("mnist").source == "mnist"
+    assert registry.dataset("mnist").config.source == "mnist"
     with pytest.raises(ConfigError, match=r"tfrecreg\.toml.*sauce"):
         _ = open_registry(root).config
 
@@ -139,10 +139,10 @@ def test_every_dataset_has_a_file(root: Path) -> None:
         ".toml",
     ):
         write(root / "datasets" / other, "= no TOML")
-    assert registry.datasets() == ["mnist", "pets"]
-    assert registry.dataset_config("mnist").source == "mnist"
-    assert registry.dataset_file("mnist") == "datasets/mnist.toml"
-    assert registry.described_in("new") == "`datasets/new.toml`"
+    assert registry.dataset_names() == ["mnist", "pets"]
+    assert registry.dataset("mnist").config.source == "mnist"
+    assert registry.dataset("mnist").config_file == "datasets/mnist.toml"
+    assert registry.dataset("new").config_place == "`datasets/new.toml`"
     write(root / "datasets/mnist.toml", "sauce = 1\n")
     with pytest.raises(ConfigError) as caught:
         _ = open_registry(root).config
@@ -169,9 +169,9 @@ def test_datasets_are_those_that_are_configured_built_or_released(root: Path) ->
         (root / stranger).mkdir(parents=True)
     write(root / "data/built.dvc", "outs:")
     write(root / "registry/README.md", "hello")
-    assert registry.datasets() == ["built", "released", "zoo"]
-    assert registry.is_built("built")
-    assert not registry.is_built("released")
+    assert registry.dataset_names() == ["built", "released", "zoo"]
+    assert registry.dataset("built").is_built()
+    assert not registry.dataset("released").is_built()
 
 
 def test_a_stranger_in_the_folder_of_releases_is_none(root: Path, registry: Registry) -> None:
@@ -194,23 +194,23 @@ def test_a_release_that_lost_its_manifest_is_damaged_and_not_gone(
     (root / "registry/mnist/1.1.0/manifest.json").unlink()
     assert versions(registry) == ["1.0.0", "1.1.0"]
     with pytest.raises(MissingFileError, match=r"registry/mnist/1\.1\.0/manifest\.json"):
-        registry.release_manifest("mnist", Version(1, 1, 0))
+        registry.dataset("mnist").release_manifest(Version(1, 1, 0))
 
 
 def test_manifests_are_read(root: Path, registry: Registry) -> None:
     build = put_build(root, "mnist")
     released = put_release(root, build, "1.0.0")
-    assert registry.build_manifest("mnist") == build
-    assert registry.release_manifest("mnist", Version(1, 0, 0)) == released
-    assert registry.build_manifest("other") is None
+    assert registry.dataset("mnist").build_manifest() == build
+    assert registry.dataset("mnist").release_manifest(Version(1, 0, 0)) == released
+    assert registry.dataset("other").build_manifest() is None
 
 
 DAMAGE = {
-    "cut in half": (lambda data: data[: len(data) // 2], "is no manifest: not JSON at line 1"),
-    "empty": (lambda data: b"", "is no manifest: not JSON at line 1 column 1"),
+    "cut in half": (lambda data: data[: len(data) // 2], "is not a manifest: not JSON at line 1"),
+    "empty": (lambda data: b"", "is not a manifest: not JSON at line 1 column 1"),
     "duplicate keys": (
         lambda data: data.replace(b'{"', b'{"content":"","', 1),
-        'is no manifest: the key "content" stands twice',
+        'is not a manifest: the key "content" stands twice',
     ),
     "another digest": (
         lambda data: data.replace(b'"stored":0', b'"stored":1'),
@@ -218,15 +218,15 @@ DAMAGE = {
     ),
     "another type": (
         lambda data: data.replace(b'"stored":0', b'"stored":"0"'),
-        "is no manifest: Expected `int`, got `str` - at `$.raw.stored`",
+        "is not a manifest: Expected `int`, got `str` - at `$.raw.stored`",
     ),
 }
 
 
 def read(registry: Registry, where: str) -> object:
     if where.startswith("data"):
-        return registry.build_manifest("mnist")
-    return registry.release_manifest("mnist", Version(1, 0, 0))
+        return registry.dataset("mnist").build_manifest()
+    return registry.dataset("mnist").release_manifest(Version(1, 0, 0))
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -251,9 +251,9 @@ def test_a_newer_format_is_a_failure_that_says_what_to_do(root: Path, registry: 
     data = path.read_bytes()
     path.write_bytes(data.replace(b'"format_version":1', b'"format_version":9', 1))
     with pytest.raises(NewerFormatError) as caught:
-        registry.build_manifest("mnist")
+        registry.dataset("mnist").build_manifest()
     assert caught.value.message == (
-        "`data/mnist/manifest.json` has manifest format 9, this tfrecreg knows 1"
+        "`data/mnist/manifest.json` has manifest format 9, this tfrecreg supports 1"
     )
     assert (caught.value.hint, caught.value.exit_code) == ("pip install --upgrade tfrecreg", 3)
 
@@ -262,7 +262,7 @@ def test_a_release_under_another_number_is_refused(root: Path, registry: Registr
     put_release(root, manifest("mnist"), "1.0.0")
     shutil.copytree(root / "registry/mnist/1.0.0", root / "registry/mnist/1.1.0")
     with pytest.raises(ManifestError) as caught:
-        registry.release_manifest("mnist", Version(1, 1, 0))
+        registry.dataset("mnist").release_manifest(Version(1, 1, 0))
     assert caught.value.message == (
         "`registry/mnist/1.1.0/manifest.json` should be the manifest of `mnist@1.1.0`, "
         "it is that of `mnist@1.0.0`"
@@ -270,33 +270,33 @@ def test_a_release_under_another_number_is_refused(root: Path, registry: Registr
     assert caught.value.hint
     shutil.copytree(root / "registry/mnist", root / "registry/copy")
     with pytest.raises(ManifestError, match=r"of `copy@1\.0\.0`, it is that of `mnist@1\.0\.0`"):
-        registry.release_manifest("copy", Version(1, 0, 0))
+        registry.dataset("copy").release_manifest(Version(1, 0, 0))
 
 
 def test_a_build_in_another_folder_is_refused(root: Path, registry: Registry) -> None:
     build = put_build(root, "mnist")
     put_build(root, "mnist", folder="data/copy")
     with pytest.raises(ManifestError, match="of `copy`, it is that of `mnist`"):
-        registry.build_manifest("copy")
+        registry.dataset("copy").build_manifest()
     released = put_release(root, build, "1.0.0")
     write(root / "data/mnist/manifest.json", render_manifest(released))
     with pytest.raises(ManifestError, match=r"of `mnist`, it is that of `mnist@1\.0\.0`"):
-        registry.build_manifest("mnist")
+        registry.dataset("mnist").build_manifest()
 
 
 def test_schemas_are_read_where_the_configuration_says(root: Path) -> None:
     registry = empty_registry(root, '[datasets.mnist]\nschema = "contracts/digits.pbtxt"\n')
-    assert registry.schema_text("mnist") is None
+    assert registry.dataset("mnist").schema_text() is None
     write(root / "contracts/digits.pbtxt", "feature {}")
-    assert registry.schema_path("mnist") == "contracts/digits.pbtxt"
-    assert registry.schema_text("mnist") == "feature {}"
-    assert registry.schema_path("other") == "schemas/other.pbtxt"
+    assert registry.dataset("mnist").schema_path == "contracts/digits.pbtxt"
+    assert registry.dataset("mnist").schema_text() == "feature {}"
+    assert registry.dataset("other").schema_path == "schemas/other.pbtxt"
 
 
 def test_a_schema_outside_the_registry_is_refused(root: Path) -> None:
     registry = empty_registry(root, '[datasets.mnist]\nschema = "../other.pbtxt"\n')
     with pytest.raises(UsageError, match=r"\.\./other\.pbtxt"):
-        registry.schema_text("mnist")
+        registry.dataset("mnist").schema_text()
 
 
 def test_the_schema_of_a_release_is_the_one_that_was_released(
@@ -304,10 +304,10 @@ def test_the_schema_of_a_release_is_the_one_that_was_released(
 ) -> None:
     released = put_release(root, manifest("mnist"), "1.0.0")
     version = Version(1, 0, 0)
-    assert registry.release_schema("mnist", version, released.schema.blake3) == SCHEMA
+    assert registry.dataset("mnist").release_schema(version, released.schema.blake3) == SCHEMA
     write(root / "registry/mnist/1.0.0/schema.pbtxt", SCHEMA.replace("BYTES", "INT"))
     with pytest.raises(ManifestError) as caught:
-        registry.release_schema("mnist", version, released.schema.blake3)
+        registry.dataset("mnist").release_schema(version, released.schema.blake3)
     assert caught.value.message.startswith(
         "`registry/mnist/1.0.0/schema.pbtxt` was changed after it was released: "
     )

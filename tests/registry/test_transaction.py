@@ -90,7 +90,7 @@ class TestRelease:
     def test_nothing_to_do_is_not_said_of_a_withdrawn_release(self, root: Path) -> None:
         registry = open_registry(root)
         tag(registry, TagRequest(reference="digits@1.0.0", yank="labels are wrong"))
-        with pytest.raises(ConflictError, match="has this very content and was withdrawn: labels"):
+        with pytest.raises(ConflictError, match="has this content and was yanked: labels"):
             release(registry, ReleaseRequest(name="digits"))
 
     def test_the_only_bytes_of_another_branch_are_not_replaced(self, root: Path) -> None:
@@ -120,13 +120,13 @@ class TestRelease:
 
 def test_a_name_that_no_dataset_has_is_refused_before_anything_is_made(root: Path) -> None:
     before = tree(root)
-    with pytest.raises(UsageError), transaction(open_registry(root), "no name"):
+    with pytest.raises(UsageError), transaction(open_registry(root).dataset("no name")):
         pass
     assert tree(root) == before
 
 
 def fail_in_the_middle(registry: Registry) -> None:
-    with transaction(registry, "digits") as change, change.stage("trial") as staged:
+    with transaction(registry.dataset("digits")) as change, change.stage("trial") as staged:
         with staged.create("a/b") as writer:
             writer.write(b"x")
         raise KeyError
@@ -143,7 +143,7 @@ def test_the_next_command_clears_away_what_a_killed_one_staged(root: Path) -> No
     for path in ("adopt/build/x", "swap/data-digits/manifest.json", "plan-0123/build/x"):
         (left / path).parent.mkdir(parents=True)
         (left / path).write_bytes(b"left")
-    with transaction(open_registry(root), "digits"):
+    with transaction(open_registry(root).dataset("digits")):
         # A build with the same plan goes on from there.
         assert [path.name for path in left.iterdir()] == ["plan-0123"]
 
@@ -207,10 +207,10 @@ def test_files_that_killed_commands_were_writing_go_and_those_being_written_stay
 
 def test_bytes_are_verified_where_they_are_staged(root: Path) -> None:
     registry = open_registry(root)
-    manifest = registry.build_manifest("digits")
+    manifest = registry.dataset("digits").build_manifest()
     assert manifest is not None
     before = tree(root / "data/digits")
-    with transaction(registry, "digits") as change, change.stage("trial") as staged:
+    with transaction(registry.dataset("digits")) as change, change.stage("trial") as staged:
         for path, data in before.items():
             with staged.create(path) as writer:
                 writer.write(data if path != manifest.shards[0].path else data[:-1])

@@ -1,4 +1,4 @@
-"""Withdrawals: appended, merged, and passed over by whoever asks for the latest release."""
+"""Yanks: appended, merged, and passed over by whoever asks for the latest release."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
 from tfrecreg.reference import Version
 from tfrecreg.registry import Registry, layout, resolve
 from tfrecreg.registry.transaction import transaction
-from tfrecreg.registry.yanks import Yank, parse_yanks, read_yanks, withdrawn
+from tfrecreg.registry.yanks import Yank, parse_yanks, read_yanks, yanked
 
 ONE, TWO = Version(1, 0, 0), Version(1, 1, 0)
 WHY = Yank(created="2026-01-01T00:00:00Z", by="ada", reason="labels are wrong")
@@ -21,7 +21,7 @@ PATH = "registry/mnist/1.1.0.yanks.jsonl"
 
 
 def yank(registry: Registry, dataset: str, version: Version, why: Yank) -> None:
-    with transaction(registry, dataset) as change:
+    with transaction(registry.dataset(dataset)) as change:
         change.yank(version, why)
 
 
@@ -36,7 +36,7 @@ def registry(tmp_path: Path) -> Registry:
 
 
 def test_a_withdrawal_is_a_line_beside_the_folder(registry: Registry) -> None:
-    assert read_yanks(registry, "mnist", TWO) == ()
+    assert read_yanks(registry.dataset("mnist"), TWO) == ()
     yank(registry, "mnist", TWO, WHY)
     root = Path(registry.storage.root)
     assert layout.yanks_path("mnist", TWO) == PATH
@@ -49,15 +49,15 @@ def test_a_withdrawal_is_a_line_beside_the_folder(registry: Registry) -> None:
         "schema.pbtxt",
     ]
     yank(registry, "mnist", TWO, MORE)
-    assert read_yanks(registry, "mnist", TWO) == (WHY, MORE)
-    assert withdrawn(registry, "mnist") == {TWO: (WHY, MORE)}
+    assert read_yanks(registry.dataset("mnist"), TWO) == (WHY, MORE)
+    assert yanked(registry.dataset("mnist")) == {TWO: (WHY, MORE)}
 
 
 def test_any_reason_stays_on_its_line(registry: Registry) -> None:
     odd = Yank(created="now", by="a\r\nb", reason='two\nlines \u2028 "quoted" \x1b[31m \\ ü')
     yank(registry, "mnist", TWO, odd)
     yank(registry, "mnist", TWO, WHY)
-    assert read_yanks(registry, "mnist", TWO) == (odd, WHY)
+    assert read_yanks(registry.dataset("mnist"), TWO) == (odd, WHY)
 
 
 def test_latest_and_globs_pass_a_withdrawn_release_over(registry: Registry) -> None:
@@ -77,9 +77,9 @@ def test_where_all_were_withdrawn_it_says_why(registry: Registry) -> None:
     with pytest.raises(UsageError) as caught:
         resolve(registry, "mnist@2.*")
     assert caught.value.message == (
-        "every release `mnist@2.*` was withdrawn, 2.0.0 because: labels are wrong"
+        "every release `mnist@2.*` was yanked, 2.0.0 because: labels are wrong"
     )
-    assert caught.value.hint == "`mnist@2.0.0` is still there for whoever names it in full"
+    assert caught.value.hint == "`mnist@2.0.0` is still available by its full version"
     with pytest.raises(UsageError, match=r"no release `mnist@3\.\*`"):
         resolve(registry, "mnist@3.*")
 
@@ -102,7 +102,7 @@ def test_what_is_no_list_of_withdrawals_is_refused_by_name(
     path = write(Path(registry.storage.root) / PATH, text)
     with pytest.raises(ManifestError) as caught:
         resolve(registry, "mnist@latest")
-    assert caught.value.message.startswith(f"`{PATH}` is no list of withdrawals: ")
+    assert caught.value.message.startswith(f"`{PATH}` is not a list of yanks: ")
     assert message in caught.value.message
     assert PATH in caught.value.hint
     assert caught.value.exit_code == 2
@@ -113,7 +113,7 @@ def test_what_is_no_list_of_withdrawals_is_refused_by_name(
 
 
 def test_a_line_of_a_newer_format_is_refused() -> None:
-    with pytest.raises(NewerFormatError, match="line 1: it has format 2, this tfrecreg knows 1"):
+    with pytest.raises(NewerFormatError, match="line 1: it has format 2, this tfrecreg supports 1"):
         parse_yanks(b'{"format_version":2}\n', "x")
 
 
@@ -133,5 +133,5 @@ def test_withdrawals_on_two_branches_merge_into_both(registry: Registry) -> None
     yank(registry, "mnist", ONE, WHY)
     commit(root, "ours")
     git(root, "merge", "--quiet", "--no-edit", "other")
-    assert set(read_yanks(registry, "mnist", TWO)) == {WHY, MORE}
-    assert read_yanks(registry, "mnist", ONE) == (WHY,)
+    assert set(read_yanks(registry.dataset("mnist"), TWO)) == {WHY, MORE}
+    assert read_yanks(registry.dataset("mnist"), ONE) == (WHY,)

@@ -99,6 +99,31 @@ def test_a_shard_that_changed_is_read_and_the_others_are_not(place: Place) -> No
     assert place.scan().cached == 3
 
 
+def test_nothing_is_packed_for_a_cache_that_keeps_nothing(place: Place) -> None:
+    class Packing(Keeping):
+        """Notes what is packed."""
+
+        def __init__(self) -> None:
+            super().__init__("packing")
+            self.packed = 0
+            self.part_codec = self
+
+        def pack(self, part: Any) -> bytes:
+            self.packed += 1
+            return bytes(Keeping.part_codec.pack(part))
+
+        def unpack(self, data: bytes) -> Any:
+            return Keeping.part_codec.unpack(data)
+
+    unkept = Packing()
+    place.scan(unkept, reuse=False)
+    assert (unkept.packed, place.read) == (0, ALL)
+    place.scan(Packing())
+    kept = Packing()
+    place.scan(kept, reuse=False)  # brings the three entries up to date
+    assert kept.packed == 3
+
+
 @pytest.mark.parametrize("how", ["size", "time", "inode"])
 def test_size_time_and_inode_tell_a_change(place: Place, how: str) -> None:
     place.scan()
@@ -349,7 +374,7 @@ def test_a_cache_that_cannot_be_written_is_told_of_and_nothing_more(place: Place
     place.cache.write_bytes(b"a file")
     result = place.scan()
     assert result.complete
-    assert "no folder" in place.problem
+    assert "not a folder" in place.problem
 
 
 def test_names_that_are_not_utf8_are_read_each_time(tmp_path: Path) -> None:
@@ -411,7 +436,7 @@ def test_the_bundled_validators_can_keep_their_parts() -> None:
     from tfrecreg.validators.crc import CrcValidator
     from tfrecreg.validators.inflation.validator import InflationValidator
     from tfrecreg.validators.manifest.validator import ManifestValidator
-    from tfrecreg.validators.schema import SchemaValidator
+    from tfrecreg.validators.schema.validator import SchemaValidator
     from tfrecreg.validators.source import SourceValidator
 
     kinds = (CrcValidator, InflationValidator, ManifestValidator, SchemaValidator, SourceValidator)

@@ -1,4 +1,4 @@
-"""What an index adds behind damage: exact numbers, and nothing is read while all is well."""
+"""What an index adds after damage: exact numbers, and nothing is read while all is well."""
 
 from __future__ import annotations
 

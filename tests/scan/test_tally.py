@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pickle
 import random
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scan_support import ODD
 
 from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, Severity
-from tfrecreg.scan import Tally
+from tfrecreg.records import RecordBatch, frame, scan
+from tfrecreg.scan import Shard, Tally
+from tfrecreg.storage import LocalStorage
+
+DATA = (b"first", b"second one")
 
 OTHER = Code("OTH001", "other", Severity.WARNING, "something else", "look", "A page.")
 
@@ -118,3 +123,19 @@ def test_an_empty_tally_is_neutral() -> None:
     empty = Tally()
     empty.merge(tally)
     assert findings(empty) == before
+
+
+def test_an_occurrence_in_a_record_has_its_place_and_the_split_of_its_shard(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"".join(frame(each)[0] + each + frame(each)[1] for each in DATA))
+    storage = LocalStorage(tmp_path)
+    shard = Shard("train", 0, "a", storage, "a", None, None, None)
+    batch = next(event for event in scan(storage, "a") if isinstance(event, RecordBatch))
+    tally = Tally()
+    tally.add_record(shard, batch, 1, ODD, "x", "it is odd", "found 3")
+    tally.add_record(shard, batch, 0, ODD, "", "it is odd", None)
+    none, feature = findings(tally)
+    assert feature.fingerprint == "ODD001:mnist:train:x:"
+    (where,) = feature.locations
+    assert (where.record, where.offset, where.length) == (1, 16 + len(DATA[0]), len(DATA[1]))
+    assert (where.split, where.feature, where.detail) == ("train", "x", "found 3")
+    assert none.locations[0].feature is None

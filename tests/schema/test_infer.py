@@ -57,7 +57,7 @@ def test_a_draft_is_a_schema_with_a_header_for_its_reader() -> None:
         # proto-message: Schema
         #
         # Drafted from 2 examples of mnist.
-        # It says what was seen, not what ought to be: read it, correct it, keep it in git.
+        # It describes the data as found: review it, correct it, keep it in git.
         # Left out, as no tf.train.Example: 1 record.
 
         feature {

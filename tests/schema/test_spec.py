@@ -40,9 +40,9 @@ feature {{ name: "soon" type: INT lifecycle_stage: PLANNED }}
 SPECS = (
     TensorSpec("boxes", "varlen", "float32"),
     TensorSpec("caption", "varlen", "string"),
+    TensorSpec("image", "fixed", "string"),
     TensorSpec("label", "fixed", "int64"),
     TensorSpec("pair", "fixed", "int64", (2,)),
-    TensorSpec("image", "fixed", "string"),
     TensorSpec("pixels", "fixed", "float32", (2, 3)),
     TensorSpec("rows", "varlen", "int64"),
 )
@@ -127,7 +127,7 @@ def test_json_says_what_the_schema_says() -> None:
                 "required": False,
                 "domain": {"kind": "float", "min": "-inf", "max": 1.0, "disallow_nan": True},
             },
-            "p": {"type": "BYTES", "required": False, "domain": {"kind": "image"}, "image": True},
+            "p": {"type": "BYTES", "required": False, "domain": {"kind": "image"}, "picture": True},
             "u": {"type": "BYTES", "required": False, "domain": {"kind": "url"}},
             "t": {
                 "type": "INT",

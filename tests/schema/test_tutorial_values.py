@@ -164,7 +164,7 @@ def test_a_serialised_tensor_is_recognised_with_dtype_and_shape(
     tensor = tf.constant(value, dtype)
     payload = example(tf, "bytes_list", tf.io.serialize_tensor(tensor).numpy())
     trip = round_trip(tf, tmp_path, payload)
-    assert f"# serialised tensors, {described}, in 2 of 2 values" in trip.draft
+    assert f"# serialized tensors, {described}, in 2 of 2 values" in trip.draft
     assert "string_domain" not in trip.draft
     assert trip.shown[0] == "bytes"
     assert f"tensor, {described}" in trip.shown[2]

@@ -12,7 +12,7 @@ from tfrecreg.example import (
     unset_feature,
 )
 from tfrecreg.example.wire import varint
-from tfrecreg.statistics.cut import Cutter
+from tfrecreg.statistics.columns import Cutter
 
 FEATURES = st.one_of(
     st.lists(st.binary(max_size=300), max_size=4).map(bytes_feature),

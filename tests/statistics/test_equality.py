@@ -132,6 +132,7 @@ def test_an_image_domain_of_what_is_no_bytes(tmp_path: Path) -> None:
     assert differences(theirs(pattern, options), ours(pattern, options).proto) == []
 
 
+@pytest.mark.slow
 def test_two_jobs_make_the_same_as_one(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(odd_examples(600), 5))
     options = StatisticsOptions(schema=IMAGES)
@@ -153,6 +154,7 @@ def test_the_text_form_is_read_by_tfdv_and_by_us(tmp_path: Path) -> None:
 
 
 class TestRealData:
+    @pytest.mark.slow
     @pytest.mark.realdata
     @pytest.mark.parametrize("split", ["Split-train", "Split-eval"])
     def test_penguins_by_their_schema(self, realdata: Path, split: str) -> None:
@@ -162,6 +164,7 @@ class TestRealData:
         options = StatisticsOptions(schema=schema)
         assert differences(theirs(pattern, options), ours(pattern, options).proto) == []
 
+    @pytest.mark.slow
     @pytest.mark.realdata
     def test_taxi_rides_of_twelve_shards(self, realdata: Path) -> None:
         """Where a feature has thousands of different numbers, sketches meet them in other orders:

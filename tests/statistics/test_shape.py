@@ -4,7 +4,7 @@ import pytest
 
 from tfrecreg.example import bytes_feature, encode, int64_feature
 from tfrecreg.records.batch import RecordBatch
-from tfrecreg.statistics.shape import are_single_fields
+from tfrecreg.statistics.columns import are_single_fields
 
 EXAMPLES = [
     encode({}),

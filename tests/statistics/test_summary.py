@@ -8,8 +8,7 @@ from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import statistics_pb2
 
 from tfrecreg.statistics import FeatureSummary, Image, Numbers, Texts, named, parse_proto
-from tfrecreg.statistics.proto import render_proto
-from tfrecreg.statistics.summary import summarize
+from tfrecreg.statistics.summary import render_proto, summarize
 
 COMMON = """
 common_stats { num_non_missing: 3 num_missing: 1 min_num_values: 1 max_num_values: 2
@@ -66,7 +65,7 @@ def test_images() -> None:
     found = feature(
         f"type: BYTES bytes_stats {{ {COMMON} avg_num_bytes: 5 min_num_bytes: 1 max_num_bytes: 9 }}"
     )
-    assert (found.type, found.detail) == ("image", Image(5, 1, 9))
+    assert (found.type, found.detail) == ("picture", Image(5, 1, 9))
 
 
 @pytest.mark.parametrize("text", ["type: STRING", "type: FLOAT num_stats { }", "type: STRUCT"])

@@ -33,7 +33,7 @@ from tfrecreg.statistics import (
     load_tfdv,
     make_visitor,
 )
-from tfrecreg.statistics.layouts import LayoutReader
+from tfrecreg.statistics.columns import LayoutReader
 from tfrecreg.storage import LocalStorage
 
 SEQUENCE = encode({"a": int64_feature(1)}) + b"\x12\x05\n\x03\n\x01x"

@@ -53,7 +53,7 @@ class TestStorage:
         )
         done = run(script, str(tmp_path / "gone"))
         assert done.stdout == (
-            "StorageError `x` is relative to a current folder that does not exist any more\n"
+            "StorageError `x` is relative to a current folder that no longer exists\n"
         ), done.stderr
 
 
@@ -209,7 +209,7 @@ class TestList:
         file = put(storage, "a")
         with pytest.raises(StorageError) as caught:
             names(storage, "a")
-        assert caught.value.message == f"cannot list `{file}`: `{file}` is no folder"
+        assert caught.value.message == f"cannot list `{file}`: `{file}` is not a folder"
 
     def test_what_vanishes_meanwhile_is_skipped(self, storage: LocalStorage) -> None:
         for path in ("a", "b/c", "d"):

@@ -52,7 +52,7 @@ class TestPaths:
         put(storage, "s/file")
         with pytest.raises(UsageError) as caught:
             call(storage, path)  # type: ignore[operator]  # a lambda
-        assert caught.value.message.endswith(f"is no path below `{storage.root}`: {why}")
+        assert caught.value.message.endswith(f"is not a path below `{storage.root}`: {why}")
         assert "relative" in caught.value.hint
 
     @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ class TestPaths:
         self, storage: LocalStorage, call: object
     ) -> None:
         put(storage, "s")
-        with pytest.raises(UsageError, match=r"(?m)is the whole storage, not a name in it$"):
+        with pytest.raises(UsageError, match=r"(?m)is the root of the storage, not a name in it$"):
             call(storage)  # type: ignore[operator]  # a lambda
         assert names(storage) == ["s"]
 

@@ -12,7 +12,7 @@ from system_support import installed
 from tests_support import tree
 
 from tfrecreg.errors import StorageError
-from tfrecreg.registry.lock import locked
+from tfrecreg.registry.lock import dataset_lock
 from tfrecreg.storage import LocalStorage
 
 
@@ -61,7 +61,7 @@ def test_a_lock_on_a_full_disk_says_that_it_is_full(tmp_path: Path) -> None:
     with (
         installed(Faulty(errno.ENOSPC, 1)),
         pytest.raises(StorageError) as caught,
-        locked(registry, "digits"),
+        dataset_lock(registry, "digits"),
     ):
         pass
     assert caught.value.message == (

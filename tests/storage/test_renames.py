@@ -120,7 +120,7 @@ class TestRenameDir:
                 storage.rename_dir(name, "target")
             path = f"{storage.root}/{name}"
             assert caught.value.message == (
-                f"cannot move `{path}` to `{storage.root}/target`: `{path}` is no folder"
+                f"cannot move `{path}` to `{storage.root}/target`: `{path}` is not a folder"
             )
 
     def test_refusal_names_both_paths(self, storage: LocalStorage) -> None:
@@ -131,7 +131,7 @@ class TestRenameDir:
             f"cannot move `{storage.root}/a` to `{storage.root}/{'x' * 256}`: File name too long"
         )
         put(storage, "file")
-        with pytest.raises(StorageError, match=r"(?m)^cannot move .*: `.*/file` is no folder$"):
+        with pytest.raises(StorageError, match=r"(?m)^cannot move .*: `.*/file` is not a folder$"):
             storage.rename_dir("a", "file/x/y")
 
     @pytest.mark.parametrize(("source", "target"), [("a", "a"), ("a", "a/b"), ("a/b", "a")])
@@ -143,7 +143,7 @@ class TestRenameDir:
             with pytest.raises(UsageError) as caught:
                 call(source, target)
             assert caught.value.message == (
-                f"`{source}` cannot take the place of `{target}`: one lies in the other"
+                f"`{source}` cannot take the place of `{target}`: one is in the other"
             )
         assert tree(storage) == {"a/b/c": b"data"}
 
@@ -157,7 +157,7 @@ class TestRenameDir:
         target = f"dev/shm/tfrecreg-{os.getpid()}"
         with pytest.raises(StorageError, match=r"(?m)Invalid cross-device link$") as caught:
             outer.rename_dir(f"{storage.root}/a".lstrip("/"), target)
-        assert caught.value.hint == "both have to lie on one file system"
+        assert caught.value.hint == "both must be on the same file system"
         assert tree(storage) == {"a/b": b"data"}
 
 
@@ -193,7 +193,8 @@ class TestReplaceDir:
             storage.replace_dir("file", "target")
         root = storage.root
         assert caught.value.message == (
-            f"cannot put `{root}/file` in the place of `{root}/target`: `{root}/file` is no folder"
+            f"cannot put `{root}/file` in the place of `{root}/target`: "
+            f"`{root}/file` is not a folder"
         )
         assert tree(storage) == {"file": b"data", "target/old": b"data"}
 
@@ -260,7 +261,7 @@ class TestReplaceDir:
             f"`{storage.root}/stage.old` is in the way: it is the old content of a folder that "
             "was to be replaced, and nothing tells which one"
         )
-        assert caught.value.hint == "look into it, then move it away"
+        assert caught.value.hint == "inspect it, then move it away"
         assert tree(storage) == before
 
     def test_leftover_alone_is_no_source(self, storage: LocalStorage) -> None:

@@ -120,7 +120,7 @@ class TestCreate:
         with pytest.raises(StorageError) as caught:
             storage.create("a/b/c")
         assert caught.value.message == (
-            f"cannot write `{storage.root}/a/b/c`: `{file}` is no folder"
+            f"cannot write `{storage.root}/a/b/c`: `{file}` is not a folder"
         )
 
     def test_failed_write_makes_close_refuse(self, tmp_path: Path) -> None:

@@ -278,9 +278,9 @@ def test_the_hash_of_what_a_stage_makes_is_that_of_the_lock(tree: Path) -> None:
     with pytest.raises(UsageError) as caught:
         dvc.keep(str(tree), "data/mnist")
     assert caught.value.message == (
-        "`data/mnist` is not what `dvc.lock` says that the stage `make` made"
+        "`data/mnist` is not what `dvc.lock` records for the stage `make`"
     )
-    assert caught.value.hint == "dvc repro make; or, to keep what is there: dvc commit make"
+    assert caught.value.hint == "dvc repro make; or, to keep the current data: dvc commit make"
     with dvc.opened(str(tree), "dvc commit") as repo:
         repo.commit(force=True)
     value = dvc.keep(str(tree), "data/mnist").value
@@ -303,6 +303,6 @@ def test_what_a_stage_made_and_the_cache_lost_is_told(tree: Path) -> None:
     value = dvc.keep(str(tree), "data/mnist").value
     for cached in dvc.cached_files(str(tree), value).values():
         Path(cached).unlink()
-    with pytest.raises(UsageError, match="does not have what the stage `make` made") as caught:
+    with pytest.raises(UsageError, match="does not have the output of the stage `make`") as caught:
         dvc.keep(str(tree), "data/mnist")
     assert caught.value.hint == "dvc commit make"

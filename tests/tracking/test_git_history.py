@@ -78,7 +78,7 @@ def test_a_revision_is_a_commit_or_refused(tree: Path) -> None:
     first = commit(tree)
     assert ours.find_commit(str(tree), "main") == first
     for wrong in ("none", "", "--help", "-x"):
-        with pytest.raises(UsageError, match="names no commit here") as caught:
+        with pytest.raises(UsageError, match="does not name a commit here") as caught:
             ours.find_commit(str(tree), wrong)
         assert caught.value.hint
     assert caught.value.exit_code == 2

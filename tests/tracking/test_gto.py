@@ -57,7 +57,7 @@ def test_what_gto_has_no_names_for_is_refused(dataset, folder, message) -> None:
 
 @pytest.mark.parametrize("stage", ["", "-prod", "prod-", "a b", "pröd", "prod#1", "x\n"])
 def test_what_is_no_stage_is_refused(stage: str) -> None:
-    with pytest.raises(UsageError, match="is no name of a stage") as caught:
+    with pytest.raises(UsageError, match="is not a stage name") as caught:
         gto.check_stage(stage)
     assert caught.value.hint == "write `--stage prod`"
 
@@ -103,5 +103,5 @@ def test_gto_shows_the_versions_and_stages_of_a_repository(
     assert {each["version"] for each in shown} == {"v1.0.0", "v1.1.0"}
     assert [each["version"] for each in api.show(root, "mnist#prod")] == ["v1.1.0"]
     monkeypatch.delenv("GIT_COMMITTER_DATE")
-    git.create_tag(root, gto.withdrawal_tag("mnist", "1.1.0"), two, "Withdraw")
+    git.create_tag(root, gto.withdrawal_tag("mnist", "1.1.0"), two, "Yank")
     assert {each["version"] for each in api.show(root, "mnist")} == {"v1.0.0"}

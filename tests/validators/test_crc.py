@@ -336,7 +336,7 @@ class TestCRC009:
         end = len(begin) + 20
         assert at["detail"] == (
             f"gzip member at byte {len(begin)} of the file: it ends at byte {end}, and TensorFlow "
-            f"reads none of the {size - end} behind it"
+            f"reads none of the {size - end} after it"
         )
         assert found["summary"]["records"] == 30
 

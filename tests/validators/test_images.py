@@ -281,7 +281,7 @@ def test_a_dataset_without_images_says_why_it_was_not_looked_at(digits: Digits) 
     from tfrecreg.registry import open_registry
     from tfrecreg.validators.images import ImagesValidator
 
-    manifest = open_registry(digits.root).build_manifest("digits")
+    manifest = open_registry(digits.root).dataset("digits").build_manifest()
     assert manifest is not None
     assert ImagesValidator().applies(target(manifest=manifest)) is None
     bare = replace(manifest, features={"x": 1})

@@ -46,7 +46,7 @@ def test_records_are_divided_by_their_layouts() -> None:
     assert [len(table.positions) for table in made.tables] == [50, 40]
     assert list(made.rest) == [3, 4, 92]
     assert [position for position, _ in made.examples()] == [3, 4, 92]
-    assert made.example(3) is None
+    assert batch.example(3) is None
     first = made.tables[0]
     assert list(made.values(first, "image/class/text"))[:2] == [b"class 0", b"class 1"]
     digests = made.digests(first, "image/encoded")
@@ -56,6 +56,17 @@ def test_records_are_divided_by_their_layouts() -> None:
     assert not holds_bytes(first, "image/height")
     assert holds_integers(first, "image/height")
     assert not holds_integers(first, "elsewhere")
+
+
+def test_there_are_no_tables_where_most_records_have_no_layout() -> None:
+    """They would be read twice for nothing."""
+    alike = [row(number) for number in range(40)]
+    others = [encode({"a": int64_feature([1, number])}) for number in range(41)]
+    most = Tables(batch_of(*alike, *others))
+    assert (most.tables, list(most.rest)) == ([], list(range(81)))
+    half = Tables(batch_of(*alike, *others[:40]))
+    assert [len(table.positions) for table in half.tables] == [40]
+    assert list(half.rest) == list(range(40, 80))
 
 
 def test_few_records_are_read_one_by_one() -> None:

@@ -45,13 +45,13 @@ def test_a_sound_release_passes_and_so_does_its_build(digits_registry: Path) -> 
 def test_a_manifest_that_was_rewritten_to_fit_other_shards_is_found(digits_registry: Path) -> None:
     """Whoever writes shards anew and all of the manifest's digests cannot write the build's."""
     shard = digits_registry / "data/digits/digits-test.tfrecord-00000-of-00002"
-    manifest = open_registry(digits_registry).release_manifest("digits", Version(1, 0, 0))
+    manifest = open_registry(digits_registry).dataset("digits").release_manifest(Version(1, 0, 0))
     entry = next(each for each in manifest.shards if each.path == shard.name)
     rewrite(digits_registry, entry.blake3.encode(), b"0" * 64)
     found = document(["digits@1.0.0"], digits_registry, only=("registry",))
     assert codes(found) == ["REG002"]
     (finding,) = found["findings"]
-    assert finding["message"].startswith("it says other things than the build that it names")
+    assert finding["message"].startswith("it differs from the build that it names")
     assert finding["locations"] == [{"shard": "registry/digits/1.0.0/manifest.json"}]
     assert finding["fingerprint"] == "REG002:digits:::registry/digits/1.0.0/manifest.json"
     assert codes(document(["digits"], digits_registry, only=("registry",))) == ["REG002"]
@@ -79,13 +79,13 @@ def test_a_second_commit_is_found(digits_registry: Path) -> None:
 
 def test_a_withdrawn_release_is_warned_of(digits_registry: Path) -> None:
     yank = Yank(created="2026-01-01T00:00:00Z", by="ada", reason="labels \x1b[31m are wrong")
-    with transaction(open_registry(digits_registry), "digits") as change:
+    with transaction(open_registry(digits_registry).dataset("digits")) as change:
         change.yank(Version(1, 0, 0), yank)
     found = document(["digits@1.0.0"], digits_registry, only=("registry",))
     assert (found["status"], codes(found)) == ("pass", ["REG007"])
     assert found["findings"][0]["severity"] == "warning"
     assert found["findings"][0]["message"] == (
-        "withdrawn on 2026-01-01T00:00:00Z by ada: labels \\x1b[31m are wrong"
+        "yanked on 2026-01-01T00:00:00Z by ada: labels \\x1b[31m are wrong"
     )
     assert codes(document(["digits"], digits_registry, only=("registry",))) == []
 

@@ -20,7 +20,7 @@ from tfrecreg.findings import Finding, Location, Measure, Severity
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.storage import LocalStorage
-from tfrecreg.validators.schema import SchemaValidator
+from tfrecreg.validators.schema.validator import SchemaValidator
 
 SCHEMA = """
 default_environment: "TRAINING"

@@ -19,7 +19,7 @@ from tfrecreg.findings import Finding, Severity
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Target
 from tfrecreg.storage import LocalStorage
-from tfrecreg.validators.schema import SchemaValidator
+from tfrecreg.validators.schema.validator import SchemaValidator
 
 B, F, N = bytes_feature, float_feature, int64_feature
 INF, NAN = float("inf"), float("nan")

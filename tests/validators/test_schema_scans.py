@@ -13,7 +13,7 @@ from tfrecreg.records import RecordBatch, frame, scan
 from tfrecreg.scan import ScanResult, Shard, Target, run_scan
 from tfrecreg.schema import SchemaSketch
 from tfrecreg.storage import LocalStorage
-from tfrecreg.validators.schema import SchemaValidator
+from tfrecreg.validators.schema.validator import SchemaValidator
 
 TAXI = "tfrecord/tfx/components/testdata/csv_example_gen"
 

@@ -71,7 +71,7 @@ class Pets:
         """What is found where the manifest says something else."""
         folder = self.root / "data/pets"
         registry = open_registry(self.root)
-        manifest = registry.build_manifest("pets")
+        manifest = registry.dataset("pets").build_manifest()
         assert manifest is not None
         target = build_target(
             change(manifest),
@@ -311,7 +311,7 @@ def test_images_that_were_made_anew_are_no_raw_files_bytes(pets) -> None:
 
 def test_a_source_that_is_not_installed_is_said(pets) -> None:
     folder = pets.root / "data/pets"
-    manifest = open_registry(pets.root).build_manifest("pets")
+    manifest = open_registry(pets.root).dataset("pets").build_manifest()
     assert manifest is not None
     for name, said in (
         ("gone", "not compared: no source named `gone`; `x` 1 brought it for `pets`"),
@@ -342,7 +342,7 @@ def test_a_source_of_other_records_is_said(digits) -> None:
 
 
 def test_it_does_not_apply_where_there_is_nothing_to_compare(pets) -> None:
-    manifest = open_registry(pets.root).build_manifest("pets")
+    manifest = open_registry(pets.root).dataset("pets").build_manifest()
     assert manifest is not None
     features = {name: size for name, size in manifest.features.items() if "sha256" not in name}
     target = build_target(
@@ -361,7 +361,7 @@ def test_it_does_not_apply_where_there_is_nothing_to_compare(pets) -> None:
 def test_two_jobs_find_the_same(pets) -> None:
     flip(pets.raw / "TEST/dog/07.png", 60)
     (pets.raw / "TRAIN/cat/00.png").unlink()
-    manifest = open_registry(pets.root).build_manifest("pets")
+    manifest = open_registry(pets.root).dataset("pets").build_manifest()
     assert manifest is not None
     target = build_target(
         manifest,

@@ -20,30 +20,32 @@ if TYPE_CHECKING:
 @click.argument("name", shell_complete=complete.datasets)
 @click.argument("paths", nargs=-1, metavar="[PATH..]", shell_complete=complete.files)
 @click.option("--link", is_flag=True, help="Hard-link the files instead of copying them.")
-@click.option("--in-place", is_flag=True, help="The files lie in data/NAME and stay as they are.")
+@click.option(
+    "--in-place", is_flag=True, help="The files are already in data/NAME and stay unchanged."
+)
 @click.option(
     "--split",
     "splits",
     metavar="NAME=GLOB",
     multiple=True,
-    help="The files of a split, where their names do not say it. Repeatable.",
+    help="The files of a split, if their names do not say so. Repeatable.",
 )
 @click.option(
     "--schema",
     metavar="FILE",
     shell_complete=complete.files,
-    help="Hold every record against this schema.",
+    help="Check every record against this schema.",
 )
-@click.option("--key", metavar="FEATURE", help="The feature that tells records apart.")
+@click.option("--key", metavar="FEATURE", help="The feature to take record keys from.")
 @click.option(
     "--labels",
     metavar="FEATURE=FILE",
     multiple=True,
     shell_complete=complete.files,
-    help="What its classes are called: a label map, or a name a line. Repeatable.",
+    help="Class names of FEATURE: a label map, or one name per line. Repeatable.",
 )
-@click.option("--raw", metavar="PATH", help="The folder of the raw data, to judge the size by.")
-@click.option("--dry-run", is_flag=True, help="Show splits and names, read and write nothing.")
+@click.option("--raw", metavar="PATH", help="Folder of the raw data, to judge inflation.")
+@click.option("--dry-run", is_flag=True, help="Show splits and names; read and write nothing.")
 @jobs_option
 @json_option
 @click.pass_obj
@@ -61,11 +63,11 @@ def command(
     dry_run: bool,
     engine: Engine,
 ) -> None:
-    """Make a build of TFRecords that another tool wrote.
+    """Make a build from TFRecords written by another tool.
 
-    PATH is a file, folder or glob. Every record is read and checked before anything is copied; what
-    is damaged or incomplete is refused. The files become data/NAME, with splits, counts, digests,
-    an index and a schema that is drafted where there is none; then `tfrecreg release NAME` freezes
+    PATH is a file, folder or glob. Every record is read and checked before anything is copied;
+    damaged or incomplete files are refused. The files become data/NAME, with splits, counts,
+    digests, an index, and a drafted schema if there is none. `tfrecreg release NAME` then freezes
     them like any other build.
     """
     from tfrecreg.operations.adopt import AdoptRequest, adopt, preview_adopt
@@ -94,7 +96,7 @@ def _how(link: bool, in_place: bool) -> How:
     if link and in_place:
         raise UsageError(
             "`--link` and `--in-place` exclude each other",
-            hint="files that lie in data/NAME need no link",
+            hint="files already in data/NAME need no link",
         )
     return "in-place" if in_place else "link" if link else "copy"
 

@@ -13,31 +13,31 @@ from tfrecreg.cli.common import Face
 
 COMMANDS: Mapping[str, str] = {
     "init": "Make a folder a registry",
-    "demo": "See the main job run on digits that it draws itself",
-    "build": "Make a dataset's TFRecords from its raw data",
-    "adopt": "Make a build of TFRecords that another tool wrote",
+    "demo": "Run the whole workflow on generated sample data",
+    "build": "Build a dataset's TFRecords from its raw data",
+    "adopt": "Make a build from TFRecords written by another tool",
     "release": "Freeze a build under a version number",
     "check": "Check builds, releases or any TFRecord files",
-    "gate": "Judge what a check measured, under today's gate and waivers",
+    "gate": "Judge the report of a check under today's gate and waivers",
     "list": "List the datasets of the registry",
-    "show": "Show what a build or a release is",
-    "log": "Tell the history of a dataset",
+    "show": "Show a build or a release",
+    "log": "Show the history of a dataset",
     "diff": "Compare two builds or releases, example by example",
-    "tag": "Tag a release in git, or withdraw it",
+    "tag": "Tag a release in git, or yank it",
     "head": "Show the first records",
     "stats": "Show the statistics of the features",
     "schema": "Work with schemas",
-    "salvage": "Write what is left of damaged shards",
-    "push": "Send the bytes of releases to a DVC remote",
-    "pull": "Bring the bytes of releases to this machine",
-    "gc": "List what may go from this machine, or remove it",
-    "pipeline": "Write the stages of datasets into dvc.yaml, or bring them up to date",
+    "salvage": "Write the undamaged records of damaged shards",
+    "push": "Push the bytes of releases to a DVC remote",
+    "pull": "Fetch the bytes of releases to this machine",
+    "gc": "List or remove files that are no longer needed",
+    "pipeline": "Write or update the stages of datasets in dvc.yaml",
     "export": "Export a build or a release for other tools",
     "plugins": "List sources and validators",
-    "explain": "Explain a code of a finding",
+    "explain": "Explain a finding code",
     "completion": "Print the completion script for a shell",
 }
-"""Command to its line in `--help`, in that order."""
+"""Help line by command, in the order of `--help`."""
 
 
 class LazyGroup(click.Group):
@@ -95,7 +95,7 @@ class LazyGroup(click.Group):
     metavar="DIR",
     type=click.Path(file_okay=False),
     shell_complete=complete.folders,
-    help="The registry's folder. Default: the nearest one from here upwards.",
+    help="The registry's folder. Default: the nearest one, from the current folder upwards.",
 )
 @click.version_option(__version__, "-V", "--version", message="tfrecreg %(version)s")
 @click.pass_context

@@ -27,50 +27,54 @@ _WITH_REPAIR = frozenset({"name", "raw", "repair", "engine", "as_json"})
     "--source",
     metavar="S",
     shell_complete=complete.sources,
-    help="The source that reads the raw data.",
+    help="Source plugin that reads the raw data.",
 )
 @click.option(
-    "--raw", metavar="PATH", shell_complete=complete.folders, help="The folder of the raw data."
+    "--raw", metavar="PATH", shell_complete=complete.folders, help="Folder of the raw data."
 )
 @click.option(
-    "--option", "options", metavar="K=V", multiple=True, help="An option of the source. Repeatable."
+    "--option", "options", metavar="K=V", multiple=True, help="Option of the source. Repeatable."
 )
 @click.option("--shards", type=int, metavar="N", help="Make N shards of each split.")
 @click.option("--shard-size", metavar="SIZE", help="Make shards of about SIZE, such as 128MiB.")
 @click.option(
     "--records-per-shard", type=int, metavar="N", help="Put at most N records into a shard."
 )
+@click.option("--hosts", type=int, metavar="N", help="Make enough shards for N training hosts.")
 @click.option(
-    "--hosts", type=int, metavar="N", help="Make as many shards as N training hosts need."
-)
-@click.option(
-    "--compression", type=click.Choice(["none", "gzip"]), help="Of the shards. Default: none."
+    "--compression",
+    type=click.Choice(["none", "gzip"]),
+    help="Compression of the shards. Default: none.",
 )
 @click.option(
     "--base",
     metavar="REF|none",
     shell_complete=complete.releases,
-    help="Keep the unchanged shards of this release. Default: the latest one; none: a new shuffle.",
+    help="Keep the unchanged shards of this release. Default: the latest; none: reshuffle all.",
 )
 @click.option(
     "--default-schema",
     is_flag=True,
-    help="Where the dataset's schema is missing, take the source's own, even if it is another one.",
+    help="If the dataset's schema is missing, use the source's own, even if it differs.",
 )
-@click.option("--max-skipped", metavar="N|P%", help="How many items may be skipped. Default: 0.")
+@click.option(
+    "--max-skipped", metavar="N|P%", help="Accept up to this many skipped items. Default: 0."
+)
 @click.option(
     "--save-options",
     "save",
     is_flag=True,
-    help="Write what is asked for into datasets/NAME.toml, so that the next build does it again.",
+    help="Save these settings in datasets/NAME.toml for later builds.",
 )
 @click.option("--dry-run", is_flag=True, help="Show the plan and write nothing.")
-@click.option("--release", "version", metavar="X.Y.Z|auto", help="Release it when it is built.")
+@click.option(
+    "--release", "version", metavar="X.Y.Z|auto", help="Release the build under this number."
+)
 @click.option(
     "--repair",
     metavar="REF",
     shell_complete=complete.references,
-    help="Make the lost files of REF again, to the byte.",
+    help="Rebuild the missing or damaged files of REF, byte for byte.",
 )
 @jobs_option
 @json_option
@@ -95,15 +99,16 @@ def command(
     repair: str | None,
     engine: Engine,
 ) -> None:
-    """Make a dataset's TFRecords from its raw data.
+    """Build a dataset's TFRecords from its raw data.
 
-    The new data/NAME is made beside the old one, read back and checked, and only then takes its
-    place. The first build of a dataset writes what was asked for into datasets/NAME.toml, and
-    `tfrecreg build NAME` does it again. What a later build asks for is for that build only, unless
-    `--save-options` writes it there.
+    The new build is written beside the old data/NAME, read back and checked, and then replaces it.
+    The first build of a dataset saves its settings in datasets/NAME.toml, and `tfrecreg build NAME`
+    repeats it. Settings of a later build apply to that build only, unless `--save-options` saves
+    them.
 
-    With `--repair REF` (NAME, or a release of it) only the missing and damaged files of REF are
-    made again: its original bytes, or nothing is changed. Only `--raw` and `--jobs` go with it.
+    With `--repair REF` (NAME, or a release of it), only the missing and damaged files of REF are
+    rebuilt. If the result is not byte for byte the original, nothing is changed. Only `--raw` and
+    `--jobs` may be combined with it.
     """
     from tfrecreg.operations.builds import BuildRequest, build, preview
     from tfrecreg.operations.release import publish
@@ -146,8 +151,8 @@ def _repair(face: Face, name: str, reference: str, raw: str | None, engine: Engi
         given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         if given and parameter.name not in _WITH_REPAIR:
             raise UsageError(
-                f"`{parameter.opts[0]}` does not go with `--repair`: what is made again is made as "
-                "it was",
+                f"`{parameter.opts[0]}` cannot be combined with `--repair`, which repeats the "
+                "original settings",
                 hint=f"tfrecreg build {name} --repair {reference}",
             )
     result = repair(face.open(), name, reference, raw=raw, engine=engine, progress=face.progress())
@@ -163,7 +168,7 @@ def _policy(
     shards: int | None, size: str | None, records: int | None, hosts: int | None
 ) -> ShardPolicy | None:
     from tfrecreg.errors import UsageError
-    from tfrecreg.shards import ShardPolicy, parse_size
+    from tfrecreg.shards import ShardPolicy, parse_shard_size
 
     given = (shards, size, records, hosts)
     if all(value is None for value in given):
@@ -171,11 +176,11 @@ def _policy(
     if sum(value is not None for value in given) > 1:
         raise UsageError(
             "`--shards`, `--shard-size`, `--records-per-shard` and `--hosts` exclude each other",
-            hint="give one of them, or none: then the size decides",
+            hint="give one of them, or none to choose by the size",
         )
     return ShardPolicy(
         shards=shards,
-        shard_size=parse_size(size) if size is not None else None,
+        shard_size=parse_shard_size(size) if size is not None else None,
         records_per_shard=records,
         hosts=hosts,
     )

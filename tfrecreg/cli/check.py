@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 @click.command(name="check", cls=ReportCommand)
 @click.argument("targets", nargs=-1, metavar="[TARGET..]", shell_complete=complete.targets)
 @click.option(
-    "--only", metavar="V,..", shell_complete=complete.validators, help="Run these validators only."
+    "--only", metavar="V,..", shell_complete=complete.validators, help="Run only these validators."
 )
 @click.option(
-    "--skip", metavar="V,..", shell_complete=complete.validators, help="Leave these validators out."
+    "--skip", metavar="V,..", shell_complete=complete.validators, help="Skip these validators."
 )
 @click.option(
     "--raw",
     metavar="PATH",
     shell_complete=complete.folders,
-    help="Measure size against this folder of raw data.",
+    help="Compare the size with this folder of raw data.",
 )
 @click.option(
     "--schema", metavar="FILE", shell_complete=complete.files, help="Check against this schema."
@@ -38,37 +38,37 @@ if TYPE_CHECKING:
     "--against",
     metavar="REF",
     shell_complete=complete.targets,
-    help="Compare distributions with this version, or these files: drift. Needs TFDV.",
+    help="Compare distributions with this version or these files (drift). Needs TFDV.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "never"]),
-    help="From which severity on the exit code is 1. Default: what the gate says, or error. never "
-    "measures: neither severities nor waivers of the gate are applied.",
+    help="Exit with 1 on findings of this severity or higher. Default: the gate's `fail_on`, else "
+    "error. never reports without judging: gate severities and waivers are ignored.",
 )
 @click.option(
     "--cached",
     is_flag=True,
-    help="Do not read shards again that are as an earlier check with --cached saw them, by their "
-    "size, time and inode. A disk that decays goes unnoticed.",
+    help="Skip shards whose size, mtime and inode have not changed since an earlier --cached "
+    "check. Does not detect bit rot.",
 )
 @click.option(
     "--ignore-missing",
     is_flag=True,
-    help="Without TARGET: pass over datasets whose bytes are not on this machine.",
+    help="Without TARGET: skip datasets whose bytes are not on this machine.",
 )
 @click.option(
     "--registry",
     "releases",
     is_flag=True,
-    help="Check the releases of the datasets named, or of all: manifests, numbers, parents and "
-    "git's history. No shard is read.",
+    help="Check the releases of the named datasets, or of all: manifests, numbers, parents and git "
+    "history. Reads no shards.",
 )
 @click.option(
     "--base",
     metavar="REV",
-    help="With --registry: look at the releases of this git revision, too, for numbers that both "
-    "have and for forks. In a pull request, the branch to merge into.",
+    help="With --registry: also read the releases at this git revision, to find duplicate numbers "
+    "and forks (in a pull request: the target branch).",
 )
 @click.option(
     "--metrics",
@@ -109,8 +109,8 @@ def command(
 
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, folder or glob of TFRecord
     files, which need no registry. Without one, every dataset of the registry is checked: its build,
-    or its newest release where only that is here. A dataset that is not here makes the check
-    incomplete, which is exit code 3.
+    or its newest release if only that is present. A missing dataset makes the check incomplete,
+    which is exit code 3.
     """
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.check import CheckOptions, check
@@ -149,7 +149,7 @@ def command(
 def _releases(
     face: Face, targets: tuple[str, ...], options: CheckOptions, base: str | None
 ) -> Report:
-    """`check --registry`, which has no use for what is about shards."""
+    """Run `check --registry`, which takes no options about shards."""
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.check.releases import check_registry
 
@@ -164,7 +164,7 @@ def _releases(
     for option, value in given.items():
         if value:
             raise UsageError(
-                f"`{option}` is about shards, and `--registry` reads none",
+                f"`{option}` is about shards, which `--registry` does not read",
                 hint=f"leave out `{option}`, or `--registry`",
             )
     return check_registry(face.open(), targets, base=base, fail_on=options.fail_on)
@@ -175,7 +175,7 @@ def _names(text: str | None) -> tuple[str, ...]:
 
 
 def _measured(reports: list[Report], numbers: str | None, tables: str | None) -> None:
-    """Write what DVC shows of a report, which has to be one: files have one meaning."""
+    """Write metrics and plots for DVC. They describe a single report."""
     if numbers is None and tables is None:
         return
     import json

@@ -1,4 +1,4 @@
-"""What several commands share: the face they show, and options that mean the same everywhere."""
+"""The context of a call and the options that several commands share."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 COMPLETE = "_TFRECREG_COMPLETE"
-"""The variable of the environment by which the script of a shell asks for completions."""
+"""Environment variable that a completion script sets to request completions."""
 
 
 @dataclass
 class Face:
-    """How one call of the command line talks: which registry it is about, text or JSON."""
+    """The context of one command-line call: its registry and output format."""
 
     registry: str | None = None
-    """What `-C` named."""
+    """Value of `-C`."""
     as_json: bool = False
     reported: bool = False
-    """Whether a report already says why the command failed, in the format that was asked for."""
+    """Whether a report in the requested format already states why the command failed."""
 
     def open(self) -> Registry:
         """The registry of this call."""
@@ -54,22 +54,22 @@ class Face:
         return stderr()
 
     def progress(self) -> ConsoleProgress:
-        """A bar on a terminal, nothing in a pipe."""
+        """A progress bar on a terminal, nothing in a pipe."""
         from tfrecreg.cli.render.console import ConsoleProgress
 
         return ConsoleProgress()
 
     def print_json(self, document: dict[str, Any]) -> None:
-        """The one document on stdout."""
+        """Print the JSON document on stdout."""
         from tfrecreg.cli.render.console import print_json
 
         print_json({"format_version": JSON_VERSION, **document})
 
     def warn_of_broken_plugins(self) -> None:
-        """Name the plugins that announce nothing: what they would have done is not done.
+        """Warn of broken plugins, whose sources and validators are missing.
 
-        Commands that use plugins begin with it, before they hold a lock or start a thread: where
-        plugins of other distributions are installed, the rest of the command runs in a child.
+        Commands that use plugins call this first, before they hold a lock or start a thread: if
+        third-party plugins are installed, the rest of the command runs in a child process.
         """
         from tfrecreg.cli.render.console import line
         from tfrecreg.plugins import plugins
@@ -81,7 +81,7 @@ class Face:
             self.err.print(line(("warning: ", "bold yellow"), about))
 
     def commands(self, commands: Sequence[str]) -> None:
-        """Say what to run next, so that git has it."""
+        """Print the git commands to run next."""
         if commands:
             self.err.print("next:")
             for each in commands:
@@ -120,7 +120,7 @@ def _engine(ctx: click.Context, param: click.Parameter, value: int | None) -> Lo
 
 
 def jobs_option(function: F) -> F:
-    """``--jobs N``: how many processes work. The command gets an `engine`."""
+    """``--jobs N``: the number of processes. The command gets an `engine`."""
     decorate: Callable[[F], F] = click.option(
         "-j",
         "--jobs",
@@ -129,7 +129,7 @@ def jobs_option(function: F) -> F:
         metavar="N",
         envvar="TFRECREG_JOBS",
         callback=_engine,
-        help="Processes that work at once. Default: TFRECREG_JOBS, or the processors there are.",
+        help="Number of parallel processes. Default: TFRECREG_JOBS, or the number of processors.",
     )
     return decorate(function)
 

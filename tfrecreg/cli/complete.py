@@ -1,6 +1,6 @@
-"""What a shell may complete: names of the registry, plugins and codes, and paths.
+"""Shell completion of names in the registry, plugins, codes, and paths.
 
-Each function is a `shell_complete` of click's: it gets what was typed of one argument. Nothing is
+Each function is a `shell_complete` of click's: it gets the typed part of one argument. Nothing is
 ever printed, and where there is no registry there are no names, whatever the reason.
 """
 
@@ -21,7 +21,7 @@ Complete = Callable[[click.Context, click.Parameter, str], Items]
 
 
 def _silent(names: Callable[[click.Context, str], Iterable[str]]) -> Complete:
-    """A completion of those of some names that begin with what was typed."""
+    """Complete to the names that begin with the typed text."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
         del param
@@ -37,7 +37,7 @@ def _silent(names: Callable[[click.Context, str], Iterable[str]]) -> Complete:
 
 
 def files(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Paths of files; the shell knows them best."""
+    """Paths of files, completed by the shell itself."""
     del ctx, param
     return [CompletionItem(incomplete, type="file")]
 
@@ -61,7 +61,7 @@ def _registry(ctx: click.Context) -> Registry:
 
 def _datasets(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del incomplete
-    return _registry(ctx).datasets()
+    return _registry(ctx).dataset_names()
 
 
 def _references(ctx: click.Context, incomplete: str) -> Iterable[str]:
@@ -77,19 +77,20 @@ def _releases(ctx: click.Context, incomplete: str) -> Iterable[str]:
     registry = _registry(ctx)
     names = _meant(registry, incomplete)
     for name in names:
-        # Of many datasets the newest release is enough: what is typed next makes them fewer.
+        # For many datasets, offer only the newest release; more typing narrows the list.
         found = _releases_of(registry, name)
         yield from found if len(names) == 1 else found[:1]
 
 
 def _meant(registry: Registry, incomplete: str) -> list[str]:
-    """The datasets that a reference of which this was typed may name."""
+    """The datasets that a partially typed reference may name."""
     name, at, _ = incomplete.partition("@")
-    return [each for each in registry.datasets() if (each == name if at else each.startswith(name))]
+    names = registry.dataset_names()
+    return [each for each in names if (each == name if at else each.startswith(name))]
 
 
 def _releases_of(registry: Registry, name: str) -> list[str]:
-    versions = [f"{name}@{version}" for version in reversed(registry.versions(name))]
+    versions = [f"{name}@{version}" for version in reversed(registry.dataset(name).versions())]
     return [f"{name}@latest", *versions] if versions else []
 
 
@@ -101,9 +102,9 @@ def _sources(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 
 def _plugins(ctx: click.Context, incomplete: str) -> Iterable[str]:
-    from tfrecreg.plugins import plugins as found
+    from tfrecreg.plugins import plugins
 
-    return sorted({*_sources(ctx, incomplete), *(each.name for each in found().validators())})
+    return sorted({*_sources(ctx, incomplete), *(each.name for each in plugins().validators())})
 
 
 def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
@@ -119,16 +120,16 @@ def _validators(ctx: click.Context, incomplete: str) -> Iterable[str]:
 
 def _codes(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del ctx
-    # What is typed in small letters is meant in large ones, as `explain` takes it.
+    # Codes are completed from lower case as well, as `explain` accepts them.
     small = incomplete[:1].islower()
     return [code.lower() if small else code for code in known_codes()]
 
 
 def _export_formats(ctx: click.Context, incomplete: str) -> Iterable[str]:
     del ctx, incomplete
-    from tfrecreg.operations.export import FORMATS
+    from tfrecreg.operations.export import EXPORT_FORMATS
 
-    return FORMATS
+    return EXPORT_FORMATS
 
 
 datasets = _silent(_datasets)
@@ -136,21 +137,21 @@ datasets = _silent(_datasets)
 references = _silent(_references)
 """Builds, and releases once one dataset is left."""
 releases = _silent(_releases)
-"""Releases alone."""
-plugins = _silent(_plugins)
+"""Releases only."""
+plugin_names = _silent(_plugins)
 """Names of sources and validators."""
 sources = _silent(_sources)
 """Names of sources."""
 validators = _silent(_validators)
-"""Names of validators, as many as are wanted, with commas between them."""
+"""Names of validators, separated by commas."""
 codes = _silent(_codes)
 """Codes of findings."""
 export_formats = _silent(_export_formats)
-"""What `export --to` takes."""
+"""Values of `export --to`."""
 
 
 def known_codes() -> dict[str, Code]:
-    """All codes of findings, those of plugins among them, by their names."""
+    """All finding codes by name, including those of plugins."""
     from tfrecreg.codes import CORE_CODES
     from tfrecreg.plugins import plugins
 

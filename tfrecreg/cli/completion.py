@@ -15,8 +15,8 @@ def command(ctx: click.Context, shell: str) -> None:
     """Print the completion script for a shell.
 
     For bash: tfrecreg completion bash >> ~/.bashrc. For zsh: the same into ~/.zshrc, after
-    compinit. For fish: into ~/.config/fish/completions/tfrecreg.fish. Commands, options, paths,
-    datasets, releases, sources, validators, codes and formats are completed.
+    compinit. For fish: into ~/.config/fish/completions/tfrecreg.fish. It completes commands,
+    options, paths, datasets, releases, sources, validators, codes and formats.
     """
     from tfrecreg.cli.shells import SHELLS
 

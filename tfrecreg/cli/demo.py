@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def command(face: Face, folder: str | None, engine: Engine) -> None:
-    """See the main job run on digits that it draws itself.
+    """Run the whole workflow on generated sample data.
 
     The digits are built, released and checked; then a copy of a shard is damaged, and the damage
     is found. DIR is an empty folder or a new one; without it, a temporary folder is made and kept.
@@ -74,12 +74,12 @@ def _print(face: Face, step: DemoStep, folder: str) -> None:
 
 
 def _from(folder: str, text: str) -> str:
-    """Paths below the folder as one types them there."""
+    """Paths as typed inside the folder."""
     return text.replace(f"{folder}/", "")
 
 
 def _seen_from(folder: str, report: Report) -> Report:
-    """The report as the command gives it when it is run in the folder."""
+    """The report as printed when the command runs in the folder."""
     from dataclasses import replace
 
     def seen(finding: Finding) -> Finding:
@@ -99,16 +99,16 @@ def _print_next(face: Face, folder: str) -> None:
     name = _own_name()
     for text in (
         f"cd {folder}",
-        f"{name} head digits@1.0.0 -n 1          # what a record holds",
+        f"{name} head digits@1.0.0 -n 1          # show a record",
         f"{name} schema show digits --format tf  # how TensorFlow parses it",
-        f"{name} explain CRC002                  # what that finding means",
-        f"{name} check YOUR/FILES/*.tfrecord     # your own files: no registry needed",
+        f"{name} explain CRC002                  # explain that finding",
+        f"{name} check YOUR/FILES/*.tfrecord     # your own files; needs no registry",
     ):
         face.out.print(line("  ", (text, "green")))
 
 
 def _own_name() -> str:
-    """How this program is called from a shell: by its path where PATH does not lead to it."""
+    """The command name for a shell: its path if PATH does not contain it."""
     script = Path(sys.argv[0]).absolute()
     if shutil.which("tfrecreg") is None and script.name == "tfrecreg" and script.is_file():
         return str(script)

@@ -11,17 +11,19 @@ from tfrecreg.cli.common import Face, json_option
 @click.command(name="diff")
 @click.argument("before", metavar="A", shell_complete=complete.references)
 @click.argument("after", metavar="B", shell_complete=complete.references)
-@click.option("--records", is_flag=True, help="List every example that differs, not only some.")
-@click.option("--exit-code", is_flag=True, help="Exit with 1 where they differ, as git diff does.")
+@click.option(
+    "--records", is_flag=True, help="List every example that differs, not only the first."
+)
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if they differ, as git diff does.")
 @json_option
 @click.pass_obj
 def command(face: Face, before: str, after: str, records: bool, exit_code: bool) -> int:
     """Compare two builds or releases, example by example.
 
-    A and B are references: mnist for the build, mnist@1.0.0 for a release. What became of each
-    example is told by the indexes; which features and labels differ, by the records of those that
-    changed, where the bytes of both are on this machine. The last lines say which number the step
-    from A to B asks for, and why.
+    A and B are references: mnist for the build, mnist@1.0.0 for a release. Examples are matched
+    through the indexes. Changed features and labels are read from the records, if the bytes of both
+    are on this machine. The last lines give the smallest version number for the change from A to B,
+    and the reason.
     """
     from tfrecreg.operations.diff import diff
 

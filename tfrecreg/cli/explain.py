@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def command(face: Face, code: str | None) -> None:
-    """Explain a code of a finding.
+    """Explain a finding code.
 
-    Why it matters, how it is found, what to do. Without a CODE, all codes are listed.
+    Prints its meaning, why it matters, and what to do. Without a CODE, lists all codes.
     """
     if code is None:
         _print_all(face, complete.known_codes())

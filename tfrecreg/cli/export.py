@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     required=True,
     metavar="FORMAT",
     shell_complete=complete.export_formats,
-    help="tfds: for TensorFlow Datasets. index: for readers that jump to records, as DALI's.",
+    help="tfds: for TensorFlow Datasets. index: for readers that seek to records, such as DALI's.",
 )
 @click.option(
     "--suffix",
     default=".idx",
     metavar="SUFFIX",
-    help="Of the indexes of `--to index`: .idx, .tfindex or .index. Default: .idx.",
+    help="Suffix of the indexes of `--to index`: .idx, .tfindex or .index. Default: .idx.",
 )
 @click.argument("folder", metavar="DIR", shell_complete=complete.folders)
 @jobs_option
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 def command(face: Face, reference: str, to: str, suffix: str, folder: str, engine: Engine) -> None:
     """Export a build or a release for other tools.
 
-    REF goes to the new folder DIR. `--to tfds` makes what `tfds.builder_from_directory(DIR)`
-    reads, `--to index` the shards with an index of records beside each, as `tfrecord2idx` of DALI
-    and of the package tfrecord writes it. Shards are hard links where that is possible: never edit
-    them in place. What DIR holds is never overwritten.
+    REF is exported to the new folder DIR. `--to tfds` writes a folder for
+    `tfds.builder_from_directory(DIR)`; `--to index` writes the shards, each with an index in the
+    format of `tfrecord2idx` of DALI and of the package tfrecord. Shards are hard links where
+    possible: never edit them in place. Existing files are never overwritten.
     """
     from tfrecreg.operations.export import export
 
@@ -72,7 +72,7 @@ def _print(face: Face, result: ExportResult, suffix: str) -> None:
     for note in result.notes:
         face.out.print(f"  note: {note}")
     if result.to == "index":
-        face.out.print(f"read it: each shard has its index beside it, named like it with {suffix}")
+        face.out.print(f"each shard has its index beside it, with the suffix {suffix}")
         return
     # A Python literal, so that it can be pasted whatever the path holds.
     face.out.print(f"read it: tfds.builder_from_directory({result.folder!a})")

@@ -19,13 +19,13 @@ from tfrecreg.cli.reports import choose_format, exit_code, format_options, show
     shell_complete=complete.files,
     metavar="FILE",
     required=True,
-    help="The JSON that `check TARGET --fail-on never --format json` wrote.",
+    help="JSON report of `check TARGET --fail-on never --format json`.",
 )
 @click.option(
     "--until",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
-    help="The next day on which a waiver expires, as dvc.yaml has it: DVC judges again after it.",
+    help="Next expiry date of a waiver, kept in dvc.yaml so that DVC reruns the gate after it.",
 )
 @format_options
 @json_option
@@ -38,10 +38,10 @@ def command(
     form: str | None,
     output: str | None,
 ) -> int:
-    """Judge what a check measured, under today's gate and waivers.
+    """Judge the report of a check under today's gate and waivers.
 
-    TARGET is a build or a release. A report about another state of it, or one that did not look at
-    all that the gate asks for, is refused with exit code 2.
+    TARGET is a build or a release. A report about another state of it, or one that lacks checks
+    required by the gate, is refused with exit code 2.
     """
     from tfrecreg.operations.gate import gate
     from tfrecreg.operations.pipeline import next_expiry
@@ -51,7 +51,9 @@ def command(
     face.warn_of_broken_plugins()
     name = target.partition("@")[0]
     if until is not None and next_expiry(registry.config, name) != until.date():
-        face.err.print(f"dvc.yaml has another expiry of a waiver: tfrecreg pipeline {name}")
+        face.err.print(
+            f"dvc.yaml has an outdated expiry date of a waiver: tfrecreg pipeline {name}"
+        )
     judged = gate(registry, target, report, progress=face.progress())
     show(face, [judged], chosen, output)
     return exit_code([judged])

@@ -8,18 +8,21 @@ from tfrecreg.cli.common import Face, json_option
 
 
 @click.command(name="gc")
-@click.option("--apply", is_flag=True, help="Remove what is listed. Without it nothing is removed.")
+@click.option("--apply", is_flag=True, help="Remove the listed files. Default: only list them.")
 @click.option(
-    "-r", "--remote", metavar="NAME", help="The DVC remote that makes a copy superfluous."
+    "-r",
+    "--remote",
+    metavar="NAME",
+    help="Remote that must hold a release before its local copy may be removed.",
 )
 @json_option
 @click.pass_obj
 def command(face: Face, apply: bool, remote: str | None) -> None:
-    """List what may go from this machine, or remove it.
+    """List or remove files that are no longer needed.
 
-    That is what killed commands left behind, copies of releases that the DVC remote has as well,
-    and objects of DVC's cache that belong to builds which no release in any branch or tag and no
-    pointer refers to. What is not of tfrecreg is left alone.
+    These are files left by killed commands, copies of releases that the DVC remote also has, and
+    objects in DVC's cache of builds that no release in any branch or tag, and no pointer, refers
+    to. Objects that tfrecreg did not create are never removed.
     """
     from dataclasses import asdict
 

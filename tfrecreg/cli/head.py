@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     "count",
     type=int,
     metavar="N",
-    help="How many. Default: 5, with --at 1.",
+    help="Number of records. Default: 5, with --at 1.",
 )
 @click.option(
     "--at",
     type=int,
     metavar="N",
-    help="Begin with record N of its shard, numbered from 0 as findings do; -1 is the last.",
+    help="Start at record N of the shard, numbered from 0 as in findings; -1 is the last.",
 )
-@click.option("--shard", metavar="NAME", help="Look at this shard only.")
+@click.option("--shard", metavar="NAME", help="Show only this shard.")
 @click.option(
     "--save",
     metavar="DIR",
     shell_complete=complete.folders,
-    help="Write the images of these records as files to DIR.",
+    help="Write the images of these records to files in DIR.",
 )
 @click.option(
     "--images",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
-    help="Show images inline: in terminals that can (auto), or in pipes too (always).",
+    help="Show images inline: in terminals with support (auto), or also in pipes (always).",
 )
 @json_option
 @click.pass_obj
@@ -60,7 +60,7 @@ def command(
     """Show the first records.
 
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, folder or glob of TFRecord
-    files, which need no registry. Damaged records are passed over, and the exit code is then 1.
+    files, which need no registry. Damaged records are skipped, and the exit code is then 1.
     """
     from dataclasses import asdict
 

@@ -16,18 +16,17 @@ from tfrecreg.cli.common import Face, json_option
     "--dvc/--no-dvc",
     "with_dvc",
     default=None,
-    help="Make it a DVC repository, or do not. Default: if it becomes a registry now, and DVC is "
-    "installed.",
+    help="Whether to set up a DVC repository. Default: for a new registry, if DVC is installed.",
 )
 @json_option
 @click.pass_obj
 def command(face: Face, folder: str | None, with_dvc: bool | None) -> None:
     """Make a folder a registry.
 
-    DIR is made if it is missing; without it, this folder becomes one. What is there is not
-    touched, but for datasets that an older version kept in tfrecreg.toml: each becomes a file,
-    datasets/NAME.toml. Where DVC is installed a new registry becomes a DVC repository as well; a
-    registry without DVC stays one until `--dvc` is given. Nothing is committed to git.
+    DIR is created if it is missing; the default is the current folder. Existing files are not
+    changed, except that dataset tables of an older version in tfrecreg.toml are moved to files,
+    datasets/NAME.toml. If DVC is installed, a new registry also becomes a DVC repository; an
+    existing registry without DVC needs `--dvc` for that. Nothing is committed to git.
     """
     from tfrecreg.operations.init import init
     from tfrecreg.text import safe

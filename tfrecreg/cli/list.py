@@ -13,7 +13,7 @@ from tfrecreg.cli.common import Face, json_option
 def command(face: Face) -> None:
     """List the datasets of the registry.
 
-    Each with its newest release, how many there are, and how large it is.
+    Each line has the newest release, the number of releases, and the size.
     """
     from dataclasses import asdict
 

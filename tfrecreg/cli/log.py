@@ -13,9 +13,9 @@ from tfrecreg.cli.common import Face, json_option
 @json_option
 @click.pass_obj
 def command(face: Face, name: str) -> None:
-    """Tell the history of a dataset.
+    """Show the history of a dataset.
 
-    The releases of NAME, the newest first, and what changed in each.
+    Lists the releases of NAME, newest first, with the changes of each.
     """
     from dataclasses import asdict
 

@@ -1,4 +1,4 @@
-"""Writing a file that a person or another program asked for: whole, or not at all."""
+"""Writing a requested output file, completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from tfrecreg.text import safe
 _HINT = "name a file in a folder that is there and that you may write to"
 
 
-def expect_free(path: str) -> None:
+def expect_free_file(path: str) -> None:
     """Refuse a file that exists, before the work whose result it would hold.
 
     Raises:
         UsageError: it exists.
     """
     if os.path.lexists(path):
-        raise UsageError(f"`{safe(path)}` exists", hint="name another file: this one is kept")
+        raise UsageError(
+            f"`{safe(path)}` exists", hint="name another file; existing files are not overwritten"
+        )
 
 
 def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool = False) -> None:
     """Write a text as UTF-8. Who reads the file meanwhile sees the old one, or the whole new one.
 
-    What is no regular file, such as ``/dev/stdout`` or a pipe, is written into. A symbolic link
+    Other than regular files, such as ``/dev/stdout`` or a pipe, are written into. A symbolic link
     stays, and what it leads to is replaced.
 
     Args:
@@ -52,7 +54,7 @@ def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool =
             with storage.create(name) as writer:
                 writer.write(data)
         elif not storage.put_if_absent(name, data):
-            expect_free(path)
+            expect_free_file(path)
     except OSError as error:
         raise _refused(path, error.strerror or str(error)) from None
     except StorageError as error:
@@ -60,7 +62,7 @@ def write_text(path: str, text: str, *, in_new_folder: bool = False, new: bool =
 
 
 def _is_stream(path: str) -> bool:
-    """Whether bytes go through it, so that a file in its place would be another thing."""
+    """Whether it is a pipe or device, which a file must not replace."""
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - as above
     except OSError:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     "--artifacts",
     "only_artifacts",
     is_flag=True,
-    help="Write the artifacts alone, for datasets that are built without a pipeline.",
+    help="Write only the artifacts, for datasets built without a pipeline.",
 )
 @click.option("--policy", hidden=True, help="In a dvc.yaml of an older version.")
 @click.option("--until", hidden=True, help="In a dvc.yaml of an older version.")
@@ -34,13 +34,14 @@ def command(
     policy: str | None,
     until: str | None,
 ) -> int:
-    """Write the stages of datasets into dvc.yaml, or bring them up to date.
+    """Write or update the stages of datasets in dvc.yaml.
 
-    Without a NAME, all datasets that are configured have their stages: build, check and gate.
-    Stages that others wrote are left alone. `dvc repro` runs what has changed.
+    Each dataset has three stages: build, check and gate. Without a NAME, the stages of all
+    configured datasets are written. Other stages are left unchanged. `dvc repro` runs the stages
+    whose inputs changed.
 
-    Each dataset has an artifact of its name as well: with it and the tags that `tfrecreg tag`
-    makes, `dvc artifacts get` in another repository gets a release by its number.
+    Each dataset also has an artifact of its name: with it and the tags of `tfrecreg tag`, `dvc
+    artifacts get` in another repository fetches a release by its number.
     """
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.pipeline import pipeline

@@ -16,11 +16,11 @@ from tfrecreg.cli.common import Face, json_option
 @json_option
 @click.pass_obj
 def command(face: Face, references: tuple[str, ...], remote: str | None) -> None:
-    """Bring the bytes of releases to this machine.
+    """Fetch the bytes of releases to this machine.
 
-    REF is a release (mnist@1.0.0), or a dataset, which stands for its latest release. The bytes
-    come to versions/NAME/VERSION, unless they are here already. Each file is hashed and
-    compared with what was released, whether it comes from DVC's cache or from the remote.
+    REF is a release (mnist@1.0.0), or a dataset for its latest release. The bytes go to
+    versions/NAME/VERSION, unless they are already present. Each file is hashed and compared with
+    the release, whether it comes from DVC's cache or from the remote.
     """
     from dataclasses import asdict
 

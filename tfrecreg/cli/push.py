@@ -14,10 +14,10 @@ from tfrecreg.cli.common import Face, json_option
 @json_option
 @click.pass_obj
 def command(face: Face, references: tuple[str, ...], remote: str | None) -> None:
-    """Send the bytes of releases to a DVC remote.
+    """Push the bytes of releases to a DVC remote.
 
-    REF is a release (mnist@1.0.0) or a dataset, which stands for all its releases. Without one,
-    every release that DVC keeps is sent. What the remote has already is not sent again.
+    REF is a release (mnist@1.0.0), or a dataset for all its releases. Without one, every release
+    stored in DVC is pushed. Bytes that the remote already has are not sent again.
     """
     from tfrecreg.operations.remote import push
 

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @click.command(name="release")
 @click.argument("name", shell_complete=complete.datasets)
-@click.option("--version", metavar="X.Y.Z", help="The number.")
+@click.option("--version", metavar="X.Y.Z", help="Version number of the release.")
 @click.option(
     "--bump",
     type=click.Choice(["auto", "patch", "minor", "major"]),
-    help="Count up from the newest release. auto takes the smallest legal number.",
+    help="Increment the newest version. auto takes the smallest legal number. Default: auto.",
 )
-@click.option("--raw", metavar="PATH", help="The folder of the raw data, to judge the size by.")
-@click.option("--note", default="", metavar="TEXT", help="What people should know of it.")
+@click.option("--raw", metavar="PATH", help="Folder of the raw data, to judge inflation.")
+@click.option("--note", default="", metavar="TEXT", help="Note to store in the release.")
 @jobs_option
 @json_option
 @click.pass_obj
@@ -39,9 +39,9 @@ def command(
 ) -> None:
     """Freeze a build under a version number.
 
-    The build is data/NAME. The gate has to pass, and the number must not say less than what
-    changed: PATCH for the same examples, MINOR where examples were only added, MAJOR for anything
-    else. A release never changes.
+    The build is data/NAME. The gate must pass, and the number must not understate the change: PATCH
+    for the same examples, MINOR if examples were only added, MAJOR for anything else. A release
+    never changes.
     """
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.release import ReleaseRequest, release
@@ -49,7 +49,7 @@ def command(
     if version is not None and bump is not None:
         raise UsageError(
             "`--version` and `--bump` exclude each other",
-            hint="give one of them; without both it is `--bump auto`",
+            hint="give one of them; the default is `--bump auto`",
         )
     request = ReleaseRequest(name=name, version=version, bump=bump or "auto", note=note, raw=raw)
     registry = face.open()
@@ -72,16 +72,16 @@ def command(
 
 
 def accepted(report: Report | None) -> dict[str, Any]:
-    """What was found and did not fail, for a JSON document."""
+    """Findings that did not fail, for a JSON document."""
     document = report.to_json() if report is not None else {}
     return {key: document.get(key, []) for key in ("findings", "waived")}
 
 
 def print_release(face: Face, result: ReleaseResult) -> None:
-    """What was released, or that it was there already, and what to run next."""
+    """Print the release, new or existing, and the commands to run next."""
     name = f"{result.manifest.dataset}@{result.version}"
     if not result.created:
-        face.out.print(f"{name} exists with this very content: nothing to do")
+        face.out.print(f"{name} already exists with this content: nothing to do")
         return
     from tfrecreg.cli.render.console import line
     from tfrecreg.cli.render.findings import print_accepted

@@ -1,6 +1,6 @@
-"""A command that hands out reports: a run that comes to no verdict has one, too.
+"""Base class of commands that write reports, also for runs without a verdict.
 
-Whoever reads the report later, a step of CI or a person, may never find the one of an earlier run.
+A later reader of the report, such as a CI step, must never find that of an earlier run.
 So a file for the report says that the run is not finished until it is, whatever ends the run.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from tfrecreg.cli.common import Face
-from tfrecreg.cli.reports import FORMATS, show
+from tfrecreg.cli.reports import REPORT_FORMATS, show
 from tfrecreg.errors import RefusedError, TfrecregError, UsageError
 from tfrecreg.text import safe
 
@@ -35,7 +35,7 @@ class ReportCommand(click.Command):
             raise
 
     def _loosely(self, ctx: click.Context, args: list[str]) -> Mapping[str, Any]:
-        """What the options say that can be understood."""
+        """Parse the options as far as possible."""
         loose = click.Context(self, parent=ctx.parent, resilient_parsing=True)
         loose.ignore_unknown_options = True
         options, _, _ = self.make_parser(loose).parse_args(args)
@@ -47,7 +47,7 @@ class ReportCommand(click.Command):
         read = ctx.params.get("report")
         if read is not None and wanted.output is not None and _same(read, wanted.output):
             raise UsageError(
-                "`--report` and `--output` name one file", hint="name another one to write"
+                "`--report` and `--output` name the same file", hint="name another file to write"
             )
         try:
             wanted.begin()
@@ -59,17 +59,17 @@ class ReportCommand(click.Command):
 
 @dataclass(frozen=True)
 class _Wanted:
-    """The report that a call asks for."""
+    """The report requested by a call."""
 
     face: Face
     form: str
     output: str | None
     target: str
-    """What the report is about, as the user named it."""
+    """Target of the report, as the user named it."""
 
     @classmethod
     def of(cls, face: Face, options: Mapping[str, Any]) -> _Wanted:
-        """Read it from the options, which may be wrong."""
+        """Read it from the options, which may be invalid."""
         # Where the arguments do not parse, click has values of its own in place of some.
         texts = {name: value for name, value in options.items() if isinstance(value, str)}
         several = options.get("targets")
@@ -79,13 +79,13 @@ class _Wanted:
             form = "json"
         return cls(
             face,
-            form if form in FORMATS else "text",
+            form if form in REPORT_FORMATS else "text",
             texts.get("output"),
             " ".join(named) or "the registry",
         )
 
     def begin(self) -> None:
-        """Put a report into the file which says that there is none yet.
+        """Write a placeholder report that says that the run did not finish.
 
         Raises:
             UsageError: the file cannot be written.
@@ -97,7 +97,7 @@ class _Wanted:
         self._write(UsageError("the run did not finish", hint="run it again"), 3, summary=False)
 
     def tell(self, error: TfrecregError) -> None:
-        """Report why the command failed, where the report was asked for."""
+        """Write the reason of the failure as the requested report."""
         if self.output is None and self.form == "text":
             return  # stderr has it
         # What cannot be written is what the command fails for, or less than that.

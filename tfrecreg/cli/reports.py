@@ -1,4 +1,4 @@
-"""How `check` and `gate` hand out their reports: in any format, to stdout or to a file."""
+"""Output of reports for `check` and `gate`: in any format, to stdout or to a file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FORMATS = ("text", "json", "junit", "sarif", "github", "markdown")
-"""What `--format` takes."""
+REPORT_FORMATS = ("text", "json", "junit", "sarif", "github", "markdown")
+"""Values of `--format`."""
 _PRECEDENCE = (3, 1, 0)
 """The worst of several reports decides, and an incomplete one is worse than a failed one."""
 
@@ -29,9 +29,9 @@ def format_options(function: F) -> F:
     decorate: Callable[[F], F] = click.option(
         "--format",
         "form",
-        type=click.Choice(FORMATS),
-        help="json is as --json has it; junit and sarif are for CI and code scanning; github "
-        "prints annotations and adds to the summary of the job; markdown is for a pull request.",
+        type=click.Choice(REPORT_FORMATS),
+        help="Report format. json: the same as --json. junit, sarif: for CI and code scanning. "
+        "github: annotations and a job summary. markdown: for a pull request comment.",
     )
     to: Callable[[F], F] = click.option(
         "--output",
@@ -43,13 +43,13 @@ def format_options(function: F) -> F:
 
 
 def exit_code(reports: Sequence[Report]) -> int:
-    """Of the command that made them."""
+    """Exit code for these reports."""
     codes = {report.exit_code for report in reports}
     return next(code for code in _PRECEDENCE if code in codes)
 
 
 def choose_format(face: Face, form: str | None) -> str:
-    """What `--json` and `--format` say together.
+    """The format that `--json` and `--format` select together.
 
     Raises:
         UsageError: two different things.
@@ -138,7 +138,7 @@ def _show_document(
 
 
 def _prefix(face: Face, reports: Sequence[Report]) -> str:
-    """The path that leads from here to the registry of the reports; empty where they need none."""
+    """Relative path to the registry of the reports; empty if they have none."""
     if all(report.folder is None for report in reports):
         return ""
     return os.path.relpath(face.open().storage.root)

@@ -17,18 +17,18 @@ from tfrecreg.cli.common import Face, json_option
     required=True,
     metavar="DIR",
     shell_complete=complete.folders,
-    help="The new folder for what is left.",
+    help="New folder for the salvaged shards.",
 )
 @json_option
 @click.pass_obj
 def command(face: Face, targets: tuple[str, ...], output: str) -> int:
-    """Write what is left of damaged shards.
+    """Write the undamaged records of damaged shards.
 
     SHARD is a path, folder or glob of TFRecord files, or a reference (mnist, mnist@1.0.0), which
-    means its damaged shards. The originals are only read. DIR gets a clean shard of the same name
-    for each, what was cut out of it (NAME.quarantine), records that may be none of its own
-    (NAME.doubtful), and a report (salvage.json), which marks the set: `tfrecreg check` refuses it
-    (SHD009) until the gate says otherwise.
+    selects its damaged shards. The originals are never changed. For each shard, DIR gets a clean
+    shard of the same name, the bytes that were cut out (NAME.quarantine), and records that may not
+    belong to the shard (NAME.doubtful). A report (salvage.json) marks the set: `tfrecreg check`
+    refuses it (SHD009) unless the gate accepts it.
     """
     from tfrecreg.operations.salvage import salvage
 

@@ -1,4 +1,4 @@
-"""The scripts by which bash, zsh and fish complete, and how they talk with this program.
+"""The completion scripts for bash, zsh and fish, and their protocol with this program.
 
 Click's own scripts erase the paths, or the names, where an argument may be either; they take
 `mnist@1.0.0` for two words in bash, which breaks words at an `@`; and they print what goes wrong.
@@ -20,7 +20,7 @@ from click.shell_completion import (
 )
 
 _CURSOR = "\x1f"
-"""Marks the end of what was typed: nobody types it."""
+"""Marks the end of the typed text; it cannot be typed."""
 
 _BASH = """\
 %(complete_func)s() {
@@ -117,7 +117,7 @@ class _Bash(BashComplete):
         return "\n".join(f"{item.type},{self._rest(item, typed)}" for item in items)
 
     def _rest(self, item: CompletionItem[str], typed: str) -> str:
-        """What bash puts in the place of the word, which to bash begins behind an `@` or `=`."""
+        """Replacement for the word, which for bash begins after an `@` or `=`."""
         if typed.startswith("-") and "=" in typed:
             typed = typed.partition("=")[2]
         word = os.environ.get("TFRECREG_WORD", typed)
@@ -138,10 +138,10 @@ class _Fish(FishComplete):
 
 
 SHELLS: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
-"""By their names."""
+"""Completion classes by shell name."""
 
 
 def register() -> None:
-    """Let click use these when a script asks."""
+    """Register these classes with click."""
     for name, kind in SHELLS.items():
         add_completion_class(kind, name)

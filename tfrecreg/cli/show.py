@@ -13,9 +13,9 @@ from tfrecreg.cli.common import Face, json_option
 @json_option
 @click.pass_obj
 def command(face: Face, reference: str) -> None:
-    """Show what a build or a release is.
+    """Show a build or a release.
 
-    REF is mnist for the build, mnist@1.0.0, mnist@1.* or mnist@latest for a release. Shown are
+    REF is mnist for the build, mnist@1.0.0, mnist@1.* or mnist@latest for a release. The output has
     its splits, sizes, source, ledger, labels and digests.
     """
     from tfrecreg.registry import resolve

@@ -17,19 +17,21 @@ if TYPE_CHECKING:
 
 @click.command(name="stats")
 @click.argument("target", shell_complete=complete.targets)
-@click.option("--split", metavar="S", help="This split only.")
+@click.option("--split", metavar="S", help="Show only this split.")
 @click.option(
-    "--feature", "features", metavar="GLOB", multiple=True, help="Show these features only."
+    "--feature",
+    "features",
+    metavar="GLOB",
+    multiple=True,
+    help="Show only features that match. Repeatable.",
 )
 @click.option(
     "--schema",
     metavar="FILE",
     shell_complete=complete.files,
-    help="Take this schema instead of the target's own.",
+    help="Use this schema instead of the target's own.",
 )
-@click.option(
-    "--pbtxt", is_flag=True, help="Print the text form, which tfdv.load_stats_text reads."
-)
+@click.option("--pbtxt", is_flag=True, help="Print TFDV's text form, for tfdv.load_stats_text.")
 @click.option(
     "--output",
     metavar="FILE",
@@ -52,16 +54,14 @@ def command(
     """Show the statistics of the features.
 
     TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, folder or glob of TFRecord
-    files, which need no registry. They are made split by split, by TensorFlow Data Validation,
-    for which the extra `tfdv` is needed. Those of a build or a release are remembered.
+    files, which need no registry. Statistics are computed per split by TensorFlow Data Validation,
+    which needs the extra `tfdv`. Those of a build or a release are cached.
     """
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.stats import stats
 
     if pbtxt and face.as_json:
-        raise UsageError(
-            "`--pbtxt` and `--json` exclude each other", hint="they are two forms of one result"
-        )
+        raise UsageError("`--pbtxt` and `--json` exclude each other", hint="give one of them")
     found = stats(
         target,
         registry=face.registry,

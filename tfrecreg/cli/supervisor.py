@@ -1,4 +1,4 @@
-"""A command that runs plugins of other distributions works in a child; its parent sees it through.
+"""Supervision of commands that run third-party plugins: they work in a child process.
 
 Python cannot keep code from ending the process that it runs in: ``os._exit(0)`` would end a check
 as one that passed. So before the first such plugin is imported the process forks. The child goes on
@@ -26,15 +26,15 @@ from tfrecreg.errors import FailureError, TfrecregError
 from tfrecreg.suggest import listed
 
 _LOOK = 0.25
-"""Seconds from one look at the child to the next."""
+"""Seconds between two checks of the child."""
 _PATIENCE = 10.0
-"""Seconds for the child to end when the command is done."""
+"""Seconds for the child to exit after the command is done."""
 _ECHO = 0.1
 """Seconds for an interrupt to reach the child, too, which a terminal sends to both."""
 
 
 class Supervisor:
-    """One command, and who reports on it if it cannot do so itself.
+    """One command, and the reporter for a command that cannot report itself.
 
     Args:
         report: says what went wrong, and returns the exit code for it.
@@ -45,13 +45,13 @@ class Supervisor:
         self._verdict: int | None = None
 
     def begin(self, strangers: Sequence[guard.Brought]) -> None:
-        """Go on in a child. The parent waits for it here, and never returns.
+        """Continue in a child process. The parent waits here and never returns.
 
         Raises:
-            UsageError: `TFRECREG_PLUGIN_TIMEOUT` is no number of seconds.
+            UsageError: `TFRECREG_PLUGIN_TIMEOUT` is not a number of seconds.
         """
         limit = guard.time_limit()
-        slot = guard.Slot(mmap.mmap(-1, guard.Slot.SIZE))
+        slot = guard.CallSlot(mmap.mmap(-1, guard.CallSlot.SIZE))
         read, write = os.pipe()
         alive, held = os.pipe()
         _flush()
@@ -73,7 +73,7 @@ class Supervisor:
         _keep_stdout()
 
     def finish(self, code: int) -> None:
-        """The command is done: whatever ends this process from now on, that is its exit code."""
+        """Record the exit code of the finished command, however this process ends."""
         if self._verdict is not None:
             with suppress(OSError):
                 os.write(self._verdict, bytes([code & 0xFF]))
@@ -81,20 +81,20 @@ class Supervisor:
 
 
 def _flush() -> None:
-    """Write what is buffered: what is not would be written by both processes."""
+    """Flush buffers, which both processes would otherwise write."""
     for each in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):  # None where it was closed
             each.flush()
 
 
 def _leave_with_parent(alive: int) -> None:
-    """The child does not outlive its parent, however that ends."""
+    """End the child when its parent ends, for any reason."""
     os.read(alive, 1)
     os._exit(3)
 
 
 def _keep_stdout() -> None:
-    """Only `sys.stdout` goes where results go: what else writes to it, writes messages."""
+    """Reserve stdout for results from `sys.stdout`; other writes to it go to stderr."""
     out = sys.__stdout__
     if out is None or sys.stdout is not out:
         return
@@ -109,13 +109,13 @@ def _keep_stdout() -> None:
 
 
 class _Watch:
-    """The parent's eyes on the child."""
+    """The parent's view of the child."""
 
     def __init__(
         self,
         child: int,
         pipe: int,
-        slot: guard.Slot,
+        slot: guard.CallSlot,
         limit: float | None,
         strangers: Sequence[guard.Brought],
     ) -> None:
@@ -166,7 +166,7 @@ class _Watch:
         return self._status is not None
 
     def _wait(self, seconds: float) -> None:
-        """Wait until the child is gone, and see to it that it goes."""
+        """Wait until the child has exited, and kill it if it does not."""
         deadline = time.monotonic() + seconds
         pause = 0.001
         while not self._is_gone():
@@ -184,5 +184,5 @@ class _Watch:
         names = listed(sorted({each.distribution for each in self._strangers}))
         return FailureError(
             f"the command {how} before it was done; plugins of {names} ran in it",
-            hint="uninstall them one by one to find out which of them ends it",
+            hint="uninstall them one by one to find out which one ends it",
         )

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @click.command(name="tag")
 @click.argument("reference", metavar="REF", shell_complete=complete.releases)
-@click.option("--stage", metavar="S", help="Assign it to this stage, such as prod.")
-@click.option("--yank", metavar="REASON", help="Withdraw it: latest passes it over from then on.")
+@click.option("--stage", metavar="S", help="Assign the release to this stage, such as prod.")
+@click.option("--yank", metavar="REASON", help="Yank the release: `latest` skips it from then on.")
 @click.option(
     "--commit",
     metavar="REV",
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 def command(
     face: Face, reference: str, stage: str | None, yank: str | None, commit: str | None
 ) -> None:
-    """Tag a release in git, or withdraw it.
+    """Tag a release in git, or yank it.
 
-    REF is a release (mnist@1.2.0). Its tags are those of GTO: mnist@v1.2.0 for the version, and
-    mnist#prod#1 for a stage. They go to a commit that holds the release and DVC's pointer to its
-    bytes, and to no other.
+    REF is a release (mnist@1.2.0). The tags are in GTO's format: mnist@v1.2.0 for the version, and
+    mnist#prod#1 for a stage. They point to a commit that holds the release and DVC's pointer to its
+    bytes.
     """
     from tfrecreg.operations.tag import TagRequest, tag
 
@@ -48,12 +48,12 @@ def _print(face: Face, result: TagResult) -> None:
     from tfrecreg.text import safe
 
     if result.yank is not None:
-        word = "withdrew" if result.yanked_now else "withdrawn before:"
+        word = "yanked" if result.yanked_now else "already yanked:"
         head = (f"{word} {result.reference}", "bold")
         face.out.print(line(head, f": {safe(result.yank.reason, limit=1000)}"))
     at = f" at commit {result.commit[:12]}"
     for each in result.made:
         face.out.print(line((f"tagged {safe(each)}", "bold"), at))
     for each in result.there:
-        face.out.print(line(f"{safe(each)} is there", at))
+        face.out.print(line(f"{safe(each)} exists", at))
     face.commands(result.commands)

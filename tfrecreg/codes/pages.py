@@ -35,7 +35,7 @@ class PageError(ValueError):
         super().__init__(f"{file}:{line}: {problem}")
 
 
-class Section(NamedTuple):
+class _Section(NamedTuple):
     """A heading of the second level, and what follows it."""
 
     heading: str
@@ -89,7 +89,7 @@ def parse_codes(text: str, file: str) -> dict[str, Code]:
 
 def parse_sections(
     text: str, file: str, known: Mapping[str, Callable[[str], object]], *, optional: str
-) -> Iterator[Section]:
+) -> Iterator[_Section]:
     """The sections of a page, in order.
 
     Args:
@@ -119,7 +119,7 @@ def parse_sections(
         if missing:
             raise PageError(file, start + 1, f"missing field `{min(missing)}`")
         body = "\n".join(lines[index:end]).strip("\n")
-        yield Section(lines[start][3:], start + 1, fields, f"{body}\n")
+        yield _Section(lines[start][3:], start + 1, fields, f"{body}\n")
 
 
 def _outcomes(value: str) -> tuple[TensorflowOutcome, ...]:

@@ -30,7 +30,7 @@ from tfrecreg.findings import Code, Severity
 _TYPE = re.compile(r"- (SCH1[0-9]{2}) ([A-Z0-9_]+): (.+)")
 
 
-class Anomaly(NamedTuple):
+class _Anomaly(NamedTuple):
     """A type of anomaly."""
 
     code: Code
@@ -55,11 +55,11 @@ def tfdv_codes() -> dict[str, Code]:
 
 
 @cache
-def _anomalies() -> dict[str, Anomaly]:
+def _anomalies() -> dict[str, _Anomaly]:
     return parse_anomalies(read_page("tfdv"), "tfdv.md")
 
 
-def parse_anomalies(text: str, file: str) -> dict[str, Anomaly]:
+def parse_anomalies(text: str, file: str) -> dict[str, _Anomaly]:
     """The anomalies of a page by code.
 
     Args:
@@ -69,7 +69,7 @@ def parse_anomalies(text: str, file: str) -> dict[str, Anomaly]:
     Raises:
         PageError: the fields of a group are wrong, or its list of types is missing or malformed.
     """
-    anomalies: dict[str, Anomaly] = {}
+    anomalies: dict[str, _Anomaly] = {}
     for group in parse_sections(text, file, {"hint": str, "records": str}, optional="records"):
         about, _, types = group.text.rpartition("\n\n")
         records = group.fields.get("records", "")
@@ -86,5 +86,5 @@ def parse_anomalies(text: str, file: str) -> dict[str, Anomaly]:
             rule = f"tfdv-{type_name.lower().replace('_', '-')}"
             page = f"{about}\n\nTFDV reports it for a whole split, as `{type_name}`.\n"
             code = Code(name, rule, Severity.ERROR, summary, group.fields["hint"], page)
-            anomalies[name] = Anomaly(code, records)
+            anomalies[name] = _Anomaly(code, records)
     return dict(sorted(anomalies.items()))

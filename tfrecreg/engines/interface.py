@@ -66,5 +66,5 @@ def call(function: Callable[[T], R], task: T) -> R:
         except SystemExit as error:
             raise FailureError(
                 f"a task tried to end the program: exit({safe(repr(error.code))})",
-                hint="a plugin did: `tfrecreg plugins list` shows which there are",
+                hint="a plugin did: `tfrecreg plugins list` lists the plugins",
             ) from error

@@ -60,7 +60,7 @@ def result_of(outcome: bytes) -> Any:
     except Exception as error:
         raise FailureError(
             f"the result of a task cannot be unpacked: {type(error).__name__}: {safe(str(error))}",
-            hint="`--jobs 1` does without workers, and shows what went wrong",
+            hint="`--jobs 1` runs without workers and shows the error",
         ) from error
     if done:
         return value
@@ -69,7 +69,7 @@ def result_of(outcome: bytes) -> Any:
     except Exception:
         raised = FailureError(
             f"a task failed in its worker: {summary}",
-            hint="`--jobs 1` does without workers, and shows where",
+            hint="`--jobs 1` runs without workers and shows the error",
         )
     if isinstance(raised, TfrecregError):
         raise raised
@@ -93,8 +93,8 @@ class _Worker:
 
     def __init__(self, function: Callable[[Any], object] | None) -> None:
         context = multiprocessing.get_context("spawn")
-        memory = context.RawArray(ctypes.c_char, guard.Slot.SIZE)
-        self.slot = guard.Slot(memory)
+        memory = context.RawArray(ctypes.c_char, guard.CallSlot.SIZE)
+        self.slot = guard.CallSlot(memory)
         self.connection, theirs = context.Pipe()
         # The function goes with it for the imports that unpacking it does. A daemon: where nobody
         # closed the generator, the interpreter's exit does not wait.
@@ -131,17 +131,17 @@ class _Worker:
         elif code > 0 and not self.proven:
             hint = (
                 "a script that asks for more than one job keeps its code under "
-                '`if __name__ == "__main__":`; `--jobs 1` does without workers'
+                '`if __name__ == "__main__":`; `--jobs 1` runs without workers'
             )
         else:
-            hint = "`--jobs 1` does without workers, and shows what went wrong"
+            hint = "`--jobs 1` runs without workers and shows the error"
         return FailureError(f"a worker process {how} before its task was done", hint=hint)
 
 
 class Pool:
     """Up to `size` workers, no more than there are tasks. A context manager.
 
-    A worker that a plugin ends, or hangs in, is told of with the plugin's distribution.
+    If a plugin ends or blocks a worker, the error names the plugin's distribution.
 
     Leaving it by an exception, or by closing the generator of :meth:`run`, kills the workers;
     leaving it otherwise lets them end by themselves. Either way none is left.
@@ -289,7 +289,7 @@ def _work(connection: Connection, function: object, memory: Any) -> None:
     del function  # it was wanted for its imports
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is the parent's to handle
     guard.watch_interrupts(ignored=True)
-    guard.note_in(guard.Slot(memory))
+    guard.note_in(guard.CallSlot(memory))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     while True:

@@ -108,7 +108,7 @@ def _packed_floats(value: Any) -> bytes:
         packed = bytes(value)
         if len(packed) % 4:
             raise ValueError(
-                f"{len(packed)} bytes are no packed float32 values: expected a multiple of 4"
+                f"{len(packed)} bytes are not packed float32 values: expected a multiple of 4"
             )
         return packed
     if not isinstance(value, (int, float, list, tuple)):

@@ -150,7 +150,7 @@ def _shape(data: bytes, start: int, end: int) -> tuple[int, ...]:
     sides: list[int] = []
     for tag, first, last in fields(data, start, end, _DEPTH):
         if tag != (2, DELIMITED) or len(sides) == _MAX_RANK:
-            raise _OtherError  # field 3: the rank is not known, and serialised tensors know theirs
+            raise _OtherError  # field 3: the rank is not known, and serialized tensors know theirs
         side = 0
         for inner, at, behind in fields(data, first, last, _DEPTH):
             if inner == (1, VARINT):

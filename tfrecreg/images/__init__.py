@@ -15,12 +15,12 @@ bytes it is given answers or raises :class:`ImageError`.
 
 from __future__ import annotations
 
-from tfrecreg.images.model import FORMATS, REASONS, ImageError, ImageHeader
+from tfrecreg.images.model import IMAGE_FORMATS, REASONS, ImageError, ImageHeader
 from tfrecreg.images.read import is_truncated, read_header
 from tfrecreg.images.sniff import sniff
 
 __all__ = [
-    "FORMATS",
+    "IMAGE_FORMATS",
     "REASONS",
     "ImageError",
     "ImageHeader",

@@ -12,17 +12,19 @@ import json
 import os
 import selectors
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfrecreg.errors import MissingExtraError
 from tfrecreg.images.model import ImageHeader
 from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    import subprocess
 
 _MEMORY = 2 << 30
 """Bytes of address space that decoding may take, Python and Pillow included."""
@@ -37,7 +39,7 @@ _BLOCK = 1 << 16
 
 
 class Conversion(NamedTuple):
-    """How images are made anew."""
+    """Options for re-encoding images."""
 
     shorter: int
     """Pixels that the shorter side may have at most; 0 for any."""
@@ -48,7 +50,7 @@ class Conversion(NamedTuple):
     format: str
     """``jpeg`` or ``png``."""
     quality: int
-    """Of a JPEG, 1 to 100; 0 for PNG."""
+    """Quality of a JPEG, 1 to 100; 0 for PNG."""
 
 
 class Undecodable(Exception):
@@ -161,6 +163,8 @@ class Decoder:
         return made
 
     def _start(self) -> subprocess.Popen[bytes]:
+        import subprocess  # few commands decode
+
         require_pillow("decoding images")
         setup = json.dumps({**self._limits, "path": [each for each in sys.path if each]})
         process = self._process = subprocess.Popen(

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 _ANIMATED = ("GIF", "PNG", "WEBP")
 
 
-def main() -> None:
+def serve() -> None:
     """Set the limits, import Pillow, then answer requests. The argument is JSON."""
     setup = json.loads(sys.argv[1])
     sys.path[:] = setup["path"]
@@ -174,4 +174,4 @@ def _write(stream: BinaryIO, head: dict[str, Any], data: bytes = b"") -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-FORMATS = ("bmp", "gif", "jpeg", "png", "webp")
+IMAGE_FORMATS = ("bmp", "gif", "jpeg", "png", "webp")
 """The formats that are known, as `image/format` has them."""
 
 REASONS: Mapping[str, str] = MappingProxyType(
@@ -30,7 +30,7 @@ class ImageHeader(NamedTuple):
     """
 
     format: str
-    """One of :data:`FORMATS`."""
+    """One of :data:`IMAGE_FORMATS`."""
     height: int
     """Pixels, at least 1. Of an animation, of its canvas."""
     width: int

@@ -1,4 +1,4 @@
-"""Formats by their first bytes: of images, and of what is often found where one should be."""
+"""Formats by their first bytes: images, and other files often found in their place."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How a manifest tells that another tool wrote the shards: by its source.
 
-The source of an adopted build is called ``adopt``. Its options say what is known of the shards:
-`payloads` what their records are, and `key` which feature names them, where one was named.
+The source of an adopted build is called ``adopt``. Its options describe the shards: `payloads` what
+their records are, and `key` which feature names them, where one was named.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def parse_manifest(data: bytes, where: str) -> Manifest:
         if version > FORMAT_VERSION:
             raise NewerFormatError(
                 f"`{safe(where)}` has manifest format {safe(str(version))}, "
-                f"this tfrecreg knows {FORMAT_VERSION}",
+                f"this tfrecreg supports {FORMAT_VERSION}",
                 hint="pip install --upgrade tfrecreg",
             )
         # A ValidationError is a ValueError: whatever is wrong is told in the same words.
@@ -74,11 +74,11 @@ def parse_manifest(data: bytes, where: str) -> Manifest:
         expected = _digest(found)
     except ValueError as error:
         reason = safe(str(error), limit=500)
-        raise ManifestError(f"`{safe(where)}` is no manifest: {reason}", hint=_HINT) from None
+        raise ManifestError(f"`{safe(where)}` is not a manifest: {reason}", hint=_HINT) from None
     if manifest.digest != expected:
         raise ManifestError(
             f"`{safe(where)}` was changed after it was sealed: its digest should be "
-            f"`{expected[:16]}…`, it says `{safe(manifest.digest[:16])}…`",
+            f"`{expected[:16]}…`, found `{safe(manifest.digest[:16])}…`",
             hint=_HINT,
         )
     return manifest
@@ -94,11 +94,11 @@ def build_digest(data: bytes) -> str:
         data: the bytes of a manifest that :func:`parse_manifest` read.
 
     Raises:
-        ValueError: it is no JSON object.
+        ValueError: it is not a JSON object.
     """
     plain = strict_json(data)
     if not isinstance(plain, dict):
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     plain.pop("release", None)
     return _digest(plain)
 

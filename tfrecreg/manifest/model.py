@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from tfrecreg.records import FileDigest, Written
 
 FORMAT_VERSION = 1
-"""Of the manifest. A reader refuses a greater one; fields are never reused with a new meaning."""
+"""Format of the manifest. A reader refuses a greater one; fields are never reused with a new
+meaning.
+"""
 
 MANIFEST_NAME = "manifest.json"
 LABELS_NAME = "labels.json"
@@ -107,7 +109,7 @@ class Ledger:
     skipped: dict[str, int] = field(default_factory=dict)
     """``SRC`` code to count."""
     remarks: dict[str, int] = field(default_factory=dict)
-    """``SRC`` code to count of what is no item and was clipped, left out or passed over: boxes,
+    """``SRC`` code to count of parts of items that were clipped, left out or passed over: boxes,
     masks, files that nothing names. They take no part in the sum above.
     """
 
@@ -117,11 +119,11 @@ class SourceEntry:
     """What made the build."""
 
     name: str
-    """Of the source: ``mnist``."""
+    """Name of the source: ``mnist``."""
     distribution: str
     """The Python distribution that the plugin came from."""
     version: str
-    """Of that distribution."""
+    """Version of that distribution."""
     options: dict[str, str] = field(default_factory=dict)
     """The options as ``--option`` takes them, defaults included."""
 
@@ -141,7 +143,7 @@ class Parent:
 
     version: str
     digest: str
-    """Of the parent's manifest."""
+    """Digest of the parent's manifest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +177,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class ReleaseEntry:
     """What a release adds to the build's manifest."""
 
     version: str
@@ -234,7 +236,7 @@ class Manifest:
     base: Parent | None = None
     """The release that the build grew from, whose shards it kept where nothing in them changed;
     None, and not in the file, where all of it was shuffled afresh."""
-    release: Release | None = None
+    release: ReleaseEntry | None = None
     salvaged: str | None = None
     """blake3 of the report of the salvage that the shards came from; None, and not in the file,
     where they are nobody's remains."""

@@ -1,7 +1,7 @@
 """The mark of a salvaged set: the report beside shards that were cut out of damaged ones.
 
 `tfrecreg salvage` writes ``salvage.json`` as the last file of its folder. Whoever reads the shards
-there (`check`, `adopt`) asks :func:`read_mark` whether they are what is left of others.
+there (`check`, `adopt`) asks :func:`read_mark` whether they were salvaged.
 """
 
 from __future__ import annotations

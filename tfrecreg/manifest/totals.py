@@ -15,7 +15,7 @@ class Totals(NamedTuple):
 
     records: int
     bytes: int
-    """Of the shards."""
+    """Size of the shards in bytes."""
 
 
 class _Split(msgspec.Struct):
@@ -65,7 +65,7 @@ def quick_totals(data: bytes, dataset: str, version: str) -> Totals | None:
         version: of the release.
 
     Returns:
-        None where only :func:`tfrecreg.manifest.parse_manifest` can tell what is wrong.
+        None where only :func:`tfrecreg.manifest.parse_manifest` can find the fault.
     """
     try:
         members = _MEMBERS.decode(data)

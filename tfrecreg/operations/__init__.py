@@ -1,7 +1,7 @@
 """The operations: the library behind the command line. Nothing here prints or parses arguments.
 
-- `init`, `builds`, `release`, `check`: the main job; `move_tables`: settings of older registries;
-  `targets`: from an argument to what is read
+- `init`, `builds`, `release`, `check`: the main workflow; `move_tables`: settings of older
+  registries; `targets`: from an argument to the files to read
 - `gate`: judge a report; `policy`: gates and waivers that can never apply
 - `pipeline`: the stages in which DVC runs all of these
 - `diff`: compare two builds or releases, and the version number that the difference asks for
@@ -10,10 +10,10 @@
 - `catalog`, `head` with `format_payload` and `head_save`: look at datasets and records
 - `stats`: the statistics of features; `full_scan`: read every record of a target, or fail
 - `schemas`: infer, show, compare and accept schemas
-- `load` with `load_records`, `data_source`, `export`: hand the data to training and other tools
-- `salvage`: what is left of damaged shards; `repair`: rebuild lost files, byte for byte
+- `load` with `load_records`, `data_source`, `export`: pass the data to training and other tools
+- `salvage`: undamaged records of damaged shards; `repair`: rebuild lost files, byte for byte
 - `remote`: push, pull and garbage collection
-- `demo`: the main job on generated data
+- `demo`: the whole workflow on generated data
 - `overwrite_guard`: what a new build may not replace; `reshuffle_advice`: whether growth calls for
   a fresh shuffle; `provenance`: who, and when
 """

@@ -1,4 +1,4 @@
-"""Looking at a registry: what is in it, what one thing is, and how it came to be."""
+"""Reading a registry: its datasets, a single reference, and the history of a dataset."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tfrecreg.manifest import ChangeCounts
 from tfrecreg.manifest.totals import Totals, totals_of
 from tfrecreg.operations.reshuffle_advice import long_tails
 from tfrecreg.reference import Version
-from tfrecreg.registry import Registry, Resolved, expect_dataset
-from tfrecreg.registry.yanks import Yank, read_yanks, withdrawn
+from tfrecreg.registry import Dataset, Registry, Resolved, expect_dataset
+from tfrecreg.registry.yanks import Yank, read_yanks, yanked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,36 +21,37 @@ class Listed:
     name: str
     state: Literal["configured", "built", "released", "broken"]
     latest: str
-    """The newest release that was not withdrawn; empty where there is none."""
+    """The newest release that was not yanked; empty where there is none."""
     releases: int
     records: int | None
-    """Of the newest release, else of the build; None where there is neither."""
+    """Records of the newest release, else of the build; None if there is neither."""
     bytes: int | None
-    """Of its shards."""
+    """Size of its shards in bytes."""
     problem: str = ""
-    """Why its manifest could not be read."""
+    """Error from reading its manifest; empty if it could be read."""
 
 
 def list_datasets(registry: Registry) -> list[Listed]:
     """Every dataset, in order of its name. One that is broken is listed as such."""
-    return [_listed(registry, name) for name in registry.datasets()]
+    return [_listed(dataset) for dataset in registry.datasets()]
 
 
-def _listed(registry: Registry, name: str) -> Listed:
+def _listed(dataset: Dataset) -> Listed:
+    name = dataset.name
     versions: list[Version] = []
     latest = ""
     try:
-        releases = registry.releases(name)
+        releases = dataset.releases()
         versions = releases.versions
         latest = str(versions[-1]) if versions else ""
         totals: Totals | None = None
         if versions:
-            gone = withdrawn(registry, name, releases)
+            gone = yanked(dataset, releases)
             kept = [version for version in versions if version not in gone]
             latest = str(kept[-1]) if kept else ""
-            totals = registry.release_totals(name, (kept or versions)[-1])
+            totals = dataset.release_totals((kept or versions)[-1])
         else:
-            manifest = registry.build_manifest(name)
+            manifest = dataset.build_manifest()
             totals = totals_of(manifest) if manifest is not None else None
     except TfrecregError as error:
         return Listed(
@@ -89,9 +90,9 @@ class LogEntry:
     bytes: int
     note: str
     counts: ChangeCounts | None = None
-    """What changed in numbers; None for a first release, and where nobody could tell."""
+    """Counts of the changes; None for a first release, and if they are unknown."""
     yanks: tuple[Yank, ...] = ()
-    """How it was withdrawn; empty where it was not."""
+    """Yanks of the release; empty if it was not yanked."""
 
 
 def log(registry: Registry, name: str) -> list[LogEntry]:
@@ -102,11 +103,12 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
         ManifestError: one of them does not parse or breaks its digest.
     """
     entries = []
-    versions = registry.versions(name)
+    dataset = registry.dataset(name)
+    versions = dataset.versions()
     if not versions:
-        expect_dataset(registry, name)
+        expect_dataset(dataset)
     for version in reversed(versions):
-        manifest = registry.release_manifest(name, version)
+        manifest = dataset.release_manifest(version)
         release, provenance = manifest.release, manifest.provenance
         totals = totals_of(manifest)
         entries.append(
@@ -120,7 +122,7 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
                 bytes=totals.bytes,
                 note=provenance.note if provenance else "",
                 counts=release.change.counts if release else None,
-                yanks=read_yanks(registry, name, version),
+                yanks=read_yanks(dataset, version),
             )
         )
     return entries
@@ -128,7 +130,7 @@ def log(registry: Registry, name: str) -> list[LogEntry]:
 
 def manifest_json(resolved: Resolved) -> dict[str, Any]:
     """The manifest as JSON-able data, with the reference, where the bytes are, how the release was
-    withdrawn, and which splits growth has made long.
+    yanked, and which splits growth has made long.
     """
     import msgspec
 

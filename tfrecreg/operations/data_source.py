@@ -290,7 +290,7 @@ def _schema(
     elif isinstance(found, Resolved):
         text, where = found.schema, found.schema_path
         if text is None:
-            raise absent_schema(found.registry, found.dataset)
+            raise absent_schema(found.dataset)
     else:
         return None, ()
     assert text is not None

@@ -13,14 +13,12 @@ from tfrecreg.example.kinds import PayloadKind, decode_sequence
 from tfrecreg.example.tensors import Tensor, read_tensor
 from tfrecreg.example.wire import fields
 from tfrecreg.images import ImageError, ImageHeader, is_truncated, read_header, sniff
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import hex_start, safe, si_bytes
 
 _VALUES = 8
-"""So many values of a feature are shown."""
+"""Maximum number of values shown per feature."""
 _TEXT = 100
-"""So many characters of a text are shown."""
-_HEX = 16
-"""So many bytes of anything else."""
+"""Maximum number of characters shown of a text."""
 
 _IMAGES = {"bmp": "BMP", "gif": "GIF", "jpeg": "JPEG", "png": "PNG", "webp": "WebP"}
 
@@ -34,7 +32,7 @@ class ShownImage:
     value: int
     """Its position among the values of that feature."""
     format: str
-    """One of :data:`tfrecreg.images.FORMATS`."""
+    """Image format, one of :data:`tfrecreg.images.FORMATS`."""
     header: ImageHeader | None
     """None where it cannot be read."""
     data: bytes = field(repr=False)
@@ -69,11 +67,6 @@ def images_in(example: Example) -> Iterator[ShownImage]:
                 yield ShownImage(
                     feature=name, value=number, format=found, header=_header(value), data=value
                 )
-
-
-def hex_start(data: bytes) -> str:
-    """The first bytes in hex."""
-    return data[:_HEX].hex(" ") + (" …" if len(data) > _HEX else "")
 
 
 def _value(kind: Kind, value: bytes | float | int) -> str:
@@ -112,7 +105,7 @@ def _header(data: bytes) -> ImageHeader | None:
 def _tensor(tensor: Tensor, data: bytes) -> str:
     sides = ", ".join(map(str, tensor.shape[:_VALUES]))
     more = ", …" if len(tensor.shape) > _VALUES else ""
-    return f"serialised tensor, {tensor.dtype}[{sides}{more}], {si_bytes(len(data))}"
+    return f"serialized tensor, {tensor.dtype}[{sides}{more}], {si_bytes(len(data))}"
 
 
 def _as_text(data: bytes) -> str | None:

@@ -1,4 +1,4 @@
-"""Reading every record of a target for what is true of the whole alone, or not at all."""
+"""Reading every record of a target, for results that are only valid for complete data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PassedOver:
     record: int | None
     """The number of the first record that is damaged, where it is known."""
     offset: int
-    """Where it starts in the stream."""
+    """Offset in the stream where it starts."""
     reason: str
     """``CRC002: …``."""
     count: int = 1
@@ -39,7 +39,7 @@ def passed_over(name: str, damage: Sequence[PassedOver]) -> RefusedError:
     where = "" if first.record is None else f"record {first.record} of "
     places = "1 damaged place was" if total == 1 else f"{total} damaged places were"
     return RefusedError(
-        f"{places} passed over, the first is {where}`{first.shard}`, at byte {first.offset}: "
+        f"{places} skipped, the first is {where}`{first.shard}`, at byte {first.offset}: "
         f"{first.reason}",
         hint=f"tfrecreg check {name}",
     )
@@ -58,12 +58,13 @@ def read_whole(
     """Scan all shards of `target`.
 
     Args:
-        target: what to read.
-        validators: what looks at its records.
-        engine: where.
-        progress: told how far it is.
-        doing: what is done, for the progress: ``"looking at"``.
-        otherwise: what would be wrong with a part: ``"a schema of a part would refuse the rest"``.
+        target: the target to read.
+        validators: the validators to run.
+        engine: where to run.
+        progress: updated during the scan.
+        doing: the activity, for the progress: ``"looking at"``.
+        otherwise: why incomplete data are refused, such as
+            ``"a schema from incomplete data would refuse the rest"``.
         options: by validator name, what its `begin` is given.
 
     Raises:
@@ -87,7 +88,7 @@ def read_whole(
         lost = [f"`{safe(each.shard)}`: {each.reason}" for each in result.unreadable]
         lost += [each.reason for each in result.crashes]
         raise FailureError(
-            f"`{target.name}` was not read to its end: {lost[0]}",
-            hint=f"{otherwise}: mend that first",
+            f"`{target.name}` was not read completely: {lost[0]}",
+            hint=f"{otherwise}: fix that first",
         )
     return result

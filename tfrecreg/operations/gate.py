@@ -1,8 +1,8 @@
 """The operation `gate`: judging what a check measured, under today's gate and waivers.
 
-A check is a function of the data and may be cached; a verdict depends on the day, too. So a
+A check is a function of the data and may be cached; a verdict also depends on the date. So a
 pipeline measures in one stage and judges in the next. A report counts only where it is about the
-target as it now is, and looked at all that the gate now asks for.
+current state of the target, and covers everything that the gate now requires.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def gate(
         registry: whose `tfrecreg.toml` has the gate.
         reference: a build or a release.
         report: path of the JSON that ``check --fail-on never --format json`` wrote.
-        today: the day to hold waivers against; None for the current one, in UTC.
-        progress: told of waivers that have expired.
+        today: the date for judging waivers; None for the current one, in UTC.
+        progress: receives notes about expired waivers.
 
     Returns:
         the report with the verdict; its status is ``error`` where the check was incomplete.
@@ -57,14 +57,15 @@ def gate(
     resolved = resolve(registry, reference)
     path = os.fspath(report)
     found = read_report(path, resolved.name)
-    expect_policy(registry, resolved.dataset)
+    dataset = resolved.dataset.name
+    expect_policy(registry, dataset)
     if resolved.kind == "build":
-        expect_pipeline(registry, resolved.dataset)
-    policy = registry.config.gate(resolved.dataset)
+        expect_pipeline(registry, dataset)
+    policy = registry.config.gate(dataset)
     _is_of_today(found, resolved, path)
     _looked_at_all(found, registry.config, policy, resolved, path)
     verdict = judge_findings(
-        found.findings, policy, registry.config.waivers, dataset=resolved.dataset, today=today
+        found.findings, policy, registry.config.waivers, dataset=dataset, today=today
     )
     for note in verdict.notes:
         progress.note(note)
@@ -87,15 +88,15 @@ def wanted_validators(policy: GateConfig) -> list[str]:
 
 
 def _is_of_today(found: Report, resolved: Resolved, path: str) -> None:
-    """Refuse a report about something else, or one that says less than was found."""
+    """Refuse a report about another target, or one that lacks findings."""
     if found.judged:
         raise UsageError(
-            f"the report `{safe(path)}` was judged already: what a waiver covered then is not "
-            "among its findings now",
+            f"the report `{safe(path)}` was judged already: it lacks the findings that "
+            "waivers covered",
             hint=_again(resolved, path),
         )
     if resolved.schema is None:
-        raise absent_schema(resolved.registry, resolved.dataset)
+        raise absent_schema(resolved.dataset)
     basis = found.basis or Basis()
     for what, then, now in (
         (f"`{resolved.name}`", basis.manifest, resolved.manifest.digest),
@@ -118,12 +119,12 @@ def _looked_at_all(
     missing = [name for name in wanted_validators(policy) if name not in looked]
     if missing and found.status != "error":
         raise UsageError(
-            f"the report `{safe(path)}` says nothing of {listed(missing)}, which the gate of "
+            f"the report `{safe(path)}` lacks {listed(missing)}, which the gate of "
             f"`{resolved.dataset}` asks for",
             hint=_again(resolved, path),
         )
     for name in found.validators:
-        now = limits_of(config, policy, resolved.dataset, name)
+        now = limits_of(config, policy, resolved.dataset.name, name)
         then = dict(basis.limits.get(name, {}))
         if then != msgspec.to_builtins(now):
             raise UsageError(

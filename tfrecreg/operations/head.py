@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -15,18 +14,17 @@ from tfrecreg.operations.format_payload import (
     ShownImage,
     ShownPart,
     describe_payload,
-    hex_start,
     images_in,
     words,
 )
 from tfrecreg.operations.full_scan import PassedOver
-from tfrecreg.operations.targets import find_target
+from tfrecreg.operations.targets import TargetLike, find_target
 from tfrecreg.records import HOLD_LIMIT, Fault, RecordBatch, Records, scan
 from tfrecreg.registry import RegistryLike
 from tfrecreg.scan import Shard, Target
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.suggest import did_you_mean, listed
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.text import hex_start, safe, si_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,17 +50,17 @@ class ShownRecord:
     length: int
     key: str | None
     features: tuple[ShownFeature, ...] | None
-    """None where the payload is no `tf.train.Example`, or too large to be held."""
+    """None if the payload is not a `tf.train.Example`, or too large to be held."""
     start: str = ""
     """Then its first bytes in hex, or how large it is."""
     payload: str | None = None
-    """What the payload is: the value of a `PayloadKind`; None where it is too large to tell."""
+    """Kind of the payload, a value of `PayloadKind`; None if it is too large to be read."""
     parts: tuple[ShownPart, ...] = ()
-    """Of a payload that is no Example."""
+    """Parts of a payload that is not an Example."""
     images: tuple[ShownImage, ...] = field(default=(), repr=False)
     """The encoded images among the values of an Example."""
     saved: tuple[str, ...] = ()
-    """Where these were written, if they were: absolute paths, not escaped."""
+    """Paths of the saved images, absolute and not escaped."""
 
     def to_json(self) -> dict[str, Any]:
         """The record as ``head --json`` has it: all but the bytes of images."""
@@ -82,7 +80,7 @@ class ShownRecord:
 
 
 def head(
-    target: Target | str | os.PathLike[str],
+    target: Target | TargetLike,
     count: int = 5,
     *,
     registry: RegistryLike | None = None,
@@ -96,13 +94,13 @@ def head(
     to be sound.
 
     Args:
-        target: a reference, or a path, folder or glob of files.
+        target: a reference, a build or a release; or a path, folder or glob of files.
         count: how many records, at most.
         registry: an open registry or a path in one; None for that of the current folder.
         at: number of the record to begin with, in its shard, from 0 as findings have it; negative
             ones count from the end. Only that shard is looked at.
         shard: only this shard: its name as findings have it, or its file name.
-        damage: is given what was passed over before the last of the records.
+        damage: receives the damage skipped before the last of the records.
 
     Raises:
         UsageError: `count` is negative, the target has no shards or none of that name, or `at`
@@ -153,7 +151,7 @@ def _named(target: Target, name: str) -> Shard:
     names = [each.name.rpartition("/")[2] for each in target.shards]
     raise UsageError(
         f"`{target.name}` has no shard `{safe(name)}`{did_you_mean(name, names)}",
-        hint=f"there is {listed(names)}",
+        hint=f"available: {listed(names)}",
     )
 
 

@@ -24,9 +24,9 @@ def save_images(
 ) -> Iterator[ShownRecord]:
     """Write the images of each record into `folder`, and hand the record on.
 
-    The bytes are written as they are, under ``<shard>-<record>-<feature>.<suffix>``. The suffix
-    is that of the format that the bytes have; what other characters than letters, digits, `.`,
-    `_` and `-` there are in the names of shard and feature becomes `_`.
+    The bytes are written unchanged, as ``<shard>-<record>-<feature>.<suffix>``. The suffix is that
+    of the format that the bytes have; what other characters than letters, digits, `.`, `_` and `-`
+    there are in the names of shard and feature becomes `_`.
 
     Args:
         records: from :func:`tfrecreg.operations.head.head`; taken one by one.

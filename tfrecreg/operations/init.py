@@ -20,7 +20,7 @@ from tfrecreg.storage.paths import path_text
 from tfrecreg.tracking import dvc, git
 
 _CONFIG = """\
-# A tfrecreg registry. Each dataset has a file of its own, datasets/NAME.toml:
+# A tfrecreg registry. Each dataset has its own file, datasets/NAME.toml:
 # `tfrecreg build NAME --source SOURCE --raw PATH` writes it. Gates and waivers are here.
 
 # [gates.default]
@@ -43,11 +43,11 @@ class InitResult:
     made: tuple[str, ...]
     """Files that were missing."""
     moved: tuple[str, ...]
-    """Those of them that hold what was a table of `tfrecreg.toml`."""
+    """Files whose settings were moved from tables of `tfrecreg.toml`."""
     dvc: Literal["made", "there", "absent"]
     """``absent``: not installed or not wanted, so releases keep their bytes in `versions/`."""
     commands: tuple[str, ...]
-    """What to run next so that git has it; empty outside git, and where nothing was made."""
+    """Git commands to run next; empty outside git, and if nothing was made."""
 
 
 def init(

@@ -14,7 +14,8 @@ from tfrecreg.images import ImageError, read_header
 from tfrecreg.images.decodable import why_undecodable
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.load_records import SplitRecords
-from tfrecreg.registry import RegistryLike, Resolved, open_registry, resolve
+from tfrecreg.operations.targets import resolve_in
+from tfrecreg.registry import RegistryLike, Resolved
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.schema import parse_schema, tf_feature_spec
 from tfrecreg.suggest import did_you_mean, listed
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def load(
-    reference: str,
+    reference: str | Resolved,
     split: str | None = None,
     *,
     registry: RegistryLike | None = None,
@@ -34,12 +35,13 @@ def load(
     """The examples of a build or a release, parsed by its schema.
 
     Args:
-        reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build.
+        reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build; or the build or
+            release itself.
         split: which split; may be left out where there is only one.
         registry: an open registry or a path in one; None for that of the current folder.
         decode: whether images come out as uint8 tensors of shape (height, width, channels)
             instead of their encoded bytes. Features that may hold several images, or none, stay
-            as they are. The error of one that does not decode names its record.
+            encoded. The error of one that does not decode names its record.
 
     Returns:
         A dataset of dictionaries, feature name to tensor, one element an example, in the order
@@ -56,7 +58,7 @@ def load(
         MissingExtraError: TensorFlow is not installed.
         FailureError: TensorFlow is installed and does not work.
     """
-    resolved = resolve(open_registry(registry), reference)
+    resolved = resolve_in(registry, reference)
     storage = resolved.storage()
     chosen = _split(resolved, split)
     shards = [each for each in resolved.manifest.shards if each.split == chosen]
@@ -67,7 +69,7 @@ def load(
         return read_records(_tensorflow(), records, compression, lambda payloads: payloads)
     text = resolved.schema
     if text is None:
-        raise absent_schema(resolved.registry, resolved.dataset)
+        raise absent_schema(resolved.dataset)
     schema = parse_schema(text, resolved.schema_path)
     records.expect_whole()
     tf = _tensorflow()
@@ -112,13 +114,13 @@ def _split(resolved: Resolved, split: str | None) -> str:
         close = did_you_mean(split, names)
         raise UsageError(
             f"`{resolved.name}` has no split `{safe(split)}`{close}",
-            hint=f"there is {listed(names)}",
+            hint=f"available: {listed(names)}",
         )
     return split
 
 
 _BATCH = 256
-"""Examples are parsed by so many at once: one at a time costs about ten times as much."""
+"""Number of examples parsed at once: parsing one at a time costs about ten times as much."""
 
 
 def read_records(
@@ -127,7 +129,7 @@ def read_records(
     compression: str,
     parse: Callable[[Any], Any],
 ) -> tf.data.Dataset:
-    """What `parse` makes of every record, in order, one element a record.
+    """The result of `parse` for every record, in order.
 
     Args:
         tensorflow: the module.
@@ -139,8 +141,8 @@ def read_records(
     kind = "GZIP" if compression == "gzip" else ""
 
     def of_shard(pattern: Any, start: Any, stop: Any) -> tf.data.Dataset:
-        # A file that is gone meanwhile is no error but no file: errors are passed over below, and
-        # TensorFlow would try to open it for ever.
+        # A file that was removed meanwhile raises no error but gives no file: errors are skipped
+        # below, and TensorFlow would try to open it for ever.
         paths = tensorflow.io.matching_files(pattern)
         payloads = data.TFRecordDataset(paths, compression_type=kind).ignore_errors()
         firsts = data.Dataset.range(start, tensorflow.int64.max, _BATCH)
@@ -160,7 +162,7 @@ def read_records(
             parse(tensorflow.constant([payload]))
         except (tensorflow.errors.OpError, UnicodeError) as error:
             if decode_or_none(payload) is None:
-                return "it is no `tf.train.Example`"
+                return "it is not a `tf.train.Example`"
             return safe(re.sub(r"\{\{.*\}\} |Name: [^,]*, ", "", str(error)), limit=500)
         return ""
 
@@ -184,7 +186,7 @@ def read_records(
             numbers(records.starts[1:]),
         )
     )
-    # What comes behind the last record, so that its absence shows.
+    # What comes after the last record, so that its absence shows.
     end = data.Dataset.from_tensors(
         (*numbers([records.total] * 2), tensorflow.constant([], tensorflow.string))
     )
@@ -224,7 +226,7 @@ def _literal(path: bytes) -> bytes:
 _AROUND = 16
 """Zeros before and behind an image, so that its ends can be looked at however short it is."""
 _WHOLE = ((b"\xff\xd8\xff", b"\xff\xd9"), (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"))
-"""How a JPEG and a PNG that nobody cut begin and end."""
+"""First and last bytes of a complete JPEG and PNG."""
 
 
 def decode_images(

@@ -1,4 +1,4 @@
-"""The records of a split by their numbers, and what is wrong with one that did not come."""
+"""The records of a split by number, and the fault of a record that could not be read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SplitRecords:
 
     @property
     def starts(self) -> Sequence[int]:
-        """The number of the first record of each of :attr:`paths`, and behind them the total."""
+        """The number of the first record of each of :attr:`paths`, and after them the total."""
         return self._starts
 
     @property
@@ -51,7 +51,7 @@ class SplitRecords:
 
         Raises:
             UsageError: shards are missing.
-            RefusedError: shards have another size than the manifest says.
+            RefusedError: shards differ in size from the manifest.
             StorageError: one of them cannot be opened.
         """
         missing: list[ShardEntry] = []
@@ -73,7 +73,7 @@ class SplitRecords:
         if altered:
             entry, size = altered[0]
             raise RefusedError(
-                f"{self._some(altered)} have another size than the manifest says; one is "
+                f"{self._some(altered)} differ in size from the manifest; one is "
                 f"`{safe(entry.path)}`, which should have {entry.bytes} bytes and has {size}",
                 hint=hint,
             )
@@ -99,7 +99,7 @@ class SplitRecords:
             return ""
 
     def why_more(self, number: int) -> str:
-        """What is wrong with a shard of which more records came than up to this number."""
+        """Error for a shard with more records than this number."""
         entry, _ = self._place(number)
         return self._other(entry, f"should have {entry.records} records, it has more")
 
@@ -108,7 +108,7 @@ class SplitRecords:
 
         Args:
             number: in the split.
-            parse: what is wrong with a payload; empty where nothing is.
+            parse: returns the fault of a payload; empty for a valid one.
         """
         entry, record = self._place(number)
         try:
@@ -136,7 +136,7 @@ class SplitRecords:
                         return f"{self.named(whole)} does not parse: {problem}{self.key(whole)}"
         if count != entry.records:
             return self._other(entry, f"should have {entry.records} records, it has {count}")
-        return f"{self.named(number)} did not come, though it is sound now{self.key(number)}"
+        return f"{self.named(number)} did not come, although it is intact now{self.key(number)}"
 
     def _other(self, entry: ShardEntry, fault: str) -> str:
         return f"`{safe(entry.path)}` of {self._name} {fault}: `tfrecreg check {self._name}`"

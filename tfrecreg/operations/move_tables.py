@@ -44,9 +44,9 @@ def move_tables(registry: Registry) -> list[str]:
                 continue
             if parse_dataset(storage.read(path), path) != config.datasets[name]:
                 raise ConfigError(
-                    f"`{name}` is described twice, and not alike: in `{path}`, and in "
+                    f"`{name}` is configured twice, with differences: in `{path}`, and in "
                     f"`{CONFIG_NAME}` by `[datasets.{name}]`",
-                    hint="keep what is right, and remove the other one",
+                    hint="keep the right one and remove the other",
                 )
         for path, content in [
             *((layout.dataset_path(name), files[name]) for name in files),
@@ -63,7 +63,7 @@ def _tables(text: str | bytes) -> dict[str, Any]:
 
 
 def split_tables(text: str) -> tuple[dict[str, str], str]:
-    """The text of a file for each dataset, by name, and what is left of `tfrecreg.toml`.
+    """The text of a file for each dataset, by name, and the rest of `tfrecreg.toml`.
 
     Raises:
         ConfigError: it is not TOML.
@@ -132,7 +132,7 @@ def _keys(header: str) -> list[str]:
 
 
 def _header_below(keys: list[str], comment: str) -> str:
-    """The header in a dataset's file, with the comment behind it; without keys, that alone."""
+    """The header in a dataset's file, with the comment after it; without keys, that alone."""
     dotted = ".".join(key if _BARE_KEY.fullmatch(key) else json.dumps(key) for key in keys)
     return f"[{dotted}] {comment}".rstrip() if keys else comment.rstrip()
 

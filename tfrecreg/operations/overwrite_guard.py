@@ -1,36 +1,36 @@
-"""What a new build may not replace: files that are no build, and builds nobody could make again."""
+"""Protection of files that do not belong to a build, and of builds that cannot be rebuilt."""
 
 from __future__ import annotations
 
 from tfrecreg.errors import UsageError
 from tfrecreg.manifest import Manifest
 from tfrecreg.manifest.adopted import is_adopted
-from tfrecreg.registry import Registry, layout
+from tfrecreg.registry import Dataset, layout
 
 
-def expect_no_strangers(registry: Registry, dataset: str) -> None:
+def expect_no_strangers(dataset: Dataset) -> None:
     """Refuse to replace a folder of files that are no build.
 
     Raises:
         UsageError: `data/<name>` holds something, and no manifest.
     """
-    folder = layout.build_folder(dataset)
-    entry = registry.storage.stat(folder)
-    if entry is None or registry.is_built(dataset):
+    folder, storage = layout.build_folder(dataset.name), dataset.registry.storage
+    entry = storage.stat(folder)
+    if entry is None or dataset.is_built():
         return
-    if entry.kind != "dir" or next(registry.storage.list(folder, recursive=False), None):
+    if entry.kind != "dir" or next(storage.list(folder, recursive=False), None):
         raise UsageError(
-            f"`{folder}` holds files that are no build, and would be replaced",
+            f"`{folder}` holds files that do not belong to a build and would be replaced",
             hint=f"move them away, or `tfrecreg adopt {dataset} --in-place` makes a build of "
             "TFRecords",
         )
 
 
-def expect_kept(registry: Registry, before: Manifest | None, content: str) -> None:
-    """Refuse to replace an adopted build that nobody could make again.
+def expect_no_loss(dataset: Dataset, before: Manifest | None, content: str) -> None:
+    """Refuse to replace an adopted build that cannot be rebuilt.
 
     Args:
-        registry: where releases are.
+        dataset: the dataset of the build.
         before: the build that there is.
         content: digest of what would come in its place.
 
@@ -39,9 +39,9 @@ def expect_kept(registry: Registry, before: Manifest | None, content: str) -> No
     """
     if before is None or not is_adopted(before) or before.content == content:
         return
-    name = before.dataset
-    for version in registry.versions(name):
-        release = registry.release_manifest(name, version).release
+    name = dataset.name
+    for version in dataset.versions():
+        release = dataset.release_manifest(version).release
         if release is not None and release.build == before.digest:
             return
     raise UsageError(

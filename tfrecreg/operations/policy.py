@@ -54,15 +54,15 @@ def _expect_datasets(registry: Registry, names: set[str]) -> None:
     for name in unknown:
         if name not in datasets:
             raise (KeyPath(CONFIG_NAME) / "gates" / name).error(
-                f"is for no dataset{did_you_mean(name, datasets)}",
-                hint=f"datasets: {listed(sorted(datasets))}; for one that is not made yet, add "
+                f"matches no dataset{did_you_mean(name, datasets)}",
+                hint=f"datasets: {listed(sorted(datasets))}; for a new dataset, add "
                 f"`{layout.DATASETS}/{safe(name)}.toml`",
             )
 
 
 def _datasets(registry: Registry) -> set[str]:
     """Configured, built or released, or known to git by a schema or by DVC's pointer."""
-    found = set(registry.datasets())
+    found = set(registry.dataset_names())
     for folder, suffix in (("schemas", _SCHEMA), (layout.BUILDS, _POINTER)):
         for entry in registry.storage.list(folder, recursive=False):
             name = entry.path.rpartition("/")[2]
@@ -100,8 +100,8 @@ def _expect_waiver(waiver: Waiver, place: KeyPath, known: list[str]) -> None:
     if len(families) > 1:
         raise place.error(
             f"covers every finding of {listed(families)}",
-            hint="a waiver is for codes of one family, such as `IMG*`, or for the `fingerprint` of "
-            "one dataset: somebody answers for what it covers",
+            hint="a waiver must cover one family of codes, such as `IMG*`, or the `fingerprint` of "
+            "one dataset",
         )
 
 

@@ -1,4 +1,4 @@
-"""Who does something, and when: for what no digest covers."""
+"""Provenance: user and time, which no digest covers."""
 
 from __future__ import annotations
 

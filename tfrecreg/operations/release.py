@@ -13,19 +13,19 @@ from tfrecreg.codes import REG001, REG005
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import ConflictError, FailureError, RefusedError, UsageError
 from tfrecreg.findings import Code, Finding, fingerprint
-from tfrecreg.manifest import Change, Manifest, Parent, Provenance, Release, seal
+from tfrecreg.manifest import Change, Manifest, Parent, Provenance, ReleaseEntry, seal
 from tfrecreg.operations.builds import BuildRequest, BuildResult, build
 from tfrecreg.operations.builds.state import raw_changed, recall
 from tfrecreg.operations.check import CheckOptions, Report, check_target, scan_cache
 from tfrecreg.operations.diff import classify
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.provenance import now, user
-from tfrecreg.operations.targets import configured_raw, reference_target
+from tfrecreg.operations.targets import reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import Registry, Resolved, layout, resolve
 from tfrecreg.registry.audit import RANK, step
-from tfrecreg.registry.lock import locked
+from tfrecreg.registry.lock import dataset_lock
 from tfrecreg.registry.schemas import built_schema
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.verify import below, expect_intact, repair_hint
@@ -48,7 +48,7 @@ class ReleaseRequest:
     that is released already gets no other number by counting."""
     note: str = ""
     raw: str | None = None
-    """Folder of the raw data to hold the size against; None for what the manifest says of them, or
+    """Folder of the raw data to compare the size with; None for what the manifest says of them, or
     where it knows none for the `raw` of the dataset."""
 
 
@@ -61,9 +61,9 @@ class ReleaseResult:
     created: bool
     """False where the same content was released under this number before."""
     report: Report | None
-    """Of the gate; None where nothing was created."""
+    """Report judged by the gate; None if no release was created."""
     commands: tuple[str, ...]
-    """What to run next so that git has it; empty outside git."""
+    """Git commands to run next; empty outside git."""
 
     @property
     def change(self) -> Change:
@@ -88,15 +88,17 @@ def release(
             above it was made without it (REG005).
         FailureError: DVC, a plugin or the disk failed.
     """
-    with transaction(registry, request.name, progress) as change:
+    with transaction(registry.dataset(request.name), progress) as change:
         expect_policy(registry, request.name)
         resolved = resolve(registry, request.name)
         build, schema = resolved.manifest, built_schema(resolved)
         if schema != resolved.schema:
             path = resolved.schema_path
-            progress.note(f"`{path}` means the same as at the build: the text of then is released")
+            progress.note(
+                f"`{path}` means the same as at the build: the release has the text of the build"
+            )
         version = parse_version(request.version) if request.version is not None else None
-        versions = registry.versions(request.name)
+        versions = registry.dataset(request.name).versions()
         if version is not None and version in versions:
             return _exists(change, version, build, progress)
         parent = _parent(registry, request.name, versions, version)
@@ -130,18 +132,18 @@ def _exists(
     """The number is taken: by the same content, which is well, or by other content.
 
     Raises:
-        ConflictError: by other content, or the release was withdrawn.
+        ConflictError: by other content, or the release was yanked.
         RefusedError: the bytes that are here are not those of the manifest.
     """
-    registry, name = change.registry, change.dataset
-    there = registry.release_manifest(name, version)
+    dataset = change.dataset
+    registry, name = dataset.registry, dataset.name
+    there = dataset.release_manifest(version)
     same = there.content == build.content, there.labels == build.labels
     if all(same) and there.schema == build.schema:
-        yanks = read_yanks(registry, name, version)
+        yanks = read_yanks(dataset, version)
         if yanks:
             raise ConflictError(
-                f"`{name}@{version}` has this very content and was withdrawn: "
-                f"{safe(yanks[-1].reason)}",
+                f"`{name}@{version}` has this content and was yanked: {safe(yanks[-1].reason)}",
                 hint=f"change the data; or release them again: tfrecreg release {name} "
                 "--version X.Y.Z",
             )
@@ -152,7 +154,7 @@ def _exists(
             hint=repair_hint(name),
             progress=progress,
         )
-        # Whoever made it may have been killed, or told of an error, before it was durable.
+        # The process that made it may have been killed, or failed, before it was durable.
         change.sync_releases()
         return ReleaseResult(
             manifest=there, version=version, created=False, report=None, commands=()
@@ -207,7 +209,7 @@ def _judge(
 ) -> Report:
     name, raw = request.name, request.raw
     if raw is None and not build.raw.files:
-        raw = configured_raw(registry, name)
+        raw = registry.dataset(name).raw_folder
     resolved = resolve(registry, name)
     target = reference_target(resolved, schema=None, raw=raw, progress=progress)
     if target.raw is None:
@@ -224,7 +226,7 @@ def _judge(
     if report.errors:
         raise FailureError(
             f"the gate could not judge `{name}`, nothing was released: {report.errors[0]}",
-            hint=f"`tfrecreg check {name}` says more",
+            hint=f"`tfrecreg check {name}` has the details",
         )
     if report.status != "pass":
         raise RefusedError(
@@ -253,7 +255,7 @@ def _released(
     return seal(
         replace(
             build,
-            release=Release(
+            release=ReleaseEntry(
                 version=str(version),
                 build=build.digest,
                 parent=before,
@@ -277,9 +279,9 @@ def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...
     root = registry.storage.root
     if git.work_tree(root) is None:
         return ()
-    paths = [layout.release_folder(name, version), registry.schema_path(name)]
+    paths = [layout.release_folder(name, version), registry.dataset(name).schema_path]
     if name in registry.config.datasets:
-        paths.append(registry.dataset_file(name))
+        paths.append(registry.dataset(name).config_file)
     pointer = dvc.pointer(layout.build_folder(name))
     # Where no stage of a pipeline makes the build, a pointer of its own names the bytes.
     known = (each for each in (pointer, dvc.LOCK_NAME) if registry.storage.stat(each) is not None)
@@ -338,8 +340,7 @@ def choose_number(
             REG005,
             name,
             version,
-            f"`{version}` would come before {above[0]}, which does not hold what changed "
-            f"since {before}",
+            f"`{version}` would come before {above[0]}, which lacks the changes since {before}",
             next_one,
         )
     return version
@@ -366,20 +367,22 @@ def publish(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> tuple[BuildResult, ReleaseResult]:
-    """Build a dataset and release what was built, though others do so at the same time.
+    """Build a dataset and release the result, even if other processes do so at the same time.
 
     Args:
         registry: the registry.
         request: what to build.
         version: its number; None for the smallest legal one.
         engine: what runs the work.
-        progress: what is told of it.
+        progress: updated with its steps.
 
     Raises:
         UsageError, ConflictError, RefusedError, FailureError: as `build` and `release` do. The
             build stays where only the release was refused.
     """
-    with locked(registry, request.name, partial(progress.note, "waiting for another command")):
+    with dataset_lock(
+        registry, request.name, partial(progress.note, "waiting for another command")
+    ):
         built = build(registry, request, engine=engine, progress=progress)
         wanted = ReleaseRequest(name=request.name, version=version)
         return built, release(registry, wanted, engine=engine, progress=progress)

@@ -10,11 +10,11 @@ from tfrecreg.reference import parse_version
 from tfrecreg.registry import Registry
 
 _ADDED = 4
-"""Long is a tail that holds more than one of so many records of its split ..."""
+"""A tail is long if it holds more than one in this many records of its split ..."""
 _SHARDS = 10
-"""... or so many small shards ..."""
+"""... or at least this many small shards ..."""
 _SMALL = 2
-"""... each with less than one of so many parts of the largest shard's payload."""
+"""... each with less than one in this many parts of the largest shard's payload."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class LongTail:
     added: int
     """Records more than that release has in the split."""
     records: int
-    """Of the split."""
+    """Total number of records in the split."""
     small_shards: int
     """At its end, each smaller than half of its largest one."""
 
@@ -75,9 +75,9 @@ def _origin(registry: Registry, manifest: Manifest) -> Manifest | None:
     base = manifest.base
     while base is not None:
         try:
-            found = registry.release_manifest(manifest.dataset, parse_version(base.version))
+            found = registry.dataset(manifest.dataset).release_manifest(parse_version(base.version))
         except TfrecregError:
-            break  # what is wrong with it, `check` says
+            break  # `check` reports the damage
         if found.digest != base.digest:
             break
         origin, base = found, found.base

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -13,7 +12,13 @@ from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.operations.full_scan import read_whole
-from tfrecreg.operations.targets import files_target, find, reference_target
+from tfrecreg.operations.targets import (
+    TargetLike,
+    files_target,
+    find,
+    named_targets,
+    reference_target,
+)
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import StreamEnd
 from tfrecreg.registry import RegistryLike, Resolved
@@ -46,7 +51,7 @@ class SplitStats:
     """Whether they were made before, of the same content."""
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-able data; what is NaN or infinite as null or a word."""
+        """As JSON-able data; NaN and infinity as null or a word."""
         told = self.statistics
         return {
             "split": told.split,
@@ -68,7 +73,7 @@ class Stats:
 
     target: str
     splits: tuple[SplitStats, ...]
-    """In order of their names."""
+    """Splits in order of their names."""
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-able data."""
@@ -102,8 +107,8 @@ def stats_of(
         features: globs of the features to summarize; empty for all. The protos have all of them.
         options: which statistics; None for TFDV's defaults and the target's own schema.
         cache: statistics that were made before; None to make them.
-        engine: where to scan what is large; None for this process.
-        progress: told how far it is.
+        engine: where to scan large targets; None for this process.
+        progress: updated during the work.
 
     Raises:
         UsageError: no such split or feature, no Examples, or a schema that does not parse.
@@ -140,7 +145,7 @@ def stats_of(
 
 
 def stats(
-    argument: str | os.PathLike[str],
+    argument: TargetLike,
     *,
     registry: RegistryLike | None = None,
     split: str | None = None,
@@ -152,7 +157,7 @@ def stats(
     """The statistics of a build, a release or files; cached in a registry.
 
     Args:
-        argument: a reference, or a path, folder or glob of files.
+        argument: a reference, a build or a release; or a path, folder or glob of files.
         registry: an open registry or a path in one; None for that of the current folder.
         split: as in :func:`stats_of`.
         features: as in :func:`stats_of`.
@@ -163,7 +168,8 @@ def stats(
     Raises:
         TfrecregError: as :func:`stats_of`, or there is no such thing.
     """
-    found = find(os.fsdecode(argument), registry)
+    (named,) = named_targets(argument)
+    found = find(named, registry)
     cache = None
     if isinstance(found, Resolved):
         target = reference_target(found, schema=schema, raw=None)
@@ -181,7 +187,7 @@ def _only(target: Target, split: str | None) -> Target:
     if not splits:
         raise UsageError(
             f"`{target.name}` has no shards to make statistics of",
-            hint="`tfrecreg check` on it says which are missing",
+            hint="`tfrecreg check` lists the missing ones",
         )
     if split is None:
         return target
@@ -189,13 +195,13 @@ def _only(target: Target, split: str | None) -> Target:
         named = [safe(each) for each in splits if each]
         raise UsageError(
             f"`{target.name}` has no split `{safe(split)}`{did_you_mean(split, splits)}",
-            hint=f"there is {listed(named)}" if named else "the names of its files tell of none",
+            hint=f"available: {listed(named)}" if named else "its file names contain no split",
         )
     return replace(target, shards=tuple(each for each in target.shards if each.split == split))
 
 
 def _contents(target: Target) -> dict[str, str]:
-    """The content digests of those splits of which all shards are here."""
+    """The content digests of the splits with all shards present."""
     if target.manifest is None:
         return {}
     here = [shard.name for shard in target.shards]
@@ -221,7 +227,7 @@ def _make(
         engine,
         progress,
         doing="statistics of",
-        otherwise="statistics of a part would be taken for those of the whole",
+        otherwise="statistics of incomplete data would be misleading",
     )
     return {
         each.split: (each, sound.splits.get(each.split, False)) for each in collector.statistics()
@@ -272,7 +278,7 @@ def _expect_examples(target: Target, everything: Sequence[SplitStatistics]) -> N
     raise UsageError(
         f"`{target.name}` has no Examples to make statistics of"
         + (f": {told}" if told else ", nor any record"),
-        hint=f"`tfrecreg head {target.name}` shows what its records are",
+        hint=f"`tfrecreg head {target.name}` shows its records",
     )
 
 
@@ -286,7 +292,7 @@ def _chosen(statistics: SplitStatistics, globs: Sequence[str]) -> tuple[FeatureS
             raise UsageError(
                 f"no feature of `{safe(statistics.split)}` matches `{safe(glob)}`"
                 f"{did_you_mean(glob, names)}",
-                hint=f"there is {listed([safe(name) for name in names[:10]])}",
+                hint=f"available: {listed([safe(name) for name in names[:10]])}",
             )
     return tuple(
         feature
@@ -296,7 +302,7 @@ def _chosen(statistics: SplitStatistics, globs: Sequence[str]) -> tuple[FeatureS
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity: null for what is no number, a word for what is too large."""
+    """JSON has no NaN and no infinity: null for NaN, a word for infinity."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

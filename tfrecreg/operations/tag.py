@@ -1,7 +1,7 @@
-"""Tagging a release in git as GTO does, and withdrawing one.
+"""Tagging a release in git as GTO does, and yanking one.
 
-A tag goes to a commit that holds the release and the pointer to its bytes, so that whoever checks
-it out gets these bytes by `dvc pull`, and nothing else.
+A tag goes to a commit that holds the release and the pointer to its bytes, so that `dvc pull` at
+that commit gives exactly these bytes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from tfrecreg.errors import ConflictError, ManifestError, UsageError
 from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.operations.provenance import now, user
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.reference import Version
-from tfrecreg.registry import Registry, Resolved, layout, resolve
+from tfrecreg.registry import Registry, Release, layout, resolve
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.registry.yanks import Yank
 from tfrecreg.text import safe
@@ -24,34 +23,34 @@ from tfrecreg.tracking import dvc, git, gto
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRequest:
-    """What to do with a release."""
+    """Request to tag or yank a release."""
 
     reference: str
     stage: str | None = None
     """The stage to assign it to; None to register the version alone."""
     yank: str | None = None
-    """Why it is withdrawn; None where it is not."""
+    """Reason to yank the release; None to tag it."""
     commit: str | None = None
     """The git revision to tag; None for the first commit that holds the release and its bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagResult:
-    """What was done."""
+    """Result of tagging or yanking."""
 
     reference: str
     """The release: ``mnist@1.2.0``."""
     commit: str = ""
-    """That the tags are at, as hex; empty where there are none."""
+    """Tagged commit as hex; empty if there are no tags."""
     made: tuple[str, ...] = ()
     """Tags that were made now."""
     there: tuple[str, ...] = ()
     """Tags that were there, and mean the same."""
     yank: Yank | None = None
-    """Its withdrawal, made now or before."""
+    """Yank of the release, new or existing."""
     yanked_now: bool = False
     commands: tuple[str, ...] = field(default=())
-    """What to run next, so that others have it."""
+    """Commands to run next to publish the tags."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``tag --json``."""
@@ -66,7 +65,7 @@ class TagResult:
 
 
 def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT) -> TagResult:
-    """Tag a release, or withdraw it.
+    """Tag a release, or yank it.
 
     Doing it again does nothing more.
 
@@ -74,59 +73,57 @@ def tag(registry: Registry, request: TagRequest, *, progress: Progress = SILENT)
         UsageError: no such release, a stage without a name, a registry outside git, a commit that
             does not hold the release and the pointer to its bytes.
         ConflictError: the tag is there already, at another commit.
-        ManifestError: a manifest or a list of withdrawals is damaged.
+        ManifestError: a manifest or a list of yanks is damaged.
         MissingExtraError: DVC is not installed, whose files are to be read.
         FailureError: git refused.
     """
     if request.yank is not None and request.stage is not None:
         raise UsageError(
             "`--stage` and `--yank` exclude each other",
-            hint="a release that is withdrawn has no stage",
+            hint="a yanked release has no stage",
         )
     if request.stage is not None:
         gto.check_stage(request.stage)
-    resolved = resolve(registry, request.reference)
-    if resolved.version is None:
+    found = resolve(registry, request.reference)
+    if not isinstance(found, Release):
         raise UsageError(
-            f"`{resolved.name}` is a build, which changes: only releases are tagged",
-            hint=f"tfrecreg tag {resolved.name}@latest",
+            f"`{found.name}` is a build, which changes: only releases are tagged",
+            hint=f"tfrecreg tag {found.name}@latest",
         )
-    with transaction(registry, resolved.dataset, progress) as change:
+    with transaction(found.dataset, progress) as change:
         if request.yank is not None:
-            return _withdraw(change, resolved, resolved.version, request)
-        return _tag(resolved, resolved.version, request)
+            return _yank(change, found, request)
+        return _tag(found, request)
 
 
-def _withdraw(
-    change: Transaction, resolved: Resolved, version: Version, request: TagRequest
-) -> TagResult:
+def _yank(change: Transaction, release: Release, request: TagRequest) -> TagResult:
     reason = (request.yank or "").strip()
     if not reason:
         raise UsageError(
-            f"`{resolved.name}` cannot be withdrawn without a reason",
-            hint=f"tfrecreg tag {resolved.name} --yank 'why nobody should use it'",
+            f"`{release.name}` cannot be yanked without a reason",
+            hint=f"tfrecreg tag {release.name} --yank 'why nobody should use it'",
         )
     if request.commit is not None:
         raise UsageError("`--commit` is for tags, not for `--yank`", hint="leave out `--commit`")
-    root = resolved.registry.storage.root
-    before = resolved.yanks
+    root = release.registry.storage.root
+    before = release.yanks
     same = next((each for each in before if each.reason == reason), None)
     yank = same or Yank(created=now(), by=user(), reason=reason)
     if same is None:
-        change.yank(version, yank)
-    else:  # whoever withdrew it may have been killed before that was durable
+        change.yank(release.version, yank)
+    else:  # an earlier yank may have been killed before it was durable
         change.sync_releases()
     made: tuple[str, ...] = ()
     there: tuple[str, ...] = ()
     commit = ""
     commands: list[str] = []
     if git.work_tree(root) is not None:
-        paths = f"{layout.yanks_path(resolved.dataset, version)} {layout.ATTRIBUTES}"
+        paths = f"{layout.yanks_path(release.dataset.name, release.version)} {layout.ATTRIBUTES}"
         if same is None:
-            commands = [f"git add {paths}", f"git commit -m 'Withdraw {resolved.name}'"]
-        made, there, commit = _deregister(resolved, version, reason)
+            commands = [f"git add {paths}", f"git commit -m 'Yank {release.name}'"]
+        made, there, commit = _deregister(release, reason)
     return TagResult(
-        reference=resolved.name,
+        reference=release.name,
         commit=commit,
         made=made,
         there=there,
@@ -136,59 +133,57 @@ def _withdraw(
     )
 
 
-def _deregister(
-    resolved: Resolved, version: Version, reason: str
-) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+def _deregister(release: Release, reason: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
     """Tell GTO, too, where it knows the version: by a tag, for tags are never moved or removed."""
-    root = resolved.registry.storage.root
+    root = release.registry.storage.root
     try:
-        name = gto.artifact(resolved.dataset, git.folder_in_tree(root))
+        name = gto.artifact(release.dataset.name, git.folder_in_tree(root))
     except UsageError:
         return (), (), ""  # so it has no tags of GTO's
     tags = {each.name: each for each in git.list_tags(root, name)}
-    known = tags.get(gto.version_tag(name, str(version)))
+    known = tags.get(gto.version_tag(name, str(release.version)))
     if known is None:
         return (), (), ""
-    wanted = gto.withdrawal_tag(name, str(version))
+    wanted = gto.withdrawal_tag(name, str(release.version))
     if wanted in tags:
         return (), (wanted,), known.commit
-    git.create_tag(root, wanted, known.commit, f"Withdraw {resolved.name}: {reason}")
+    git.create_tag(root, wanted, known.commit, f"Yank {release.name}: {reason}")
     return (wanted,), (), known.commit
 
 
-def _tag(resolved: Resolved, version: Version, request: TagRequest) -> TagResult:
-    root = resolved.registry.storage.root
-    yanks = resolved.yanks
+def _tag(release: Release, request: TagRequest) -> TagResult:
+    root = release.registry.storage.root
+    yanks = release.yanks
     if yanks:
         raise UsageError(
-            f"`{resolved.name}` was withdrawn: {safe(yanks[-1].reason)}",
-            hint=f"tag another release: tfrecreg log {resolved.dataset}",
+            f"`{release.name}` was yanked: {safe(yanks[-1].reason)}",
+            hint=f"tag another release: tfrecreg log {release.dataset}",
         )
     if git.work_tree(root) is None:
         raise UsageError(
-            "the registry lies in no git work tree, so there is nothing to tag",
+            "the registry is not in a git work tree, so there is nothing to tag",
             hint="git init, git add and git commit; then tag",
         )
-    name = gto.artifact(resolved.dataset, git.folder_in_tree(root))
-    commit = commit_of(resolved, version, request.commit)
+    name = gto.artifact(release.dataset.name, git.folder_in_tree(root))
+    commit = commit_of(release, request.commit)
     tags = git.list_tags(root, name)
-    wanted = gto.version_tag(name, str(version))
+    wanted = gto.version_tag(name, str(release.version))
     made: list[str] = []
     there: list[str] = []
     if _is_there(tags, wanted, commit, name):
         there.append(wanted)
     else:
-        git.create_tag(root, wanted, commit, _message(resolved))
+        git.create_tag(root, wanted, commit, _message(release))
         made.append(wanted)
     if request.stage is not None:
         if gto.in_stage(name, request.stage, tags) == commit:
             there.append(f"{name}#{request.stage}")
         else:
             staged = gto.stage_tag(name, request.stage, tags)
-            git.create_tag(root, staged, commit, f"{resolved.name} goes to {request.stage}")
+            git.create_tag(root, staged, commit, f"{release.name} goes to {request.stage}")
             made.append(staged)
     return TagResult(
-        reference=resolved.name,
+        reference=release.name,
         commit=commit,
         made=tuple(made),
         there=tuple(there),
@@ -209,34 +204,34 @@ def _is_there(tags: list[git.GitTag], wanted: str, commit: str, name: str) -> bo
             what = f"at commit {each.commit[:12]}" if each.annotated else "and is not annotated"
             raise ConflictError(
                 f"the tag `{wanted}` is there {what}: expected an annotated one at {commit[:12]}",
-                hint=f"tags that others have never move: look at it with git show {wanted}",
+                hint=f"tags that others may have must not move: inspect it with git show {wanted}",
             )
         if each.commit == commit and gto.is_version(name, each.name):
             raise ConflictError(
-                f"commit {commit[:12]} is tagged `{each.name}`, and GTO takes one version a commit",
+                f"commit {commit[:12]} is tagged `{each.name}`, and GTO allows one version "
+                "per commit",
                 hint="commit the releases one by one, or name another commit that holds this one: "
                 "--commit REV",
             )
     return False
 
 
-def _message(resolved: Resolved) -> str:
-    release = resolved.manifest.release
-    change = release.change if release is not None else None
+def _message(release: Release) -> str:
+    frozen = release.manifest.release
+    change = frozen.change if frozen is not None else None
     reasons = "\n".join(f"- {safe(each)}" for each in change.reasons) if change is not None else ""
-    return f"Release {resolved.name}\n\n{reasons}\n"
+    return f"Release {release.name}\n\n{reasons}\n"
 
 
 def _push(tags: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"git push origin '{each}'" for each in tags)
 
 
-def commit_of(resolved: Resolved, version: Version, revision: str | None) -> str:
+def commit_of(release: Release, revision: str | None) -> str:
     """The commit to tag.
 
     Args:
-        resolved: the release.
-        version: its number.
+        release: the release.
         revision: the commit that the user names; None for the first one that holds all of it.
 
     Raises:
@@ -244,48 +239,48 @@ def commit_of(resolved: Resolved, version: Version, revision: str | None) -> str
         MissingExtraError: DVC is not installed, whose files are to be read.
         FailureError: git refused.
     """
-    root = resolved.registry.storage.root
-    release = resolved.manifest.release
-    pointer = dvc.pointer(layout.build_folder(resolved.dataset))
-    if release is None or release.dvc is None:
+    root = release.registry.storage.root
+    frozen = release.manifest.release
+    pointer = dvc.pointer(layout.build_folder(release.dataset.name))
+    if frozen is None or frozen.dvc is None:
         raise UsageError(
-            f"DVC does not keep the bytes of `{resolved.name}`, so no commit points to them",
+            f"DVC does not keep the bytes of `{release.name}`, so no commit points to them",
             hint="`tfrecreg init` makes the registry a DVC repository; then release and tag",
         )
     if revision is not None:
         commit = git.find_commit(root, revision)
-        missing = _lacks(resolved, version, commit)
+        missing = _lacks(release, commit)
         if missing:
             raise UsageError(
-                f"commit {commit[:12]} does not hold `{resolved.name}`: {missing}",
+                f"commit {commit[:12]} does not hold `{release.name}`: {missing}",
                 hint=f"leave out `--commit`, and the commit that added {pointer} is found",
             )
         return commit
     missing = "no commit has it yet"
-    for commit in _candidates(resolved, version):
-        missing = _lacks(resolved, version, commit)
+    for commit in _candidates(release):
+        missing = _lacks(release, commit)
         if not missing:
             return commit
-    folder = layout.release_folder(resolved.dataset, version)
+    folder = layout.release_folder(release.dataset.name, release.version)
     raise UsageError(
-        f"no commit here holds `{resolved.name}` and the pointer to its bytes: {missing}",
+        f"no commit here holds `{release.name}` and the pointer to its bytes: {missing}",
         hint=f"git add {folder} {pointer}, git commit, and tag again",
     )
 
 
-def _candidates(resolved: Resolved, version: Version) -> Iterator[str]:
+def _candidates(release: Release) -> Iterator[str]:
     """Commits that may have begun to hold it, the oldest first."""
-    root = resolved.registry.storage.root
-    folder = layout.release_folder(resolved.dataset, version)
-    paths = (folder, dvc.pointer(layout.build_folder(resolved.dataset)), dvc.LOCK_NAME)
+    root = release.registry.storage.root
+    folder = layout.release_folder(release.dataset.name, release.version)
+    paths = (folder, dvc.pointer(layout.build_folder(release.dataset.name)), dvc.LOCK_NAME)
     commits = [each.commit for each in git.touches(root, *paths)]
     yield from dict.fromkeys(reversed(commits))
 
 
-def _lacks(resolved: Resolved, version: Version, commit: str) -> str:
+def _lacks(release: Release, commit: str) -> str:
     """What a commit does not hold, or holds otherwise; empty where all is there."""
-    root = resolved.registry.storage.root
-    path = f"{layout.release_folder(resolved.dataset, version)}/{MANIFEST_NAME}"
+    root = release.registry.storage.root
+    path = f"{layout.release_folder(release.dataset.name, release.version)}/{MANIFEST_NAME}"
     data = git.read_blob(root, commit, path)
     if data is None:
         return f"it has no `{path}`"
@@ -293,11 +288,11 @@ def _lacks(resolved: Resolved, version: Version, commit: str) -> str:
         found = parse_manifest(data, path).digest
     except ManifestError as error:
         return error.message
-    if found != resolved.manifest.digest:
+    if found != release.manifest.digest:
         return f"`{path}` is another one there"
-    release = resolved.manifest.release
-    expected = release.dvc if release is not None else None
-    folder = layout.build_folder(resolved.dataset)
+    frozen = release.manifest.release
+    expected = frozen.dvc if frozen is not None else None
+    folder = layout.build_folder(release.dataset.name)
     seen = []
     for place in (dvc.pointer(folder), dvc.LOCK_NAME):
         pointer = git.read_blob(root, commit, place)

@@ -1,4 +1,4 @@
-"""From what the user names to what is scanned."""
+"""From the user's arguments to the targets of a scan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from tfrecreg.manifest import Manifest, RawTotals
 from tfrecreg.progress import SILENT, Progress, counting
 from tfrecreg.reference import looks_like_reference, parse_reference
 from tfrecreg.registry import (
-    Registry,
     RegistryLike,
     Resolved,
     find_registry,
@@ -30,17 +29,31 @@ if TYPE_CHECKING:
     from tfrecreg.sources import RawFile
 
 
-TargetsLike: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-"""One or more references, paths, globs or folders."""
+TargetLike: TypeAlias = str | os.PathLike[str] | Resolved
+"""A reference, path, glob or folder; or a build or a release."""
+TargetsLike: TypeAlias = TargetLike | Iterable[TargetLike]
+"""One target or several."""
 
 
-def named_targets(targets: TargetsLike) -> list[str]:
-    """What the user names, each once."""
-    several = [targets] if isinstance(targets, str | os.PathLike) else targets
-    return list(dict.fromkeys(os.fsdecode(each) for each in several))
+def named_targets(targets: TargetsLike) -> list[str | Resolved]:
+    """The targets, each once, paths as text."""
+    several = [targets] if isinstance(targets, str | os.PathLike | Resolved) else targets
+    named = (each if isinstance(each, Resolved) else os.fsdecode(each) for each in several)
+    return list(dict.fromkeys(named))
 
 
-def find(argument: str, registry: RegistryLike | None) -> Resolved | str:
+def resolve_in(registry: RegistryLike | None, reference: str | Resolved) -> Resolved:
+    """The build or the release that `reference` names; a resolved target is returned unchanged.
+
+    Raises:
+        UsageError, NotHereError, ManifestError: as :func:`tfrecreg.resolve`.
+    """
+    if isinstance(reference, Resolved):
+        return reference
+    return resolve(open_registry(registry), reference)
+
+
+def find(argument: str | Resolved, registry: RegistryLike | None) -> Resolved | str:
     """The build or release that `argument` names; `argument` itself where it names files.
 
     A dataset of the registry comes before a file or folder of the same name, for which
@@ -50,6 +63,8 @@ def find(argument: str, registry: RegistryLike | None) -> Resolved | str:
         UsageError: it is a reference, and there is no such thing.
         ManifestError: the manifest of what it names is damaged.
     """
+    if isinstance(argument, Resolved):
+        return argument
     if not looks_like_reference(argument):
         expect_no_misspelt_reference(argument, registry)
         return argument
@@ -58,7 +73,7 @@ def find(argument: str, registry: RegistryLike | None) -> Resolved | str:
         if root is None:
             return argument
         opened = open_registry(root)
-        if parse_reference(argument).name not in opened.datasets():
+        if parse_reference(argument).name not in opened.dataset_names():
             return argument
         return resolve(opened, argument)
     return resolve(open_registry(registry), argument)
@@ -79,30 +94,29 @@ def expect_no_misspelt_reference(argument: str, registry: RegistryLike | None) -
         return
     if mark == "@" and rest.isdecimal():
         root = registry if registry is not None else find_registry()
-        if root is None or name not in open_registry(root).datasets():
+        if root is None or name not in open_registry(root).dataset_names():
             return
         if any(sharded_spec(argument)):
             return
     parse_reference(argument)
 
 
-def find_target(
-    argument: str | os.PathLike[str], *, registry: RegistryLike | None = None
-) -> Target:
+def find_target(argument: TargetLike, *, registry: RegistryLike | None = None) -> Target:
     """What one argument names, as a target.
 
     Raises:
         UsageError: it does not exist.
         ManifestError: the manifest of what it names is damaged.
     """
-    found = find(os.fsdecode(argument), registry)
+    (named,) = named_targets(argument)
+    found = find(named, registry)
     if isinstance(found, Resolved):
         return reference_target(found, schema=None, raw=None)
     return files_target([found], schema=None, raw=None)
 
 
 _NAMED = 3
-"""So many files or globs are named where a target is shown."""
+"""Maximum number of files or globs in the display name of a target."""
 
 
 def reference_target(
@@ -114,7 +128,7 @@ def reference_target(
         resolved: what the reference names.
         schema: path of a schema to check against instead of its own.
         raw: folder of raw data to measure instead of taking the manifest's word.
-        progress: told of the raw files that are measured.
+        progress: updated for the raw files that are measured.
 
     Raises:
         UsageError: its bytes are not here, or a path does not exist.
@@ -257,7 +271,7 @@ def _expand(pattern: str) -> list[str]:
     """
     if os.path.isdir(pattern):  # noqa: PTH112 - False, not an error, where it may not be looked at
         found = list(_shards_below(pattern))
-        missing = f"no TFRecord file lies below the folder `{safe(pattern)}`"
+        missing = f"there is no TFRecord file below the folder `{safe(pattern)}`"
     elif _may_exist(pattern):
         return [pattern]
     else:
@@ -265,12 +279,14 @@ def _expand(pattern: str) -> list[str]:
         found = [each for each in found if not os.path.isdir(each)]  # noqa: PTH112 - as above
         missing = f"no file matches `{safe(pattern)}`"
     if not found:
-        raise UsageError(missing, hint="quote globs; `tfrecreg list` shows what has a name here")
+        raise UsageError(
+            missing, hint="quote globs; `tfrecreg list` lists the names in this registry"
+        )
     return found
 
 
 def _may_exist(path: str) -> bool:
-    """Whether there is something, or nobody may say: then reading it will tell."""
+    """Whether it exists or is not accessible: then reading it will tell."""
     try:
         os.lstat(path)
     except PermissionError:
@@ -310,15 +326,6 @@ def total_raw(files: Iterable[RawFile]) -> RawSize:
         stored += file.stored
         decoded += file.decoded
     return RawSize(stored, decoded)
-
-
-def configured_raw(registry: Registry, dataset: str) -> str | None:
-    """The folder that `raw` of a dataset names; None where there is none.
-
-    It counts where a manifest knows no raw data: for shards that were adopted.
-    """
-    raw = registry.dataset_config(dataset).raw
-    return None if raw is None else str(Path(registry.storage.root, raw))
 
 
 def measure_raw(folder: str, progress: Progress = SILENT) -> RawSize:
@@ -364,8 +371,8 @@ def _raw_files(storage: LocalStorage, progress: Progress) -> Iterator[RawFile]:
                 raise MissingFileError(
                     f"`{safe(f'{storage.root}/{entry.path}', limit=4096)}` is a symbolic link that "
                     "leads nowhere",
-                    hint="correct the link; `dvc checkout` or `dvc pull` brings what a link into "
-                    "DVC's cache lacks",
+                    hint="correct the link; `dvc checkout` or `dvc pull` restores the target of "
+                    "a link into DVC's cache",
                 )
             if entry.kind == "file":
                 decoded = decoded_size(storage, entry.path)

@@ -14,30 +14,27 @@ pluggy itself is imported when plugins are first asked for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tfrecreg.plugins.describe import OptionInfo
-from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical
-from tfrecreg.plugins.manager import Clash, Plugins, plugins
+from tfrecreg.lazy import lazy_exports
+from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical_name
+from tfrecreg.plugins.manager import NameClash, Plugins, plugins
 
 if TYPE_CHECKING:
+    from tfrecreg.plugins.describe import OptionInfo
     from tfrecreg.plugins.specs import hookimpl
 
 __all__ = [
     "Announced",
     "BrokenPlugin",
-    "Clash",
+    "NameClash",
     "OptionInfo",
     "Plugins",
-    "canonical",
+    "canonical_name",
     "hookimpl",
     "plugins",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "hookimpl":
-        from tfrecreg.plugins.specs import hookimpl
-
-        return hookimpl
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # which knows these names from above, and no others
+    __getattr__ = lazy_exports(__name__, {".describe": ("OptionInfo",), ".specs": ("hookimpl",)})

@@ -29,7 +29,7 @@ R = TypeVar("R")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _CODE = re.compile(r"[A-Z]{3}[0-9]{3}")
 _FAMILIES = frozenset(PAGES.values())
-"""Of codes that mean something already: a stranger's finding of one would pass for ours."""
+"""Prefixes of tfrecreg's own codes, which third-party plugins must not use."""
 _VALUE = re.compile(r"[\w.]+\s*(:\s*[\w.]+\s*)?(\[.*\]\s*)?")
 
 
@@ -42,7 +42,7 @@ class Announced(Generic[R]):
     """The record's."""
     distribution: str
     version: str
-    """Of the distribution."""
+    """Version of the distribution."""
     entry_point: str
 
     @property
@@ -113,7 +113,7 @@ def discover(
             yield Announced(record, record.name, name, version, entry.name)
 
 
-def canonical(distribution: str) -> str:
+def canonical_name(distribution: str) -> str:
     """The name by which distributions are equal: ``My_Plugin`` is ``my-plugin`` (PEP 503)."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
@@ -130,9 +130,9 @@ def _distributions(path: Sequence[str] | None) -> Iterator[metadata.Distribution
         if not _mentions_plugins(found):
             continue
         try:
-            name = canonical(_identity(found)[0])
+            name = canonical_name(_identity(found)[0])
         except Exception:
-            yield found  # it has no name to be equal by, and will be told of as broken
+            yield found  # it has no name to be equal by, and will be reported as broken
             continue
         if name in seen:
             continue
@@ -148,7 +148,7 @@ def _mentions_plugins(distribution: metadata.Distribution) -> bool:
     try:
         return GROUP in (distribution.read_text("entry_points.txt") or "")
     except (OSError, ValueError):
-        return False  # a file that cannot be read names no plugin that could be told of
+        return False  # a file that cannot be read names no plugin that could be reported
 
 
 def _identity(distribution: metadata.Distribution) -> tuple[str, str]:

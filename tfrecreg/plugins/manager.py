@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import cache
 from itertools import groupby
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tfrecreg.errors import MissingExtraError, PluginError, UnknownPluginError
 from tfrecreg.guard import calling, failure, one_line
-from tfrecreg.plugins.describe import OptionInfo, describe_options
-from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical, discover
+from tfrecreg.plugins.discovery import Announced, BrokenPlugin, canonical_name, discover
 from tfrecreg.scan.interface import Validator, ValidatorRecord
 from tfrecreg.sources import GuardedSource
 from tfrecreg.sources.interface import Source, SourceRecord
@@ -21,21 +20,24 @@ from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 from tfrecreg.typed_values import options_as_text, parse_options
 
-Kind = Literal["source", "validator"]
+if TYPE_CHECKING:
+    from tfrecreg.plugins.describe import OptionInfo
+
+_Kind = Literal["source", "validator"]
 R = TypeVar("R", SourceRecord, ValidatorRecord)
 
-_FLAGS: dict[Kind, str] = {"source": "--source", "validator": "--only"}
-_METHODS: dict[Kind, tuple[str, ...]] = {
+_FLAGS: dict[_Kind, str] = {"source": "--source", "validator": "--only"}
+_METHODS: dict[_Kind, tuple[str, ...]] = {
     "source": ("raw_files", "labels", "items", "example", "schema"),
     "validator": ("applies", "begin", "finish"),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Clash:
+class NameClash:
     """Several plugins announce the same name. None of them wins: the name alone is refused."""
 
-    kind: Kind
+    kind: _Kind
     name: str
     announced: tuple[Announced[Any], ...]
 
@@ -79,7 +81,7 @@ class Plugins:
         return list(self._broken)
 
     @property
-    def clashes(self) -> list[Clash]:
+    def clashes(self) -> list[NameClash]:
         """Names that more than one plugin announces, sources first."""
         return [*_clashes("source", self._sources), *_clashes("validator", self._validators)]
 
@@ -178,6 +180,8 @@ class Plugins:
             PluginError: it cannot be loaded, or its `Options` failed.
             MissingExtraError: it needs an extra that is not installed.
         """
+        from tfrecreg.plugins.describe import describe_options  # no other command asks
+
         is_source = isinstance(announced.record, SourceRecord)
         load = self.load_source if is_source else self.load_validator
         kind = getattr(load(announced.qualified), "Options", None)
@@ -189,19 +193,19 @@ class Plugins:
         except Exception as error:
             raise failure(announced.brought, "failed over its options", error) from error
 
-    def _find(self, kind: Kind, announced: Sequence[Announced[R]], name: str) -> Announced[R]:
+    def _find(self, kind: _Kind, announced: Sequence[Announced[R]], name: str) -> Announced[R]:
         found = [one for one in announced if _has_name(one, name)]
         if not found:
             raise self._unknown(kind, announced, name)
         if len(found) > 1:
-            raise _clashing(Clash(kind, name, tuple(found)))
+            raise _clashing(NameClash(kind, name, tuple(found)))
         return found[0]
 
     def _unknown(
         self, kind: str, announced: Sequence[Announced[Any]], name: str
     ) -> UnknownPluginError:
         known = {one.qualified if ":" in name else one.name for one in announced}
-        hint = f"there are {listed(sorted(known))}" if known else f"no {kind} is installed"
+        hint = f"available: {listed(sorted(known))}" if known else f"no {kind} is installed"
         if self._broken:
             names = listed(sorted({one.distribution or "?" for one in self._broken}))
             hint += f"; broken plugins of {names}: see `tfrecreg plugins list`"
@@ -220,17 +224,17 @@ def _has_name(announced: Announced[Any], name: str) -> bool:
     distribution, colon, bare = name.rpartition(":")
     if announced.name != bare:
         return False
-    return not colon or canonical(announced.distribution) == canonical(distribution)
+    return not colon or canonical_name(announced.distribution) == canonical_name(distribution)
 
 
-def _clashes(kind: Kind, announced: Sequence[Announced[R]]) -> Iterator[Clash]:
+def _clashes(kind: _Kind, announced: Sequence[Announced[R]]) -> Iterator[NameClash]:
     for name, group in groupby(announced, key=lambda one: one.name):
         found = tuple(group)
         if len(found) > 1:
-            yield Clash(kind, name, found)
+            yield NameClash(kind, name, found)
 
 
-def _clashing(clash: Clash) -> PluginError:
+def _clashing(clash: NameClash) -> PluginError:
     origins = [f"{one.origin} (entry point `{safe(one.entry_point)}`)" for one in clash.announced]
     choices = sorted({one.qualified for one in clash.announced})
     hint = "uninstall or fix one of them"
@@ -243,7 +247,7 @@ def _clashing(clash: Clash) -> PluginError:
     )
 
 
-def _loaded(kind: Kind, announced: Announced[R]) -> Any:
+def _loaded(kind: _Kind, announced: Announced[R]) -> Any:
     try:
         with calling(announced.brought, "load"):
             loaded: Any = announced.record.load()
@@ -254,14 +258,15 @@ def _loaded(kind: Kind, announced: Announced[R]) -> Any:
         raise PluginError(
             f"the {kind} `{announced.name}` of {announced.origin} cannot be loaded: "
             f"{one_line(error)}",
-            hint=f"reinstall or update `{safe(announced.distribution)}`, or tell its authors",
+            hint=f"reinstall or update `{safe(announced.distribution)}`, or report this to its "
+            "authors",
         ) from error
     if wrong:
         raise _unfit(kind, announced, wrong)
     return loaded
 
 
-def _wrong(kind: Kind, loaded: Any) -> str:
+def _wrong(kind: _Kind, loaded: Any) -> str:
     """Why it cannot serve, or nothing."""
     if not isinstance(loaded, type):
         return f"`load` returned an object of type `{safe(type(loaded).__name__)}`, not a class"
@@ -280,8 +285,8 @@ def _wrong(kind: Kind, loaded: Any) -> str:
     return ""
 
 
-def _unfit(kind: Kind, announced: Announced[R], reason: str) -> PluginError:
+def _unfit(kind: _Kind, announced: Announced[R], reason: str) -> PluginError:
     return PluginError(
         f"the {kind} `{announced.name}` of {announced.origin} cannot be used: {reason}",
-        hint=f"tell the authors of `{safe(announced.distribution)}`",
+        hint=f"report this to the authors of `{safe(announced.distribution)}`",
     )

@@ -52,7 +52,7 @@ def tfrecreg_sources() -> Iterable[SourceRecord]:
 
 @hookspec
 def tfrecreg_validators() -> Iterable[ValidatorRecord]:
-    """Announce validators: what looks at records and says what is wrong with them.
+    """Announce validators, which inspect records and yield findings.
 
     Yield (or return a list of) one :class:`~tfrecreg.api.ValidatorRecord` a validator: its name
     (``[a-z][a-z0-9_]*``, what ``--only`` and ``--skip`` take), one line that describes it, the

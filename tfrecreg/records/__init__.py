@@ -14,10 +14,9 @@ Reading in order:
 - `reader`: one pass over a shard
 - `batch`: its results: batches of records, faults, and totals at the end
 - `stream`, `gzip_reader`: a shard as one stream of bytes; gzip is read past damage
-- `frame_scan`: from record to record, and the search for sound records behind damage, in Python
+- `frame_scan`: from record to record, and the search for sound records after damage, in Python
 - `scanner`: the same, compiled (`walk.c`), and the choice between the two
-- `resync`: the next good record behind a damaged one
-- `fault_messages`: the texts of faults
+- `resync`: the next good record behind a damaged one, and the texts of faults
 - `tensorflow_reader`: what TensorFlow's reader does at a fault
 
 Reading by number:
@@ -29,21 +28,26 @@ Reading by number:
 
 from __future__ import annotations
 
-from tfrecreg.records.access import Records, read
+from typing import TYPE_CHECKING
+
+from tfrecreg.lazy import lazy_exports
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.records.fault_messages import LFS_POINTER
 from tfrecreg.records.framing import MAX_LENGTH, OVERHEAD, frame, frame_header
 from tfrecreg.records.gzip_writer import Compression, zlib_version
 from tfrecreg.records.hashing import FileDigest
 from tfrecreg.records.reader import BATCH_BYTES, HOLD_LIMIT, scan
+from tfrecreg.records.resync import LFS_POINTER
 from tfrecreg.records.scanner import scanner_kind
-from tfrecreg.records.writer import (
-    Segment,
-    SegmentWriter,
-    ShardWriter,
-    Written,
-    hashed_write,
-)
+
+if TYPE_CHECKING:
+    from tfrecreg.records.access import Records, read
+    from tfrecreg.records.writer import (
+        Segment,
+        SegmentWriter,
+        ShardWriter,
+        Written,
+        hashed_write,
+    )
 
 __all__ = [
     "BATCH_BYTES",
@@ -69,3 +73,13 @@ __all__ = [
     "scanner_kind",
     "zlib_version",
 ]
+
+# A pass over a shard neither writes nor jumps.
+if not TYPE_CHECKING:  # which knows these names from above, and no others
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            ".access": ("Records", "read"),
+            ".writer": ("Segment", "SegmentWriter", "ShardWriter", "Written", "hashed_write"),
+        },
+    )

@@ -345,7 +345,7 @@ class _File:
                 if event.whole and number >= event.first:
                     return event.payload(number - event.first)
                 break
-        raise self._damaged(number, "it is not there any more")
+        raise self._damaged(number, "it no longer exists")
 
     def _damaged(self, number: int, why: str) -> DamagedRecordError:
         at = int(self._places.offsets[number])
@@ -370,7 +370,7 @@ class _File:
             reader.close()
             raise StorageError(
                 f"`{self._shown}` was changed since its records were counted",
-                hint="make a new `Records` of it",
+                hint="open it again with `Records`",
             )
         members = None
         if places.members:

@@ -58,7 +58,7 @@ class RecordBatch:
     """False for the batch of one record that is too large to be held: its checksums were
     verified as it streamed by, its payload is not here and `memory` is empty."""
     searched: bool = False
-    """The first record was searched for behind damage: it may be one out of the payload of the
+    """The first record was searched for after damage: it may be one out of the payload of the
     damaged record, and so may those that follow."""
 
     def __len__(self) -> int:
@@ -80,7 +80,27 @@ class RecordBatch:
         """Each payload as a `tf.train.Example`; None if it is not one, or is not held."""
         if not self.whole:
             return [None] * len(self)
+        if self._decoded:
+            return [self.example(position) for position in range(len(self))]
         return [decode_or_none(payload) for payload in self.payloads()]
+
+    def example(self, position: int) -> Example | None:
+        """One of :attr:`examples`; the others need not be decoded for it.
+
+        Args:
+            position: of the record in a batch that is held.
+        """
+        if "examples" in self.__dict__:
+            return self.examples[position]
+        decoded = self._decoded
+        if position not in decoded:
+            decoded[position] = decode_or_none(self.payload(position))
+        return decoded[position]
+
+    @cached_property
+    def _decoded(self) -> dict[int, Example | None]:
+        """Those that :meth:`example` was asked for, by position."""
+        return {}
 
     @cached_property
     def kinds(self) -> Sequence[PayloadKind | None]:

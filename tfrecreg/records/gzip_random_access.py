@@ -236,4 +236,6 @@ def inflated(storage: Storage, path: str) -> Iterator[bytes]:
             while piece := inflater.read(_SKIP_BYTES):
                 yield piece
         except DamagedGzipError:
-            raise StorageError(f"`{safe(path)}` is damaged", hint="is the disk well?") from None
+            raise StorageError(
+                f"`{safe(path)}` is damaged", hint="check the disk for errors"
+            ) from None

@@ -15,7 +15,6 @@ import copy
 import itertools
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from blake3 import blake3
 
@@ -28,7 +27,7 @@ from tfrecreg.records.gzip_writer import (
     Compression,
     parse_member_header,
 )
-from tfrecreg.records.hashing import READ_BYTES, HashedFile, only_zeros, places_of
+from tfrecreg.records.stream import READ_BYTES, Damage, HashedFile, only_zeros, places_of
 from tfrecreg.records.tensorflow_reader import InputBuffer, zlib_makes
 
 EXPANSION = 1032
@@ -40,7 +39,7 @@ _HEADER_LIMIT = 1 << 20
 _FEED = 1 << 16
 _FIRST_READ = 1 << 12
 _MOST_BEGINNINGS = 100
-"""Number of members behind damage that are searched for a whole one."""
+"""Number of members after damage that are searched for a whole one."""
 _TRIES = 1 << 20
 _TRIES_EACH = 8
 _TAIL_LIMIT = 1 << 24
@@ -408,7 +407,7 @@ class GzipStream:
         at, size = self.file_position, self._file.end
         tensorflow.reach(at, size)
         if tensorflow.close(at, size):
-            words = f"it ends at byte {at}, and TensorFlow reads none of the {size - at} behind it"
+            words = f"it ends at byte {at}, and TensorFlow reads none of the {size - at} after it"
             self._break(words, lossless=True, inside=False, misread=True, tail=0)
 
     def _next_member(self, damage: Damage, least: int) -> tuple[int, int] | None:
@@ -489,32 +488,6 @@ class GzipStream:
         while not self._stopped() and not self._ended and self._tries[0] > 0:
             self._tries[0] -= len(self._step(READ_BYTES)) + _FIRST_READ
         return bool(self._ended) and self._ended[0][1] is None
-
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """Why a gzip stream stops before its end."""
-
-    member: int
-    """Byte of the file where the damaged member begins."""
-    begin: int
-    """Byte of the stream where it begins."""
-    stream: int
-    """Byte of the stream up to which it could be decoded."""
-    detail: str
-    lossless: bool
-    """Nothing of the stream is missing: only a header or a trailer is damaged."""
-    inside: bool
-    """It lies in a member, so that something of the stream is missing for certain."""
-    cut: bool
-    """The file ends too early: nothing follows."""
-    padding: bool
-    """It is nothing but zeros behind the last member."""
-    misread: bool
-    """It is sound: TensorFlow alone takes the member's end for that of the file."""
-    tail: int | None
-    """Bytes of the stream that zlib, which repairs nothing, would make of the rest before the file
-    ends; None where it would report an error."""
 
 
 def decoded_before(inflater: zlib._Decompress, data: bytes, limit: int) -> bytes:

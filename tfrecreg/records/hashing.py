@@ -1,4 +1,4 @@
-"""Hashing whole files: those that are read again, and those that pass by, read or written.
+"""Hashing files: those that are read again, and those that pass by as they are written.
 
 What passes by is hashed beside the work on it: hashlib and blake3 let go of the GIL for large
 pieces, so a thread hashes on another core while the next records are made or checked.
@@ -10,14 +10,14 @@ import hashlib
 import os
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Semaphore, Thread
 from typing import NamedTuple
 
 from blake3 import blake3
 
-from tfrecreg.storage.interface import Reader, Storage
+from tfrecreg.storage.interface import Storage
 
 _LARGE = 2 << 20
 """Pieces of this size are hashed at once: to let them wait would take too much memory."""
@@ -157,87 +157,3 @@ class FileHasher:
         """Size and digests of all pieces."""
         self.close()
         return FileDigest(self._bytes, self._blake3.hexdigest(), self._sha256.hexdigest())
-
-
-READ_BYTES = 1 << 20
-"""Bytes that are asked of the file system at once."""
-
-_LARGE_BYTES = 8 << 20
-"""Files from this size on are hashed in a thread, whose start takes as long as hashing a piece."""
-
-
-class HashedFile:
-    """A reader that never reads behind the end, and hashes each byte the first time it passes.
-
-    Reads come mostly in order. Whatever continues the part that was hashed already is hashed on
-    the way, of a large file in a thread beside the reading; what was jumped over is read at the
-    end.
-    """
-
-    def __init__(self, reader: Reader, *, digest: bool) -> None:
-        self.end = reader.size
-        """Where the file ends, as far as is known: less than at first if it shrank."""
-        self._reader = reader
-        self._hasher = blake3() if digest else None
-        self._hashed = 0
-        self._thread: HashThread | None = None
-
-    def read(self, start: int, length: int) -> bytes:
-        """Up to `length` bytes from `start`; fewer only where the file ends.
-
-        Raises:
-            StorageError: the file system failed to deliver.
-        """
-        length = min(length, self.end - start)
-        if length <= 0:
-            return b""
-        data = self._reader.read_at(start, length)
-        if len(data) < length:
-            self.end = start + len(data)
-        if self._hasher is not None and start <= self._hashed < start + len(data):
-            self._hash(self._hasher, memoryview(data)[self._hashed - start :])
-        return data
-
-    def _hash(self, hasher: blake3, piece: memoryview) -> None:
-        large = self._hashed and self.end >= _LARGE_BYTES
-        if self._thread is None and large and HashThread.pays():
-            self._thread = HashThread(hasher.update)
-        if self._thread is None:
-            hasher.update(piece)
-        elif not self._thread.is_lost:  # else all is hashed at the end
-            self._thread.update(piece)
-        self._hashed += len(piece)
-
-    def hexdigest(self) -> str | None:
-        """blake3 of the whole file, reading what has not passed yet; None if not asked for."""
-        if self._hasher is None:
-            return None
-        if self._thread is not None and self._thread.is_lost:
-            self._hasher, self._hashed, self._thread = blake3(), 0, None
-        while self.read(self._hashed, READ_BYTES):
-            pass
-        if self._thread is not None:
-            self._thread.close()
-            self._thread = None
-        return self._hasher.hexdigest()
-
-
-def only_zeros(file: HashedFile, at: int) -> bool:
-    """Whether there is nothing but zeros from byte `at` of the file on."""
-    while data := file.read(at, READ_BYTES):
-        if data.count(0) != len(data):
-            return False
-        at += len(data)
-    return True
-
-
-def places_of(pattern: bytes, file: HashedFile, at: int) -> Iterator[int]:
-    """Where `pattern` stands in the file from byte `at` on, in order."""
-    while data := file.read(at, READ_BYTES):
-        place = data.find(pattern)
-        while place >= 0:
-            yield at + place
-            place = data.find(pattern, place + 1)
-        if len(data) <= len(pattern):
-            return
-        at += len(data) - len(pattern) + 1

@@ -17,12 +17,12 @@ from tfrecreg.records.gzip_random_access import DamagedGzipError, Inflater, Memb
 from tfrecreg.records.reader import scan
 from tfrecreg.records.stream import sniff
 from tfrecreg.storage.interface import Reader, Storage
-from tfrecreg.text import safe
+from tfrecreg.text import hex_start, safe
 
 _SNIFF_BYTES = 1 << 16
 _AHEAD = 1 << 16
 """Bytes that are read at once while records are small."""
-_HINT = "leave the index out, and the shard itself is read; `tfrecreg check` says if that is sound"
+_HINT = "leave out the index to read the shard itself; `tfrecreg check` says whether it is intact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +287,8 @@ def parse_sidecar(data: bytes, where: str) -> npt.NDArray[np.int64]:
     lines = sum(1 for line in data.splitlines() if line.strip())
     if len(words) != 2 * lines or not all(map(bytes.isdigit, words)):
         raise UsageError(
-            f"`{where}` is no index of records: expected lines of `offset size`, found "
-            f"{data[:12].hex(' ') or 'nothing'}{' …' if len(data) > 12 else ''}",
+            f"`{where}` is not an index of records: expected lines of `offset size`, found "
+            f"{hex_start(data, 12) or 'nothing'}",
             hint=_SIDECAR_HINT,
         )
     try:

@@ -15,24 +15,33 @@ import google_crc32c
 
 from tfrecreg.findings import TensorflowOutcome
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
-from tfrecreg.records.fault_messages import (
+from tfrecreg.records.frame_scan import FrameScan, Stop
+from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, header_length, mask
+from tfrecreg.records.gzip_writer import MAGIC, Compression
+from tfrecreg.records.resync import (
+    Offsets,
+    Resolution,
+    Resync,
     cut_detail,
     data_detail,
     gzip_rest,
     header_detail,
     huge_detail,
     lost,
+    sound_records,
     stranger_detail,
     trailing_detail,
 )
-from tfrecreg.records.frame_scan import FrameScan, Stop
-from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, header_length, mask
-from tfrecreg.records.gzip_reader import Damage, GzipStream
-from tfrecreg.records.gzip_writer import MAGIC, Compression
-from tfrecreg.records.hashing import HashedFile, places_of
-from tfrecreg.records.resync import Offsets, Resolution, Resync, sound_records
 from tfrecreg.records.scanner import make_frame_scanner
-from tfrecreg.records.stream import SNIFF_BYTES, ByteStream, PlainStream, sniff
+from tfrecreg.records.stream import (
+    SNIFF_BYTES,
+    ByteStream,
+    Damage,
+    HashedFile,
+    PlainStream,
+    places_of,
+    sniff,
+)
 from tfrecreg.records.tensorflow_reader import of_length, of_misread, of_rest
 from tfrecreg.storage.interface import Reader, Storage
 
@@ -43,7 +52,7 @@ HOLD_LIMIT = 64 << 20
 """A larger record is never held in memory: its checksum is computed as it streams by."""
 
 _FIRST_BYTES = 1 << 12
-"""Bytes that are read at once behind damage; then more and more."""
+"""Bytes that are read at once after damage; then more and more."""
 
 _MOST_FAULTS = 10_000
 """In a shard with more, a fault covers everything up to the next sound record."""
@@ -76,7 +85,7 @@ def scan(
         declared: the compression that a manifest declares; None if any will do.
         digest: whether to hash the file and the decompressed stream in the same reading.
         known_offsets: from an index: where each record starts in the decompressed stream,
-            ascending. A hint, used behind damage only, and only as far as it fits the bytes.
+            ascending. A hint, used after damage only, and only as far as it fits the bytes.
         members: from an index: where gzip members begin (byte of the file, byte of the stream).
         batch_bytes: about how much of the stream a batch holds.
         hold_limit: records above this many bytes come without their payload.
@@ -393,6 +402,8 @@ def open_stream(
         # An index that has members is that of a gzip file, even if nothing of the first is left.
         head and header_length(head) is None and (len(members) or _is_headless(file, declared))
     ):
+        from tfrecreg.records.gzip_reader import GzipStream  # most shards are plain
+
         return GzipStream(file, digest=digest, members=members, misread=True), file
     return PlainStream(file), file
 
@@ -403,6 +414,8 @@ def _is_headless(file: HashedFile, declared: Compression | None) -> bool:
         return False
     # A plain shard may hold gzip in its payloads, which leads to no end of the file; and gzip may
     # hold records as they are.
+    from tfrecreg.records.gzip_reader import GzipStream
+
     gzip = GzipStream(file, digest=False)
     if any(gzip.leads_on(at) for at in itertools.islice(places_of(MAGIC, file, 0), _TRIED)):
         return True

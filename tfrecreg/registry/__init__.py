@@ -1,29 +1,39 @@
 """A registry: the folder that holds releases, schemas and builds, as files say it.
 
-- `layout`: where everything lies, as paths relative to the registry's root
+- `layout`: the location of everything, as paths relative to the registry's root
 - `registry`: opening one, listing it, reading its manifests and schemas
 - `lookup`: from a reference, or a stage in git's tags, to a manifest, a schema and a folder
 - `schemas`: the schema that a build was made with, whatever was written into it since
-- `absence`: what is not here, and the command that brings it
-- `transaction`: the only place that changes what is published; `verify` compares bytes with a
+- `absence`: missing datasets, and the command that fetches them
+- `transaction`: the only module that changes published files; `verify` compares bytes with a
   manifest, `output_folder` makes folders of the user's
 - `indexes`: the indexes of builds and releases
-- `yanks`: releases that were withdrawn
+- `yanks`: releases that were yanked
 - `audit`: whether releases are unchanged and follow each other, by their manifests and by git
 - `lock`: keeping two commands from doing the same work
 """
 
 from __future__ import annotations
 
-from tfrecreg.registry.lookup import Resolved, expect_dataset, resolve
-from tfrecreg.registry.registry import Registry, RegistryLike, find_registry, open_registry
+from tfrecreg.registry.lookup import Build, Release, Resolved, expect_dataset, open_release, resolve
+from tfrecreg.registry.registry import (
+    Dataset,
+    Registry,
+    RegistryLike,
+    find_registry,
+    open_registry,
+)
 
 __all__ = [
+    "Build",
+    "Dataset",
     "Registry",
     "RegistryLike",
+    "Release",
     "Resolved",
     "expect_dataset",
     "find_registry",
     "open_registry",
+    "open_release",
     "resolve",
 ]

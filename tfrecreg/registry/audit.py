@@ -16,14 +16,14 @@ from tfrecreg.manifest import MANIFEST_NAME, Manifest
 from tfrecreg.manifest.file import build_digest
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import layout
-from tfrecreg.registry.registry import Registry
+from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.yanks import read_yanks
 from tfrecreg.text import safe
 from tfrecreg.tracking import git
 from tfrecreg.tracking.git import Touch
 
 RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
-"""How much a level says."""
+"""Rank of each level, smallest change first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class Link:
 
     version: Version
     digest: str
-    """Of its manifest."""
+    """Digest of its manifest."""
     content: str
     parent: Version | None
     parent_digest: str
-    """Of the parent's manifest, as this release has it; empty where there is no parent."""
+    """Digest of the parent's manifest as recorded in this release; empty without a parent."""
     level: Literal["initial", "patch", "minor", "major"]
-    """Of the change that it records."""
+    """Level of the change that it records."""
 
 
 def link_of(manifest: Manifest) -> Link:
@@ -46,11 +46,11 @@ def link_of(manifest: Manifest) -> Link:
 
     Raises:
         UsageError: a version in it is none.
-        ValueError: it is no release.
+        ValueError: it is not a release.
     """
     release = manifest.release
     if release is None:
-        raise ValueError("the manifest of a build is no link")
+        raise ValueError("the manifest of a build is not a link")
     parent = release.parent
     return Link(
         version=parse_version(release.version),
@@ -72,7 +72,7 @@ def step(before: Version, after: Version) -> Literal["patch", "minor", "major"]:
 def forks(links: Mapping[Version, Link]) -> Iterator[tuple[Link, Link]]:
     """Releases that were made after another one than that which comes before them by number.
 
-    A release between the two that has the content of the parent and added no names is no matter,
+    A release between the two that has the content of the parent and added no names does not count,
     and so is one of another MAJOR number, which promises nothing.
 
     Args:
@@ -105,14 +105,14 @@ class ChangedFile:
 
     version: Version
     path: str
-    """In the registry."""
+    """Path relative to the registry."""
     added_by: str
     """The first commit that has it, as hex."""
     changed_by: str
     """The last commit that changed it since, as hex; empty where none did: it was changed in the
     work tree, or by a merge."""
     gone: bool
-    """Whether it is not there any more."""
+    """Whether it no longer exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +120,15 @@ class History:
     """What git says of the releases of a dataset."""
 
     changes: tuple[ChangedFile, ...]
-    """In order of path."""
+    """Changed files in order of path."""
     unseen: str
-    """Why this is not the whole history; empty where it is."""
+    """Reason that the history is incomplete; empty if it is complete."""
 
 
 def read_history(registry: Registry, dataset: str) -> History | None:
     """Hold the files of all releases of a dataset against git's history; None outside git.
 
-    What is in no commit yet has no history.
+    A file that is not committed yet has no history.
 
     Raises:
         FailureError: git refused, or is not there.
@@ -148,7 +148,7 @@ def read_history(registry: Registry, dataset: str) -> History | None:
 
 
 def ever_released(registry: Registry) -> set[str]:
-    """The datasets of which git has seen a release, still there or not; none outside git.
+    """The datasets with a release in git's history, existing or not; none outside git.
 
     Raises:
         FailureError: git refused, or is not there.
@@ -207,25 +207,25 @@ class Issue:
 
     code: Code
     versions: frozenset[Version]
-    """Of the releases that it concerns."""
+    """Versions of the releases concerned."""
     path: str
     """The file or folder that it is about, in the registry."""
     message: str
-    """One line: expected against found."""
+    """One line with the expected and actual values."""
 
 
 @dataclass(slots=True)
 class Audit:
-    """What was looked at, and what was found."""
+    """The audited releases and the problems found."""
 
     links: dict[Version, Link] = field(default_factory=dict)
     """The releases whose manifests hold."""
     issues: list[Issue] = field(default_factory=list)
     unseen: str = ""
-    """Why git's history was not looked at, or not all of it; empty where it was, outside git."""
+    """Reason that git's history was not read completely; empty if it was, and outside git."""
 
 
-def audit(registry: Registry, dataset: str) -> Audit:
+def audit(dataset: Dataset) -> Audit:
     """Look at all releases of a dataset.
 
     Raises:
@@ -233,13 +233,14 @@ def audit(registry: Registry, dataset: str) -> Audit:
         StorageError: a file cannot be read.
     """
     found = Audit()
-    for version in registry.versions(dataset):
-        found.issues.extend(_alone(registry, dataset, version, found.links))
-    found.issues.extend(_numbers(dataset, found.links))
-    found.issues.extend(_parents(registry, dataset, found.links))
-    found.issues.extend(fork_issue(dataset, *pair) for pair in forks(found.links))
+    name, versions = dataset.name, dataset.versions()
+    for version in versions:
+        found.issues.extend(_alone(dataset, version, found.links))
+    found.issues.extend(_numbers(name, found.links))
+    found.issues.extend(_parents(name, versions, found.links))
+    found.issues.extend(fork_issue(name, *pair) for pair in forks(found.links))
     try:
-        history = read_history(registry, dataset)
+        history = read_history(dataset.registry, name)
     except FailureError as error:
         found.unseen = error.message
         return found
@@ -249,15 +250,13 @@ def audit(registry: Registry, dataset: str) -> Audit:
     return found
 
 
-def _alone(
-    registry: Registry, dataset: str, version: Version, links: dict[Version, Link]
-) -> Iterator[Issue]:
-    """What one release says of itself."""
-    folder = layout.release_folder(dataset, version)
+def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> Iterator[Issue]:
+    """The issues of one release by itself."""
+    folder = layout.release_folder(dataset.name, version)
     path = f"{folder}/{MANIFEST_NAME}"
     try:
-        manifest = registry.release_manifest(dataset, version)
-        data = registry.storage.read(path)
+        manifest = dataset.release_manifest(version)
+        data = dataset.registry.storage.read(path)
         link = link_of(manifest)
         release = manifest.release
         built = build_digest(data)
@@ -265,7 +264,7 @@ def _alone(
             yield _issue(
                 REG002,
                 path,
-                f"it says other things than the build that it names: expected digest "
+                f"it differs from the build that it names: expected digest "
                 f"{safe(release.build[:16])}…, found {built[:16]}…",
                 version,
             )
@@ -274,20 +273,20 @@ def _alone(
         yield _issue(REG002, path, error.message, version)
     else:
         try:
-            registry.release_schema(dataset, version, manifest.schema.blake3)
+            dataset.release_schema(version, manifest.schema.blake3)
         except (ManifestError, MissingFileError) as error:
             path = f"{folder}/{layout.SCHEMA_NAME}"
             yield _issue(REG002, path, error.message, version)
     try:
-        read_yanks(registry, dataset, version)
+        read_yanks(dataset, version)
     except ManifestError as error:
-        yield _issue(REG008, layout.yanks_path(dataset, version), error.message, version)
+        yield _issue(REG008, layout.yanks_path(dataset.name, version), error.message, version)
 
 
 def _numbers(dataset: str, links: Mapping[Version, Link]) -> Iterator[Issue]:
     for version, link in links.items():
         if link.parent is None or link.parent >= version:
-            continue  # a parent above its child is no parent: said elsewhere
+            continue  # a parent above its child is invalid: reported elsewhere
         said = step(link.parent, version)
         if RANK[said] < RANK[link.level]:
             yield _issue(
@@ -298,15 +297,16 @@ def _numbers(dataset: str, links: Mapping[Version, Link]) -> Iterator[Issue]:
             )
 
 
-def _parents(registry: Registry, dataset: str, links: Mapping[Version, Link]) -> Iterator[Issue]:
-    there = registry.versions(dataset)
+def _parents(
+    dataset: str, there: Sequence[Version], links: Mapping[Version, Link]
+) -> Iterator[Issue]:
     for version, link in links.items():
         parent = link.parent
         if parent is None:
             continue
         path = _manifest_path(dataset, version)
         if parent >= version:
-            message = f"{version} says that it was made after {parent}, which does not come before"
+            message = f"{version} says that its parent is {parent}, which does not come before"
             yield _issue(REG003, path, message, version)
         elif parent not in there:
             message = f"{version} was made after {parent}, which is not there"
@@ -347,7 +347,7 @@ def _changed(history: History) -> Iterator[Issue]:
         by = f"commit {change.changed_by[:12]}" if change.changed_by else "no commit"
         added = f"commit {change.added_by[:12]} added it"
         if change.gone:
-            message = f"it is gone: {added}, {by} removed it"
+            message = f"it was removed: {added}, {by} removed it"
             yield _issue(REG002, change.path, message, change.version)
         else:
             message = f"it is not as it was when {added}: {by} changed it since"

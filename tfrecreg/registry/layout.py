@@ -1,4 +1,4 @@
-"""Where everything lies in a registry: paths relative to its root, POSIX."""
+"""Locations of files in a registry: paths relative to its root, POSIX."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from tfrecreg.reference import Version
 BUILDS = "data"
 """Builds: `data/<name>/`, one fixed path a dataset."""
 DATASETS = "datasets"
-"""What is said of each dataset: `datasets/<name>.toml`, in git."""
+"""Settings of each dataset: `datasets/<name>.toml`, in git."""
 RELEASES = "registry"
 """Releases: `registry/<name>/<version>/`, small, in git, immutable."""
 REPORTS = "reports"
-"""What a pipeline measures: `reports/<name>/`, small, in git."""
+"""Reports of a pipeline: `reports/<name>/`, small, in git."""
 VERSIONS = "versions"
 """Bytes of releases brought back on demand, ignored by git."""
 STATE = ".tfrecreg"
-"""What belongs to this machine alone; ignores itself."""
+"""State of this machine only; ignored by git."""
 STAGE = f"{STATE}/stage"
 CHECKS = f"{STATE}/cache/checks"
-"""What checks found in shards, a file a shard."""
+"""Cached results of checks, one file per shard."""
 INDEXES = f"{STATE}/cache/index"
 """Copies of indexes of releases."""
 IGNORE_ALL = b"*\n"
@@ -26,18 +26,18 @@ IGNORE_ALL = b"*\n"
 IGNORES = tuple(
     f"{folder}/{name}" for folder in (VERSIONS, STATE) for name in (".gitignore", ".dvcignore")
 )
-"""Where such files are. They never change, so branches never meet in one."""
+"""Paths of such files. They never change, so they never conflict between branches."""
 EVERYTHING = ".registry"
 """The name of the lock that everybody who changes something shares; no dataset's name begins with
 a dot."""
 SCHEMA_NAME = "schema.pbtxt"
 """The schema in a release's folder."""
 YANKS_SUFFIX = ".yanks.jsonl"
-"""Of the file beside a release's folder that says why it was withdrawn."""
+"""Suffix of the file beside a release's folder that holds its yanks."""
 ATTRIBUTES = f"{RELEASES}/.gitattributes"
-"""Tells git how withdrawals on two branches become one file. It never changes."""
+"""Tells git how yanks on two branches become one file. It never changes."""
 MERGE_YANKS = f"*{YANKS_SUFFIX} merge=union\n".encode()
-"""What is in it: the lines of both."""
+"""Content of the attributes file: a merge keeps the lines of both branches."""
 
 
 def build_folder(dataset: str) -> str:
@@ -46,7 +46,7 @@ def build_folder(dataset: str) -> str:
 
 
 def dataset_path(dataset: str) -> str:
-    """What is said of `dataset`: its source, its raw data, its owner."""
+    """Settings of `dataset`: its source, raw data and owner."""
     return f"{DATASETS}/{dataset}.toml"
 
 
@@ -56,7 +56,7 @@ def release_folder(dataset: str, version: Version) -> str:
 
 
 def yanks_path(dataset: str, version: Version) -> str:
-    """Why a release was withdrawn: beside its folder, which never changes."""
+    """Why a release was yanked: beside its folder, which never changes."""
     return f"{release_folder(dataset, version)}{YANKS_SUFFIX}"
 
 

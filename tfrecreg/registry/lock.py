@@ -1,7 +1,7 @@
 """The locks of a registry, by which the commands of one machine take turns.
 
-Whoever changes a dataset holds its lock, and shares that of the registry. Whoever removes what
-nothing refers to holds that of the registry alone, so no command is in the middle of a change then.
+A change of a dataset holds its lock, and shares that of the registry. Garbage collection holds the
+registry's lock exclusively, so no other change is in progress.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tfrecreg.storage.flock import exclusive, exclusive_if_free, held_shared
 from tfrecreg.storage.paths import advice, path_text
 
 _held: ContextVar[frozenset[Path]] = ContextVar("held", default=frozenset())
-"""The locks that whoever runs this holds: it need not wait for itself."""
+"""The locks held by the current context, which need not wait for itself."""
 _copies: dict[Path, int] = {}
 """The locks on copies of releases that this process reads, with their descriptors, latest last."""
 _MOST_COPIES = 64
@@ -27,14 +27,14 @@ _MOST_COPIES = 64
 
 
 @contextlib.contextmanager
-def locked(
+def dataset_lock(
     registry: Registry, dataset: str, waiting: Callable[[], None] | None = None
 ) -> Iterator[None]:
-    """Hold the lock of `dataset` on this machine; wait for whoever has it.
+    """Hold the lock of `dataset` on this machine; wait for the current holder.
 
-    Who holds it may take it again, so that several operations can be made one.
+    The lock is reentrant, so that several operations can be combined.
 
-    Whoever takes it is about to write, so what git and DVC are to ignore says so from then on: a
+    The holder is about to write, so what git and DVC are to ignore says so from then on: a
     registry that was cloned comes without `.tfrecreg/` and `versions/`.
 
     Args:
@@ -56,7 +56,7 @@ def locked(
 def locked_registry(
     registry: Registry, waiting: Callable[[], None] | None = None
 ) -> Iterator[None]:
-    """Hold the lock of all datasets, also of those that nobody knows of yet.
+    """Hold the lock of all datasets, including future ones.
 
     Args:
         registry: the registry.

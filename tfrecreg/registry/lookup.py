@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,29 +13,30 @@ from tfrecreg.reference import Reference, Version, parse_reference, parse_versio
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import absent_build, absent_release, has_shards
 from tfrecreg.registry.lock import hold_copy
-from tfrecreg.registry.registry import Registry
-from tfrecreg.registry.yanks import Yank, read_yanks, withdrawn
+from tfrecreg.registry.registry import Dataset, Registry
+from tfrecreg.registry.yanks import Yank, read_yanks, yanked
 from tfrecreg.storage import Storage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
-from tfrecreg.tracking import git, gto
 
 
-def version_in_stage(registry: Registry, dataset: str, stage: str) -> Version:
+def version_in_stage(dataset: Dataset, stage: str) -> Version:
     """The version of the release that is in a stage.
 
     Raises:
-        UsageError: the registry lies outside git, or no release is in that stage.
+        UsageError: the registry is outside git, or no release is in that stage.
         FailureError: git refused, or is not there.
     """
-    root = registry.storage.root
+    from tfrecreg.tracking import git, gto  # few references name a stage
+
+    root = dataset.registry.storage.root
     if git.work_tree(root) is None:
         raise UsageError(
-            f"`{dataset}#{stage}` is a stage, which git's tags name, and the registry lies in no "
+            f"`{dataset}#{stage}` is a stage, which git's tags name, and the registry is not in a "
             "git work tree",
             hint=f"name a version: `tfrecreg log {dataset}` shows them",
         )
-    name = gto.artifact(dataset, git.folder_in_tree(root))
+    name = gto.artifact(dataset.name, git.folder_in_tree(root))
     tags = git.list_tags(root, name)
     commit = gto.in_stage(name, stage, tags)
     versions = {
@@ -46,7 +48,7 @@ def version_in_stage(registry: Registry, dataset: str, stage: str) -> Version:
         raise UsageError(
             f"no release of `{dataset}` is in the stage `{stage}`",
             hint=f"`tfrecreg tag {dataset}@latest --stage {stage}` assigns one; `git fetch --tags` "
-            "brings the tags of others",
+            "fetches the tags of others",
         )
     return max(map(parse_version, versions))
 
@@ -55,67 +57,126 @@ _DAMAGED: Literal["damaged"] = "damaged"
 
 
 @dataclass(frozen=True)
-class Resolved:
-    """What a reference names, found."""
+class Resolved(ABC):
+    """What a reference names: a :class:`Build` or a :class:`Release`."""
 
-    registry: Registry
-    dataset: str
-    version: Version | None
-    """None for the build."""
-    manifest: Manifest = field(repr=False)
+    dataset: Dataset
+    manifest: Manifest = field(repr=False, hash=False)
     folder: str | None
     """The folder of the bytes in the registry, None where they are not on this machine."""
-    proven: bool = True
-    """Whether the manifest in that folder is the one that was released. If not, the bytes may
-    still be those: `check` looks at each of them."""
+
+    def __str__(self) -> str:
+        return self.name
 
     @property
+    def registry(self) -> Registry:
+        """The registry that it belongs to."""
+        return self.dataset.registry
+
+    @property
+    @abstractmethod
     def kind(self) -> Literal["build", "release"]:
-        """What it is."""
-        return "build" if self.version is None else "release"
+        """Which of the two it is."""
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """As a user writes it: ``mnist`` or ``mnist@1.0.0``."""
-        return self.dataset if self.version is None else f"{self.dataset}@{self.version}"
 
     @property
+    @abstractmethod
     def yanks(self) -> tuple[Yank, ...]:
-        """How it was withdrawn; empty where it was not, and for a build.
+        """Yanks of the release; empty if there are none, and for a build.
 
         Raises:
             ManifestError: the file that says so cannot be read.
         """
-        if self.version is None:
-            return ()
-        return read_yanks(self.registry, self.dataset, self.version)
 
     @property
+    @abstractmethod
     def schema_path(self) -> str:
-        """Where its schema is, in the registry."""
-        if self.version is None:
-            return self.registry.schema_path(self.dataset)
-        return f"{layout.release_folder(self.dataset, self.version)}/{layout.SCHEMA_NAME}"
+        """The path of its schema in the registry."""
 
     @property
+    @abstractmethod
     def schema(self) -> str | None:
         """The text of its schema, None where there is none."""
-        if self.version is None:
-            return self.registry.schema_text(self.dataset)
-        return self.registry.release_schema(self.dataset, self.version, self.manifest.schema.blake3)
 
+    @abstractmethod
     def storage(self, *, to_check: bool = False) -> Storage:
         """The storage that holds its shards, rooted at their folder.
 
         Args:
             to_check: whether the caller looks at every byte anyway, so that bytes which may be
-                damaged or others will do. Otherwise another build will do that has the very
-                same shards: what is beside them, such as labels, may differ.
+                damaged or others will do. Otherwise another build will do that has the very same
+                shards: other files, such as labels, may differ.
 
         Raises:
             NotHereError: they are not on this machine.
             UsageError: they may be others.
         """
+
+
+@dataclass(frozen=True)
+class Build(Resolved):
+    """The build of a dataset: the folder that `build` or `adopt` made last."""
+
+    folder: str
+
+    @property
+    def kind(self) -> Literal["build"]:
+        return "build"
+
+    @property
+    def name(self) -> str:
+        return self.dataset.name
+
+    @property
+    def yanks(self) -> tuple[Yank, ...]:
+        return ()
+
+    @property
+    def schema_path(self) -> str:
+        return self.dataset.schema_path
+
+    @property
+    def schema(self) -> str | None:
+        return self.dataset.schema_text()
+
+    def storage(self, *, to_check: bool = False) -> Storage:  # noqa: ARG002 - it is what it is
+        return self.registry.storage.below(self.folder)
+
+
+@dataclass(frozen=True)
+class Release(Resolved):
+    """A release of a dataset: immutable, under a version."""
+
+    version: Version
+    proven: bool
+    """Whether the manifest in `folder` is the one that was released. If not, the bytes may still
+    be those: `check` looks at each of them."""
+
+    @property
+    def kind(self) -> Literal["release"]:
+        return "release"
+
+    @property
+    def name(self) -> str:
+        return f"{self.dataset.name}@{self.version}"
+
+    @property
+    def yanks(self) -> tuple[Yank, ...]:
+        return read_yanks(self.dataset, self.version)
+
+    @property
+    def schema_path(self) -> str:
+        return f"{layout.release_folder(self.dataset.name, self.version)}/{layout.SCHEMA_NAME}"
+
+    @property
+    def schema(self) -> str:
+        return self.dataset.release_schema(self.version, self.manifest.schema.blake3)
+
+    def storage(self, *, to_check: bool = False) -> Storage:
         if not to_check and not (self.folder is not None and self.proven):
             equal = self._folder_of_equal_shards()
             if equal is not None:
@@ -126,8 +187,7 @@ class Resolved:
             if self.registry.storage.stat(folder) is None:
                 folder = None  # removed between finding and holding it
         if folder is None:
-            assert self.version is not None  # a build is where it was found
-            raise absent_release(self.registry, self.dataset, self.version, self.manifest)
+            raise absent_release(self.dataset, self.version, self.manifest)
         if not self.proven and not to_check:
             raise UsageError(
                 f"the bytes in `{folder}` may not be those of `{self.name}`: their manifest "
@@ -138,8 +198,6 @@ class Resolved:
 
     def _folder_of_equal_shards(self) -> str | None:
         """The folder of another build whose manifest lists the very shards of this release."""
-        if self.version is None:
-            return None
         wanted = _shards(self.manifest)
         for folder in _folders(self.dataset, self.version):
             found = _manifest_in(self.registry, folder)
@@ -148,7 +206,7 @@ class Resolved:
         return None
 
 
-def resolve(registry: Registry, text: str) -> Resolved:
+def resolve(registry: Registry, text: str) -> Build | Release:
     """Find what the reference `text` names.
 
     Raises:
@@ -159,71 +217,81 @@ def resolve(registry: Registry, text: str) -> Resolved:
         NewerFormatError: a newer tfrecreg wrote its manifest.
     """
     reference = parse_reference(text)
+    dataset = registry.dataset(reference.name)
     if reference.selector is None:
-        return _resolve_build(registry, reference.name)
+        return _resolve_build(dataset)
     if reference.stage is not None:
-        version = version_in_stage(registry, reference.name, reference.stage)
+        version = version_in_stage(dataset, reference.stage)
         reference = Reference(reference.name, str(version))
-    return _resolve_release(registry, reference)
+    return _resolve_release(dataset, reference)
 
 
-def _resolve_build(registry: Registry, name: str) -> Resolved:
-    manifest = registry.build_manifest(name)
+def _resolve_build(dataset: Dataset) -> Build:
+    manifest = dataset.build_manifest()
     if manifest is None:
-        if not has_shards(registry, name):
-            expect_dataset(registry, name)
-        raise absent_build(registry, name)
-    return Resolved(registry, name, None, manifest, layout.build_folder(name))
+        if not has_shards(dataset):
+            expect_dataset(dataset)
+        raise absent_build(dataset)
+    return Build(dataset, manifest, layout.build_folder(dataset.name))
 
 
-def _resolve_release(registry: Registry, reference: Reference) -> Resolved:
-    name = reference.name
-    versions = registry.versions(name)
+def _resolve_release(dataset: Dataset, reference: Reference) -> Release:
+    name = dataset.name
+    versions = dataset.versions()
     version = reference.version if reference.version in versions else None
-    gone: Mapping[Version, tuple[Yank, ...]] = {}
+    yanks: Mapping[Version, tuple[Yank, ...]] = {}
     if reference.version is None:
-        gone = withdrawn(registry, name)
-        version = reference.pick(each for each in versions if each not in gone)
+        yanks = yanked(dataset)
+        version = reference.pick(each for each in versions if each not in yanks)
     if version is None:
-        expect_dataset(registry, name)
+        expect_dataset(dataset)
         matching = [each for each in versions if reference.matches(each)]
         if matching:
-            last = gone[matching[-1]][-1]
+            last = yanks[matching[-1]][-1]
             raise UsageError(
-                f"every release `{name}@{reference.selector}` was withdrawn, {matching[-1]} "
+                f"every release `{name}@{reference.selector}` was yanked, {matching[-1]} "
                 f"because: {safe(last.reason)}",
-                hint=f"`{name}@{matching[-1]}` is still there for whoever names it in full",
+                hint=f"`{name}@{matching[-1]}` is still available by its full version",
             )
         if versions:
             shown = ", ".join(str(each) for each in versions[-5:])
-            hint = f"there is {shown}"
+            hint = f"available: {shown}"
         else:
             hint = f"it has no release yet: tfrecreg release {name} --version 1.0.0"
         raise UsageError(f"no release `{name}@{reference.selector}`", hint=hint)
-    manifest = registry.release_manifest(name, version)
-    folder, proven = _bytes_of(registry, name, version, manifest)
-    return Resolved(registry, name, version, manifest, folder, proven)
+    return open_release(dataset, version)
 
 
-def expect_dataset(registry: Registry, name: str) -> None:
-    """Refuse a dataset that the registry does not know, with what was meant perhaps.
+def open_release(dataset: Dataset, version: Version) -> Release:
+    """The release under a version that the dataset has.
+
+    Raises:
+        ManifestError: its manifest does not parse, breaks its digest, or is another's.
+        MissingFileError: it has no manifest.
+        NewerFormatError: a newer tfrecreg wrote its manifest.
+    """
+    manifest = dataset.release_manifest(version)
+    folder, proven = _bytes_of(dataset, version, manifest)
+    return Release(dataset, manifest, folder, version, proven)
+
+
+def expect_dataset(dataset: Dataset) -> None:
+    """Refuse a dataset that is not in the registry, with a suggestion.
 
     Raises:
         UsageError: it is neither configured nor built nor released.
     """
-    known = registry.datasets()
+    name, known = dataset.name, dataset.registry.dataset_names()
     if name in known:
         return
     if known:
-        hint = f"there is {listed(known[:5])}"
+        hint = f"available: {listed(known[:5])}"
     else:
         hint = f"the registry is empty: tfrecreg build {name} --source SOURCE --raw PATH"
     raise UsageError(f"no dataset `{name}`{did_you_mean(name, known)}", hint=hint)
 
 
-def _bytes_of(
-    registry: Registry, name: str, version: Version, manifest: Manifest
-) -> tuple[str | None, bool]:
+def _bytes_of(dataset: Dataset, version: Version, manifest: Manifest) -> tuple[str | None, bool]:
     """The build while it still is the release, else the copy that was brought back.
 
     Returns:
@@ -231,8 +299,8 @@ def _bytes_of(
         folder whose manifest is damaged may still be this release, and looking will tell.
     """
     expected = manifest.release.build if manifest.release is not None else ""
-    build, copy = _folders(name, version)
-    found = {folder: _manifest_in(registry, folder) for folder in (build, copy)}
+    build, copy = _folders(dataset, version)
+    found = {folder: _manifest_in(dataset.registry, folder) for folder in (build, copy)}
     for folder, made in found.items():
         if isinstance(made, Manifest) and made.digest == expected:
             return folder, True
@@ -241,9 +309,9 @@ def _bytes_of(
     return (build if found[build] == _DAMAGED else None), False
 
 
-def _folders(name: str, version: Version) -> tuple[str, str]:
+def _folders(dataset: Dataset, version: Version) -> tuple[str, str]:
     """Where the bytes of a release may be: in the build, and in the copy brought back."""
-    return layout.build_folder(name), layout.version_folder(name, version)
+    return layout.build_folder(dataset.name), layout.version_folder(dataset.name, version)
 
 
 def _shards(manifest: Manifest) -> tuple[str, frozenset[tuple[str, int, str]]]:

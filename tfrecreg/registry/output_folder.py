@@ -35,11 +35,11 @@ def free_folder(
 
     Args:
         folder: as the user named it.
-        registry: the one at hand, whose own folders are closed; None where there is none.
+        registry: the current registry, whose own folders are excluded; None where there is none.
         what: is to be written there, for messages.
 
     Raises:
-        UsageError: it is anything else, cannot be put in place by a rename, or lies where only
+        UsageError: it is anything else, cannot be put in place by a rename, or is where only
             the registry's own files belong.
         StorageError: it cannot be looked at.
     """
@@ -62,7 +62,7 @@ def free_folder(
 def _require_strange(path: Path, root: Path, shown: str) -> None:
     if path.is_relative_to(root) and path.relative_to(root).parts[:1] in {(p,) for p in _OURS}:
         raise UsageError(
-            f"`{shown}` lies in `{path.relative_to(root).parts[0]}/` of the registry, which holds "
+            f"`{shown}` is in `{path.relative_to(root).parts[0]}/` of the registry, which holds "
             "nothing but builds and releases",
             hint=f"name a folder elsewhere: {safe(str(root.parent / path.name))}",
         )
@@ -93,7 +93,7 @@ def new_folder(path: Path, what: str = "export") -> Iterator[LocalStorage]:
             yield LocalStorage(path.parent / name)
             _put_in_place(beside, name, path, _HINT.format(f"this {what}"))
     except BaseException:
-        # What is told is why it failed, not that the cleaning failed too.
+        # Report the original failure, not that of the cleanup.
         with suppress(StorageError):
             beside.remove(name)
         with suppress(OSError):
@@ -122,9 +122,9 @@ def _make_locked(path: str) -> int:
     while True:
         make_folders(path)
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        with suppress(OSError):  # a file system without locks: nobody removes it there
+        with suppress(OSError):  # a file system without locks: it is not removed there
             fcntl.flock(handle, fcntl.LOCK_EX)
-        # Between the two calls it was nobody's, and may have been removed as such.
+        # Between the two calls it had no owner, and may have been removed.
         if os.fstat(handle).st_nlink:
             return handle
         os.close(handle)
@@ -153,10 +153,10 @@ def _require_free(path: Path, shown: str, hint: str) -> None:
     if path.name and entry is None:
         return
     if entry is not None and entry.kind != "dir":
-        raise UsageError(f"`{shown}` is no folder", hint=hint)
+        raise UsageError(f"`{shown}` is not a folder", hint=hint)
     if next(LocalStorage(path).list(recursive=False), None) is not None:
         with suppress(StorageError):
-            # Whoever filled it may have been killed before its name was durable.
+            # The process that filled it may have been killed before its name was durable.
             LocalStorage(path.parent).sync_dir("")
         raise UsageError(f"`{shown}` is not empty", hint=hint)
     # An empty folder gives way to the new one, which these cannot.
@@ -178,4 +178,4 @@ def _put_in_place(beside: LocalStorage, name: str, path: Path, hint: str) -> Non
             raise UsageError(f"`{shown}` was written to meanwhile", hint=hint) from None
         raise StorageError(f"`{shown}` cannot be replaced: {error.strerror}", hint=hint) from error
     if not beside.rename_dir(name, path.name):
-        raise UsageError(f"`{shown}` was made by somebody else meanwhile", hint=hint)
+        raise UsageError(f"`{shown}` was created by another process meanwhile", hint=hint)

@@ -1,10 +1,10 @@
-"""Opening a registry and reading what is in it."""
+"""Opening a registry and reading its content."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -39,10 +39,10 @@ def find_registry(start: str | os.PathLike[str] = ".") -> Path | None:
 
 
 def open_registry(folder: RegistryLike | None = None) -> Registry:
-    """Open the registry that `folder` is or lies in; without one, that of the current folder.
+    """Open the registry that `folder` is or contains; without one, that of the current folder.
 
     Args:
-        folder: a path; a registry that is open already is returned as it is.
+        folder: a path; an open registry is returned unchanged.
 
     Raises:
         UsageError: there is no registry.
@@ -70,12 +70,12 @@ def _resolved(start: str | os.PathLike[str]) -> Path:
 
 
 class Releases(NamedTuple):
-    """What is in the folder of a dataset's releases."""
+    """Content of the folder of a dataset's releases."""
 
     versions: list[Version]
     """Oldest first."""
     noted: frozenset[Version]
-    """Those with a file of withdrawals beside them; it may be that of a release that is gone."""
+    """Versions with a file of yanks, including versions whose release is missing."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Registry:
             ConfigError: a file does not parse or says something that it may not, is not named after
                 a dataset, or is about a dataset that has a table in `tfrecreg.toml`.
         """
-        data = self._read(CONFIG_NAME)
+        data = self.read(CONFIG_NAME)
         config = Config() if data is None else parse_config(data)
         return replace(config, datasets={**config.datasets, **dict(self._dataset_files(config))})
 
@@ -109,62 +109,112 @@ class Registry:
                 )
             if name in config.tables:
                 raise ConfigError(
-                    f"`{name}` is described twice: in `{entry.path}`, and in `{CONFIG_NAME}` by "
+                    f"`{name}` is configured twice: in `{entry.path}`, and in `{CONFIG_NAME}` by "
                     f"`[datasets.{name}]`",
-                    hint="remove one of them; where both say the same, `tfrecreg init` does it",
+                    hint="remove one of them; if both are equal, `tfrecreg init` does",
                 )
-            data = self._read(entry.path)
+            data = self.read(entry.path)
             if data is not None:
                 yield name, parse_dataset(data, entry.path)
 
-    def dataset_config(self, dataset: str) -> DatasetConfig:
-        """What the configuration says of `dataset`; all defaults where it says nothing."""
-        return self.config.datasets.get(dataset, DatasetConfig())
+    def dataset(self, name: str) -> Dataset:
+        """The dataset of that name, whether there is one or not."""
+        return Dataset(self, name)
 
-    def dataset_file(self, dataset: str) -> str:
-        """The file that says it, or would: `tfrecreg.toml` where that has a table, else its own."""
-        is_table = dataset in self.config.tables
-        return CONFIG_NAME if is_table else layout.dataset_path(dataset)
-
-    def described_in(self, dataset: str) -> str:
-        """Where that is, for messages."""
-        if dataset in self.config.tables:
-            return f"`[datasets.{dataset}]` in `{CONFIG_NAME}`"
-        return f"`{layout.dataset_path(dataset)}`"
-
-    def datasets(self) -> list[str]:
-        """The names of all datasets: configured, built or released; sorted.
+    def datasets(self) -> list[Dataset]:
+        """All datasets: configured, built or released; sorted by name.
 
         A folder in `data/` without a manifest, or in `registry/` without a release, is a
         stranger's.
         """
-        found = set(self.config.datasets)
-        found.update(name for name in self._folders(layout.BUILDS) if self.is_built(name))
-        found.update(name for name in self._folders(layout.RELEASES) if self._is_released(name))
-        return sorted(found)
+        found = {Dataset(self, name) for name in self.config.datasets}
+        found.update(each for each in self._folders(layout.BUILDS) if each.is_built())
+        found.update(each for each in self._folders(layout.RELEASES) if each.is_released())
+        return sorted(found, key=lambda each: each.name)
 
-    def _folders(self, path: str) -> Iterator[str]:
+    def dataset_names(self) -> list[str]:
+        """The names of all datasets, sorted."""
+        return [each.name for each in self.datasets()]
+
+    def _folders(self, path: str) -> Iterator[Dataset]:
         for entry in self.storage.list(path, recursive=False):
             name = entry.path.rpartition("/")[2]
             if entry.kind == "dir" and is_dataset_name(name):
-                yield name
+                yield Dataset(self, name)
 
-    def is_built(self, dataset: str) -> bool:
-        """Whether there is a build of `dataset`: a folder with a manifest, good or bad."""
-        return self.storage.stat(f"{layout.build_folder(dataset)}/{MANIFEST_NAME}") is not None
+    def read(self, path: str) -> bytes | None:
+        """The bytes of a file of the registry, None where there is none."""
+        # Looking first would be a race with a build that is swapped in.
+        try:
+            return self.storage.read(path)
+        except MissingFileError:
+            return None
 
-    def versions(self, dataset: str) -> list[Version]:
-        """The versions of every release of `dataset`, oldest first.
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset of a registry: its configuration, its schema, its build and its releases.
+
+    There need not be one of that name: then all of these are empty or missing. Everything but the
+    configuration is read again with each call.
+    """
+
+    registry: Registry = field(repr=False, hash=False)
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def config(self) -> DatasetConfig:
+        """Its configuration; all defaults where it has none.
+
+        Raises:
+            ConfigError: the configuration of the registry is damaged.
+        """
+        return self.registry.config.datasets.get(self.name, DatasetConfig())
+
+    @property
+    def config_file(self) -> str:
+        """The file of its configuration: `tfrecreg.toml` where that has a table, else its own."""
+        is_table = self.name in self.registry.config.tables
+        return CONFIG_NAME if is_table else layout.dataset_path(self.name)
+
+    @property
+    def config_place(self) -> str:
+        """The file, or the table in it, for messages."""
+        if self.name in self.registry.config.tables:
+            return f"`[datasets.{self.name}]` in `{CONFIG_NAME}`"
+        return f"`{layout.dataset_path(self.name)}`"
+
+    @property
+    def raw_folder(self) -> str | None:
+        """The folder of the raw data that it is configured with, None where there is none."""
+        raw = self.config.raw
+        return None if raw is None else str(Path(self.registry.storage.root, raw))
+
+    def is_built(self) -> bool:
+        """Whether there is a build: a folder with a manifest, good or bad."""
+        path = f"{layout.build_folder(self.name)}/{MANIFEST_NAME}"
+        return self.registry.storage.stat(path) is not None
+
+    def is_released(self) -> bool:
+        """Whether there is a release."""
+        folder = self._release_folder()
+        return any(_is_release(folder, name) for name, _ in _beside(folder))
+
+    def versions(self) -> list[Version]:
+        """The versions of every release, oldest first.
 
         A folder is a release if its name is a version and any of a release's files is in it: one
         that lost its manifest is damaged, not gone.
         """
-        return self.releases(dataset).versions
+        return self.releases().versions
 
-    def releases(self, dataset: str) -> Releases:
-        """The versions of every release of `dataset`, and which were withdrawn, it seems."""
+    def releases(self) -> Releases:
+        """The versions of every release, and those that have a file of yanks."""
         versions, noted = [], []
-        folder = self._releases_of(dataset)
+        folder = self._release_folder()
         for name, version in _beside(folder):
             if name.endswith(layout.YANKS_SUFFIX):
                 noted.append(version)
@@ -172,14 +222,10 @@ class Registry:
                 versions.append(version)
         return Releases(sorted(versions), frozenset(noted))
 
-    def _is_released(self, dataset: str) -> bool:
-        folder = self._releases_of(dataset)
-        return any(_is_release(folder, name) for name, _ in _beside(folder))
+    def _release_folder(self) -> Storage:
+        return self.registry.storage.below(f"{layout.RELEASES}/{self.name}")
 
-    def _releases_of(self, dataset: str) -> Storage:
-        return self.storage.below(f"{layout.RELEASES}/{dataset}")
-
-    def release_manifest(self, dataset: str, version: Version) -> Manifest:
+    def release_manifest(self, version: Version) -> Manifest:
         """The manifest of one release.
 
         Raises:
@@ -187,55 +233,55 @@ class Registry:
             MissingFileError: it is not there.
             NewerFormatError: a newer tfrecreg wrote it.
         """
-        path = f"{layout.release_folder(dataset, version)}/{MANIFEST_NAME}"
-        manifest = parse_manifest(self.storage.read(path), path)
+        path = f"{layout.release_folder(self.name, version)}/{MANIFEST_NAME}"
+        manifest = parse_manifest(self.registry.storage.read(path), path)
         found = manifest.release.version if manifest.release is not None else None
-        if (manifest.dataset, found) != (dataset, str(version)):
-            raise _misplaced(path, manifest, f"{dataset}@{version}")
+        if (manifest.dataset, found) != (self.name, str(version)):
+            raise _misplaced(path, manifest, f"{self.name}@{version}")
         return manifest
 
-    def release_totals(self, dataset: str, version: Version) -> Totals:
-        """What a list says of one release, read in a fraction of the time.
+    def release_totals(self, version: Version) -> Totals:
+        """The totals of one release, for lists: read in a fraction of the time of its manifest.
 
         Raises:
             ManifestError, MissingFileError, NewerFormatError: as :meth:`release_manifest`.
         """
-        path = f"{layout.release_folder(dataset, version)}/{MANIFEST_NAME}"
-        totals = quick_totals(self.storage.read(path), dataset, str(version))
+        path = f"{layout.release_folder(self.name, version)}/{MANIFEST_NAME}"
+        totals = quick_totals(self.registry.storage.read(path), self.name, str(version))
         if totals is None:
-            totals = totals_of(self.release_manifest(dataset, version))
+            totals = totals_of(self.release_manifest(version))
         return totals
 
-    def build_manifest(self, dataset: str) -> Manifest | None:
+    def build_manifest(self) -> Manifest | None:
         """The manifest of the build, None where there is no build.
 
         Raises:
             ManifestError: it does not parse, breaks its digest, or is another build's.
             NewerFormatError: a newer tfrecreg wrote it.
         """
-        path = f"{layout.build_folder(dataset)}/{MANIFEST_NAME}"
-        data = self._read(path)
+        path = f"{layout.build_folder(self.name)}/{MANIFEST_NAME}"
+        data = self.registry.read(path)
         if data is None:
             return None
         manifest = parse_manifest(data, path)
-        if manifest.dataset != dataset or manifest.release is not None:
-            raise _misplaced(path, manifest, dataset)
+        if manifest.dataset != self.name or manifest.release is not None:
+            raise _misplaced(path, manifest, self.name)
         return manifest
 
-    def schema_path(self, dataset: str) -> str:
-        """Where the working schema of `dataset` is."""
-        return self.dataset_config(dataset).schema or layout.schema_path(dataset)
+    @property
+    def schema_path(self) -> str:
+        """The path of the working schema in the registry."""
+        return self.config.schema or layout.schema_path(self.name)
 
-    def schema_text(self, dataset: str) -> str | None:
+    def schema_text(self) -> str | None:
         """The working schema's text, None where there is none."""
-        data = self._read(self.schema_path(dataset))
+        data = self.registry.read(self.schema_path)
         return None if data is None else data.decode("utf-8", "replace")
 
-    def release_schema(self, dataset: str, version: Version, digest: str) -> str:
+    def release_schema(self, version: Version, digest: str) -> str:
         """The schema that was frozen with a release.
 
         Args:
-            dataset: of the release.
             version: of the release.
             digest: blake3 of the schema's bytes, as the release's manifest has it.
 
@@ -243,8 +289,8 @@ class Registry:
             ManifestError: it is not the schema that the manifest names.
             MissingFileError: it is not there.
         """
-        path = f"{layout.release_folder(dataset, version)}/{layout.SCHEMA_NAME}"
-        data = self.storage.read(path)
+        path = f"{layout.release_folder(self.name, version)}/{layout.SCHEMA_NAME}"
+        data = self.registry.storage.read(path)
         found = blake3(data).hexdigest()
         if found != digest:
             raise ManifestError(
@@ -254,20 +300,13 @@ class Registry:
             )
         return data.decode("utf-8", "replace")
 
-    def _read(self, path: str) -> bytes | None:
-        # Looking first would be a race with a build that is swapped in.
-        try:
-            return self.storage.read(path)
-        except MissingFileError:
-            return None
-
 
 RegistryLike: TypeAlias = Registry | str | os.PathLike[str]
 """An open registry, or a path in one."""
 
 
 def _beside(folder: Storage) -> Iterator[tuple[str, Version]]:
-    """Names of folders and of files with withdrawals, and the version that each is named by."""
+    """Names of folders and of files with yanks, and the version that each is named by."""
     for entry in folder.list(recursive=False):
         name = entry.path
         if entry.kind != "dir" and not name.endswith(layout.YANKS_SUFFIX):
@@ -275,7 +314,7 @@ def _beside(folder: Storage) -> Iterator[tuple[str, Version]]:
         try:
             yield name, parse_version(name.removesuffix(layout.YANKS_SUFFIX))
         except UsageError:
-            continue  # a stranger's is no release
+            continue  # other files are not releases
 
 
 def _is_release(folder: Storage, name: str) -> bool:

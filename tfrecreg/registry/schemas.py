@@ -2,7 +2,7 @@
 
 A manifest names a schema by the digest of its text. The working schema may be edited after the
 build: as long as it means the same, the build stands, and a release freezes the text that its
-manifest names. That text is found by its digest, so nobody has to be believed.
+manifest names. That text is found by its digest, so it need not be trusted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tfrecreg.manifest.adopted import remake_command
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.registry.lookup import Resolved
-from tfrecreg.registry.registry import Registry
+from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.schema import parse_schema, render_schema
 from tfrecreg.tracking import git
 
@@ -37,16 +37,16 @@ def built_schema(resolved: Resolved) -> str:
             is not on this machine to compare.
         SchemaError: the working schema does not parse.
     """
-    registry, digest = resolved.registry, resolved.manifest.schema.blake3
+    digest = resolved.manifest.schema.blake3
     text, path = resolved.schema, resolved.schema_path
     changed = f"`{path}` is not the schema that `{resolved.name}` was built with"
     hint = remake_command(resolved.manifest)
     if text is None:
-        raise absent_schema(registry, resolved.dataset)
+        raise absent_schema(resolved.dataset)
     if blake3(text.encode("utf-8")).hexdigest() == digest:
         return text
     meaning = render_schema(parse_schema(text, path))
-    before = _find(registry, resolved.dataset, path, digest)
+    before = _find(resolved.dataset, path, digest)
     if before is None:
         raise UsageError(
             f"{changed}, and the text of that one is neither in git's history nor on this machine "
@@ -62,20 +62,21 @@ def built_schema(resolved: Resolved) -> str:
     return before
 
 
-def _find(registry: Registry, dataset: str, path: str, digest: str) -> str | None:
+def _find(dataset: Dataset, path: str, digest: str) -> str | None:
     """The text with this digest, from wherever there may be one."""
-    for data in _candidates(registry, dataset, path, digest):
+    for data in _candidates(dataset, path, digest):
         if blake3(data).hexdigest() == digest:
             return data.decode("utf-8", "replace")
     return None
 
 
-def _candidates(registry: Registry, dataset: str, path: str, digest: str) -> Iterator[bytes]:
+def _candidates(dataset: Dataset, path: str, digest: str) -> Iterator[bytes]:
     places = [layout.cached_schema(digest)]
     places += [
-        f"{layout.release_folder(dataset, version)}/{layout.SCHEMA_NAME}"
-        for version in reversed(registry.versions(dataset))
+        f"{layout.release_folder(dataset.name, version)}/{layout.SCHEMA_NAME}"
+        for version in reversed(dataset.versions())
     ]
+    registry = dataset.registry
     for place in places:
         try:
             yield registry.storage.read(place)

@@ -24,10 +24,10 @@ from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest, render_ma
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, check_dataset_name
 from tfrecreg.registry import layout
-from tfrecreg.registry.lock import copy_unless_read, locked, locked_registry
-from tfrecreg.registry.registry import Registry
+from tfrecreg.registry.lock import copy_unless_read, dataset_lock, locked_registry
+from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.verify import below, expect_intact, repair_hint
-from tfrecreg.registry.yanks import Yank, appended
+from tfrecreg.registry.yanks import Yank, append_yank
 from tfrecreg.storage import LocalStorage, Storage, is_temporary
 from tfrecreg.storage.renames import ASIDE
 from tfrecreg.tracking import cloud, dvc, git
@@ -36,40 +36,38 @@ _WAITING = "waiting for another command"
 _SWAP = "swap"
 """The folder of the stage in which folders change places."""
 _PLAN = "plan-"
-"""How the folders of builds begin, which a killed build goes on with."""
+"""Prefix of the staging folders of builds, which a killed build can resume."""
 
 
 @contextlib.contextmanager
-def transaction(
-    registry: Registry, dataset: str, progress: Progress = SILENT
-) -> Iterator[Transaction]:
+def transaction(dataset: Dataset, progress: Progress = SILENT) -> Iterator[Transaction]:
     """Hold the lock of a dataset, and clear away what a killed command left of it.
 
     Args:
-        registry: the registry.
-        dataset: its name.
-        progress: told when it waits, how far it is, and what it could not clear away.
+        dataset: the dataset.
+        progress: updated during the work, with notes about waiting and about leftovers.
 
     Raises:
-        UsageError: it is no dataset's name.
+        UsageError: it is not a dataset name.
         StorageError: the registry cannot be written.
     """
-    check_dataset_name(dataset)
-    with locked(registry, dataset, lambda: progress.note(_WAITING)):
-        _complete_exchanges(registry.storage, dataset)
-        _clear(registry.storage, dataset)
-        yield Transaction(registry, dataset, progress)
+    check_dataset_name(dataset.name)
+    registry = dataset.registry
+    with dataset_lock(registry, dataset.name, lambda: progress.note(_WAITING)):
+        _complete_exchanges(registry.storage, dataset.name)
+        _clear(registry.storage, dataset.name)
+        yield Transaction(dataset, progress)
 
 
 class Transaction:
     """Changes to one dataset. Made by :func:`transaction`, which holds the lock."""
 
-    def __init__(self, registry: Registry, dataset: str, progress: Progress) -> None:
-        self.registry = registry
+    def __init__(self, dataset: Dataset, progress: Progress) -> None:
+        registry = dataset.registry
         self.dataset = dataset
         self._storage = registry.storage
         self._progress = progress
-        self._stage = layout.stage_folder(dataset)
+        self._stage = layout.stage_folder(dataset.name)
 
     @contextlib.contextmanager
     def stage(self, purpose: str) -> Iterator[Storage]:
@@ -85,7 +83,7 @@ class Transaction:
 
     def plan_stage(self, plan: str) -> Storage:
         """The folder of a build in the making. It stays until a build of the dataset is published,
-        so that the same plan can be gone on with.
+        so that the same plan can be resumed.
 
         Args:
             plan: digest of the plan.
@@ -145,7 +143,7 @@ class Transaction:
         Raises:
             StorageError: the file system refused.
         """
-        folder, source = layout.build_folder(self.dataset), self._path(staged)
+        folder, source = layout.build_folder(self.dataset.name), self._path(staged)
         for entry in list(self._storage.list(folder, recursive=False)):
             if is_temporary(entry.path):
                 self._storage.remove_abandoned(entry.path)
@@ -162,8 +160,8 @@ class Transaction:
         schema: str,
         sealed: Callable[[str | None], Manifest],
     ) -> Manifest | None:
-        """Have the bytes of the build kept, verify them as they are kept, and commit the release
-        by one rename.
+        """Store the bytes of the build, verify the stored bytes, and commit the release by one
+        rename.
 
         Args:
             build: the manifest of the build.
@@ -204,15 +202,15 @@ class Transaction:
         return manifest
 
     def yank(self, version: Version, yank: Yank) -> None:
-        """Append a withdrawal to those of a release.
+        """Append a yank to those of a release.
 
         Raises:
-            ManifestError: what is there already cannot be read, and nothing is added.
+            ManifestError: the existing file cannot be read; nothing is added.
             StorageError: the registry cannot be written.
         """
-        data = appended(self.registry, self.dataset, version, yank)
+        data = append_yank(self.dataset, version, yank)
         self._storage.put_if_absent(layout.ATTRIBUTES, layout.MERGE_YANKS)
-        self._write(layout.yanks_path(self.dataset, version), data)
+        self._write(layout.yanks_path(self.dataset.name, version), data)
 
     def sync_releases(self) -> None:
         """Make durable what a command that was killed may have committed just before.
@@ -225,7 +223,7 @@ class Transaction:
 
     def _keep_in_dvc(self, build: Manifest, undo: contextlib.ExitStack) -> str:
         """DVC's hash of the build's folder, which its cache has, byte for byte."""
-        folder = layout.build_folder(self.dataset)
+        folder = layout.build_folder(self.dataset.name)
         pointer = dvc.pointer(folder)
         before = self._storage.read(pointer) if self._storage.stat(pointer) is not None else None
         undo.callback(self._tried, self._restore, pointer, before)
@@ -235,7 +233,7 @@ class Transaction:
         if value is None:
             raise FailureError(
                 f"DVC's cache does not keep the bytes of `{folder}`",
-                hint="release again when nothing else writes there",
+                hint="release again when no other process writes there",
             )
         return value
 
@@ -265,7 +263,7 @@ class Transaction:
                 build,
                 place,
                 what=f"nothing was released: the bytes that DVC keeps of `{self.dataset}`",
-                hint=repair_hint(self.dataset),
+                hint=repair_hint(self.dataset.name),
                 progress=self._progress,
             )
         except RefusedError:
@@ -275,7 +273,7 @@ class Transaction:
             for path in _paths(build):
                 if path not in kept.files and self._storage.stat(f"{folder}/{path}") is not None:
                     raise FailureError(
-                        f"DVC did not keep `{folder}/{path}`, and did not say why",
+                        f"DVC did not keep `{folder}/{path}`, and gave no reason",
                         hint=f"`dvc add {folder}` shows more",
                     ) from None
             raise
@@ -292,8 +290,8 @@ class Transaction:
         self, build: Manifest, version: Version, undo: contextlib.ExitStack
     ) -> None:
         """Hard links to the build's files, which outlive the next build."""
-        folder = layout.build_folder(self.dataset)
-        copy = layout.version_folder(self.dataset, version)
+        folder = layout.build_folder(self.dataset.name)
+        copy = layout.version_folder(self.dataset.name, version)
         self._expect_leftover(copy, build, version)
         with self.stage("versions") as staged:
             for path in _paths(build):
@@ -304,23 +302,25 @@ class Transaction:
                 build,
                 below(staged),
                 what=f"nothing was released: the bytes of `{self.dataset}`",
-                hint=repair_hint(self.dataset),
+                hint=repair_hint(self.dataset.name),
                 progress=self._progress,
             )
             undo.callback(self._tried, self._storage.remove, copy)
             self.replace(copy, staged, build, verified=True)
 
     def _tried(self, step: Callable[..., None], *arguments: Any) -> None:
-        """Undo a step of what was refused, as far as that is possible: why it was is told."""
+        """Undo a step of a refused transaction, as far as possible; the original error is
+        reported.
+        """
         try:
             step(*arguments)
         except StorageError as error:
             self._progress.note(f"left behind: {error.message}")
 
     def _stands(self, version: Version) -> bool:
-        """Whether a release is there, as far as can be told."""
+        """Whether a release is there, as far as known."""
         try:
-            return self._storage.stat(layout.release_folder(self.dataset, version)) is not None
+            return self._storage.stat(layout.release_folder(self.dataset.name, version)) is not None
         except StorageError:
             return True
 
@@ -328,7 +328,7 @@ class Transaction:
         """Refuse to replace the only bytes of a release that another branch has."""
         if self._storage.stat(f"{copy}/{MANIFEST_NAME}") is None:
             return
-        folder = layout.release_folder(self.dataset, version)
+        folder = layout.release_folder(self.dataset.name, version)
         for data in git.blobs_of_refs(self._storage.root, folder, MANIFEST_NAME):
             other = parse_manifest(data, f"{folder}/{MANIFEST_NAME} in git").release
             if other is not None and other.build != build.digest:
@@ -345,7 +345,7 @@ class Transaction:
         for entry in build.files:
             target = layout.cached_index(entry.blake3)
             if entry.path in wanted and self._storage.stat(target) is None:
-                self._storage.link(f"{layout.build_folder(self.dataset)}/{entry.path}", target)
+                self._storage.link(f"{layout.build_folder(self.dataset.name)}/{entry.path}", target)
 
     def _commit(self, manifest: Manifest, version: Version, schema: str) -> bool:
         """One rename makes the release; False where the number was taken meanwhile."""
@@ -357,7 +357,7 @@ class Transaction:
             for name, data in files.items():
                 with staged.create(name) as writer:
                     writer.write(data)
-            target = layout.release_folder(self.dataset, version)
+            target = layout.release_folder(self.dataset.name, version)
             return self._storage.rename_dir(self._path(staged), target)
 
     def _dvc(self) -> contextlib.AbstractContextManager[None]:
@@ -372,7 +372,9 @@ class Transaction:
             writer.write(data)
 
     def _discard(self, name: str) -> None:
-        """Remove a folder of the stage, all of it for an empty name, and what is empty then."""
+        """Remove a staging folder (all of them for an empty name), and parents that become
+        empty.
+        """
         try:
             self._storage.remove(f"{self._stage}/{name}" if name else self._stage)
             if not any(True for _ in self._storage.list(self._stage, recursive=False)):
@@ -397,7 +399,7 @@ def _complete_exchanges(storage: Storage, dataset: str) -> None:
 
 
 def _clear(storage: Storage, dataset: str) -> None:
-    """Remove what is staged of a dataset, but for the builds that can be gone on with."""
+    """Remove staged files of a dataset, except builds that can be resumed."""
     for entry in list(storage.list(layout.stage_folder(dataset), recursive=False)):
         if not entry.path.rpartition("/")[2].startswith(_PLAN):
             storage.remove(entry.path)
@@ -410,7 +412,7 @@ def removal(registry: Registry, progress: Progress = SILENT) -> Iterator[Removal
 
     Args:
         registry: the registry.
-        progress: told when it waits, and what is kept because somebody reads it.
+        progress: receives notes about waiting and about copies kept because they are in use.
 
     Raises:
         StorageError: the registry cannot be written.
@@ -458,7 +460,7 @@ class Removal:
             if free:
                 self._registry.storage.remove(folder)
             else:
-                self._progress.note(f"`{folder}` stays: another process reads it")
+                self._progress.note(f"`{folder}` is kept: another process reads it")
         return free
 
     def remove_objects(self, objects: Iterable[cloud.Stale]) -> None:

@@ -23,7 +23,7 @@ from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
 Place = Callable[[str], tuple[Storage, str] | None]
-"""Where a file of the build is kept: a storage and the path in it; None where it is not."""
+"""Location of a file of the build: a storage and the path in it; None if it is not stored."""
 
 _MISSING = "is missing"
 _THREADS = min(4, os.cpu_count() or 1)
@@ -35,11 +35,11 @@ class Altered:
     """A file that is not what a manifest says."""
 
     path: str
-    """In the build's folder."""
+    """Path in the build's folder."""
     fault: str
-    """What is wrong with it, without the subject: ``"is missing"``."""
+    """Fault of the file, without the subject: ``"is missing"``."""
     refusal: StorageError | None = None
-    """Why it could not be read; None where it could, and where it is missing."""
+    """Error from reading it; None if it could be read or is missing."""
 
 
 def below(storage: Storage) -> Place:
@@ -57,15 +57,15 @@ def altered(manifest: Manifest, place: Place, progress: Progress = SILENT) -> It
     Args:
         manifest: of a build, or of a release: then the files are those of its build.
         place: where each file is.
-        progress: told of every shard, between its `start` and `stop`, which are the caller's.
+        progress: updated for every shard; the caller calls its `start` and `stop`.
 
     Yields:
-        what is wrong with each, in the order of the manifest; its own file comes last.
+        the faulty files, in the order of the manifest; its own file comes last.
     """
     entries: list[ShardEntry | FileEntry] = [*manifest.shards, *manifest.files]
     with (
         ThreadPoolExecutor(_THREADS) as pool,
-        # Closing it cancels what has not begun, for whoever wants the first fault only.
+        # Closing it cancels what has not begun, for callers that need only the first fault.
         closing(_faults(pool, entries, place)) as faults,
     ):
         for entry, fault in zip(entries, faults, strict=True):
@@ -95,7 +95,7 @@ def expect_intact(
         what: the files, as the subject of the error: ``"the bytes that DVC keeps of `mnist`"``.
         hint: what to do about it.
         error: raised for files with other bytes.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Raises:
         TfrecregError: of the kind `error`: at least one of them is missing or has other bytes.

@@ -1,4 +1,4 @@
-"""Releases that were withdrawn: a file beside the folder of each, a line of JSON a withdrawal.
+"""Releases that were yanked: a file beside the folder of each, a line of JSON a yank.
 
 Lines are appended and never changed, so that a file of two branches is the lines of both.
 """
@@ -11,7 +11,7 @@ from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError
 from tfrecreg.manifest.canonical import canonical_json, strict_json
 from tfrecreg.reference import Version
 from tfrecreg.registry import layout
-from tfrecreg.registry.registry import Registry, Releases
+from tfrecreg.registry.registry import Dataset, Releases
 from tfrecreg.text import safe
 
 YANKS_FORMAT = 1
@@ -20,7 +20,7 @@ YANKS_FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Yank:
-    """One withdrawal of a release."""
+    """One yank of a release."""
 
     created: str
     """UTC, ISO 8601 to the second."""
@@ -28,16 +28,16 @@ class Yank:
     reason: str
 
 
-def read_yanks(registry: Registry, dataset: str, version: Version) -> tuple[Yank, ...]:
-    """The withdrawals of a release, the first one first; empty where it was never withdrawn.
+def read_yanks(dataset: Dataset, version: Version) -> tuple[Yank, ...]:
+    """The yanks of a release, the first one first; empty where it was never yanked.
 
     Raises:
         ManifestError: the file says something else.
         NewerFormatError: a newer tfrecreg wrote it.
     """
-    path = layout.yanks_path(dataset, version)
+    path = layout.yanks_path(dataset.name, version)
     try:
-        data = registry.storage.read(path)
+        data = dataset.registry.storage.read(path)
     except MissingFileError:
         return ()
     return parse_yanks(data, path)
@@ -63,12 +63,12 @@ def parse_yanks(data: bytes, where: str) -> tuple[Yank, ...]:
             raise NewerFormatError(told, hint=error.hint) from None
         except ValueError as error:
             raise ManifestError(
-                f"`{where}` is no list of withdrawals: line {number}: {safe(str(error))}",
-                hint=f"put it right: each line is one JSON object: git log -p -- {where}",
+                f"`{where}` is not a list of yanks: line {number}: {safe(str(error))}",
+                hint=f"correct it: each line is one JSON object: git log -p -- {where}",
             ) from None
     if not found:
         raise ManifestError(
-            f"`{where}` is no list of withdrawals: it is empty",
+            f"`{where}` is not a list of yanks: it is empty",
             hint=f"restore it: git checkout -- {where}",
         )
     return tuple(dict.fromkeys(found))
@@ -83,7 +83,7 @@ def _yank(line: bytes) -> Yank:
         raise ValueError("it has no `format_version`")
     if version > YANKS_FORMAT:
         raise NewerFormatError(
-            f"it has format {version}, this tfrecreg knows {YANKS_FORMAT}",
+            f"it has format {version}, this tfrecreg supports {YANKS_FORMAT}",
             hint="pip install --upgrade tfrecreg",
         )
     values: dict[str, str] = {}
@@ -95,13 +95,10 @@ def _yank(line: bytes) -> Yank:
     return Yank(**values)
 
 
-def withdrawn(
-    registry: Registry, dataset: str, releases: Releases | None = None
-) -> dict[Version, tuple[Yank, ...]]:
-    """The releases of a dataset that were withdrawn, and how.
+def yanked(dataset: Dataset, releases: Releases | None = None) -> dict[Version, tuple[Yank, ...]]:
+    """The yanked releases of a dataset, and who yanked them and why.
 
     Args:
-        registry: the registry.
         dataset: the dataset.
         releases: its releases, where they are known.
 
@@ -110,36 +107,36 @@ def withdrawn(
         NewerFormatError: a newer tfrecreg wrote one.
     """
     found = {}
-    versions, noted = releases or registry.releases(dataset)
+    versions, noted = releases or dataset.releases()
     for version in versions:
         if version not in noted:
             continue
-        yanks = read_yanks(registry, dataset, version)
+        yanks = read_yanks(dataset, version)
         if yanks:
             found[version] = yanks
     return found
 
 
-def held(registry: Registry, dataset: str) -> list[Version]:
-    """The releases of a dataset that were not withdrawn, oldest first.
+def not_yanked(dataset: Dataset) -> list[Version]:
+    """The releases of a dataset that are not yanked, oldest first.
 
     Raises:
-        ManifestError: a list of withdrawals cannot be read.
+        ManifestError: a file of yanks cannot be read.
         NewerFormatError: a newer tfrecreg wrote one.
     """
-    releases = registry.releases(dataset)
-    gone = withdrawn(registry, dataset, releases)
+    releases = dataset.releases()
+    gone = yanked(dataset, releases)
     return [version for version in releases.versions if version not in gone]
 
 
-def appended(registry: Registry, dataset: str, version: Version, yank: Yank) -> bytes:
-    """The bytes of the file with one more withdrawal at its end.
+def append_yank(dataset: Dataset, version: Version, yank: Yank) -> bytes:
+    """The bytes of the file with one more yank at its end.
 
     Raises:
         ManifestError: the file that is there cannot be read.
     """
     before = b""
-    if read_yanks(registry, dataset, version):
-        path = layout.yanks_path(dataset, version)
-        before = registry.storage.read(path).rstrip(b"\n") + b"\n"
+    if read_yanks(dataset, version):
+        path = layout.yanks_path(dataset.name, version)
+        before = dataset.registry.storage.read(path).rstrip(b"\n") + b"\n"
     return before + canonical_json({"format_version": YANKS_FORMAT, **asdict(yank)}) + b"\n"

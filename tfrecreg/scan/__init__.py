@@ -3,9 +3,8 @@
 - `interface`: the base classes of validators and visitors
 - `record_validator`: the base class of validators that look at one record at a time
 - `tally`: exact counts and bounded locations of findings, and parts as JSON
-- `worker`: read one shard, in a worker process
 - `indexes`: what the indexes beside the shards know
-- `run`: all shards of a target through an engine, parts back in shard order
+- `run`: all shards of a target through an engine, each read once in a worker, parts back in order
 - `cache`: what earlier scans found in unchanged shards
 """
 
@@ -25,9 +24,16 @@ from tfrecreg.scan.interface import (
     ValidatorRecord,
     Visitor,
 )
-from tfrecreg.scan.run import Crash, ScanResult, Unreadable, run_scan
+from tfrecreg.scan.run import (
+    Crash,
+    ScanResult,
+    ScanTask,
+    ShardScan,
+    Unreadable,
+    run_scan,
+    scan_shard,
+)
 from tfrecreg.scan.tally import Tally
-from tfrecreg.scan.worker import ScanTask, ShardScan, scan_shard
 
 __all__ = [
     "Baseline",

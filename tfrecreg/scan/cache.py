@@ -35,7 +35,7 @@ _LIMIT = 1 << 26
 
 
 class Stamp(NamedTuple):
-    """What a shard looks like from outside, and its index, for that helps behind damage."""
+    """What a shard looks like from outside, and its index, for that helps after damage."""
 
     size: int
     mtime_ns: int
@@ -137,6 +137,15 @@ class ScanCache:
             kept = {**before.parts, **kept}
             end = before.end if end.blake3 is None else end
         self._write(shard, _Entry(FORMAT, stamp, end, kept))
+
+    def keeps(self, shard: Shard) -> bool:
+        """Whether there is, or is to be, an entry for the shard."""
+        if self.reuse:
+            return True
+        try:
+            return self._storage.stat(self._path(shard)) is not None
+        except StorageError:
+            return True
 
     def forget(self, shard: Shard) -> None:
         """Drop what is known of a shard."""
@@ -251,8 +260,17 @@ class Reuse:
         """Whether the shard at position `number` of the target need not be read, by all signs."""
         if self._cache is None:
             return False
+        if not self._cache.keeps(shard):
+            return False
         self._stamps[number] = self._cache.look(shard)
         return self._kept(number, shard) is not None
+
+    def keeps(self, number: int) -> bool:
+        """Whether the cache keeps what is found in the shard at position `number`.
+
+        :meth:`knows` has been asked. An entry that another scan has made since is as new as ours.
+        """
+        return number in self._stamps
 
     def recall(self, number: int, shard: Shard) -> Known | None:
         """What is known of that shard; None where it has to be read after all."""

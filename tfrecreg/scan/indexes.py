@@ -1,4 +1,4 @@
-"""What the indexes beside a target's shards know: the keys of records, and hints behind damage."""
+"""What the indexes beside a target's shards know: the keys of records, and hints after damage."""
 
 from __future__ import annotations
 

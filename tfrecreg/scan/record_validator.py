@@ -152,15 +152,14 @@ class _RecordVisitor(Visitor):
         return RecordsPart(self._records, self._problems)
 
     def _add(self, problem: RecordProblem, batch: RecordBatch, position: int) -> None:
-        validator, split = self._validator, self._shard.split
+        validator = self._validator
         if problem.code is None and len(validator.codes) != 1:
             raise TypeError(f"`look` returned {problem!r} without one of its codes")
         code = problem.code or validator.codes[0]
         feature = problem.feature or next(iter(validator.features), "")
         detail = problem.detail if problem.detail.isprintable() else safe(problem.detail)
-        place = self._shard.locate(batch, position, feature=feature or None, detail=detail)
         message = problem.message or code.summary
-        self._problems.add(code, message, place, split=split, feature=feature)
+        self._problems.add_record(self._shard, batch, position, code, feature, message, detail)
 
 
 def _problems(look: Look) -> Iterator[RecordProblem]:

@@ -1,4 +1,8 @@
-"""All shards of a target through an engine: parts in shard order, findings at the end."""
+"""All shards of a target through an engine: parts in shard order, findings at the end.
+
+:func:`scan_shard` runs in the engine's workers: it reads the bytes of one shard once, and every
+visitor sees them. :func:`run_scan` runs in the parent.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tfrecreg.engines import Engine
-from tfrecreg.errors import UsageError
+from tfrecreg.errors import TfrecregError, UsageError
 from tfrecreg.findings import (
     MAX_LOCATIONS,
     Finding,
@@ -20,10 +24,10 @@ from tfrecreg.findings import (
     TensorflowOutcome,
 )
 from tfrecreg.guard import Brought, calling, is_told, reason_of
-from tfrecreg.records import StreamEnd, scanner_kind
+from tfrecreg.records import RecordBatch, StreamEnd, scan, scanner_kind
 from tfrecreg.scan.cache import Reuse, ScanCache, key_of
-from tfrecreg.scan.interface import Need, Part, Shard, Target, Validator
-from tfrecreg.scan.worker import Crashed, ScanTask, ShardScan, scan_shard
+from tfrecreg.scan.indexes import IndexHints
+from tfrecreg.scan.interface import Need, Part, Shard, Target, Validator, Visitor
 from tfrecreg.suggest import overrides
 
 Progress = Callable[[Shard, StreamEnd | None], None]
@@ -46,6 +50,40 @@ _PLACE: dict[str, type] = {
     "tensorflow": TensorflowOutcome,
 }
 """So of a location, where it says anything."""
+_DEFAULTS = {"batch": Visitor.batch, "fault": Visitor.fault}
+"""Methods that a visitor need not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanTask:
+    """One shard and who looks at it. Picklable, whatever the visitors are."""
+
+    shard: Shard
+    makers: tuple[tuple[Brought, bytes], ...]
+    """Who brought each validator, and what its `begin` returned, in the order of the validators.
+    Pickled one by one, so that one that cannot be unpickled in a worker costs no other."""
+    digest: bool
+    """Whether anybody needs the file's and the stream's digests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """Stands in a part's place where the visitor raised: its validator has no verdict."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShardScan:
+    """What came of one shard."""
+
+    parts: tuple[bytes | Crashed | None, ...]
+    """One a validator, pickled, in the order of the task's makers; None where the shard could not
+    be read, so that there is none."""
+    end: StreamEnd | None
+    """None where the shard could not be read to its end."""
+    unreadable: str
+    """Why it could not: the file system's words. Empty where it could."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +229,7 @@ def run_scan(
         announced: who brought each of the validators, and the codes that its findings may have
             (None for any); empty where all are this project's.
         options: by validator name, what its `begin` is given.
-        progress: told of every shard that is done.
+        progress: updated for every finished shard.
         cache: what earlier scans found; None to read every shard and to remember nothing.
 
     Raises:
@@ -264,10 +302,11 @@ def _take(
     parts = {
         each.brought: part for each, parts in zip(looking, opened, strict=True) for part in parts
     }
-    result.crashes += [
-        Crash(brought, shard.name, f"its part cannot be packed: {reason}")
-        for brought, reason in reuse.remember(number, shard, scanned.end, parts)
-    ]
+    if reuse.keeps(number):
+        result.crashes += [
+            Crash(brought, shard.name, f"its part cannot be packed: {reason}")
+            for brought, reason in reuse.remember(number, shard, scanned.end, parts)
+        ]
     for each in looking:
         if each.brought in parts:
             each.keep(shard, parts[each.brought])
@@ -317,3 +356,83 @@ def _check_location(location: object) -> None:
         value = getattr(location, name)
         if value is not None and not isinstance(value, kind):
             raise TypeError(f"`{name}` of a location is {value!r}, expected {kind.__name__}")
+
+
+class _Guarded:
+    """A visitor whose exceptions cost only its own verdict."""
+
+    def __init__(self, brought: Brought, maker: bytes, shard: Shard) -> None:
+        self._brought = brought
+        self._visitor: Visitor | None = None
+        self._silent: frozenset[str] = frozenset()
+        self.crash: Crashed | None = None
+        try:
+            with calling(brought, "begin"):
+                make: Callable[[Shard], Visitor] = pickle.loads(maker)
+                self._visitor = made = make(shard)
+                self._silent = frozenset(
+                    name
+                    for name, default in _DEFAULTS.items()
+                    if getattr(type(made), name, None) is default
+                )
+        except Exception as error:
+            self._fail(error)
+
+    def call(self, method: str, argument: object) -> Part:
+        """What the visitor's method returns; None from a visitor that has crashed, and from one
+        that has only the default, which does nothing.
+        """
+        if self._visitor is None or method in self._silent:
+            return None
+        try:
+            with calling(self._brought, method):
+                return getattr(self._visitor, method)(argument)
+        except Exception as error:
+            self._fail(error)
+            return None
+
+    def close(self, end: StreamEnd | None) -> bytes | Crashed | None:
+        """The part, pickled; None where there is no end to close at."""
+        part = self.call("close", end) if end is not None else None
+        if self.crash is not None or end is None:
+            return self.crash
+        try:
+            with calling(self._brought, "pickle"):
+                return pickle.dumps(part)
+        except Exception as error:
+            return Crashed(f"its part cannot be pickled: {reason_of(error)}")
+
+    def _fail(self, error: BaseException) -> None:
+        self._visitor = None
+        self.crash = Crashed(reason_of(error))
+
+
+def scan_shard(task: ScanTask) -> ShardScan:
+    """Read one shard to its end and hand back every validator's part.
+
+    A shard that cannot be read is no exception but a result, so that the others are still
+    scanned; the check as a whole is then incomplete.
+    """
+    visitors = [_Guarded(brought, make, task.shard) for brought, make in task.makers]
+    end: StreamEnd | None = None
+    unreadable = ""
+    shard = task.shard
+    hints = IndexHints(shard)
+    try:
+        for event in scan(
+            shard.storage,
+            shard.path,
+            declared=shard.declared,
+            digest=task.digest,
+            known_offsets=hints.offsets,
+            members=hints.members,
+        ):
+            if isinstance(event, StreamEnd):
+                end = event
+                continue
+            method = "batch" if isinstance(event, RecordBatch) else "fault"
+            for visitor in visitors:
+                visitor.call(method, event)
+    except TfrecregError as error:
+        end, unreadable = None, error.message
+    return ShardScan(tuple(visitor.close(end) for visitor in visitors), end, unreadable)

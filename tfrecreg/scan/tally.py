@@ -11,7 +11,8 @@ import msgspec
 from blake3 import blake3
 
 from tfrecreg.findings import MAX_LOCATIONS, Code, Finding, Location, fingerprint
-from tfrecreg.scan.interface import Part
+from tfrecreg.records.batch import RecordBatch
+from tfrecreg.scan.interface import Part, Shard
 
 
 class _Group(NamedTuple):
@@ -100,6 +101,30 @@ class Tally:
         seen.count += count
         if location is not None:
             seen.place(location)
+
+    def add_record(
+        self,
+        shard: Shard,
+        batch: RecordBatch,
+        position: int,
+        code: Code,
+        feature: str,
+        message: str,
+        detail: str | None,
+    ) -> None:
+        """Count one occurrence in a record; the finding is about the split of its shard.
+
+        Args:
+            shard: where the batch comes from.
+            batch: has the record.
+            position: of the record in the batch, from 0.
+            code: what it is.
+            feature: the feature, empty for none.
+            message: one line, the same for every occurrence of the group.
+            detail: expected against found; escaped.
+        """
+        place = shard.locate(batch, position, feature=feature or None, detail=detail)
+        self.add(code, message, place, split=shard.split, feature=feature)
 
     def merge(self, other: Tally) -> None:
         """Take in what was counted elsewhere."""

@@ -10,7 +10,8 @@ Nothing here imports TensorFlow, and protobuf only when a schema is parsed::
 * :mod:`.proto` - text to `Schema` by protobuf; `render_schema` for the way back
 * :mod:`.consistency` - contradictions in a schema
 * :mod:`.pbtxt` - where the text has each field, and edits that keep comments and layout
-* :mod:`.compiled` - the declarations of one environment, for records
+* :mod:`.compiled` - the declarations of one environment, for records;
+  :mod:`.environments` chooses one
 * :mod:`.check`, :mod:`.domain_check`, :mod:`.messages` - one record against a compiled schema
 * :mod:`.vectorized` - many records of one layout at once
 * :mod:`.spec` - a schema as JSON, and as the specification of `tf.io.parse_example`
@@ -22,22 +23,33 @@ Nothing here imports TensorFlow, and protobuf only when a schema is parsed::
 
 from __future__ import annotations
 
-from tfrecreg.schema.check import Checker, Problem
-from tfrecreg.schema.compiled import CompiledSchema, compile_schema
-from tfrecreg.schema.definition import (
-    BoolDomain,
-    Feature,
-    FloatDomain,
-    ImageDomain,
-    IntDomain,
-    OtherDomain,
-    Schema,
-    StringDomain,
-    ValueCount,
-)
-from tfrecreg.schema.infer import SchemaSketch
-from tfrecreg.schema.proto import parse_schema, render_schema
-from tfrecreg.schema.spec import TensorSpec, schema_json, tensor_specs, tf_feature_spec, tf_source
+from typing import TYPE_CHECKING
+
+from tfrecreg.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from tfrecreg.schema.check import Checker, Problem
+    from tfrecreg.schema.compiled import CompiledSchema, compile_schema
+    from tfrecreg.schema.definition import (
+        BoolDomain,
+        Feature,
+        FloatDomain,
+        ImageDomain,
+        IntDomain,
+        OtherDomain,
+        Schema,
+        StringDomain,
+        ValueCount,
+    )
+    from tfrecreg.schema.infer import SchemaSketch
+    from tfrecreg.schema.proto import parse_schema, render_schema
+    from tfrecreg.schema.spec import (
+        TensorSpec,
+        schema_json,
+        tensor_specs,
+        tf_feature_spec,
+        tf_source,
+    )
 
 __all__ = [
     "BoolDomain",
@@ -62,3 +74,24 @@ __all__ = [
     "tf_feature_spec",
     "tf_source",
 ]
+
+_EXPORTS = {
+    ".check": ("Checker", "Problem"),
+    ".compiled": ("CompiledSchema", "compile_schema"),
+    ".definition": (
+        "BoolDomain",
+        "Feature",
+        "FloatDomain",
+        "ImageDomain",
+        "IntDomain",
+        "OtherDomain",
+        "Schema",
+        "StringDomain",
+        "ValueCount",
+    ),
+    ".infer": ("SchemaSketch",),
+    ".proto": ("parse_schema", "render_schema"),
+    ".spec": ("TensorSpec", "schema_json", "tensor_specs", "tf_feature_spec", "tf_source"),
+}
+if not TYPE_CHECKING:  # which knows these names from above, and no others
+    __getattr__ = lazy_exports(__name__, _EXPORTS)

@@ -4,7 +4,7 @@ The result is a proposal for people: a text to show as a diff. A schema cannot a
 a feature has two types, one of them is wrong, whatever the schema says.
 
 :class:`Violations` summarizes the records that break the schema. The changes that answer them are
-made to the protobuf message; :func:`tfrecreg.schema.pbtxt.rewrite` brings these into the text.
+made to the protobuf message; :func:`tfrecreg.schema.pbtxt.rewrite` applies these to the text.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Violations:
 
         Args:
             feature: the feature of that name in the example; None if there is none.
-            problem: what is wrong with it.
+            problem: the violation.
             declared: its declaration; None if there is none.
         """
         if feature is None or (declared is None and problem.code is not SCH005):
@@ -87,7 +87,7 @@ class Violations:
             summary.add(feature)
 
     def merge(self, other: Violations) -> None:
-        """Add what was seen elsewhere."""
+        """Merge the result of another part."""
         for key, theirs in other.summaries.items():
             summary = self._summary(key)
             if summary is not None:
@@ -193,10 +193,10 @@ class _Editor:
         """Answer one finding; yields the changes as phrases.
 
         Raises:
-            _RefusedError: no change of the schema answers it.
+            _RefusedError: no schema change resolves it.
         """
         if code == "SCH001":
-            raise _RefusedError("no schema describes records that are no examples")
+            raise _RefusedError("no schema describes records that are not Examples")
         if code == "SCH009":
             raise _RefusedError("parts that do not fit together mean nothing: correct the data")
         if code == "SCH010":
@@ -212,7 +212,7 @@ class _Editor:
             "SCH008": self._distinct,
         }
         if code not in answers:
-            raise _RefusedError("no change of the schema answers it")
+            raise _RefusedError("no schema change resolves it")
         if name not in self._declared:
             raise _RefusedError("a sparse feature is declared by hand")
         found = self._violations.of(code, name)

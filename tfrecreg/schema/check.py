@@ -160,9 +160,9 @@ class Checker:
         self._absent = [0] * len(schema.features)
         self._absent_sparse: dict[str, int] = {}
         self.masses: dict[str, DomainMass] = {}
-        """By feature, for those with a `min_domain_mass` below 1."""
+        """Masses by feature, for features with a `min_domain_mass` below 1."""
         self.distinct: dict[str, DistinctValues] = {}
-        """By feature, for those whose distinct values are counted."""
+        """Distinct values by feature, for features that count them."""
         # What the loop over every record needs of a feature, with nothing left to look up.
         self._rules = [self._prepare(*each) for each in enumerate(schema.features)]
 
@@ -310,7 +310,7 @@ def _index_problems(rule: SparseFeature, parts: Sequence[Feature | None]) -> Ite
         rows = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
         for number, (before, after) in enumerate(pairwise(rows), 1):
             if before >= after:
-                detail = f"found {after} behind {before}, value {number}"
+                detail = f"found {after} after {before}, value {number}"
                 yield _mismatch(rule, "have indices that rise", detail)
                 return
 

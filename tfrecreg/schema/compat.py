@@ -56,7 +56,7 @@ class CompatibilityRule(NamedTuple):
     name: str
     code: Code
     summary: str
-    """When it applies, as a sentence for the table."""
+    """Condition of the rule, as a sentence for the table."""
     find: Callable[[_Case], str | None]
     """Returns the message, or None if the rule is kept."""
 
@@ -71,7 +71,7 @@ class Clash(NamedTuple):
 
 
 RULES: list[CompatibilityRule] = []
-"""In the order of evaluation; the first that makes a reader fail ends a feature."""
+"""Rules in the order of evaluation; the first that makes a reader fail ends a feature."""
 
 
 def parse_mode(text: str) -> tuple[Mode, bool]:
@@ -138,7 +138,7 @@ def _says(case: _Case, asks: str, found: str) -> str:
     return f"{rule_text(case.reader, asks)} for the reader; in the records it {found}"
 
 
-@_rule("absent", SCH020, "The reader wants it in every example, and the records may lack it")
+@_rule("absent", SCH020, "The reader requires it in every example, and the records may lack it")
 def _may_lack_it(case: _Case) -> str | None:
     if case.spec.form != "fixed":
         return None

@@ -1,7 +1,7 @@
 """A schema compiled for records: the declarations that apply in one environment.
 
-A compiled schema is picklable and independent of protobuf, so it goes to workers as it is. It has
-the rules for a single record, and the few figures of a whole split that follow from counting. What
+A compiled schema is picklable and independent of protobuf, so it can be sent to workers. It has the
+rules for a single record, and the few figures of a whole split that follow from counting. What
 needs statistics (drift, skew, comparators, the vocabulary of a language) is left to TFDV.
 """
 
@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tfrecreg.config import read_limits
 from tfrecreg.errors import SchemaError
 from tfrecreg.schema.definition import Feature, Schema, SparseFeature, ValueCount, WeightedFeature
+from tfrecreg.schema.environments import environment_options
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
@@ -120,25 +120,3 @@ def compile_split_schemas(schema: Schema, options: Mapping[str, Any]) -> SplitSc
         compile_schema(schema, environment),
         {split: compile_schema(schema, each) for split, each in by_split.items()},
     )
-
-
-@dataclass(frozen=True, slots=True)
-class EnvironmentOptions:
-    """The options of a validator that choose an environment of the schema."""
-
-    environment: str | None = None
-    """The environment of the data."""
-    environments: dict[str, str] = field(default_factory=dict)
-    """Environment by split, for splits that differ."""
-
-
-def environment_options(
-    validator: str, options: Mapping[str, Any]
-) -> tuple[str | None, Mapping[str, str]]:
-    """The validator options `environment`, for most splits, and `environments`, by split.
-
-    Raises:
-        ConfigError: an option does not exist, or has the wrong type.
-    """
-    found = read_limits(EnvironmentOptions, options, validator)
-    return found.environment, found.environments

@@ -47,7 +47,7 @@ SEQUENCE = "##SEQUENCE##"
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """How many examples must have a feature. None: no bound."""
+    """Required number of examples with a feature. None: no bound."""
 
     min_fraction: float | None = None
     """Fraction of the examples, from 0 to 1."""
@@ -208,7 +208,7 @@ class Feature(_Countable):
     nested: bool = False
     """`value_counts` of more than one level, which a `tf.train.Example` cannot hold."""
     domain: Domain | None = None
-    """With references resolved. See :attr:`checked_domain`."""
+    """Domain with references resolved. See :attr:`checked_domain`."""
     domain_name: str = ""
     """Name of the schema-level domain that `domain` came from; empty for an inline one."""
     min_domain_mass: float | None = None
@@ -329,7 +329,7 @@ class Schema:
     where: str
     """Source of the text, for messages."""
     features: tuple[Feature, ...]
-    """In the file's order."""
+    """Features in the file's order."""
     sparse: tuple[SparseFeature, ...] = ()
     weighted: tuple[WeightedFeature, ...] = ()
     examples: ValueCount = ValueCount()

@@ -25,7 +25,7 @@ from tfrecreg.schema.definition import (
     TimeDomain,
 )
 from tfrecreg.schema.definition import Feature as SchemaFeature
-from tfrecreg.text import safe
+from tfrecreg.text import safe_value
 
 
 class InvalidValues(NamedTuple):
@@ -150,7 +150,7 @@ def _invalid(values: Sequence[Any], is_valid: Callable[[Any], object]) -> tuple[
 def _described(values: Sequence[Any], wrong: list[int], not_finite: bool) -> InvalidValues:
     first = values[wrong[0]]
     if isinstance(first, bytes):
-        shown = f"`{safe(first.decode('utf-8', 'surrogateescape'), limit=60)}`"
+        shown = f"`{safe_value(first)}`"
     else:
         shown = f"{first:.9g}" if isinstance(first, float) else str(first)
     detail = f"found {shown}"

@@ -1,7 +1,7 @@
 """Drafts of a schema from data: a first version for people to correct, not a judge of that data.
 
-A draft generalizes what was seen, so that more data of the same kind would also pass: a fixed shape
-only if every example has the feature in the same length, a list of strings only if few of them come
+A draft generalizes the data, so that more data of the same kind would also pass: a fixed shape only
+if every example has the feature in the same length, a list of strings only if few of them come
 again and again, bounds only for labels. The data it was drafted from pass it, except for features
 that were seen with two types.
 """
@@ -152,7 +152,7 @@ class FeatureSummary:
     limit: WordLimit = DRAFT_LIMIT
     """Limit of the strings to keep."""
     kinds: dict[Kind, KindSummary] = field(default_factory=dict)
-    """By kind; more than one if examples disagree."""
+    """Summaries by kind; more than one if examples disagree."""
     unset: int = 0
     """Number of examples that have it without a kind."""
 
@@ -246,7 +246,7 @@ class SchemaSketch:
         yield "# proto-message: Schema"
         yield "#"
         yield f"# Drafted from {counted(self.examples, 'example')} of {safe(dataset) or 'no name'}."
-        yield "# It says what was seen, not what ought to be: read it, correct it, keep it in git."
+        yield "# It describes the data as found: review it, correct it, keep it in git."
         if self.others:
             yield f"# Left out, as no tf.train.Example: {counted(self.others, 'record')}."
         if self.empty:
@@ -306,7 +306,7 @@ def _comments(summary: FeatureSummary, usual: Kind, examples: int) -> Iterator[s
         yield f"# {image_format} in {count} of {total}"
     for what, count in sorted(values.tensors.items(), key=repr):
         shown = "others" if what is None else f"{what[0]}[{', '.join(map(str, what[1]))}]"
-        yield f"# serialised tensors, {shown}, in {count} of {total}"
+        yield f"# serialized tensors, {shown}, in {count} of {total}"
 
 
 def _share(number: int, examples: int) -> str:

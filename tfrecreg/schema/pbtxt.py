@@ -1,4 +1,4 @@
-"""The text of a schema: where each field is written, and edits that leave the rest as it is.
+"""The text of a schema: where each field is written, and edits that preserve the rest.
 
 protobuf's parser gives positions only for text that does not parse, and its printer loses the
 comments, the order and the layout that a person chose. So the fields are located by a small
@@ -27,7 +27,7 @@ class Span(NamedTuple):
     value: int
     """Start of its value; of a message, its opening brace."""
     end: int
-    """End of its value; of a message, behind its closing brace."""
+    """End of its value; of a message, after its closing brace."""
 
 
 _TOKEN = re.compile(
@@ -78,7 +78,7 @@ class _Scanner:
         self._next = next(self._tokens, _END)
 
     def message(self, path: FieldPath) -> int:
-        """Read fields up to the end of their message; returns the offset behind its brace."""
+        """Read fields up to the end of their message; returns the offset after its brace."""
         counts: Counter[str] = Counter()
         while (token := self._take()).kind != "end":
             if token.text in ("}", ">"):
@@ -241,7 +241,7 @@ class _Rewriter:
             self.message((*path, 0), before, after)
 
     def _extend(self, path: FieldPath, name: str, count: int, values: list[str]) -> None:
-        """Add values behind the last one of a repeated scalar field."""
+        """Add values after the last one of a repeated scalar field."""
         place = (*path, count - 1)
         last = self._spans[place]
         at = last.end
@@ -254,7 +254,7 @@ class _Rewriter:
             new = "".join(f"{gap}{name}: {value}" for value in values)
             line_end = self._line_end(at)
             if self._text[at:line_end].lstrip(" \t;,").startswith("#"):
-                at = line_end  # behind the comment of the last value
+                at = line_end  # after the comment of the last value
         self._edits.append((at, at, new))
 
     def _remove(self, span: Span) -> None:
@@ -274,7 +274,7 @@ class _Rewriter:
         self._edits.append((start, end, ""))
 
     def _insert(self, message: Span, fields: list[Span], new: list[str]) -> None:
-        """Write new fields behind the others of a message."""
+        """Write new fields after the others of a message."""
         close = message.end - 1
         inside = self._text[message.value + 1 : close]
         joined = " ".join(new)

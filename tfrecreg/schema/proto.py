@@ -145,7 +145,7 @@ def _parse(text: str, where: str) -> Any:
     except RecursionError:
         raise SchemaError(
             f"{safe(where)}: messages are nested too deeply to be a schema",
-            hint="a `struct_domain` in a `struct_domain` is as deep as schemas go",
+            hint="a `struct_domain` in a `struct_domain` is the deepest valid nesting",
         ) from None
 
 
@@ -175,7 +175,7 @@ def _parse_error(error: Any, where: str) -> SchemaError:
         version = metadata.version("tensorflow-metadata")
         hint = f"a misspelt name, or one that tensorflow-metadata {version} does not know"
         if "generate_legacy_feature_spec" in what:
-            hint = "tensorflow-metadata has dropped this field, and so may you: it meant a default"
+            hint = "tensorflow-metadata has dropped this field: remove it"
     return SchemaError(f"{place}: {safe(what)}", hint=hint)
 
 

@@ -54,7 +54,7 @@ _DOMAINS: dict[type[Domain], str] = {
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """How a feature is parsed into a tensor."""
+    """Parsing rule of a feature."""
 
     name: str
     form: Literal["fixed", "varlen", "ragged"]

@@ -26,7 +26,7 @@ T = TypeVar("T")
 _SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _MOST = 1 << 50
 """Less than 2^53, which is the largest number that a manifest holds, also for sums."""
-_TRAVELS = "a source is picklable: docs/plugins.md says how"
+_TRAVELS = "a source is picklable: see docs/plugins.md"
 
 
 class Record(NamedTuple):

@@ -71,7 +71,7 @@ class Remark(NamedTuple):
 
     split: str
     key: str
-    """The key of the item it is about; for what is about no single item, a file's name."""
+    """The key of the item concerned; for remarks not about a single item, a file name."""
     code: str
     """A ``SRC`` code."""
     detail: str
@@ -80,7 +80,7 @@ class Remark(NamedTuple):
 
 
 class Written(NamedTuple):
-    """An item's example, and what is to be remarked of it."""
+    """An item's example, and the remarks about it."""
 
     example: Example
     remarks: Sequence[Remark] = ()

@@ -2,7 +2,7 @@
 
 What comes out is the `DatasetFeatureStatisticsList` that
 `tfdv.generate_statistics_from_tfrecord` gives for the same files, options and schema; see
-``docs/statistics.md`` for what sketches leave open. For whoever shows statistics, or judges by
+``docs/statistics.md`` for the effect of sketches. For code that shows statistics, or judges by
 them::
 
     collector = StatisticsCollector(StatisticsOptions(schema=target.schema))
@@ -21,32 +21,38 @@ What was made of a release before is in the :class:`StatisticsCache` of its regi
 
 * :mod:`.tfdv` - the one home of TFDV, `tfx_bsl` and pyarrow
 * :mod:`.options` - which statistics
-* :mod:`.shape` - what looks like Examples
-* :mod:`.cut` - images cut out before anybody decodes them
-* :mod:`.layouts` - record batches straight from the bytes, where all records are alike
-* :mod:`.columns` - decoded batches, images as sizes
-* :mod:`.values` - frequent and different values, exact while they fit
-* :mod:`.accumulate` - TFDV's generators at work
+* :mod:`.columns` - from payloads to record batches, images as sizes
+* :mod:`.accumulate` - TFDV's generators, and the most frequent values
 * :mod:`.part` - what a shard contributes
-* :mod:`.visitor` - the eyes on a shard
-* :mod:`.collect` - all splits of a target
-* :mod:`.proto`, :mod:`.summary` - statistics as bytes, as text, as plain values, without TFDV
-* :mod:`.compare` - which features are compared, and by which measure
-* :mod:`.judge` - TFDV's anomalies and distances
+* :mod:`.collect` - the visitor of a shard, and all splits of a target
+* :mod:`.summary` - statistics as bytes, as text, as plain values, without TFDV
+* :mod:`.judge` - TFDV's anomalies and distances, and the features that it compares
 * :mod:`.cache` - statistics by content digest
 """
 
 from __future__ import annotations
 
 from tfrecreg.statistics.cache import StatisticsCache
-from tfrecreg.statistics.collect import SplitStatistics, StatisticsCollector
-from tfrecreg.statistics.judge import Anomaly, Distance, Judgement, judge
+from tfrecreg.statistics.collect import (
+    SplitStatistics,
+    StatisticsCollector,
+    StatisticsVisitor,
+    make_visitor,
+)
+from tfrecreg.statistics.judge import Anomaly, Distance, Judgement, judge_statistics
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import Conflict, LeftOut, StatisticsPart
-from tfrecreg.statistics.proto import named, parse_proto, render_proto
-from tfrecreg.statistics.summary import FeatureSummary, Image, Numbers, Texts, summarize
+from tfrecreg.statistics.summary import (
+    FeatureSummary,
+    Image,
+    Numbers,
+    Texts,
+    named,
+    parse_proto,
+    render_proto,
+    summarize,
+)
 from tfrecreg.statistics.tfdv import load_tfdv, missing_tfdv, tfdv_version
-from tfrecreg.statistics.visitor import StatisticsVisitor, make_visitor
 
 __all__ = [
     "Anomaly",
@@ -64,7 +70,7 @@ __all__ = [
     "StatisticsPart",
     "StatisticsVisitor",
     "Texts",
-    "judge",
+    "judge_statistics",
     "load_tfdv",
     "make_visitor",
     "missing_tfdv",

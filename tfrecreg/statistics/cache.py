@@ -15,12 +15,12 @@ from tfrecreg.registry import layout
 from tfrecreg.statistics.collect import SplitStatistics
 from tfrecreg.statistics.options import StatisticsOptions
 from tfrecreg.statistics.part import LeftOut
-from tfrecreg.statistics.proto import parse_proto
+from tfrecreg.statistics.summary import parse_proto
 from tfrecreg.statistics.tfdv import tfdv_version
 from tfrecreg.storage import Storage
 
 _FORMAT = 1
-"""Of the files, and of how statistics are made: a new number forgets the old ones."""
+"""Version of the file format and of the computation: a new number discards old files."""
 
 
 class StatisticsCache:

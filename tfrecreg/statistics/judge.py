@@ -1,11 +1,89 @@
-"""What TFDV says of statistics: its anomalies and its distances, as plain values."""
+"""TFDV's anomalies and distances as plain values, and the features that it compares."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from tfrecreg.statistics.tfdv import load_tfdv
+
+_SIZES = ("height", "width", "depth", "channels", "length", "size")
+_LABELS = frozenset({"label", "labels", "class", "target"})
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A schema that holds comparators and what TFDV needs around them."""
+
+    schema: Any
+    """Protobuf's message."""
+    features: frozenset[str]
+    """The features with a comparator."""
+
+
+def comparators(
+    schema: Any, statistics: Any, kind: Literal["drift", "skew"], threshold: float | None
+) -> Compared:
+    """What to compare.
+
+    Where the schema has a comparator of this kind for any feature, its own count and no others.
+    Else labels and sizes are compared: values that TFDV counts (categories, strings) by
+    L-infinity, numbers by the Jensen-Shannon divergence, for each gives no result for the other.
+
+    Args:
+        schema: protobuf's message; None where there is none.
+        statistics: of the split that is compared.
+        kind: which comparators.
+        threshold: of those that the schema does not have; None to leave them out.
+    """
+    own = load_tfdv().schema_pb2.Schema()
+    named: set[str] = set()
+    if schema is not None:
+        own.CopyFrom(schema)
+        for feature in own.feature:
+            if feature.HasField(f"{kind}_comparator"):
+                named.add(feature.name)
+    if named or threshold is None:
+        return Compared(own, frozenset(named))
+    known = {feature.name: feature for feature in own.feature}
+    for entry in statistics.datasets[0].features:
+        name = ".".join(entry.path.step)
+        measure = _measure(entry)
+        feature = known.get(name)
+        if measure is None or not _is_of_interest(name, feature):
+            continue
+        if feature is None:
+            feature = own.feature.add(name=name, type=_type(entry))
+        distance = getattr(getattr(feature, f"{kind}_comparator"), measure)
+        distance.threshold = threshold
+        named.add(name)
+    return Compared(own, frozenset(named))
+
+
+def _measure(entry: Any) -> str | None:
+    which = entry.WhichOneof("stats")
+    if which == "string_stats":
+        return "infinity_norm"
+    return "jensen_shannon_divergence" if which == "num_stats" else None
+
+
+def _type(entry: Any) -> int:
+    """The schema's type for the type of statistics: INT 0, FLOAT 1, STRING 2 become 2, 3, 1."""
+    return {0: 2, 1: 3}.get(entry.type, 1)
+
+
+def _is_of_interest(name: str, feature: Any) -> bool:
+    words = re.split(r"[^a-z]+", name.lower())
+    if words[-1] in _SIZES or not _LABELS.isdisjoint(words):
+        return True
+    if feature is None:
+        return False
+    domain = feature.WhichOneof("domain_info")
+    if domain in ("string_domain", "domain", "bool_domain"):
+        return True
+    return domain == "int_domain" and bool(feature.int_domain.is_categorical)
+
 
 _NO_DATA = 43
 _WARNING = 1
@@ -18,7 +96,7 @@ class Anomaly:
     feature: str
     """Empty where it is about the whole dataset."""
     number: int
-    """Of its type in `AnomalyInfo.Type`."""
+    """Number of its type in `AnomalyInfo.Type`."""
     warning: bool
     """TFDV calls it a warning, not an error."""
     text: str
@@ -27,14 +105,14 @@ class Anomaly:
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """How far the distributions of a feature are apart."""
+    """Distance between the distributions of a feature."""
 
     feature: str
     measure: str
     """``L-infinity``, ``Jensen-Shannon`` or ``normalized absolute difference``."""
     value: float
     threshold: float
-    """What the comparator allows."""
+    """Threshold of the comparator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +120,15 @@ class Judgement:
     """All that TFDV says of one split."""
 
     anomalies: tuple[Anomaly, ...]
-    """In order of feature and type."""
+    """Anomalies in order of feature and type."""
     distances: tuple[Distance, ...]
-    """In order of feature; of features whose comparator got what it compares."""
+    """Distances in order of feature, for features whose comparator had both sides."""
 
 
 _MEASURES = {1: "L-infinity", 2: "Jensen-Shannon", 3: "normalized absolute difference"}
 
 
-def judge(
+def judge_statistics(
     statistics: Any,
     schema: Any,
     *,

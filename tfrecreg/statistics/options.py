@@ -24,7 +24,7 @@ _COUNTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticsOptions:
-    """How to make statistics: those of TFDV's options that are of use for a single pass.
+    """Options of statistics: those of TFDV's options that are of use for a single pass.
 
     Weights, slices, samples, semantic domains and features of choice are not among them.
 
@@ -36,13 +36,13 @@ class StatisticsOptions:
     """The text of a schema. TFDV takes from it which bytes are images (`image_domain`) and
     which numbers are categories."""
     schema_path: str = "schema"
-    """Where that text came from, for messages."""
+    """Origin of the schema text, for messages."""
     num_top_values: int = 20
-    """So many of the most frequent values of a feature."""
+    """Number of most frequent values per feature."""
     frequency_threshold: int = 1
     """Values that are less frequent are not among them."""
     num_rank_histogram_buckets: int = 1000
-    """So many values in the histogram over ranks."""
+    """Number of values in the histogram over ranks."""
     num_values_histogram_buckets: int = 10
     """Buckets of the histogram of values per example."""
     num_histogram_buckets: int = 10
@@ -54,7 +54,7 @@ class StatisticsOptions:
     way where there are values that are long or not UTF-8. A schema that calls numbers of type
     FLOAT categories has no other statistics."""
     epsilon: float = 0.01
-    """How far off the rank of a quantile may be, as a part of all values."""
+    """Maximum error of the rank of a quantile, as a fraction of all values."""
 
     def __post_init__(self) -> None:
         for name in _COUNTS:
@@ -87,7 +87,7 @@ class StatisticsOptions:
         return schema_message(parse_schema(self.schema, self.schema_path))
 
     def images(self) -> tuple[str, ...]:
-        """The features with an image domain, of which TFDV wants the sizes only.
+        """The features with an image domain, for which TFDV needs only sizes.
 
         Raises:
             SchemaError: the schema does not parse, or contradicts itself.

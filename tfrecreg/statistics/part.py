@@ -7,18 +7,17 @@ from typing import Any
 
 from tfrecreg.errors import RefusedError
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.statistics.accumulate import Accumulator
+from tfrecreg.statistics.accumulate import MAX_BYTES, Accumulator
 from tfrecreg.statistics.options import StatisticsOptions
-from tfrecreg.statistics.values import MAX_BYTES
 from tfrecreg.text import safe
 
 _WAITING_BYTES = 64 << 20
-"""So much that came from other processes waits to be merged: few shards never need TFDV for it."""
+"""Bytes from other processes that may wait to be merged: a few shards never need TFDV for it."""
 
 
 @dataclass(slots=True)
 class LeftOut:
-    """What is not in the statistics."""
+    """Records that the statistics exclude."""
 
     damaged: int = 0
     """Places where the scanner found damage; some are more than one record."""
@@ -56,7 +55,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A feature with values of two types, of which TFDV makes no statistics: nor of the rest."""
+    """A feature with values of two types, for which TFDV fails."""
 
     feature: str
     types: tuple[str, str]
@@ -73,7 +72,7 @@ class StatisticsPart:
 
     Args:
         options: which statistics.
-        max_value_bytes: see :data:`tfrecreg.statistics.values.MAX_BYTES`.
+        max_value_bytes: see :data:`tfrecreg.statistics.accumulate.MAX_BYTES`.
     """
 
     def __init__(self, options: StatisticsOptions, max_value_bytes: int = MAX_BYTES) -> None:
@@ -83,11 +82,11 @@ class StatisticsPart:
         self.left_out = LeftOut()
         self.conflict: Conflict | None = None
         self.types: dict[str, str] = {}
-        """Of each feature that has values, their type."""
+        """Type of the values, by feature."""
         self._max_value_bytes = max_value_bytes
         self._accumulator: Accumulator | None = None
         self._waiting: list[bytes] = []
-        """What other accumulators dumped, in order; all of it comes behind this one's own."""
+        """Dumps of other accumulators, in order, after this one's own values."""
 
     def add(self, batch: Any, types: dict[str, str]) -> None:
         """Take in a pyarrow `RecordBatch` of examples, with the types of its features.
@@ -128,7 +127,7 @@ class StatisticsPart:
             one, other = self.conflict.types
             raise RefusedError(
                 f"`{safe(self.conflict.feature)}` has {one} values in some records and {other} "
-                "values in others, of which there are no statistics",
+                "values in others, which statistics do not support",
                 hint="`tfrecreg check` with a schema names the records (SCH003)",
             )
         return self._own().extract()

@@ -1,21 +1,61 @@
-"""What statistics say, feature by feature, as plain values for people and for JSON."""
+"""Statistics without TFDV: as bytes, as text, and as plain values for people and JSON."""
 
 from __future__ import annotations
 
+import importlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
+
+DatasetFeatureStatisticsList = Any
+"""The message of `tensorflow_metadata.proto.v0.statistics_pb2`."""
+
+
+def parse_proto(data: bytes) -> DatasetFeatureStatisticsList:
+    """The message that `data` serializes.
+
+    Raises:
+        ValueError: they serialize none.
+    """
+    message_error = importlib.import_module("google.protobuf.message").DecodeError
+    try:
+        return _messages().DatasetFeatureStatisticsList.FromString(data)
+    except message_error as error:
+        raise ValueError(str(error)) from error
+
+
+def render_proto(proto: DatasetFeatureStatisticsList) -> str:
+    """The text form, which `tfdv.load_stats_text` reads, the same by every release of protobuf."""
+    text_format = importlib.import_module("google.protobuf.text_format")
+    return str(text_format.MessageToString(proto, as_utf8=True))
+
+
+def named(
+    statistics: Iterable[tuple[str, DatasetFeatureStatisticsList]],
+) -> DatasetFeatureStatisticsList:
+    """One list of several: each dataset with its name, which for TFDV is that of a slice."""
+    together = _messages().DatasetFeatureStatisticsList()
+    for name, proto in statistics:
+        for dataset in proto.datasets:
+            together.datasets.add().CopyFrom(dataset)
+            together.datasets[-1].name = name
+    return together
+
+
+def _messages() -> Any:
+    return importlib.import_module("tensorflow_metadata.proto.v0.statistics_pb2")
+
 
 Type = Literal["int64", "float", "bytes", "picture", "struct"]
 
 _TYPES: tuple[Type, ...] = ("int64", "float", "bytes", "picture", "struct")
-"""By TFDV's number of a type. Its STRING is any bytes, its BYTES those with an image domain."""
+"""Types by TFDV's number. STRING is any bytes, BYTES those with an image domain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Of the values of a feature of numbers; NaN counts in `nan` only."""
+    """Statistics of numbers; NaN counts only in `nan`."""
 
     mean: float
     std: float
@@ -28,7 +68,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Of the values of a feature of bytes, or of numbers that are categories."""
+    """Statistics of bytes, or of numbers that are categories."""
 
     unique: int
     mean_length: float
@@ -36,12 +76,13 @@ class Texts:
     not_utf8: int
     top: tuple[tuple[str, float], ...]
     """The most frequent values and how often they occur, the most frequent first. Not escaped;
-    ``__BYTES_VALUE__`` stands for what is not UTF-8."""
+    ``__BYTES_VALUE__`` stands for values that are not UTF-8.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """Of the values of a feature with an image domain, in bytes."""
+    """Sizes in bytes of the values of a feature with an image domain."""
 
     mean: float
     min: float
@@ -67,8 +108,7 @@ class FeatureSummary:
     detail: Numbers | Texts | Image | None
     """None where there are no values."""
     histogram: tuple[float, ...]
-    """How many values are in each of some buckets of equal width, or have each of the first
-    ranks; empty where nothing is counted."""
+    """Number of values per bucket of equal width, or per rank of the first ranks; may be empty."""
 
 
 def summarize(proto: Any) -> Iterator[FeatureSummary]:

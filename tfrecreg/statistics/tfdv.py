@@ -2,7 +2,7 @@
 
 Importing TFDV takes seconds and half a gigabyte, so it happens when statistics are made, and not
 on the way to anything else. It also talks: warnings of Google's libraries about Python versions, a
-remark on IPython, TensorFlow on the processor. None of it is for whoever asked for statistics.
+remark on IPython, TensorFlow on the processor. None of it concerns users of statistics.
 
 TFDV 1.16 and 1.21 both serve, and give the same numbers. Which of them is for which machine stands
 in `pyproject.toml`; `_release_for` says the same, and knows glibc, which no marker does.
@@ -33,7 +33,7 @@ _GLIBC = (2, 39)
 
 
 class Tfdv(NamedTuple):
-    """What is used of TFDV, of `tfx_bsl` and of pyarrow: modules and classes without types."""
+    """The used parts of TFDV, `tfx_bsl` and pyarrow: modules and classes without types."""
 
     api: Any
     """`tensorflow_data_validation` itself."""
@@ -129,7 +129,7 @@ def load_tfdv() -> Tfdv:
     except ImportError as error:
         raise FailureError(
             f"TensorFlow Data Validation is installed and cannot be imported: {safe(str(error))}",
-            hint="pip install 'tfrecreg[tfdv]' brings a set that fits together",
+            hint="pip install 'tfrecreg[tfdv]' installs a compatible set",
         ) from error
     finally:
         # A library that warns while it is imported leaves a handler on the stream of the moment.

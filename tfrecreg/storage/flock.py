@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 def exclusive(
     path: str, waiting: Callable[[], None] | None = None, *, shared: bool = False
 ) -> Iterator[None]:
-    """Hold the lock on a file; wait for whoever has it. The lock of a process ends with it.
+    """Hold the lock on a file; wait for the current holder. The lock of a process ends with it.
 
     On a file system without locks nobody waits, so nothing that has to be right may rest on it.
 

@@ -110,7 +110,7 @@ class Storage(Protocol):
         """
 
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
-        """What lies below the folder `path`, sorted by the bytes of the path; links not followed.
+        """What is below the folder `path`, sorted by the bytes of the path; links not followed.
 
         A folder that does not exist lists as empty.
         """

@@ -56,7 +56,7 @@ class LocalStorage:
             object.__setattr__(self, "root", os.path.abspath(text))
         except FileNotFoundError as error:
             raise StorageError(
-                f"`{path_text(text)}` is relative to a current folder that does not exist any more",
+                f"`{path_text(text)}` is relative to a current folder that no longer exists",
                 hint="`cd` to one that does, or name an absolute path",
             ) from error
 
@@ -98,7 +98,7 @@ class LocalStorage:
                     f"`{path_text(locate(self.root, path))}` has "
                     f"{max(reader.size, len(data))} bytes, more than the {limit} that are read "
                     "at once",
-                    hint="it is not what its name says: move it away",
+                    hint="it is not the expected file: move it away",
                 )
         return data
 
@@ -163,7 +163,7 @@ class LocalStorage:
         full = self._own(path)
         with translated("remove", full):
             while (mode := _mode(full)) is not None:
-                # Where somebody else removes the same things, the next round looks what is left.
+                # If another process removes the same files, the next round lists the rest.
                 with suppress(FileNotFoundError):
                     if stat.S_ISDIR(mode):
                         shutil.rmtree(full)
@@ -181,7 +181,7 @@ class LocalStorage:
         full = locate(self.root, path)
         if not path:
             raise UsageError(
-                f"`{path_text(self.root)}` is the whole storage, not a name in it",
+                f"`{path_text(self.root)}` is the root of the storage, not a name in it",
                 hint="name something in it",
             )
         folder = path.rpartition("/")[0]
@@ -199,7 +199,7 @@ class LocalStorage:
         if f"{old}/".startswith(f"{new}/") or f"{new}/".startswith(f"{old}/"):
             raise UsageError(
                 f"`{path_text(source)}` cannot take the place of `{path_text(target)}`: "
-                "one lies in the other",
+                "one is in the other",
                 hint="choose a place outside of it",
             )
         return old, new

@@ -23,7 +23,7 @@ _HINTS = {
     errno.EROFS: "the file system is mounted read-only",
     errno.EIO: "the disk is failing: `dmesg` has the details",
     errno.EMFILE: "raise the limit with `ulimit -n`, or lower `--jobs`",
-    errno.EXDEV: "both have to lie on one file system",
+    errno.EXDEV: "both must be on the same file system",
 }
 
 
@@ -44,7 +44,7 @@ def locate(root: str, path: str) -> str:
     fault = _fault(path)
     if fault:
         raise UsageError(
-            f"`{path_text(path)}` is no path below `{path_text(root)}`: {fault}",
+            f"`{path_text(path)}` is not a path below `{path_text(root)}`: {fault}",
             hint="paths are relative to that folder, with `/` between names: `train/cat/1.png`",
         )
     return os.path.join(root, path)
@@ -84,7 +84,7 @@ def leaves(root: str, path: str) -> bool:
     return end != base and not end.startswith(os.path.join(base, ""))
 
 
-def kind_of(mode: int) -> str:
+def entry_kind(mode: int) -> str:
     """What a file of this mode is, for a message."""
     if stat.S_ISDIR(mode):
         return "a folder"
@@ -99,7 +99,7 @@ def kind_of(mode: int) -> str:
 
 def no_folder(path: str) -> NotADirectoryError:
     """The error of the system for a file where a folder is needed, naming the file."""
-    return NotADirectoryError(errno.ENOTDIR, f"`{path_text(path)}` is no folder", path)
+    return NotADirectoryError(errno.ENOTDIR, f"`{path_text(path)}` is not a folder", path)
 
 
 def refusal(action: str, path: str, error: OSError, rest: str = "") -> StorageError:
@@ -114,7 +114,7 @@ def refusal(action: str, path: str, error: OSError, rest: str = "") -> StorageEr
     if isinstance(error, FileNotFoundError):
         return MissingFileError(
             f"`{path_text(path)}` does not exist",
-            hint="something removed it, or the path is another one",
+            hint="it was removed, or the path is wrong",
         )
     reason = error.strerror or str(error)
     return StorageError(

@@ -10,7 +10,7 @@ import stat
 from types import TracebackType
 
 from tfrecreg.errors import StorageError
-from tfrecreg.storage.paths import kind_of, path_text, refusal, translated
+from tfrecreg.storage.paths import entry_kind, path_text, refusal, translated
 
 
 class LocalReader:
@@ -41,7 +41,7 @@ class LocalReader:
         if not stat.S_ISREG(mode):
             raise StorageError(
                 f"cannot read `{path_text(self._path)}`: expected a regular file, "
-                f"found {kind_of(mode)}",
+                f"found {entry_kind(mode)}",
                 hint="name a file, or move away what has its place",
             )
 

@@ -40,7 +40,7 @@ def move_to_free_name(source: str, target: str, top: str) -> bool:
         top: a folder above `target`, from which on all on the way is made durable.
 
     Raises:
-        OSError: `source` is no folder, or the system refused.
+        OSError: `source` is not a folder, or the system refused.
     """
     _require_folder(source)
     make_way(os.path.dirname(target), top)
@@ -79,7 +79,7 @@ def replace(source: str, target: str, top: str) -> None:
         top: as for :func:`move_to_free_name`.
 
     Raises:
-        OSError: `source` is no folder, or the system refused.
+        OSError: `source` is not a folder, or the system refused.
         StorageError: ``<source>.old`` is there, and so are both others.
     """
     aside = source + ASIDE
@@ -109,7 +109,7 @@ def _complete(source: str, target: str, aside: str) -> None:
         raise StorageError(
             f"`{path_text(aside)}` is in the way: it is the old content of a folder that was to "
             "be replaced, and nothing tells which one",
-            hint="look into it, then move it away",
+            hint="inspect it, then move it away",
         )
     if not there:
         _require_folder(source)

@@ -8,7 +8,6 @@ import errno
 import fcntl
 import os
 import re
-import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
@@ -183,8 +182,8 @@ class LocalWriter:
 
 
 def _temporary_name(name: str) -> str:
-    ending = f".{secrets.token_hex(8)}.tmp"
-    # Names are bounded in bytes. Cutting may split a character: what is left of it is dropped.
+    ending = f".{os.urandom(8).hex()}.tmp"
+    # Names are bounded in bytes. Cutting may split a character, whose rest is dropped.
     room = _NAME_MAX - 1 - len(ending)
     return f".{os.fsencode(name)[:room].decode('utf-8', 'ignore')}{ending}"
 
@@ -202,7 +201,7 @@ def _create_locked(path: str) -> tuple[int, int]:
         try:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(handle, fcntl.LOCK_EX)
-            # Between the two calls it was nobody's, and may have been removed as such.
+            # Between the two calls it had no owner, and may have been removed.
             if os.fstat(handle).st_nlink:
                 return handle, os.dup(handle)
         except BaseException:

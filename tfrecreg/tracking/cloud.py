@@ -1,7 +1,7 @@
 """Folders that DVC keeps, by their recorded hash: to a remote and back, and what nobody refers to.
 
 A hash is DVC's of a folder, ``<md5>.dir``: an object that lists the folder's files and the hash of
-each. What DVC hands over is not believed here: it does not look at what is in its cache already.
+each. Bytes from DVC are verified again, because DVC does not verify its cache.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def send(root: str, hashes: Sequence[str], remote: str | None) -> int:
     with locked(root), opened(root, "dvc push") as repo:
         here = [value for value in hashes if repo.cache.local.exists(value)]
         result = repo.cloud.push(_infos(_whole(repo, here)), remote=remote)
-    _none_failed(result.failed, "pushed", "is it in the cache? `dvc push` says more")
+    _none_failed(result.failed, "pushed", "check that it is in the cache; `dvc push` shows more")
     lacking = [value for value in hashes if value not in here]
     if lacking:
         others = "all others were sent" if here else "nothing was sent"
@@ -86,7 +86,7 @@ def fetch(root: str, value: str, remote: str | None) -> list[Held]:
         lacking = _lacking(repo, value)
     if lacking:
         _expect_remote(root, remote)
-        hint = "was it pushed? `tfrecreg push`, where it was released, does that"
+        hint = "push it where it was released: tfrecreg push"
         with opened(root, "dvc fetch") as repo:
             # The list first, for it says what else there is.
             failed = repo.cloud.pull(_infos([value]), remote=remote).failed
@@ -109,7 +109,7 @@ def missing(root: str, hashes: Sequence[str], remote: str | None) -> set[str]:
     with opened(root, "dvc status --cloud") as repo:
         for value in hashes:
             if not repo.cache.local.exists(value):
-                found.add(value)  # nobody here knows what is in it
+                found.add(value)  # its content is unknown here
                 continue
             status = repo.cloud.status(_infos(_whole(repo, [value])), remote=remote)
             if status.missing or status.new or not status.ok:
@@ -241,8 +241,8 @@ def _expect_remote(root: str, remote: str | None) -> None:
     known = remotes(root)
     if remote is not None and remote not in known:
         raise UsageError(
-            f"DVC knows no remote `{safe(remote)}`",
-            hint=f"there is {', '.join(known)}" if known else "dvc remote add -d NAME URL",
+            f"DVC has no remote `{safe(remote)}`",
+            hint=f"available: {', '.join(known)}" if known else "dvc remote add -d NAME URL",
         )
     if not known:
         raise UsageError(

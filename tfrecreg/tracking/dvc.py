@@ -197,7 +197,7 @@ def _added(repo: Any, where: Path, folder: str) -> str:
     value = stages[0].outs[0].hash_info.value
     if not isinstance(value, str):
         raise FailureError(
-            f"DVC tracked `{safe(folder)}` and named no hash of it",
+            f"DVC tracked `{safe(folder)}` and reported no hash for it",
             hint=f"try `dvc add {folder}` by hand",
         )
     return value
@@ -212,12 +212,12 @@ def _made_by_stage(repo: Any, where: Path, folder: str) -> str | None:
     value = made[0].hash_info.value if made[0].hash_info is not None else None
     if not isinstance(value, str) or made[0].workspace_status():
         raise UsageError(
-            f"`{folder}` is not what `{LOCK_NAME}` says that the stage `{safe(name)}` made",
-            hint=f"dvc repro {safe(name)}; or, to keep what is there: dvc commit {safe(name)}",
+            f"`{folder}` is not what `{LOCK_NAME}` records for the stage `{safe(name)}`",
+            hint=f"dvc repro {safe(name)}; or, to keep the current data: dvc commit {safe(name)}",
         )
     if made[0].changed_cache():
         raise UsageError(
-            f"DVC's cache does not have what the stage `{safe(name)}` made",
+            f"DVC's cache does not have the output of the stage `{safe(name)}`",
             hint=f"dvc commit {safe(name)}",
         )
     return value
@@ -260,7 +260,7 @@ def tracked_hash(data: bytes, where: str, folder: str) -> str | None:
         folder: relative to the registry's root.
 
     Returns:
-        the hash; None where the file says nothing of the folder, or is none of DVC's.
+        the hash; None where the file lacks the folder, or is none of DVC's.
 
     Raises:
         MissingExtraError: DVC is not installed, which brings what reads YAML.

@@ -57,8 +57,8 @@ def find_commit(folder: str, revision: str) -> str:
         if done.stderr:
             raise _refused(arguments, done.stderr)
     raise UsageError(
-        f"`{safe(revision)}` names no commit here",
-        hint="name a branch, a tag or a commit; `git fetch` brings those of others",
+        f"`{safe(revision)}` does not name a commit here",
+        hint="name a branch, a tag or a commit; `git fetch` fetches those of others",
     )
 
 
@@ -107,7 +107,7 @@ class Touch:
 
 
 def touches(folder: str, *paths: str) -> list[Touch]:
-    """What was done to some files in the history of what is checked out.
+    """Changes of some files in the history of the checked-out commit.
 
     Args:
         folder: of the work tree.
@@ -259,7 +259,7 @@ def commits_of_refs(folder: str) -> list[str]:
     Empty outside git and before a first commit.
 
     Raises:
-        FailureError: git refused: then nobody knows what is referred to.
+        FailureError: git refused, so the references are unknown.
     """
     if work_tree(folder) is None:
         return []
@@ -282,7 +282,7 @@ def blobs_of_refs(folder: str, below: str, name: str) -> Iterator[bytes]:
         name: of the files, the last part of their path.
 
     Raises:
-        FailureError: git refused: then nobody knows what is referred to.
+        FailureError: git refused, so the references are unknown.
     """
     seen: set[str] = set()
     for commit in commits_of_refs(folder):
@@ -318,7 +318,7 @@ def _call(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def _refused(arguments: tuple[str, ...], stderr: bytes) -> FailureError:
-    lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it says nothing"]
+    lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"]
     # The reason stands in the first line that says so; advice stands around it.
     told = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[0])
     reason = told.removeprefix("fatal:").removeprefix("error:").strip()

@@ -1,6 +1,6 @@
 """The names of GTO's tags (Git Tag Ops, https://dvc.org/doc/gto): values, no git.
 
-A registered version is ``mnist@v1.2.3``, one that was withdrawn ``mnist@v1.2.3!``, and a version
+A registered version is ``mnist@v1.2.3``, one that was yanked ``mnist@v1.2.3!``, and a version
 that was assigned to a stage ``mnist#prod#4``, 4 being a number that rises with each tag of the
 dataset that has one. An artifact below the root of its repository has the folder before its name:
 ``some/registry=mnist@v1.2.3``.
@@ -50,21 +50,21 @@ def artifact(dataset: str, folder: str) -> str:
 
 
 def check_stage(stage: str) -> None:
-    """Refuse what is no name of a stage.
+    """Refuse what is not a stage name.
 
     Raises:
         UsageError: it is none.
     """
     if not _NAME.fullmatch(stage):
         raise UsageError(
-            f"`{safe(stage)}` is no name of a stage: expected letters, digits, `-`, `_` and `/`, "
+            f"`{safe(stage)}` is not a stage name: expected letters, digits, `-`, `_` and `/`, "
             "with a letter or digit at both ends",
             hint="write `--stage prod`",
         )
 
 
 def version_tag(name: str, version: str) -> str:
-    """Of a registered version."""
+    """The tag of a registered version."""
     return f"{name}@v{version}"
 
 
@@ -74,12 +74,12 @@ def is_version(name: str, tag: str) -> bool:
 
 
 def withdrawal_tag(name: str, version: str) -> str:
-    """Of a version that is registered no longer."""
+    """The tag that deregisters a version."""
     return f"{name}@v{version}!"
 
 
 def stage_tag(name: str, stage: str, tags: Iterable[GitTag]) -> str:
-    """Of the next assignment to a stage.
+    """The tag of the next assignment to a stage.
 
     Args:
         name: of the artifact.

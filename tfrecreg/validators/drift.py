@@ -19,11 +19,11 @@ from tfrecreg.statistics import (
     Distance,
     StatisticsOptions,
     StatisticsPart,
-    judge,
+    judge_statistics,
     make_visitor,
     parse_proto,
 )
-from tfrecreg.statistics.compare import Compared, comparators
+from tfrecreg.statistics.judge import Compared, comparators
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.validators.statistics import by_split, expect_tfdv
@@ -143,7 +143,7 @@ class DriftValidator(Validator):
             )
             return
         sides = {"previous": other} if kind == "drift" else {"serving": other}
-        found = judge(proto, compared.schema, **sides)
+        found = judge_statistics(proto, compared.schema, **sides)
         code = DRF001 if kind == "drift" else DRF002
         for distance in found.distances:
             if distance.feature in compared.features and distance.value > distance.threshold:

@@ -86,6 +86,7 @@ class ImagesVisitor(Visitor):
         self._images = ImageFeatures(tuple(images))
         self._shard = shard
         self._part = ImagesPart()
+        self._add = partial(self._part.tally.add_record, shard)
 
     def batch(self, batch: RecordBatch) -> None:
         if not batch.whole:
@@ -98,7 +99,7 @@ class ImagesVisitor(Visitor):
             else:
                 positions = table.positions.tolist() if names else []
             for position in positions:
-                self._look_at(batch, position, tables.example(position))
+                self._look_at(batch, position, batch.example(position))
         for position, example in tables.examples():
             self._look_at(batch, position, example)
 
@@ -187,18 +188,6 @@ class ImagesVisitor(Visitor):
             self._add(batch, position, IMG006 if costly else IMG005, name, message, error.detail)
         else:
             self._part.decoded += 1
-
-    def _add(
-        self,
-        batch: RecordBatch,
-        position: int,
-        code: Code,
-        feature: str,
-        message: str,
-        detail: str,
-    ) -> None:
-        place = self._shard.locate(batch, position, feature=feature, detail=detail)
-        self._part.tally.add(code, message, place, split=self._shard.split, feature=feature)
 
 
 _DECODE = "write the bytes that the text stands for: `base64.b64decode`; they are a quarter smaller"

@@ -13,6 +13,7 @@ from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.records.batch import RecordBatch
 from tfrecreg.records.reader import scan
 from tfrecreg.scan.interface import Shard, Target
+from tfrecreg.text import hex_start
 
 NOT_AN_EXAMPLE = "the payload should be a tf.train.Example"
 """The message of `SCH001`."""
@@ -74,9 +75,8 @@ def stranger(shard: Shard, batch: RecordBatch, position: int, kind: PayloadKind)
     """The location of a record that is not an Example, with its actual kind."""
     start, length = batch.starts[position], batch.lengths[position]
     what = {PayloadKind.SEQUENCE_EXAMPLE: "a SequenceExample, ", PayloadKind.EVENT: "an event, "}
-    head = batch.memory[start : start + min(length, _SHOWN)].hex(" ")
-    more = " …" if length > _SHOWN else ""
-    found = f"found {what.get(kind, '')}{length} byte{'' if length == 1 else 's'}: {head}{more}"
+    head = hex_start(batch.memory[start : start + min(length, _SHOWN + 1)], _SHOWN)
+    found = f"found {what.get(kind, '')}{length} byte{'' if length == 1 else 's'}: {head}"
     return shard.locate(batch, position, detail=found if length else "found no bytes")
 
 

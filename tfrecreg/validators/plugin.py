@@ -13,7 +13,7 @@ from tfrecreg.scan.interface import Validator, ValidatorRecord
 _VALIDATORS = (
     ("crc", "framing, checksums and compression", ("CRC*",), "crc"),
     ("manifest", "the set of files, byte by byte", ("SHD*",), "manifest.validator"),
-    ("schema", "every record against the schema", ("SCH00*", "SCH010"), "schema"),
+    ("schema", "every record against the schema", ("SCH00*", "SCH010"), "schema.validator"),
     ("inflation", "size against the raw data", ("INF*",), "inflation.validator"),
     ("source", "images against their origin", ("SRC01[6-9]",), "source"),
     (

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.digests import DIGEST_BYTES
-from tfrecreg.example import Example, Feature, Kind, decode_or_none
+from tfrecreg.example import Example, Feature, Kind
 from tfrecreg.example.columns import Column, Slot, layout_of, read_columns
 from tfrecreg.records.batch import RecordBatch
 
@@ -51,20 +51,11 @@ class Tables:
 
     def __init__(self, batch: RecordBatch) -> None:
         self._batch = batch
-        self._read: dict[int, Example | None] = {}
         self._digests: dict[tuple[int, str], list[bytes]] = {}
         self.tables: list[Table] = []
         self.rest: Sequence[int] = range(len(batch))
         """Positions of the records that are not in a table."""
         self._divide()
-
-    def example(self, position: int) -> Example | None:
-        """The record at a position of the batch; None if it is not an Example."""
-        if "examples" in self._batch.__dict__:
-            return self._batch.examples[position]  # all of them are decoded already
-        if position not in self._read:
-            self._read[position] = decode_or_none(self._batch.payload(position))
-        return self._read[position]
 
     def examples(self) -> Iterator[tuple[int, Example | None]]:
         """Position and content of the records that are not in a table."""
@@ -72,7 +63,7 @@ class Tables:
             yield from enumerate(self._batch.examples)
             return
         for position in self.rest:
-            yield position, self.example(position)
+            yield position, self._batch.example(position)
 
     def values(self, table: Table, name: str) -> Iterator[bytes]:
         """The values of a feature of bytes in a table, row by row."""
@@ -98,7 +89,7 @@ class Tables:
         for _ in range(_TRIES):
             if len(rows) < _WORTH_IT:
                 break
-            sample = self.example(int(rows[0]))
+            sample = batch.example(int(rows[0]))
             layout = None if sample is None else layout_of(sample)
             if sample is None or layout is None:
                 apart.append(int(rows[0]))
@@ -112,7 +103,9 @@ class Tables:
             }
             self.tables.append(Table(rows[found], sample, named))
             rows = np.delete(rows, found)
-        if self.tables:
+        if 2 * (len(apart) + len(rows)) > len(batch):
+            self.tables = []  # most are decoded anyway, and two ways cost more than one
+        else:
             self.rest = sorted((*apart, *rows.tolist()))
 
 

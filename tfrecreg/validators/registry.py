@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfrecreg.codes import REG007, CodeList
 from tfrecreg.config import read_limits
@@ -17,12 +17,13 @@ from tfrecreg.errors import ManifestError
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.records.batch import StreamEnd
 from tfrecreg.reference import Version, parse_version
-from tfrecreg.registry import Registry, layout
-from tfrecreg.registry.audit import Issue, audit
-from tfrecreg.registry.yanks import read_yanks
+from tfrecreg.registry import Dataset, Registry, layout
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally
 from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.registry.audit import Issue
 
 HISTORY = "registry.history"
 """The measure that says why git's history is not known, or not all of it."""
@@ -68,14 +69,16 @@ class RegistryValidator(Validator):
         del parts
         if target.home is None:
             return
-        registry, tally = Registry(target.home), Tally()
-        found = audit(registry, target.dataset)
+        from tfrecreg.registry.audit import audit  # bare files have no releases to look at
+
+        dataset, tally = Registry(target.home).dataset(target.dataset), Tally()
+        found = audit(dataset)
         version = _version(target)
         for issue in found.issues:
             if version is None or version in issue.versions:
                 add_issue(tally, issue)
         if version is not None:
-            _tell_withdrawn(tally, registry, target.dataset, version)
+            _add_yank(tally, dataset, version)
         yield from tally.findings(target.dataset)
         if found.unseen:
             yield Measure(HISTORY, found.unseen, found.unseen)
@@ -106,13 +109,15 @@ def add_issue(tally: Tally, issue: Issue) -> None:
     tally.add(issue.code, issue.message, where, subject=issue.path)
 
 
-def _tell_withdrawn(tally: Tally, registry: Registry, dataset: str, version: Version) -> None:
+def _add_yank(tally: Tally, dataset: Dataset, version: Version) -> None:
+    from tfrecreg.registry.yanks import read_yanks
+
     try:
-        yanks = read_yanks(registry, dataset, version)
+        yanks = read_yanks(dataset, version)
     except ManifestError:
         return  # the audit tells of it
     if yanks:
         last = yanks[-1]
-        message = f"withdrawn on {safe(last.created)} by {safe(last.by)}: {safe(last.reason)}"
-        path = layout.yanks_path(dataset, version)
+        message = f"yanked on {safe(last.created)} by {safe(last.by)}: {safe(last.reason)}"
+        path = layout.yanks_path(dataset.name, version)
         tally.add(REG007, message, Location(shard=path), subject=path)

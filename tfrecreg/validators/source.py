@@ -114,7 +114,7 @@ def _locating_source(manifest: Manifest, raw: Storage) -> tuple[GuardedSource | 
     if not name:
         return None, "not compared: the manifest names no source"
     if is_adopted(manifest):
-        return None, "not compared: the shards were adopted, nothing tells what they were made from"
+        return None, "not compared: the shards were adopted, their raw data are unknown"
     try:
         options, _ = plugins().source_options(name, manifest.source.options)
         source = plugins().open_source(name, raw, options)
@@ -194,7 +194,7 @@ class SourceVisitor(Visitor):
                 same = size == len(image) and file.read_at(0, size) == image
         except MissingFileError:
             detail = f"expected `{safe(path)}`"
-            message = "the raw file that its key names is not there"
+            message = "the raw file named by its key does not exist"
             self._add(SRC018, message, detail, batch, position)
             return
         self._part.compared += 1
@@ -206,8 +206,7 @@ class SourceVisitor(Visitor):
     def _add(
         self, code: Code, message: str, detail: str, batch: RecordBatch, position: int
     ) -> None:
-        place = self._shard.locate(batch, position, feature=IMAGE, detail=detail)
-        self._part.tally.add(code, message, place, split=self._shard.split, feature=IMAGE)
+        self._part.tally.add_record(self._shard, batch, position, code, IMAGE, message, detail)
 
 
 def _one(example: Example, name: str) -> bytes | None:

@@ -12,13 +12,13 @@ from tfrecreg.errors import MissingExtraError
 from tfrecreg.findings import Code, Finding, Location, Measure, Severity, fingerprint
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.schema import parse_schema
-from tfrecreg.schema.compiled import EnvironmentOptions, environment_options
+from tfrecreg.schema.environments import EnvironmentOptions, environment_options
 from tfrecreg.schema.proto import schema_message
 from tfrecreg.statistics import (
     Anomaly,
     StatisticsOptions,
     StatisticsPart,
-    judge,
+    judge_statistics,
     make_visitor,
     missing_tfdv,
 )
@@ -84,7 +84,7 @@ class StatisticsValidator(Validator):
                 yield _finding(target, split, anomaly)
             elif part.examples:
                 environment = self._environments.get(split, self._environment)
-                found = judge(part.proto(), self._schema, environment=environment)
+                found = judge_statistics(part.proto(), self._schema, environment=environment)
                 for anomaly in found.anomalies:
                     yield _finding(target, split, anomaly)
         text = f"{total:,} examples judged" if total else "no Examples to judge"

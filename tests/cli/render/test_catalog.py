@@ -20,7 +20,7 @@ from tfrecreg.manifest import (
     Parent,
     Provenance,
     RawTotals,
-    Release,
+    ReleaseEntry,
     SchemaEntry,
     ShardEntry,
     SourceEntry,
@@ -80,7 +80,7 @@ BUILD = Manifest(
 )
 RELEASED = replace(
     BUILD,
-    release=Release(
+    release=ReleaseEntry(
         version="1.1.0",
         build="",
         parent=Parent(version="1.0.0", digest=""),

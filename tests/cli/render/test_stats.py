@@ -52,19 +52,19 @@ def test_a_table_a_split(pipe) -> None:
     text = pipe(lambda console: print_stats(console, stats(split())))
     assert text.splitlines() == [
         "train: 4 examples",
-        "  feature       type     present      values     mean  std   min  median       max"
+        "  feature       type   present      values     mean  std   min  median       max"
         "  histogram",
-        "  label         int64      100 %           1      2.5  1.2     1       2         4  ▃ █",
-        "  share         float      100 %           1   0.1235  nan  -inf       0     1e+12"
+        "  label         int64    100 %           1      2.5  1.2     1       2         4  ▃ █",
+        "  share         float    100 %           1   0.1235  nan  -inf       0     1e+12"
         "  █  25 % NaN",
         "  image         image     75 %           1  94.2 kB        0 B          140.0 kB",
-        "  name\\x1b[31m  bytes      100 %           1      6 B                             "
+        "  name\\x1b[31m  bytes    100 %           1      6 B                             "
         '  █▅▅  3 different: "a\\u202e" 50 %, "xxxxxxxxxxxxxxxxxxxxxxx…" 25 %, bytes 25 %',
-        "  digit         int64      100 %           1                                       "
+        "  digit         int64    100 %           1                                       "
         ' █  1 different: "7" 100 %',
-        "  free          bytes      100 %           1      3 B",
-        "  gone          bytes        0 %",
-        "  ragged        int64      100 %  0 to 2,000        1    0     1       1         1  █",
+        "  free          bytes    100 %           1      3 B",
+        "  gone          bytes      0 %",
+        "  ragged        int64    100 %  0 to 2,000        1    0     1       1         1  █",
     ]
 
 

@@ -39,14 +39,14 @@ class Adopter:
         return self.root / "data" / name
 
     def adopt(self, *paths: str | Path, name: str = "pets", **more: Any) -> AdoptResult:
-        """Adopt, all that lies in the foreign folder unless paths are named."""
+        """Adopt, all that is in the foreign folder unless paths are named."""
         named = tuple(str(path) for path in paths)
         if not named and more.get("how") != "in-place":
             named = (str(self.foreign),)
         return adopt(self.registry, AdoptRequest(name=name, paths=named, **more))
 
     def manifest(self, name: str = "pets") -> Manifest:
-        found = self.registry.build_manifest(name)
+        found = self.registry.dataset(name).build_manifest()
         assert found is not None
         return found
 

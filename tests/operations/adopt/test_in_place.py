@@ -90,7 +90,7 @@ class TestInPlace:
 
     def test_what_is_no_file_is_refused(self, adopter, lying) -> None:
         os.mkfifo(lying / "pipe")
-        with pytest.raises(UsageError, match="`data/pets/pipe` is no file"):
+        with pytest.raises(UsageError, match="`data/pets/pipe` is not a file"):
             adopter.adopt(how="in-place")
 
     def test_damage_leaves_all_as_it_is(self, adopter, lying) -> None:
@@ -102,7 +102,7 @@ class TestInPlace:
 
     def test_files_that_lie_elsewhere_are_refused(self, adopter, lying, tmp_path) -> None:
         path = put(tmp_path / "x.tfrecord", example(1))
-        with pytest.raises(UsageError, match="does not lie in `data/pets`") as caught:
+        with pytest.raises(UsageError, match="is not in `data/pets`") as caught:
             adopter.adopt(path, how="in-place")
         assert "leave out `--in-place`" in caught.value.hint
 

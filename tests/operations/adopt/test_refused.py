@@ -36,10 +36,10 @@ class TestRefused:
         assert error.hint.startswith("`tfrecreg salvage FILE.. --output DIR`")
 
     def test_what_is_no_tfrecord(self, adopter) -> None:
-        (adopter.foreign / "test.tfrecord").write_bytes(b"this is no TFRecord at all")
+        (adopter.foreign / "test.tfrecord").write_bytes(b"this is not a TFRecord at all")
         error = self.refused(adopter)
         assert [finding.code for finding in error.findings] == ["CRC008"]
-        assert error.hint == "leave out what is no TFRecord"
+        assert error.hint == "leave out files that are not TFRecords"
 
     def test_a_set_that_is_not_whole(self, adopter) -> None:
         (adopter.foreign / "train-00001-of-00003.tfrecord").unlink()
@@ -85,7 +85,7 @@ class TestRefused:
                 "`{0}/test.tfrecord` is gzip, `{0}/train-00000-of-00003.tfrecord` is not: a "
                 "build has one compression",
             ),
-            (lambda folder: write_set(folder, "dev", 2, 1), "are of two sets"),
+            (lambda folder: write_set(folder, "dev", 2, 1), "belong to two sets"),
         ],
     )
     def test_what_fits_no_build(
@@ -115,8 +115,8 @@ class TestRefused:
         with pytest.raises(UsageError) as caught:
             adopter.adopt(adopter.foreign / "train-00000-of-00003.tfrecord")
         assert caught.value.message == (
-            f"1 of the 3 shards of `{adopter.foreign}/train.tfrecord` are named, 2 more lie "
-            "beside them"
+            f"1 of the 3 shards of `{adopter.foreign}/train.tfrecord` are named, 2 more "
+            "are in the same folder"
         )
 
     def test_a_file_that_cannot_be_read(self, adopter) -> None:
@@ -138,14 +138,16 @@ class TestRefused:
 class TestWhatWasThere:
     def test_files_that_are_no_build_are_not_replaced(self, adopter) -> None:
         put(adopter.data() / "precious.tfrecord", example(1))
-        with pytest.raises(UsageError, match="`data/pets` holds files that are no build") as caught:
+        with pytest.raises(
+            UsageError, match="`data/pets` holds files that do not belong to a build"
+        ) as caught:
             adopter.adopt()
         assert "--in-place" in caught.value.hint
         assert [path.name for path in adopter.data().iterdir()] == ["precious.tfrecord"]
 
     def test_files_in_the_folder_of_the_build_are_not_copied_over_themselves(self, adopter) -> None:
         path = put(adopter.data() / "train.tfrecord", example(1))
-        with pytest.raises(UsageError, match="lies in `data/pets`, which the build would replace"):
+        with pytest.raises(UsageError, match="is in `data/pets`, which the build would replace"):
             adopter.adopt(path)
 
     def test_a_build_that_can_be_made_again_is_replaced(self, adopter, tmp_path) -> None:

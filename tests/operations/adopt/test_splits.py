@@ -98,39 +98,39 @@ def test_one_split_may_have_several_globs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "rules", "message"),
     [
-        (("a.tfrecord", "b.tfrecord"), (), "nothing says which split `{0}/a.tfrecord` is of"),
+        (("a.tfrecord", "b.tfrecord"), (), "no split is known for `{0}/a.tfrecord`"),
         (
             ("x-train.tfrecord", "y.tfrecord"),
             (),
-            "nothing says which split `{0}/y.tfrecord` is of",
+            "no split is known for `{0}/y.tfrecord`",
         ),
         (
             ("a.tfrecord", "b.tfrecord"),
             (("train", "a*"),),
-            "nothing says which split `{0}/b.tfrecord` is of",
+            "no split is known for `{0}/b.tfrecord`",
         ),
         (
             ("x-val.tfrecord", "x-dev.tfrecord"),
             (),
-            "`{0}/x-dev.tfrecord` and `{0}/x-val.tfrecord` are of two sets, and both would be "
+            "`{0}/x-dev.tfrecord` and `{0}/x-val.tfrecord` belong to two sets, and both would be "
             "the split `validation`",
         ),
         (
             ("a/train-00000-of-00001", "b/train-00000-of-00001"),
             (),
-            "`{0}/a/train-00000-of-00001` and `{0}/b/train-00000-of-00001` are of two sets, and "
+            "`{0}/a/train-00000-of-00001` and `{0}/b/train-00000-of-00001` belong to two sets, and "
             "both would be the split `train`",
         ),
         (("a.tfrecord",), (("train", "b*"),), "`--split train=b*` fits none of the 1 files"),
         (
             ("a.tfrecord",),
             (("train", "a*"), ("test", "*.tfrecord")),
-            "`{0}/a.tfrecord` is of the split `train` and of `test`, by what `--split` says",
+            "`{0}/a.tfrecord` is of the split `train` and of `test`, according to `--split`",
         ),
         (
             ("a.tfrecord",),
             (("my split", "a*"),),
-            "`my split` is no name of a split: expected letters, digits and `_`",
+            "`my split` is not a split name: expected letters, digits and `_`",
         ),
     ],
 )

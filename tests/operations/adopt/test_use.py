@@ -119,7 +119,11 @@ REAL = {
 
 @pytest.mark.realdata
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name == "taxi" else ()) for name in REAL]
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in ("sequences", "taxi") else ())
+        for name in REAL
+    ],
 )
 def test_what_others_published_is_adopted_released_and_checked(
     adopter, realdata: Path, name: str

@@ -225,7 +225,7 @@ def pushed(before: Path, after: Path) -> int:
     return sum(map(len, new)) + len(json.dumps(listed))
 
 
-@pytest.mark.parametrize("compression", ["none", "gzip"])
+@pytest.mark.parametrize("compression", [pytest.param("none", marks=pytest.mark.slow), "gzip"])
 def test_a_dry_run_says_what_a_push_will_send(tmp_path: Path, compression: str) -> None:
     story = Story(tmp_path)
     data, copy = story.root / "data/d", tmp_path / "before"
@@ -281,7 +281,7 @@ def test_without_the_indexes_of_the_base_it_is_said_how_to_go_on(story: Story) -
         story.build()
     assert "of the base `d@1.0.0` is not on this machine" in str(caught.value)
     assert caught.value.hint == (
-        "bring its bytes back: tfrecreg pull d@1.0.0; or build afresh: --base none"
+        "fetch its bytes: tfrecreg pull d@1.0.0; or build without a base: --base none"
     )
 
 

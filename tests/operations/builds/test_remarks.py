@@ -13,7 +13,7 @@ from tfrecreg.example import int64_feature
 from tfrecreg.guard import Brought
 from tfrecreg.operations.builds.assemble import ledgers
 from tfrecreg.operations.builds.plan import Plan, make_plan
-from tfrecreg.operations.builds.shard import MadeShard, Maker, ShardTask, make_shard
+from tfrecreg.operations.builds.shard import BuildTask, MadeShard, Maker, make_shard
 from tfrecreg.operations.builds.state import finish, finished
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import GuardedSource, Item, Remark, Skipped, Written
@@ -54,7 +54,7 @@ class Boxes:
 def made(folder: Path) -> tuple[Plan, list[MadeShard]]:
     plan = make_plan("d", Boxes().items(), ShardPolicy(shards=2), {})
     maker = Maker(LocalStorage(folder), packed(Boxes()), plan.digest, "none")
-    tasks = [ShardTask(maker, shard) for shard in plan.shards]
+    tasks = [BuildTask(maker, shard) for shard in plan.shards]
     return plan, list(LocalEngine(1).run(make_shard, tasks))
 
 

@@ -13,9 +13,9 @@ from tfrecreg.example import bytes_feature
 from tfrecreg.guard import Brought
 from tfrecreg.operations.builds.plan import SEGMENT_BYTES, PlannedShard
 from tfrecreg.operations.builds.shard import (
+    BuildTask,
     Maker,
     SegmentTask,
-    ShardTask,
     join_segments,
     make_segment,
     make_shard,
@@ -76,7 +76,7 @@ def test_a_joined_shard_is_the_shard_that_is_made_whole(tmp_path, compression) -
         for number, items in enumerate(shard.segments())
     ]
     assert len(tasks) == 10
-    one = make_shard(ShardTask(whole, shard))
+    one = make_shard(BuildTask(whole, shard))
     two = join_segments(joined, scratch, shard, map(make_segment, tasks))
     assert one == two
     assert one.entry.records < 200
@@ -95,7 +95,7 @@ def test_a_shard_of_nothing_but_skipped_items_is_the_same_either_way(tmp_path, c
     ]
     (items,) = shard.segments()
     task = SegmentTask(makers[1], makers[1].stage, "segment", items)
-    one = make_shard(ShardTask(makers[0], shard))
+    one = make_shard(BuildTask(makers[0], shard))
     assert one == join_segments(makers[1], makers[1].stage, shard, [make_segment(task)])
     assert one.entry.records == 0
 

@@ -75,7 +75,7 @@ def test_where_none_is_here_nothing_passes(digits_registry: Path) -> None:
     with pytest.raises(NotHereError) as caught:
         check([], registry=digits_registry, options=CheckOptions(ignore_missing=True))
     assert caught.value.message == "none of `absent` and `digits` is here"
-    assert caught.value.hint.startswith("without `--ignore-missing`, the report says")
+    assert caught.value.hint.startswith("without `--ignore-missing`, the report names the command")
 
 
 def test_where_only_the_newest_release_is_here_it_is_judged(digits_registry: Path) -> None:

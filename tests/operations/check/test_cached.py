@@ -134,7 +134,7 @@ def test_with_raw_data_every_shard_is_read_and_that_is_said(root: Path) -> None:
     for _ in range(2):
         (report,) = check(["digits"], registry=root, options=options, progress=Noting())
         assert report.cached == 0
-    assert notes == ["every shard was read: what the validator `source` finds cannot be kept"] * 2
+    assert notes == ["every shard was read: what the validator `source` finds cannot be cached"] * 2
 
 
 def test_a_check_without_the_option_writes_nothing(root: Path, home: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_a_note(
     (report,) = check([str(bare)], options=options, progress=Noting())
     assert (report.status, report.cached) == ("pass", 0)
     (note,) = notes
-    assert note.startswith("what was found could not be remembered: ")
+    assert note.startswith("the result could not be cached: ")
 
 
 def test_jobs_make_no_difference(root: Path) -> None:

@@ -37,6 +37,7 @@ def compression_of(root: Path, path: str) -> str:
     return end.compression
 
 
+@pytest.mark.slow
 def test_every_file_agrees_in_compression_count_and_kind(realdata: Path) -> None:
     with (realdata / "tfrecord/census.tsv").open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines, delimiter="\t"))

@@ -90,7 +90,7 @@ def test_limits_for_nobody_are_refused(target: Target) -> None:
     with pytest.raises(ConfigError) as caught:
         chosen(target, limits={"scheme": {"x": 1}})
     assert caught.value.message == (
-        "`tfrecreg.toml`: `limits.scheme` is for no validator; did you mean `schema`?"
+        "`tfrecreg.toml`: `limits.scheme` matches no validator; did you mean `schema`?"
     )
     assert "`crc`" in caught.value.hint
 
@@ -102,7 +102,7 @@ def test_a_check_that_nobody_makes_is_incomplete(target: Target, how: dict[str, 
     gate = {"validators": how["gate"]} if "gate" in how else {}
     choice = chosen(target, *how.get("only", ()), skip=how.get("skip", ()), **gate)
     assert names(choice) == []
-    assert choice.problems == ["no validator looked at `files`: none of them applies"]
+    assert choice.problems == ["no validator applies to `files`"]
 
 
 # A stranger's validator.
@@ -351,7 +351,7 @@ def test_nor_does_a_gate_that_names_others(target: Target) -> None:
 def test_a_distribution_that_made_the_data_and_is_not_installed_is_named(
     digits_registry: Path,
 ) -> None:
-    manifest = open_registry(digits_registry).build_manifest("digits")
+    manifest = open_registry(digits_registry).dataset("digits").build_manifest()
     assert manifest is not None
     source = SourceEntry(name="voc", distribution="voc-tools", version="1.2")
     target = build_target(

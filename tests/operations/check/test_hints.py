@@ -34,7 +34,7 @@ def test_a_damaged_shard_names_its_repair(digits_registry: Path, path: str, refe
     finding = crc(reference, digits_registry)
     assert finding.code == "CRC002"
     assert finding.hint == (
-        f"`tfrecreg build digits --repair {reference}` makes the damaged files again, byte for byte"
+        f"`tfrecreg build digits --repair {reference}` rebuilds the damaged files, byte for byte"
     )
 
 
@@ -53,4 +53,4 @@ def test_a_pointer_of_git_lfs_names_what_fetches_the_file(
     shard.write_bytes(POINTER)
     finding = crc("digits" if target == "digits" else str(shard), digits_registry)
     assert finding.code == "CRC008"
-    assert finding.hint == "`git lfs pull` brings the files that the pointers of git-LFS stand for"
+    assert finding.hint == "`git lfs pull` fetches the files behind git-LFS pointers"

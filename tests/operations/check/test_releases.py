@@ -38,7 +38,7 @@ def said(report: Report) -> list[tuple[str, str]]:
 
 def first(root: Path):
     registry = open_registry(root)
-    return registry.release_manifest("m", registry.versions("m")[0])
+    return registry.dataset("m").release_manifest(registry.dataset("m").versions()[0])
 
 
 def on_main(root: Path, version: str, **more) -> None:
@@ -119,7 +119,7 @@ class TestBase:
         commit(root)
         ((code, message),) = said(look(root, base="main"))
         assert code == "REG006"
-        assert message.startswith("`m@1.1.0` is another release on main: expected digest ")
+        assert message.startswith("`m@1.1.0` is a different release on main: expected digest ")
         assert message.endswith(f"…, found {mine.digest[:16]}…")
         assert look(root).findings == ()
 
@@ -159,7 +159,7 @@ class TestBase:
         shutil.rmtree(root / "registry/m/1.0.0")
         commit(root)
         found = said(look(root, base="main"))
-        assert ("REG002", "it is gone here, and main has it") in found
+        assert ("REG002", "it is missing here, but main has it") in found
 
     def test_a_dataset_of_the_base_alone_is_fine(self, root: Path) -> None:
         git(root, "switch", "--quiet", "main")
@@ -178,7 +178,7 @@ class TestBase:
         assert look(root, base="main").findings == ()
 
     def test_a_revision_that_is_none_is_refused(self, root: Path) -> None:
-        with pytest.raises(UsageError, match="`origin/main` names no commit here") as caught:
+        with pytest.raises(UsageError, match="`origin/main` does not name a commit here") as caught:
             look(root, base="origin/main")
         assert "git fetch" in caught.value.hint
 
@@ -186,6 +186,6 @@ class TestBase:
         root = tmp_path / "elsewhere"
         put_build(root, "m")
         empty_registry(root)
-        with pytest.raises(UsageError, match="the registry lies in no git work tree"):
+        with pytest.raises(UsageError, match="the registry is not in a git work tree"):
             look(root, base="main")
         assert look(root).releases == 0

@@ -96,7 +96,7 @@ def test_without_targets_a_broken_build_hides_no_other(digits_registry: Path) ->
     flip(digits_registry / TRAIN.format(0), 30)
     alpha, digits, gamma, more, newer = check([], registry=digits_registry)
     assert (alpha.target, alpha.status, alpha.exit_code) == ("alpha", "error", 3)
-    assert alpha.errors[0].startswith("`data/alpha/manifest.json` is no manifest: ")
+    assert alpha.errors[0].startswith("`data/alpha/manifest.json` is not a manifest: ")
     assert (digits.status, codes(digits)) == ("fail", ["CRC002"])
     assert gamma.status == "error"
     assert gamma.errors[0].startswith("schemas/gamma.pbtxt:")
@@ -318,7 +318,7 @@ def test_a_gate_that_there_is_not_is_refused(empty: Target) -> None:
     with pytest.raises(ConfigError) as caught:
         judged(empty, '[gates.strict]\nfail_on = "warning"\n', gate="stict")
     assert caught.value.message == ("`tfrecreg.toml` has no gate `stict`; did you mean `strict`?")
-    assert caught.value.hint == "there is `strict`"
+    assert caught.value.hint == "available: `strict`"
 
 
 def test_findings_are_in_order_of_the_severities_that_the_gate_gives(tmp_path: Path) -> None:
@@ -349,7 +349,7 @@ def test_a_waiver_covers_until_its_day_and_says_when_it_no_longer_does(empty: Ta
     report = judged(empty, WAIVER.format("2026-05-31"), watcher, fail_on=FailOn.WARNING)
     assert (report.status, report.waived) == ("fail", ())
     assert watcher.notes == [
-        "the waiver of `SHD007` by ada expired on 2026-05-31: what it covered counts again"
+        "the waiver of `SHD007` by ada expired on 2026-05-31: its findings count again"
     ]
 
 

@@ -63,7 +63,7 @@ def test_added_features_are_minor_though_the_parent_is_in_the_cache_alone(root: 
 
 def test_without_the_cache_the_number_is_the_safe_one_and_says_why(root: Path) -> None:
     shutil.rmtree(root / ".dvc/cache")
-    assert diff("d@1.0.0", "d", registry=root).hint == "`tfrecreg pull d@1.0.0` brings them"
+    assert diff("d@1.0.0", "d", registry=root).hint == "`tfrecreg pull d@1.0.0` fetches them"
     made = release(open_registry(root), ReleaseRequest(name="d"))
     assert str(made.version) == "2.0.0"
     assert made.change.reasons[:2] == [

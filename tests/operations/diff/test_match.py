@@ -17,11 +17,11 @@ from tfrecreg.operations.diff.match import (
     PLACE,
     SPLIT,
     WIDTH,
+    IndexRows,
     Left,
-    Rows,
+    example_places,
     match,
     pair,
-    places_of,
 )
 from tfrecreg.operations.diff.verdict import per_split
 
@@ -29,7 +29,7 @@ RECORDS = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 4), max_size
 SPLITS = st.fixed_dictionaries({"test": RECORDS, "train": RECORDS})
 
 
-def table(entries: list[tuple[int, int, int]]) -> Rows:
+def table(entries: list[tuple[int, int, int]]) -> IndexRows:
     """Rows of (split, key, digest); the place is the position."""
     made = np.zeros((len(entries), WIDTH), np.uint8)
     for number, (split, key, digest) in enumerate(entries):
@@ -60,12 +60,12 @@ def test_rows_are_paired_one_to_one_as_often_as_possible(columns, before, after)
     assert len(pairs) == sum((first & second).values())
     for old, new in zip(pairs.before.tolist(), pairs.after.tolist(), strict=True):
         assert name(before[old]) == name(after[new])
-    rest = [places_of(each).tolist() for each in (left.before, left.after)]
+    rest = [example_places(each).tolist() for each in (left.before, left.after)]
     assert sorted([*pairs.before.tolist(), *rest[0]]) == list(range(len(before)))
     assert sorted([*pairs.after.tolist(), *rest[1]]) == list(range(len(after)))
     # What is left is as it was.
     for each, entries in ((left.before, before), (left.after, after)):
-        assert each.tobytes() == table(entries)[places_of(each).astype(int)].tobytes()
+        assert each.tobytes() == table(entries)[example_places(each).astype(int)].tobytes()
 
 
 def test_nothing_is_paired_with_nothing() -> None:

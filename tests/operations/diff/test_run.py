@@ -457,7 +457,7 @@ def test_bytes_that_are_those_of_another_build_are_not_compared(root, compare) -
     shard.write_bytes((root / "data/other/other-train.tfrecord-00000-of-00001").read_bytes())
     result = diff("d@1.0.0", "d", registry=root)
     assert result.unread == 1
-    assert "is not the one that its index is of" in result.unread_reason
+    assert "does not match its index" in result.unread_reason
 
 
 def test_two_datasets_can_be_compared_and_have_no_next_number(root, compare) -> None:
@@ -562,6 +562,7 @@ def test_a_manifest_that_promises_too_many_records_takes_no_memory(root, compare
     assert result.change.level == "major"
 
 
+@pytest.mark.slow
 def test_more_splits_than_rows_can_tell_apart_are_refused(root, compare) -> None:
     compare(TWO, {**TWO, "train": [{"a": example(1)}]})
     path = root / "data/d/manifest.json"

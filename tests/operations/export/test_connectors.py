@@ -253,9 +253,9 @@ def test_what_is_left_out_or_flat_is_noted() -> None:
     assert sorted(made.features) == ["grid", "i", "v"]
     assert made.notes == [
         "`grid` comes flat: more than one of its dimensions varies",
-        "TFDS has no sparse or weighted features: `s` and `w` come as the features that they are "
-        "made of",
-        "left out, as their life cycle stage says: `old`",
+        "TFDS has no sparse or weighted features: `s` and `w` are exported as their component "
+        "features",
+        "left out by lifecycle stage: `old`",
     ]
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfrecreg.operations.export.images import ImagesSeen, look
+from tfrecreg.operations.export.images import ImagesSeen, look_at_image
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:
@@ -71,7 +71,7 @@ TABLES = segment(0xDB, b"t" * 65)
     ],
 )
 def test_what_headers_say(data: bytes, wanted: tuple[str, int, int, int, int]) -> None:
-    header = look(data)
+    header = look_at_image(data)
     assert header is not None
     assert header[:5] == wanted
 
@@ -106,7 +106,7 @@ def test_what_headers_say(data: bytes, wanted: tuple[str, int, int, int, int]) -
     ],
 )
 def test_what_tensorflow_does_not_decode_is_none(data: bytes) -> None:
-    assert look(data) is None
+    assert look_at_image(data) is None
 
 
 @settings(max_examples=300)
@@ -127,7 +127,7 @@ def test_damaged_headers_raise_nothing(whole: bytes, data: st.DataObject) -> Non
         if damaged:
             place = data.draw(st.integers(0, len(damaged) - 1))
             damaged[place] = data.draw(st.integers(0, 255))
-    found = look(bytes(damaged))
+    found = look_at_image(bytes(damaged))
     assert found is None or (found.height > 0 and found.width > 0)
 
 
@@ -157,7 +157,7 @@ def test_headers_agree_with_tensorflow_on_real_images(realdata: Path) -> None:
         if not path.is_file() or path.stat().st_size > 20_000_000:
             continue
         data = path.read_bytes()
-        found = look(data)
+        found = look_at_image(data)
         try:
             decoded = tf.io.decode_image(data, dtype=tf.uint8).shape
         except tf.errors.InvalidArgumentError:

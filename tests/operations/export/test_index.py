@@ -65,14 +65,14 @@ def test_the_offsets_are_those_of_plain_files(registry: Registry, tmp_path: Path
 
 def test_what_should_be_known_is_said(registry: Registry, tmp_path: Path) -> None:
     result = export(registry, "things", tmp_path / "out", to="index")
-    manifest = registry.build_manifest("things")
+    manifest = registry.dataset("things").build_manifest()
     assert manifest is not None
     small = (
         "1 of 3 shards have fewer than two records: the package `tfrecord` fails on so short an "
         "index, DALI does not"
     )
     unpacked = (
-        "readers with an index cannot jump in gzip: the shards were decompressed, each record the "
+        "readers with an index cannot seek in gzip: the shards were decompressed, each record the "
         "same to the byte"
     )
     if manifest.compression == "gzip":
@@ -93,7 +93,7 @@ def test_another_suffix_is_refused_and_nothing_is_made(registry: Registry, tmp_p
     with pytest.raises(UsageError) as caught:
         export(registry, "things", tmp_path / "out", to="index", suffix="/../x")
     assert caught.value.message == "an index is not called `/../x`"
-    assert caught.value.hint == "there is `.idx`, `.index` and `.tfindex`"
+    assert caught.value.hint == "available: `.idx`, `.index` and `.tfindex`"
     assert not (tmp_path / "out").exists()
 
 

@@ -18,7 +18,7 @@ from tfrecreg.errors import RefusedError, SchemaError, UsageError
 from tfrecreg.example import bytes_feature, int64_feature
 from tfrecreg.manifest import render_manifest, seal
 from tfrecreg.operations.adopt import AdoptRequest, adopt
-from tfrecreg.operations.export import FORMATS, export
+from tfrecreg.operations.export import EXPORT_FORMATS, export
 from tfrecreg.registry import Registry
 
 SCHEMA = """
@@ -51,7 +51,7 @@ def registry(place_build: Callable[..., Registry]) -> Registry:
 
 def renamed(registry: Registry, **changes: str) -> Registry:
     """A registry whose manifest was edited and sealed by another tool."""
-    manifest = registry.build_manifest("things")
+    manifest = registry.dataset("things").build_manifest()
     assert manifest is not None
     splits = [replace(each, name=changes.get("split", each.name)) for each in manifest.splits[:1]]
     shards = [replace(each, split=changes.get("shard", each.split)) for each in manifest.shards[:1]]
@@ -81,14 +81,14 @@ def test_a_split_that_no_shard_names_is_one_line(
     changes: dict[str, str],
     message: str,
 ) -> None:
-    before = registry.build_manifest("things")
+    before = registry.dataset("things").build_manifest()
     assert before is not None
     root = renamed(registry, **changes).storage.root
     assert main(["-C", root, "export", "things", str(tmp_path / "out"), "--to", "tfds"]) == 2
     said = capsys.readouterr().err
     assert said.splitlines() == [
         f"error: the manifest of `things` {message.format(first=before.shards[0].split)}",
-        "hint: `tfrecreg check things` says more; restore the manifest, or build again",
+        "hint: `tfrecreg check things` has the details; restore the manifest, or build again",
     ]
     assert not (tmp_path / "out").exists()
 
@@ -166,7 +166,7 @@ def test_the_folder_holds_what_tfds_reads(registry: Registry, tmp_path: Path) ->
             }
         },
     }
-    manifest = registry.build_manifest("things")
+    manifest = registry.dataset("things").build_manifest()
     assert manifest is not None
     assert loaded(out / "metadata.json") == {
         "tfrecreg": {
@@ -204,7 +204,7 @@ def test_gzip_is_decompressed_and_noted(place_build, tmp_path) -> None:
     export(place_build(splits, SCHEMA), "things", tmp_path / "plain")
     result = export(place_build(splits, SCHEMA, compression="gzip"), "things", tmp_path / "gzip")
     assert result.shards == {"decompressed": 1}
-    assert any("decompressed, each record the same to the byte" in note for note in result.notes)
+    assert any("decompressed, with identical records" in note for note in result.notes)
     name = "things-train.tfrecord-00000-of-00001"
     assert (tmp_path / "gzip" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
 
@@ -289,7 +289,7 @@ def refused(
 
 def test_an_unknown_format_is_refused(registry, tmp_path) -> None:
     refused(registry, tmp_path, UsageError, "no format `tdfs` to export to", to="tdfs")
-    assert FORMATS == ("index", "tfds")
+    assert EXPORT_FORMATS == ("index", "tfds")
 
 
 def test_a_schema_that_changed_since_the_build_is_refused(registry, tmp_path) -> None:

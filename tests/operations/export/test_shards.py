@@ -15,21 +15,21 @@ from tests_support import flip
 from tfrecreg.errors import RefusedError
 from tfrecreg.example import bytes_feature, encode, int64_feature
 from tfrecreg.manifest import ShardEntry
-from tfrecreg.operations.export.shards import ShardTask, bring_shard, numbered
+from tfrecreg.operations.export.shards import ExportTask, bring_shard, numbered
 from tfrecreg.records import ShardWriter
 from tfrecreg.storage import LocalStorage
 
 NAME = "things-train.tfrecord-00000-of-00001"
 
 
-def task(tmp_path: Path, compression="none", values=(b"a", b"b"), images=("x",)) -> ShardTask:
+def task(tmp_path: Path, compression="none", values=(b"a", b"b"), images=("x",)) -> ExportTask:
     source = LocalStorage(tmp_path / "source")
     with ShardWriter(source, "s/shard", compression=compression) as writer:
         for key, value in enumerate(values):
             payload = encode({"x": bytes_feature(value), "n": int64_feature(key)})
             writer.write(payload, digest=bytes(16), key=str(key))
     entry = ShardEntry.of("s/shard", writer.written, split="train", index="")
-    return ShardTask(
+    return ExportTask(
         reference="things@1.0.0",
         bytes=source,
         entry=entry,

@@ -272,7 +272,7 @@ def test_every_form_of_feature_comes_back(place_build, tmp_path: Path, read_tfds
     assert found["names"]["two/labels"] == ["same", "1"]
     assert found["names"]["square/labels"] is None
     assert found["supervised_keys"] is None
-    assert any("`sparse` come as the features that they are made of" in n for n in result.notes)
+    assert any("`sparse` are exported as their component features" in n for n in result.notes)
 
 
 IMAGES = """

@@ -157,11 +157,11 @@ def test_layouts_that_can_be_edited(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("stages: {a: {cmd: a}}\n", "cannot be changed without changing more"),
-        ("{stages: {a: {cmd: a}}}\n", "cannot be changed without changing more"),
-        ("- a\n", "cannot be changed without changing more"),
-        ("stages: 1\n", "cannot be changed without changing more"),
-        ("stages: [a]\n", "cannot be changed without changing more"),
+        ("stages: {a: {cmd: a}}\n", "cannot be edited automatically"),
+        ("{stages: {a: {cmd: a}}}\n", "cannot be edited automatically"),
+        ("- a\n", "cannot be edited automatically"),
+        ("stages: 1\n", "cannot be edited automatically"),
+        ("stages: [a]\n", "cannot be edited automatically"),
         ("stages:\n  a: [\n", "is not YAML in line"),
         ("a: 1\na: 2\n", "is not YAML in line"),
         ("a: \x00\n", "is not YAML"),
@@ -289,6 +289,6 @@ def test_an_artifact_of_a_stranger_that_is_something_else_is_not_touched() -> No
 
 def test_artifacts_that_are_no_block_are_refused_whole() -> None:
     for text in ("artifacts: [a]\n", "artifacts: {b: {path: b}}\n"):
-        with pytest.raises(UsageError, match="cannot be changed") as caught:
+        with pytest.raises(UsageError, match="cannot be edited automatically") as caught:
             put_artifacts(text, artifact("a"))
         assert caught.value.hint.startswith("write `artifacts:` and each artifact below it")

@@ -83,10 +83,10 @@ def test_a_number_that_says_less_is_refused(parent, level, version, said, smalle
 
 def test_what_would_tell_more_is_said(parent: Manifest) -> None:
     with pytest.raises(RefusedError) as caught:
-        choose(parent, "major", bump="minor", hint="`tfrecreg pull m@1.2.3` brings them")
+        choose(parent, "major", bump="minor", hint="`tfrecreg pull m@1.2.3` fetches them")
     assert caught.value.hint == (
         "the smallest legal number is 2.0.0; it might be smaller if more were known: "
-        "`tfrecreg pull m@1.2.3` brings them"
+        "`tfrecreg pull m@1.2.3` fetches them"
     )
 
 
@@ -104,7 +104,7 @@ def test_a_number_below_another_one_may_add_nothing(parent: Manifest) -> None:
     with pytest.raises(RefusedError) as caught:
         choose(parent, "minor", version=(1, 3, 0), versions=versions)
     assert caught.value.message == (
-        "`1.3.0` would come before 1.4.0, which does not hold what changed since 1.2.3"
+        "`1.3.0` would come before 1.4.0, which lacks the changes since 1.2.3"
     )
     assert caught.value.hint == "`tfrecreg release m --bump auto` takes the next number"
     assert [each.code for each in caught.value.findings] == ["REG005"]

@@ -260,7 +260,7 @@ def test_raw_data_that_lost_items_are_refused(
     refused(
         digits_registry,
         "1 record differs, it is `00111`: the raw data have no such item any more",
-        "the same plugin and the same raw size as then; bring back what it was made from",
+        "the same plugin and the same raw size as then; restore the original raw data",
     )
 
 
@@ -302,7 +302,7 @@ def test_ledger_that_said_something_is_not_made_up(digits_registry: Path) -> Non
         for entry in manifest.files
     ]
     reseal(digits_registry, files=files)
-    refused(digits_registry, "`ledger.jsonl` is lost", "`tfrecreg build digits` makes all")
+    refused(digits_registry, "`ledger.jsonl` is missing", "`tfrecreg build digits` makes all")
 
 
 def test_adopted_build_has_no_source_to_repair_from(digits_registry: Path) -> None:
@@ -329,7 +329,7 @@ def test_lost_index_of_a_build_that_grew_is_refused(digits_registry: Path) -> No
 
 
 def test_reference_of_another_dataset_is_refused(digits_registry: Path) -> None:
-    with pytest.raises(UsageError, match="is of another dataset than `letters`"):
+    with pytest.raises(UsageError, match="is for another dataset than `letters`"):
         repair(open_registry(digits_registry), "letters", "digits@1.0.0")
 
 

@@ -1,4 +1,4 @@
-"""Records of which nothing tells whether they are the shard's are set apart."""
+"""Records that may not belong to the shard are written to a file of their own."""
 
 from __future__ import annotations
 
@@ -75,6 +75,5 @@ def test_people_are_told_where_they_are(
     path = put(tmp_path, damaged(made, 1, 3))
     assert main(["salvage", str(path), "--output", str(tmp_path / "out")]) == 0
     assert (
-        "doubtful: 5 records set apart in x.tfrecord.doubtful: nothing tells whether they are the"
-        " shard's"
+        "doubtful: 5 records moved to x.tfrecord.doubtful: they may not belong to the shard"
     ) in " ".join(capsys.readouterr().out.split())

@@ -198,6 +198,7 @@ def test_member_of_which_nothing_decodes_is_a_loss(tmp_path: Path) -> None:
     assert (tmp_path / "out/x.tfrecord.quarantine").read_bytes() == bytes(data)
 
 
+@pytest.mark.slow
 def test_large_record_in_gzip_streams_by(tmp_path: Path) -> None:
     large = bytes((1 << 20) * 65)
     stream = bytearray(nested(filler(0), large, filler(1)))

@@ -26,8 +26,8 @@ from tfrecreg.operations.salvage import salvage
 from tfrecreg.records import frame, frame_header, scan
 from tfrecreg.records.frame_scan import PythonFinder
 from tfrecreg.records.gzip_reader import GzipStream
-from tfrecreg.records.hashing import HashedFile
 from tfrecreg.records.scanner import NativeFinder
+from tfrecreg.records.stream import HashedFile
 
 SIZES = [20_000, 40_000, 80_000, 160_000, 320_000]
 AT_MOST = 3
@@ -116,6 +116,12 @@ def members_in_members(size: int) -> bytes:
     return data[5:]
 
 
+_LONG = (
+    empty_records_with_bad_checksums,
+    members_that_do_not_decode,
+    heads_of_members,
+    members_in_members,
+)
 SHAPES = [
     headers,
     headers_of_nothing,
@@ -188,7 +194,10 @@ def expect_linear(shape: Callable[[int], bytes], steps_of: Callable[[bytes], flo
     assert many / size <= AT_MOST * few / less, found
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape",
+    [pytest.param(each, marks=pytest.mark.slow if each in _LONG else ()) for each in SHAPES],
+)
 def test_reading_takes_steps_in_proportion(
     shape: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

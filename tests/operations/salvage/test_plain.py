@@ -163,7 +163,7 @@ def test_a_damaged_index_is_no_help_and_no_harm(tmp_path: Path, made: Made) -> N
     shard = rescue(put(tmp_path, bytes(data), made.index[:-1] + b"?"), tmp_path / "out")
     assert payloads_in(tmp_path / "out/x.tfrecord") == without(made, 7)
     assert shard.lost_keys is None
-    assert shard.reason.startswith("the index is of no use: `index/x.tfrecord.index` was changed")
+    assert shard.reason.startswith("the index is not usable: `index/x.tfrecord.index` was changed")
 
 
 class TestRecordsInsideRecords:

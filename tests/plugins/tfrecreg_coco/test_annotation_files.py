@@ -9,7 +9,7 @@ import pytest
 from tfrecreg.sources import Item
 from tfrecreg_coco.annotation_files import (
     choose_files,
-    find_files,
+    find_annotation_files,
     split_names,
     split_word,
     task_by_name,
@@ -131,7 +131,7 @@ class TestGiven:
     def test_a_path_out_of_the_folder_is_refused(self, raw: Any) -> None:
         put(raw, WHERE, "train2017/a.png")
         message, _ = raw.refusal(annotations=("../x.json",))
-        assert "`../x.json` is no path below" in message
+        assert "`../x.json` is not a path below" in message
 
 
 class TestChoice:
@@ -140,7 +140,9 @@ class TestChoice:
         for other in ("captions", "stuff", "panoptic", "labels"):
             raw.put(f"annotations/{other}_train2017.json", raw.dataset([]))
         source = raw.source()
-        (chosen,) = choose_files(find_files(source._raw, source._options), source._options)
+        (chosen,) = choose_files(
+            find_annotation_files(source._raw, source._options), source._options
+        )
         assert chosen.files == {"instances": WHERE}
 
     def test_one_other_kind_is_read_and_several_have_to_be_chosen_from(self, raw: Any) -> None:
@@ -152,7 +154,7 @@ class TestChoice:
         raw.put("annotations/stuff_train2017.json", raw.dataset([]))
         message, hint = raw.refusal()
         assert message == "`annotations` holds stuff, captions, and no instances"
-        assert hint == "choose: --option tasks=stuff,captions, or one of them"
+        assert hint == "select: --option tasks=stuff,captions, or one of them"
 
     def test_two_files_for_one_split_are_refused(self, raw: Any) -> None:
         put(raw, "train.json", "a.png")
@@ -161,7 +163,7 @@ class TestChoice:
         assert message == (
             "several files hold instances of the split `train`: `train.json`, `train_v2.json`"
         )
-        assert hint == "choose one: --option annotations=train.json"
+        assert hint == "select one: --option annotations=train.json"
         assert len(keys(raw, annotations=("train_v2.json",))) == 1
 
     def test_a_split_with_a_part_of_the_tasks_is_refused(self, raw: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.storage import LocalStorage
-from tfrecreg_coco.annotation_table import read_table
+from tfrecreg_coco.annotation_table import read_annotation_table
 
 
 def test_every_annotation_is_found_under_its_image(raw: Any) -> None:
@@ -23,7 +23,9 @@ def test_every_annotation_is_found_under_its_image(raw: Any) -> None:
     ]
     data = json.dumps(raw.dataset(images, annotations), indent=dice.choice((None, 1)))
     raw.put("a.json", data)
-    table = read_table(LocalStorage(raw.path), "a.json", "instances", drop_dangling=False)
+    table = read_annotation_table(
+        LocalStorage(raw.path), "a.json", "instances", drop_dangling=False
+    )
     assert table.ids.tolist() == ids
     for row, number in enumerate(ids):
         places = range(int(table.bounds[row]), int(table.bounds[row + 1]))
@@ -40,7 +42,9 @@ def test_memory_is_a_few_bytes_an_annotation_however_long_it_is(raw: Any, monkey
     path = raw.put("a.json", raw.dataset([raw.image(1)], many))
     assert path.stat().st_size > 10_000_000
     tracemalloc.start()
-    table = read_table(LocalStorage(raw.path), "a.json", "instances", drop_dangling=False)
+    table = read_annotation_table(
+        LocalStorage(raw.path), "a.json", "instances", drop_dangling=False
+    )
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(table.starts) == 5000
@@ -54,5 +58,7 @@ def test_keypoints_are_as_many_as_declared_or_found(raw: Any, declared, given, e
     categories = [{"id": 1, "name": "cat", "keypoints": declared}]
     one = raw.annotation(1, keypoints=given)
     raw.put("a.json", raw.dataset([raw.image(1)], [one], categories=categories))
-    table = read_table(LocalStorage(raw.path), "a.json", "keypoints", drop_dangling=False)
+    table = read_annotation_table(
+        LocalStorage(raw.path), "a.json", "keypoints", drop_dangling=False
+    )
     assert table.keypoints == expected

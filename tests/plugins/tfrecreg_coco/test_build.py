@@ -48,8 +48,8 @@ def several(raw: Any) -> tuple[str, ...]:
     annotations.append(raw.annotation(20, image=2, bbox=[90, 0, 10.5, 5]))
     annotations.append(raw.annotation(21, image=3, bbox=[1, 1, -1, 1]))
     for split, mine in (("train2017", annotations), ("val2017", [raw.annotation(1, image=7)])):
-        images = [image for where, image in images if where == split]
-        raw.put(f"annotations/instances_{split}.json", raw.dataset(images, mine))
+        here = [image for where, image in images if where == split]
+        raw.put(f"annotations/instances_{split}.json", raw.dataset(here, mine))
     return ("build", "d", "--source", "coco", "--raw", str(raw.path), "--max-skipped", "1")
 
 

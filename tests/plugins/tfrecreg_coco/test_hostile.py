@@ -113,9 +113,9 @@ class TestIds:
             1,
         )
 
-    @pytest.mark.parametrize("what", ["image", "category"])
+    @pytest.mark.parametrize("what", ["picture", "category"])
     def test_what_refers_to_nothing_is_refused_or_left_out(self, raw: Any, what: str) -> None:
-        stray = {"image": 99} if what == "image" else {"category_id": 99}
+        stray = {"image": 99} if what == "picture" else {"category_id": 99}
         raw.one(raw.annotation(1), raw.annotation(2, **stray), raw.annotation(3, **stray))
         message, hint = raw.refusal()
         assert message == (
@@ -143,7 +143,7 @@ class TestIds:
     def test_one_of_many_images_that_are_not_listed_is_told(self, raw: Any) -> None:
         raw.put(WHERE, raw.dataset([], [raw.annotation(1)]))
         message, _ = raw.refusal()
-        assert "1 annotation refers to an image that is not listed" in message
+        assert "1 annotation refers to a picture that is not listed" in message
 
     @pytest.mark.parametrize("number", [1 << 63, -(1 << 63) - 1, 1 << 64, 10**400])
     @pytest.mark.parametrize("where", ["images", "image_id", "id", "category_id", "categories"])
@@ -338,7 +338,7 @@ class TestPaths:
         second = made["train2017/a.png#2"]
         assert isinstance(second, Skipped)
         assert second.code == "SRC022"
-        assert second.detail == "the image 2 has the file of the image 1"
+        assert second.detail == "the picture 2 has the file of the picture 1"
 
     def test_images_that_nothing_names_are_counted_and_said(self, raw: Any) -> None:
         raw.one()

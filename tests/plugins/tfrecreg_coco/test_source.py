@@ -164,7 +164,7 @@ class TestBadBoxes:
         assert skipped.code == "SRC023"
         assert skipped.detail == (
             "the annotation 2 has the box [10, 10, 0, 5], which has no area; "
-            "--option bad_boxes=drop keeps the image"
+            "--option bad_boxes=drop keeps the picture"
         )
 
     def test_they_can_fail_the_build(self, raw: Any) -> None:
@@ -345,7 +345,7 @@ def test_a_file_that_changes_after_it_was_listed_is_noticed(raw: Any) -> None:
         with pytest.raises(UsageError) as caught:
             pickle.loads(pickle.dumps(source)).example(item)
         assert caught.value.message == (
-            "`annotations/instances_train2017.json` changed while it was built from"
+            "`annotations/instances_train2017.json` changed during the build"
         )
 
 

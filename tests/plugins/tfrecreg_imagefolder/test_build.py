@@ -262,7 +262,7 @@ def test_raw_files_that_change_are_noticed(build, raw, monkeypatch) -> None:
     monkeypatch.setattr(ImageFolderSource, "example", change)
     done = build()
     assert done.code == 2
-    assert "the raw file `cat/1.png` changed while it was built from" in done.err
+    assert "the raw file `cat/1.png` changed during the build" in done.err
 
 
 def test_decoding_names_pillow_in_the_manifest(build, raw) -> None:

@@ -157,7 +157,7 @@ def test_links_that_multiply_are_refused(raw, monkeypatch) -> None:
 
 def test_very_deep_folders_are_refused(raw) -> None:
     raw.put("/".join(["d"] * 70) + "/a.png")
-    with pytest.raises(RawDataError, match="lies below 64 folders"):
+    with pytest.raises(RawDataError, match="is below 64 folders"):
         paths(raw)
 
 
@@ -231,8 +231,7 @@ def test_folders_of_splits_beside_others_are_ambiguous(raw) -> None:
         f"`{raw.path}` holds folders of splits (`train`, `val`) and others (`annotations`)"
     )
     assert error.hint == (
-        "say what they are, `--option layout=split` or `--option layout=class`, or take the others "
-        "out"
+        "set `--option layout=split` or `--option layout=class`, or remove the others"
     )
     assert raw.made("layout=split").splits() == {"train": 1, "validation": 1}
     assert [remark.code for remark in raw.made("layout=split").remarks] == ["SRC015"]
@@ -254,7 +253,7 @@ def test_a_split_without_class_folders_is_refused(raw) -> None:
 def test_splits_may_have_any_name_where_the_layout_is_said(raw) -> None:
     raw.puts("fold1/cat/1.png", "fold2/cat/1.png", "LICENSE", ".DS_Store")
     assert raw.error().message.startswith(
-        "no file lies right in the class folders (`fold1`, `fold2`)"
+        "no file is directly in the class folders (`fold1`, `fold2`)"
     )
     made = raw.made("layout=split")
     assert made.splits() == {"fold1": 1, "fold2": 1}
@@ -283,9 +282,9 @@ def test_a_folder_a_level_too_high_is_refused(raw) -> None:
     raw.puts("images/cat/1.png", "images/dog/1.png")
     error = raw.error()
     assert error.message == (
-        "no file lies right in the class folders (`images`): they hold folders only"
+        "no file is directly in the class folders (`images`): they contain only folders"
     )
-    assert "name the folder right above the classes" in error.hint
+    assert "name the folder directly above the classes" in error.hint
     assert raw.made("layout=class").labels() == {
         "images/cat/1.png": (0, "images"),
         "images/dog/1.png": (0, "images"),

@@ -63,7 +63,7 @@ def test_what_is_written_down_is_read_back_the_same() -> None:
         (["reencode=png", "resize=320x240"], Conversion(0, 320, 240, "png", 0)),
     ],
 )
-def test_how_images_are_made_anew(options: list[str], conversion: Conversion) -> None:
+def test_how_images_are_encoded_again(options: list[str], conversion: Conversion) -> None:
     assert parse(*options).conversion == conversion
 
 
@@ -144,7 +144,7 @@ def test_the_schema_names_every_feature_and_says_what_it_is() -> None:
     assert "image_domain {}" in text
 
 
-NAMES = [f"class/image{number}.jpg" for number in range(5_000)]
+NAMES = [f"class/picture{number}.jpg" for number in range(5_000)]
 
 
 def test_each_split_gets_about_its_share() -> None:

@@ -114,7 +114,7 @@ def test_a_column_of_splits_is_taken_in_its_normal_spelling(raw) -> None:
     assert raw.made("label_file=labels.csv").splits() == {"train": 1, "validation": 1, "test": 1}
     error = raw.error("label_file=labels.csv", "split=train=1,test=1")
     assert error.message == (
-        "`split` deals images to splits, and the label file `labels.csv` names theirs: `TEST`, "
+        "`split` assigns images to splits, and the label file `labels.csv` names theirs: `TEST`, "
         "`TRAIN`, `VAL`"
     )
 

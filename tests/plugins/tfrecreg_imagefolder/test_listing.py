@@ -231,7 +231,7 @@ def test_fractions_of_what_is_split_already_are_refused(raw) -> None:
     raw.puts("train/cat/1.png", "val/cat/1.png")
     error = raw.error("split=train=0.5,test=0.5")
     assert error.message == (
-        f"`split` deals images to splits, and `{raw.path}` has folders of splits: `train`, `val`"
+        f"`split` assigns images to splits, and `{raw.path}` has folders of splits: `train`, `val`"
     )
 
 

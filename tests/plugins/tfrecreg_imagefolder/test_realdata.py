@@ -110,7 +110,8 @@ def test_the_two_classes_of_digits_are_read_from_their_images(raw, realdata) -> 
     assert made.skipped == {}
     faithful(made, folder)
     assert at(raw, folder.parent).error().message == (
-        "no file lies right in the class folders (`training-images-insta`): they hold folders only"
+        "no file is directly in the class folders (`training-images-insta`): "
+        "they contain only folders"
     )
 
 

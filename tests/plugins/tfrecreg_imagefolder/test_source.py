@@ -122,7 +122,7 @@ def test_a_large_file_that_is_no_image_is_not_read(raw, monkeypatch) -> None:
         ),
         ("train", "cat/huge.jpg"): (
             "SRC007",
-            "an image of 1073741825 bytes, at most 1073741824 go in",
+            "a picture of 1073741825 bytes, at most 1073741824 go in",
         ),
     }
     assert read == [64, 64]

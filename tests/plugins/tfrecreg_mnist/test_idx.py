@@ -18,18 +18,18 @@ from hypothesis import strategies as st
 from tfrecreg.errors import RawDataError, UsageError
 from tfrecreg.storage import LocalStorage
 from tfrecreg_mnist import idx
-from tfrecreg_mnist.idx import IdxEntries, read_data, read_header
+from tfrecreg_mnist.idx import IdxEntries, read_data, read_idx_header
 
 
 def content(path: Path, dimensions: int = 3) -> bytes:
     raw = LocalStorage(path.parent)
-    return b"".join(read_data(raw, path.name, read_header(raw, path.name, dimensions)))
+    return b"".join(read_data(raw, path.name, read_idx_header(raw, path.name, dimensions)))
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_header_is_told_apart_from_data(raw: Any, suffix: str) -> None:
     path = raw.put("x" + suffix, raw.images(5))
-    header = read_header(LocalStorage(raw.path), path.name, 3)
+    header = read_idx_header(LocalStorage(raw.path), path.name, 3)
     assert header.gzip == bool(suffix)
     assert header.shape == (5, 4, 3)
     assert (header.start, header.entry_size, header.decoded) == (16, 12, 76)

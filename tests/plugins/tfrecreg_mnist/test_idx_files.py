@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tfrecreg.storage import LocalStorage
-from tfrecreg_mnist.idx_files import find_files, pair_files
+from tfrecreg_mnist.idx_files import find_idx_files, pair_files
 
 
 @pytest.mark.parametrize(
@@ -34,14 +34,14 @@ from tfrecreg_mnist.idx_files import find_files, pair_files
 def test_usual_names_are_known(raw: Any, images: str, labels: str, split: str) -> None:
     raw.put(images, raw.images())
     raw.put(labels, raw.labels())
-    found = pair_files(find_files(LocalStorage(raw.path), ""))
+    found = pair_files(find_idx_files(LocalStorage(raw.path), ""))
     assert [(name, a.path, b.path) for name, (a, b) in found.items()] == [(split, images, labels)]
 
 
 def test_splits_come_in_their_usual_order(raw: Any) -> None:
     for word in ("t10k", "val", "train"):
         raw.put_pair(word)
-    found = pair_files(find_files(LocalStorage(raw.path), ""))
+    found = pair_files(find_idx_files(LocalStorage(raw.path), ""))
     assert list(found) == ["train", "validation", "test"]
 
 
@@ -49,7 +49,7 @@ def test_folders_of_the_same_names_are_no_files(raw: Any) -> None:
     raw.put("train-images.idx3-ubyte", raw.images())
     raw.put("train-labels.idx1-ubyte", raw.labels())
     raw.put("train-images-idx3-ubyte/train-images-idx3-ubyte", raw.images())
-    found = pair_files(find_files(LocalStorage(raw.path), ""))
+    found = pair_files(find_idx_files(LocalStorage(raw.path), ""))
     assert [images.path for images, _ in found.values()] == ["train-images.idx3-ubyte"]
 
 
@@ -100,7 +100,7 @@ def test_file_in_place_of_the_folder_is_named(raw: Any) -> None:
     raw.path = raw.put("train-images-idx3-ubyte.gz", raw.images())
     message, hint = raw.refusal()
     assert message == f"no such folder: `{raw.path}`"
-    assert hint == "`--raw` takes the folder of the IDX files"
+    assert hint == "pass `--raw` the folder of the IDX files"
 
 
 def test_empty_folder_says_what_is_expected(raw: Any) -> None:
@@ -130,7 +130,7 @@ def test_labels_without_images_name_the_file_expected(raw: Any, suffix: str) -> 
         f"`t10k-labels-idx1-ubyte{suffix}` lacks its images, "
         f"expected `t10k-images-idx3-ubyte{suffix}`"
     )
-    assert hint == "add what is missing, or take the lone file out of the folder"
+    assert hint == "add what is missing, or remove the lone file from the folder"
 
 
 def test_images_without_labels_name_the_file_expected(raw: Any) -> None:
@@ -157,7 +157,7 @@ def test_same_file_plain_and_in_gzip_is_ambiguous(raw: Any) -> None:
     raw.put("train-images-idx3-ubyte.gz", raw.images())
     message, hint = raw.refusal()
     assert message == (
-        "`train-images-idx3-ubyte` lies in the folder twice, "
+        "`train-images-idx3-ubyte` is in the folder twice, "
         "plain and as `train-images-idx3-ubyte.gz`"
     )
     assert hint == (
@@ -203,7 +203,7 @@ def test_several_sets_want_a_choice(raw: Any) -> None:
         f"`{raw.path}` holds several sets: "
         "`emnist-digits-train-labels-idx1-ubyte`, `emnist-letters-train-labels-idx1-ubyte`"
     )
-    assert hint == ("choose one with `--option prefix=emnist-letters-`, or keep one in the folder")
+    assert hint == ("select one with `--option prefix=emnist-letters-`, or keep one in the folder")
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_png_examples_hold_image_and_label(raw: Any, suffix: str) -> None:
         example = source.example(item)
         pixels = raw.pixels(5)[index * 12 : index * 12 + 12]
         assert {key: feature.values for key, feature in example.items()} == {
-            "image/encoded": (grey_png.encode(pixels, 4, 3),),
+            "image/encoded": (grey_png.encode_png(pixels, 4, 3),),
             "image/format": (b"png",),
             "image/height": (4,),
             "image/width": (3,),
@@ -360,7 +360,7 @@ def test_counts_that_differ_are_shown_side_by_side(raw: Any) -> None:
     raw.put("train-labels-idx1-ubyte", raw.labels(4))
     assert raw.refusal() == (
         "`train-images-idx3-ubyte.gz` has 5 images, `train-labels-idx1-ubyte` has 4 labels",
-        "they are not a pair: fetch both again, from one place",
+        "they do not belong together: fetch both again from the same place",
     )
 
 

@@ -178,7 +178,7 @@ class TestINF002:
             sided(pixels, bytes_feature(data)) for pixels, data in zip(scenes(), files, strict=True)
         ]
         assert abs(predicted - len(framed(*cured))) < 500
-        assert " times the raw data; as they lie there " in one(found, "INF002")["message"]
+        assert " times the raw data; in the raw data " in one(found, "INF002")["message"]
 
     def test_pixels_of_raw_data_that_have_them_decoded_are_as_they_should_be(
         self, tmp_path: Path
@@ -391,7 +391,7 @@ class TestINF005:
         assert codes(found) == ["INF001", "INF005"]
         message = one(found, "INF005")["message"]
         assert message.startswith("`image/encoded` holds images as PNG, ")
-        assert " times the raw data of JPEG; as they lie there " in message
+        assert " times the raw data of JPEG; in the raw data " in message
         cured = [encode({"image/encoded": bytes_feature(data)}) for data in files]
         predicted = found["measures"]["inflation.cures"]["INF005 image/encoded"]
         assert abs(predicted - len(framed(*cured))) < 500

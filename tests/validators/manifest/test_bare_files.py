@@ -167,7 +167,7 @@ class TestWhyNoSchema:
 
 
 class TestUnnamed:
-    """Shards that lie beside those that were named are not missing."""
+    """Shards that are beside those that were named are not missing."""
 
     def test_a_shard_of_a_set_that_lies_beside_it(self, tmp_path: Path) -> None:
         paths = write_set(tmp_path, "train", 12, 5)

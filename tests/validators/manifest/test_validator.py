@@ -60,7 +60,7 @@ class TestSHD001:
         found = digits.check("manifest")
         assert (found["status"], codes(found)) == ("fail", ["SHD001"])
         finding = one(found, "SHD001")
-        assert finding["message"] == "the manifest lists it, and it is not there"
+        assert finding["message"] == "the manifest lists it, but it does not exist"
         assert finding["fingerprint"] == f"SHD001:digits:::{shard.name}"
         assert shown(finding) == [shard.name]
         assert finding["locations"][0]["tensorflow"] == READS
@@ -199,7 +199,7 @@ class TestSHD002:
         assert shown(one(found, "SHD002")) == [f"index/{index.name}"]
 
     def test_the_manifest_beside_the_bytes_of_a_release_is_another(self, digits: Digits) -> None:
-        """The build is gone, so the release lies in `versions/`, with its manifest."""
+        """The build is gone, so the release is in `versions/`, with its manifest."""
         kept = digits.root / "versions/digits/1.0.0"
         shutil.rmtree(digits.folder)
         assert digits.check("manifest", target="digits@1.0.0")["findings"] == []

@@ -25,5 +25,5 @@ class _Group(LazyGroup):
 def command() -> None:
     """List sources and validators.
 
-    Installed distributions announce them by entry points of the group `tfrecreg`.
+    Installed distributions provide them through entry points of the group `tfrecreg`.
     """

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 @click.command(name="show")
-@click.argument("name", shell_complete=complete.plugins)
+@click.argument("name", shell_complete=complete.plugin_names)
 @json_option
 @click.pass_obj
 def command(face: Face, name: str) -> None:
     """Show a source or a validator, and its options.
 
-    NAME is one of `tfrecreg plugins list`. The options of a source stand under `options` of a
-    dataset, or behind `--option`; those of a validator under `limits.NAME` of a gate.
+    NAME is one of `tfrecreg plugins list`. Set the options of a source in `options` of a dataset or
+    with `--option`, those of a validator in `limits.NAME` of a gate.
     """
     from tfrecreg.plugins import plugins
 

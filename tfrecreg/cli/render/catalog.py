@@ -82,7 +82,7 @@ def print_log(console: Console, name: str, entries: Sequence[LogEntry]) -> None:
         about = f"  {each.level}: {size}; {each.created} by {safe(each.by)}"
         console.print(line((f"{name}@{each.version}", "bold"), about))
         for yank in each.yanks:
-            console.print(line(("  withdrawn: ", "bold red"), _withdrawal(yank)))
+            console.print(line(("  yanked: ", "bold red"), _yank_line(yank)))
         for reason in each.reasons:
             console.print(line(f"  {safe(reason)}"))
         if each.counts is not None:
@@ -91,7 +91,7 @@ def print_log(console: Console, name: str, entries: Sequence[LogEntry]) -> None:
             console.print(line(f"  “{safe(each.note, limit=1000)}”"))
 
 
-def _withdrawal(yank: Yank) -> str:
+def _yank_line(yank: Yank) -> str:
     return f"{safe(yank.reason, limit=1000)} ({safe(yank.created)} by {safe(yank.by)})"
 
 
@@ -124,11 +124,11 @@ def print_manifest(
         folder: the folder with the bytes; None if they are not on this machine.
         manifest: of the build or release.
         brief: leave out the details that `show` prints.
-        yanks: the withdrawals of the release.
+        yanks: the yanks of the release.
         tails: splits with many records added since their last shuffle.
     """
     console.print(line((title, "bold")))
-    facts = [("withdrawn", _withdrawal(yank)) for yank in yanks]
+    facts = [("yanked", _yank_line(yank)) for yank in yanks]
     facts += _brief(manifest) if brief else _all(manifest, folder)
     facts += [("advice", _advice(manifest.dataset, tail)) for tail in tails]
     print_facts(console, facts)

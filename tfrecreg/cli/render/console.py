@@ -12,23 +12,15 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.segment import Segment
-from rich.table import Table
 from rich.text import Text
 
-from tfrecreg.text import safe, si_bytes
+if TYPE_CHECKING:
+    from tfrecreg.cli.render.progress_bar import ProgressBar
 
 _GAP = 2
 """Width of the gap between two columns of a table."""
@@ -131,6 +123,8 @@ class PlainTable:
         return (" " * self._indent + (" " * _GAP).join(cells)).rstrip()
 
     def _folded(self, console: Console, options: ConsoleOptions, width: int) -> RenderResult:
+        from rich.table import Table  # few tables are too wide
+
         padding = (0, _GAP, 0, 0)
         table = Table(box=None, pad_edge=False, header_style="bold", padding=padding)
         for column, right in zip(self._rows[0], self._right, strict=True):
@@ -199,46 +193,23 @@ class ConsoleProgress:
 
     def __init__(self) -> None:
         self._console = stderr()
-        self._progress: Progress | None = None
-        self._task: TaskID | None = None
+        self._bar: ProgressBar | None = None
 
     def start(self, what: str, total: int, unit: str = "records") -> None:
         if not self._console.is_terminal:
             return
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=16),
-            MofNCompleteColumn(),
-            TextColumn(unit, markup=False),
-            _Bytes(),
-            TimeRemainingColumn(),
-            console=self._console,
-            transient=True,
-        )
-        self._progress.start()
-        self._task = self._progress.add_task(safe(what), total=total or None, size=0)
+        from tfrecreg.cli.render.progress_bar import ProgressBar  # a pipe needs none
+
+        self._bar = ProgressBar(self._console, what, total, unit)
 
     def advance(self, records: int, size: int) -> None:
-        if self._progress is not None and self._task is not None:
-            before = self._progress.tasks[0].fields["size"]
-            self._progress.update(self._task, advance=records, size=before + size)
+        if self._bar is not None:
+            self._bar.advance(records, size)
 
     def stop(self) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-            self._progress = None
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
 
     def note(self, message: str) -> None:
         self._console.print(Text(message, style="dim"))
-
-
-class _Bytes(TextColumn):
-    """The number of bytes, and the rate."""
-
-    def __init__(self) -> None:
-        super().__init__("")
-
-    def render(self, task: Any) -> Text:
-        size = task.fields.get("size", 0)
-        rate = f", {si_bytes(size / task.elapsed)}/s" if task.elapsed else ""
-        return Text(f"{si_bytes(size)}{rate}", style="cyan")

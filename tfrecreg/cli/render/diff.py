@@ -9,12 +9,18 @@ from rich.console import Console
 from tfrecreg.cli.render.catalog import in_reading_order
 from tfrecreg.cli.render.console import PlainTable, count, line, print_facts
 from tfrecreg.cli.render.schemas import print_changes
-from tfrecreg.operations.diff.result import KINDS, DiffResult, Kind, RecordDiff, SideSummary
+from tfrecreg.operations.diff.result import (
+    CHANGE_KINDS,
+    ChangeKind,
+    DiffResult,
+    RecordDiff,
+    SideSummary,
+)
 from tfrecreg.text import safe, si_bytes
 
 _LABELS = 20
 _FEATURES = 20
-_STYLES: dict[Kind, str] = {
+_STYLES: dict[ChangeKind, str] = {
     "removed": "red",
     "added": "green",
     "changed": "yellow",
@@ -36,7 +42,7 @@ def print_diff(console: Console, diff: DiffResult, *, records: bool = False) -> 
     print_facts(console, list(_facts(diff)))
     console.print("")
     console.print(_splits(diff))
-    for kind in KINDS:
+    for kind in CHANGE_KINDS:
         if diff.totals[kind]:
             _print_kind(console, diff, kind, records=records)
     if diff.compared or diff.unread:
@@ -98,7 +104,7 @@ def _grown(before: SideSummary, after: SideSummary) -> str:
 
 
 def _splits(diff: DiffResult) -> PlainTable:
-    right = ("before", "after", *KINDS[:3], "moved in", "moved out", "renamed")
+    right = ("before", "after", *CHANGE_KINDS[:3], "moved in", "moved out", "renamed")
     table = PlainTable("split", *right, right=right, indent=2)
     for split in sorted(diff.splits, key=lambda each: in_reading_order(each.name)):
         numbers = (
@@ -125,7 +131,7 @@ def _number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-def _print_kind(console: Console, diff: DiffResult, kind: Kind, *, records: bool) -> None:
+def _print_kind(console: Console, diff: DiffResult, kind: ChangeKind, *, records: bool) -> None:
     total = diff.totals[kind]
     console.print("")
     console.print(line((f"{kind}: ", f"bold {_STYLES[kind]}"), count(total, "example")))

@@ -199,11 +199,11 @@ def print_repair(console: Console, result: RepairResult) -> None:
     """The rebuilt shards and files, and the proof."""
     if not result.shards and not result.files:
         nothing = ("nothing to repair", "bold green")
-        console.print(line(nothing, f": every file of {result.reference} is what it was"))
+        console.print(line(nothing, f": every file of {result.reference} is unchanged"))
         return
     console.print(line((f"repaired {result.reference}", "bold"), f", in {result.folder}"))
     for shard in result.shards:
-        made = f"{count(shard.made, 'record')} made again, {shard.taken:,} were still there"
+        made = f"{count(shard.made, 'record')} rebuilt, {shard.taken:,} intact"
         console.print(line(f"  {safe(shard.entry.path)}: {made}"))
     for path in result.files:
         console.print(line(f"  {safe(path)}"))
@@ -215,7 +215,7 @@ def print_salvage(console: Console, result: SalvageResult) -> None:
     """Each shard with its cuts and lost keys, and what follows from them."""
     if result.passed:
         passed = count(result.passed, "shard")
-        console.print(line(f"{passed}: what the manifest names, passed over"))
+        console.print(line(f"{passed}: as in the manifest, skipped"))
     if not result.shards:
         console.print(line(("nothing to salvage", "bold green"), "; nothing was written"))
         return
@@ -231,7 +231,7 @@ def print_salvage(console: Console, result: SalvageResult) -> None:
         where = f"{written}/{SALVAGE_NAME}"
         console.print(line(("marked: ", "bold"), f"`tfrecreg check` finds SHD009, see {where}"))
     else:
-        console.print(line(("nothing was wrong", "bold green"), ": the copies have the same bytes"))
+        console.print(line(("no damage found", "bold green"), ": the copies have the same bytes"))
 
 
 def _counts(shard: ShardResult) -> str:
@@ -254,15 +254,13 @@ def _details(shard: ShardResult) -> Iterator[Line]:
     if shard.lost_keys:
         yield line(("    lost keys: ", "bold"), _keys(shard.lost_keys))
     elif shard.lost and shard.lost_keys is None:
-        yield line(("    lost keys: ", "bold"), "no index tells")
+        yield line(("    lost keys: ", "bold"), "unknown without an index")
     if shard.unproven:
-        kept = f"of {count(shard.unproven, 'record')} nothing but their checksums tells that "
-        yield line(("    note: ", "bold"), f"{kept}damaged gzip did not make them up")
+        kept = f"{count(shard.unproven, 'record')} from damaged gzip verified by checksums only, "
+        yield line(("    note: ", "bold"), f"{kept}not by an index")
     if shard.doubts is not None:
-        where = (
-            f"{count(shard.doubtful, 'record')} set apart in {safe(shard.doubts.path)}: nothing "
-        )
-        yield line(("    doubtful: ", "bold"), f"{where}tells whether they are the shard's")
+        where = f"{count(shard.doubtful, 'record')} moved to {safe(shard.doubts.path)}"
+        yield line(("    doubtful: ", "bold"), f"{where}: they may not belong to the shard")
     if shard.reason and shard.status not in ("refused", "unreadable"):
         yield line(("    note: ", "bold"), safe(shard.reason, limit=500))
 

@@ -131,7 +131,7 @@ def find_image_protocol(
     name = environment.get("TERM", "")
     if name == "dumb" and not always:
         return None
-    # tmux and screen pass on neither protocol unless they are told to.
+    # tmux and screen pass on neither protocol unless configured to.
     if "TMUX" not in environment and not name.startswith(("screen", "tmux")):
         program = environment.get("TERM_PROGRAM", "")
         if program in ("iTerm.app", "WezTerm", "mintty"):

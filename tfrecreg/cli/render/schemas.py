@@ -22,7 +22,7 @@ _SHOWN = 8
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def print_diff(console: Console, diff: SchemaDiff) -> None:
+def print_schema_diff(console: Console, diff: SchemaDiff) -> None:
     """Each feature that differs, with the expected and the found value of its fields."""
     console.print(line(("expected: ", "bold"), safe(diff.expected)))
     console.print(line(("found:    ", "bold"), safe(diff.found)))
@@ -45,7 +45,7 @@ def print_compatibility(console: Console, report: CompatibilityReport) -> None:
     """The schemas compared, the findings and the verdict."""
     others = ", ".join(safe(each) for each in report.against)
     if not others:
-        console.print(line((safe(report.schema), "bold"), ": no release yet to hold it against"))
+        console.print(line((safe(report.schema), "bold"), ": no release to compare with yet"))
     else:
         console.print(line((safe(report.schema), "bold"), f": {report.mode}, against {others}"))
     print_findings(console, report.findings)
@@ -66,7 +66,7 @@ def print_proposal(out: Console, err: Console, proposal: Proposal, *, written: b
     for edit in proposal.edits:
         err.print(line((f"{edit.code} ", "green"), f"{_of(edit.feature)}{edit.text}"))
     for refusal in proposal.refused:
-        about = f"{_of(refusal.feature)}not taken in: {refusal.text}"
+        about = f"{_of(refusal.feature)}not accepted: {refusal.text}"
         err.print(line((f"{refusal.code} ", "bold red"), about))
     where = safe(proposal.schema)
     if written:
@@ -74,7 +74,7 @@ def print_proposal(out: Console, err: Console, proposal: Proposal, *, written: b
     elif proposal.before != proposal.after:
         err.print(line(("nothing was written: ", "bold"), f"--write puts the change into {where}"))
     elif not proposal.refused:
-        err.print(line(f"{proposal.target} keeps {where}: there is nothing to take in"))
+        err.print(line(f"{proposal.target} keeps {where}: there is nothing to accept"))
 
 
 def _cells(text: str) -> list[str]:

@@ -121,7 +121,7 @@ def _percent(part: float, whole: float) -> str:
 def sparkline(counts: Sequence[float]) -> str:
     """The first counts as blocks of one to eight eighths, relative to the largest.
 
-    What is not zero is never lower than the lowest block that is seen, and zero is a space.
+    Nonzero values get at least the lowest visible block; zero is a space.
     """
     shown = counts[:_BARS]
     most = max(shown, default=0)

@@ -11,7 +11,7 @@ _LINES = {
     "show": "Show a schema as text, as a tf.io feature spec or as JSON",
     "diff": "Compare two schemas, feature by feature",
     "check": "Check that readers of one version parse records of another",
-    "accept": "Propose a change of a schema that accepts data which break it",
+    "accept": "Propose a schema change that accepts the data",
 }
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     "features",
     multiple=True,
     metavar="F",
-    help="Answer the findings of this feature only. May be given several times.",
+    help="Resolve only the findings of this feature. Repeatable.",
 )
 @click.option(
     "--schema",
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     shell_complete=complete.files,
     help="Change this schema instead of the target's own.",
 )
-@click.option("--write", is_flag=True, help="Write the change. Without it, it is only shown.")
+@click.option("--write", is_flag=True, help="Write the change. Default: only show it.")
 @jobs_option
 @json_option
 @click.pass_obj
@@ -40,12 +40,11 @@ def command(
     write: bool,
     engine: Engine,
 ) -> int:
-    """Propose a change of a schema that accepts data which break it.
+    """Propose a schema change that accepts the data.
 
-    TARGET is a dataset, whose build is checked against its working schema; or, with --schema,
-    anything that `check` takes. The change is as small as possible and is shown as a diff. Comments
-    and layout of the file stay as they are. The exit code is 1 if there are findings that no schema
-    can answer.
+    TARGET is a dataset, whose build is checked against its working schema; or, with --schema, any
+    target of `check`. The smallest possible change is shown as a diff. Comments and layout of the
+    file are preserved. The exit code is 1 if there are findings that no schema change can resolve.
     """
     from tfrecreg.operations.schemas import AcceptOptions, propose, write_proposal
 

@@ -25,9 +25,9 @@ _MODES = ("backward", "forward", "full")
     multiple=True,
     metavar="REF|FILE",
     shell_complete=complete.targets,
-    help="Compare with this schema instead of releases. May be given several times.",
+    help="Compare with this schema instead of releases. Repeatable.",
 )
-@click.option("--environment", metavar="E", help="Compare in this environment of the schemas.")
+@click.option("--environment", metavar="E", help="Compare the schemas in this environment.")
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "never"]),

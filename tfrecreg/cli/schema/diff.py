@@ -26,7 +26,7 @@ def command(face: Face, expected: str, found: str, exit_code: bool) -> int:
     if face.as_json:
         face.print_json(result.to_json())
     else:
-        from tfrecreg.cli.render.schemas import print_diff
+        from tfrecreg.cli.render.schemas import print_schema_diff
 
-        print_diff(face.out, result)
+        print_schema_diff(face.out, result)
     return 1 if exit_code and result.changes else 0

@@ -8,7 +8,7 @@ import click
 
 from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, jobs_option, json_option
-from tfrecreg.cli.output import expect_free, write_text
+from tfrecreg.cli.output import expect_free_file, write_text
 
 if TYPE_CHECKING:
     from tfrecreg.engines import Engine
@@ -40,13 +40,15 @@ def command(face: Face, target: str, output: str | None, engine: Engine) -> int:
     from tfrecreg.text import safe
 
     if output is not None:
-        expect_free(output)
+        expect_free_file(output)
     found = find_target(target, registry=face.registry)
     damage: list[PassedOver] = []
     draft = infer_schema(found, engine, face.progress(), damage=damage)
     if output is not None:
         write_text(output, draft, new=True)
-        face.err.print(f"wrote {safe(output)}: review it, it accepts whatever is in the data")
+        face.err.print(
+            f"wrote {safe(output)}: review it, because it accepts everything in the data"
+        )
     elif face.as_json:
         places = [asdict(each) for each in damage]
         face.print_json({"target": found.name, "schema": draft, "damage": places})

@@ -15,7 +15,7 @@ from tfrecreg.cli.common import Face, json_option
     "form",
     type=click.Choice(["text", "tf", "json"]),
     default="text",
-    help="text: as it is written. tf: Python for tf.io.parse_example. json: feature by feature.",
+    help="text: the schema's text. tf: Python for tf.io.parse_example. json: feature by feature.",
 )
 @json_option
 @click.pass_obj

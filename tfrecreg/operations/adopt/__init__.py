@@ -1,6 +1,6 @@
-"""Adopting TFRecords that another tool wrote: a build of them, byte for byte as they are.
+"""Adopting TFRecords that another tool wrote: a build with the same bytes.
 
-- `request`: what is asked for, the files, their splits, order and names
+- `request`: the requested files, their splits, order and names
 - `examine`: one pass over a shard: its index, its features, the kind of its payloads
 - `folder`: copy, link or hash the shards, and refuse what does not fit
 - `manifest`: the label maps and the manifest

@@ -38,22 +38,22 @@ def index_path(split: str, number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ExamineSettings:
     """What every visitor of an adoption has to know. Picklable."""
 
     scratch: Storage
-    """Where the indexes go."""
+    """Storage for the new indexes."""
     base: str
     """The folder that keys name files from."""
     key: str | None
     """The feature that names records."""
     sketch: bool
-    """Whether a schema is to be drafted."""
+    """Whether to draft a schema."""
 
 
 @dataclass(slots=True)
 class Examined:
-    """What was seen of one shard."""
+    """Result of examining one shard."""
 
     end: StreamEnd
     sound: bool
@@ -66,20 +66,20 @@ class Examined:
     keyless: int | None = None
     """The first record that the feature gives no key."""
     problem: TfrecregError | None = None
-    """Why the shard cannot be adopted, beside what is found in it."""
+    """Reason that the shard cannot be adopted, apart from findings."""
 
 
 @dataclass(slots=True)
 class Examination(Validator):
-    """All shards of an adoption, looked at as validators look at them.
+    """All shards of an adoption, read as validators do.
 
-    What the names of the files promise, and what is no Example among Examples, it finds as the
-    `manifest` validator does of bare files.
+    Contradictions of file names, and other payloads among Examples, it finds as the `manifest`
+    validator does of bare files.
     """
 
-    settings: Settings
+    settings: ExamineSettings
     judged: bool
-    """Whether records are held against a schema: then that finds what is no Example."""
+    """Whether records are checked against a schema, which then finds other payloads."""
     name: str = "adopt"
     codes: Sequence[Code] = ()
     needs: Need = Need.DIGESTS
@@ -110,7 +110,7 @@ class Examination(Validator):
 class _Examiner(Visitor):
     """Looks at the records of one shard, and writes their index."""
 
-    def __init__(self, settings: Settings, shard: Shard) -> None:
+    def __init__(self, settings: ExamineSettings, shard: Shard) -> None:
         self._settings = settings
         self._shard = shard
         self._file = os.path.relpath(f"/{shard.path}", settings.base)
@@ -257,7 +257,7 @@ class LargeRecords:
         if len(data) != length:
             raise UsageError(
                 f"`{name}` changed while it was read",
-                hint="adopt it when nothing writes to it any more",
+                hint="adopt it when no other process writes to it",
             )
         return data
 

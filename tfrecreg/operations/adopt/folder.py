@@ -15,7 +15,7 @@ from tfrecreg.gating import FailOn, judge
 from tfrecreg.index import INDEX_LIMIT, INDEX_MAGIC
 from tfrecreg.manifest import INDEX_FOLDER, MANIFEST_NAME, FileEntry, Manifest
 from tfrecreg.manifest.adopted import is_adopted
-from tfrecreg.operations.adopt.examine import Examination, Examined, Settings, index_path
+from tfrecreg.operations.adopt.examine import Examination, Examined, ExamineSettings, index_path
 from tfrecreg.operations.adopt.manifest import RESERVED
 from tfrecreg.operations.adopt.request import AdoptPlan, How, KnownSchema, PlannedFile
 from tfrecreg.operations.overwrite_guard import expect_no_strangers
@@ -30,15 +30,15 @@ from tfrecreg.text import safe
 from tfrecreg.validators.crc import CrcValidator
 
 
-def expect_free(registry: Registry, plan: AdoptPlan) -> Manifest | None:
+def expect_replaceable(registry: Registry, plan: AdoptPlan) -> Manifest | None:
     """The build that there is, None where there is none.
 
     Raises:
         UsageError: adopting would cost somebody's files, or there is nothing to adopt.
         ManifestError: there is a build, and its manifest is damaged.
     """
-    folder = layout.build_folder(plan.dataset)
-    before = registry.build_manifest(plan.dataset)
+    folder, dataset = layout.build_folder(plan.dataset), registry.dataset(plan.dataset)
+    before = dataset.build_manifest()
     if plan.how == "in-place":
         if before is not None and not is_adopted(before):
             raise UsageError(
@@ -46,15 +46,15 @@ def expect_free(registry: Registry, plan: AdoptPlan) -> Manifest | None:
                 hint=f"tfrecreg release {plan.dataset}",
             )
         return before
-    expect_no_strangers(registry, plan.dataset)
+    expect_no_strangers(dataset)
     return before
 
 
 def bystanders(registry: Registry, plan: AdoptPlan, before: Manifest | None) -> Iterator[FileEntry]:
-    """The files that lie beside the shards and stay there: they are files of the build, too.
+    """The files that are beside the shards and stay there: they are files of the build, too.
 
     Raises:
-        UsageError: one of them has a name that the build needs, or is no file.
+        UsageError: one of them has a name that the build needs, or is not a file.
         StorageError: one cannot be read.
     """
     folder = registry.storage.below(layout.build_folder(plan.dataset))
@@ -78,7 +78,7 @@ def bystanders(registry: Registry, plan: AdoptPlan, before: Manifest | None) -> 
                 hint="rename it, or adopt the shards without `--in-place`",
             )
         if folder.stat(path) is None or entry.kind == "other":
-            raise UsageError(f"`{shown}` is no file", hint="remove it")
+            raise UsageError(f"`{shown}` is not a file", hint="remove it")
         yield FileEntry.of(path, hash_both(folder, path))
 
 
@@ -95,7 +95,7 @@ def keep_indexes(
         registry: where the build is.
         plan: the files, which stay where they are.
         before: the manifest of the build as it was adopted before.
-        seen: what was seen of each file, in their order.
+        seen: the result for each file, in their order.
         scratch: where their new indexes are.
     """
     folder = registry.storage.below(layout.build_folder(plan.dataset))
@@ -132,11 +132,11 @@ class PlaceTask:
     folder: Storage
     """Rooted at the folder of the build in the making."""
     blake3: str
-    """Of the file as it was examined."""
+    """Digest of the file when it was examined."""
 
 
 def place_shard(task: PlaceTask) -> FileDigest:
-    """Bring the shard, and see that it is what was examined.
+    """Copy or link the shard, and verify that it is unchanged since the examination.
 
     Raises:
         UsageError: the file was changed meanwhile.
@@ -155,7 +155,7 @@ def place_shard(task: PlaceTask) -> FileDigest:
         raise UsageError(
             f"`{safe(shard.name, limit=1000)}` changed while it was adopted: blake3 was "
             f"{task.blake3[:16]}…, now it is {found.blake3[:16]}…",
-            hint="adopt it when nothing writes to it any more",
+            hint="adopt it when no other process writes to it",
         )
     return found
 
@@ -191,19 +191,19 @@ _PATH = 1000
 def examine(
     registry: Registry,
     plan: AdoptPlan,
-    settings: Settings,
+    settings: ExamineSettings,
     known: KnownSchema | None,
     engine: Engine,
     progress: Progress,
 ) -> tuple[list[tuple[Shard, Examined]], tuple[Finding, ...]]:
-    """Read every file once, and refuse what is not as it should be.
+    """Read every file once, and refuse files that fail the checks.
 
     Returns:
-        What was seen of each file, in their order; and the findings that the gate accepts.
+        The result for each file, in their order; and the findings that the gate accepts.
 
     Raises:
         UsageError: a record that is too large, or no record at all.
-        RefusedError: the gate does not accept what was found.
+        RefusedError: the gate does not accept the findings.
         FailureError: a file cannot be read.
     """
     judged = known is not None and known.judges
@@ -222,10 +222,10 @@ def examine(
     validators: list[Validator] = [CrcValidator(), examination]
     gate = registry.config.gate(plan.dataset)
     if judged:
-        from tfrecreg.validators.schema import SchemaValidator
+        from tfrecreg.validators.schema.validator import SchemaValidator
 
         validators.append(SchemaValidator())
-    progress.start(f"reading what {plan.dataset} is to be", 0)
+    progress.start(f"reading files for {plan.dataset}", 0)
     try:
         result = run_scan(
             target,
@@ -263,24 +263,26 @@ def _expect_complete(result: ScanResult) -> None:
     for each in result.unreadable:
         raise FailureError(
             f"`{safe(each.shard, limit=_PATH)}` was not read: {each.reason}",
-            hint="nothing was adopted: mend that first",
+            hint="nothing was adopted: fix that first",
         )
     for crash in result.crashes:
         where = f" on `{safe(crash.shard, limit=_PATH)}`" if crash.shard else ""
         raise FailureError(
             f"`{crash.validator}` failed{where}: {crash.reason}",
-            hint="the files are as they were; leave that validator out, or mend its plugin",
+            hint="the files are as they were; leave that validator out, or fix its plugin",
         )
 
 
 def _refused(plan: AdoptPlan, findings: Sequence[Finding]) -> RefusedError:
     first = findings[0]
     codes = {finding.code for finding in findings}
-    hint = "mend the files, or accept what was found by a waiver in `tfrecreg.toml`"
+    hint = "fix the files, or accept the findings with a waiver in `tfrecreg.toml`"
     if "CRC008" in codes:
-        hint = "leave out what is no TFRecord"
+        hint = "leave out files that are not TFRecords"
     elif any(code.startswith("CRC") for code in codes):
-        hint = "`tfrecreg salvage FILE.. --output DIR` saves what is undamaged; DIR can be adopted"
+        hint = (
+            "`tfrecreg salvage FILE.. --output DIR` saves the undamaged records; DIR can be adopted"
+        )
     return RefusedError(
         f"the files of `{plan.dataset}` are not adopted: {first.message}",
         hint=hint,

@@ -44,7 +44,7 @@ RESERVED = (LABELS_NAME, LEDGER_NAME)
 """Files that every build has beside its manifest; the ledger of an adopted one is empty."""
 
 
-def index_of(file: PlannedFile) -> str:
+def index_entry(file: PlannedFile) -> str:
     """Where the index of a shard is, in the build's folder."""
     return f"{INDEX_FOLDER}/{file.path}.index"
 
@@ -53,7 +53,7 @@ def split_entries(plan: AdoptPlan, scratch: Storage) -> tuple[list[SplitEntry], 
     """Each split's entry, and the content digest over all of them.
 
     Args:
-        plan: which files are of which split.
+        plan: the files by split.
         scratch: holds the indexes as they were written when the files were examined.
     """
     everything = ContentHasher()
@@ -122,7 +122,7 @@ def make_manifest(
 
     Args:
         plan: the files.
-        seen: what was seen of each, in their order.
+        seen: the result for each, in their order.
         placed: sizes and digests of each, in their order.
         splits: their entries.
         content: the content digest over all of them.
@@ -131,7 +131,7 @@ def make_manifest(
         kind: what the payloads are.
         key: the feature that names records, if one does.
         compression: of all shards.
-        raw: size of the raw data that they were made from; zeros where nobody knows it.
+        raw: size of the raw data that they were made from; zeros if unknown.
         labels: what the classes of features are called.
     """
     shards: list[ShardEntry] = []
@@ -148,10 +148,10 @@ def make_manifest(
                 records=part.end.records,
                 payload_bytes=part.end.payload_bytes,
                 stream_blake3=part.end.stream_blake3 or "",
-                index=index_of(file),
+                index=index_entry(file),
             )
         )
-        files.append(FileEntry.of(index_of(file), part.index))
+        files.append(FileEntry.of(index_entry(file), part.index))
         features.update(part.features)
     encoded = schema.encode("utf-8")
     options = {PAYLOADS: kind.value, **({KEY: key} if key is not None else {})}
@@ -196,7 +196,7 @@ def adopted_labels(
     Args:
         plan: the files.
         said: feature and file of its class names, as the request has them.
-        before: the names that the build had where the shards stay as they are.
+        before: the build's own names if the shards stay in place.
         features: those that the records have.
 
     Raises:
@@ -209,7 +209,7 @@ def adopted_labels(
         if feature not in features:
             raise UsageError(
                 f"`--labels {safe(feature)}={safe(path)}` names a feature that no record has",
-                hint=f"there is {', '.join(safe(each) for each in sorted(features)[:5])}",
+                hint=f"available: {', '.join(safe(each) for each in sorted(features)[:5])}",
             )
         found[feature] = _in_order(read_label_map(path), path)
     return dict(sorted(found.items()))

@@ -1,4 +1,4 @@
-"""What is to be adopted: files, splits, order, names, and the schema in force."""
+"""The files to adopt: splits, order, names, and the schema in force."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ How = Literal["copy", "link", "in-place"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptRequest:
-    """What to adopt."""
+    """Settings of an adoption."""
 
     name: str
-    """Of the dataset."""
+    """Name of the dataset."""
     paths: tuple[str, ...] = ()
     """Files, globs, folders (every shard below them) and ``prefix@N`` sets, relative to the
-    current folder. Empty with ``in-place``: all that lies in the build's folder."""
+    current folder. Empty with ``in-place``: all that is in the build's folder."""
     how: How = "copy"
-    """``copy``: the build has bytes of its own. ``link``: hard links, so that whoever writes into
-    the files changes the build as well; copies where links are impossible. ``in-place``: the files
-    lie in ``data/<name>`` already and stay as they are, names and all."""
+    """``copy``: the build has bytes of its own. ``link``: hard links, so that writing into the
+    files changes the build as well; copies where links are impossible. ``in-place``: the files are
+    already in ``data/<name>`` and stay unchanged, including names.
+    """
     splits: tuple[tuple[str, str], ...] = ()
     """Split and glob over the files of it: before what names say."""
     schema: str | None = None
@@ -47,16 +48,16 @@ class AdoptRequest:
     key: str | None = None
     """The feature whose value is the key of a record; None for file and number."""
     labels: tuple[tuple[str, str], ...] = ()
-    """Feature and file of what its classes are called: before what lies beside the shards."""
+    """Feature and file of its class names; overrides files beside the shards."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSchema:
-    """The schema that the records are held against."""
+    """The schema that the records are checked against."""
 
     text: str
     path: str
-    """Where it came from, for messages."""
+    """Original path, for messages."""
     is_new: bool
     """Whether the dataset has it from now on."""
     judges: bool
@@ -64,14 +65,14 @@ class KnownSchema:
 
 
 def known_schema(registry: Registry, request: AdoptRequest) -> KnownSchema | None:
-    """The schema that was named, or the dataset's own; None where one is to be drafted.
+    """The schema that was named, or the dataset's own; None to draft one.
 
     Raises:
         UsageError: the one that was named does not exist, or is not the dataset's own.
         SchemaError: it does not parse.
     """
-    own = registry.schema_text(request.name)
-    path = registry.schema_path(request.name)
+    own = registry.dataset(request.name).schema_text()
+    path = registry.dataset(request.name).schema_path
     if request.schema is not None:
         text, where = find_schema(request.schema, registry=registry.storage.root)
         if own is not None and own != text:
@@ -89,8 +90,8 @@ def known_schema(registry: Registry, request: AdoptRequest) -> KnownSchema | Non
     return KnownSchema(text, where, is_new=own is None, judges=judges)
 
 
-DEFAULT_SPLIT = "train"
-"""Of a single set whose names say nothing."""
+_DEFAULT_SPLIT = "train"
+"""Split of a single set without a split in its names."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _TFX = re.compile(r"split-(?P<split>\w+)", re.IGNORECASE)
@@ -122,17 +123,17 @@ def deal(shards: Iterable[Shard], rules: Sequence[tuple[str, str]]) -> dict[str,
 
     Args:
         shards: of bare files.
-        rules: split and glob. A glob without a slash is held against the file's name, one with
+        rules: split and glob. A glob without a slash matches the file's name, one with
             slashes against the end of its path.
 
     Raises:
-        UsageError: nothing says which split a file is of, two rules take one file, a rule takes
-            none, or two sets would become one split because of what they are called.
+        UsageError: the split of a file is unknown, two rules match one file, a rule matches none,
+            or two sets would become one split because of their names.
     """
     for split, _ in rules:
         if not _NAME.fullmatch(split):
             raise UsageError(
-                f"`{safe(split)}` is no name of a split: expected letters, digits and `_`",
+                f"`{safe(split)}` is not a split name: expected letters, digits and `_`",
                 hint="--split NAME=GLOB, such as --split train='a-*.tfrecord'",
             )
     files = [_file(shard) for shard in shards]
@@ -160,15 +161,15 @@ def _by_rules(files: Sequence[_File], rules: Sequence[tuple[str, str]]) -> dict[
         if not taken:
             raise UsageError(
                 f"`--split {safe(split)}={safe(glob)}` fits none of the {len(files)} files",
-                hint="a glob without a slash is held against file names, quoted from the shell",
+                hint="a glob without a slash matches file names; quote it for the shell",
             )
         for file in taken:
             if found.setdefault(file.shard.path, split) != split:
                 raise UsageError(
                     f"`{safe(file.shard.name, limit=_PATH)}` is of the split "
-                    f"`{safe(found[file.shard.path])}` and of `{safe(split)}`, by what "
-                    "`--split` says",
-                    hint="let each file fit one glob",
+                    f"`{safe(found[file.shard.path])}` and of `{safe(split)}`, according "
+                    "to `--split`",
+                    hint="each file must match only one glob",
                 )
     return found
 
@@ -183,20 +184,21 @@ def _by_names(files: Sequence[_File], *, alone: bool) -> dict[str, str]:
         split = file.name.split if file.name is not None else None
         split = split or folders.get(file.folder)
         if split is None and alone and len(sets) == 1:
-            split = DEFAULT_SPLIT
+            split = _DEFAULT_SPLIT
         if split is None:
             raise UsageError(
-                f"nothing says which split `{safe(file.shard.name, limit=_PATH)}` is of",
-                hint=f"--split NAME=GLOB says it, such as --split train='{safe(file.base)}'",
+                f"no split is known for `{safe(file.shard.name, limit=_PATH)}`",
+                hint=f"name it with --split NAME=GLOB, such as --split train='{safe(file.base)}'",
             )
         split = re.sub(r"[^A-Za-z0-9_]", "_", split)
         first = owner.setdefault(split, file)
         if first.group != file.group:
             raise UsageError(
                 f"`{safe(first.shard.name, limit=_PATH)}` and "
-                f"`{safe(file.shard.name, limit=_PATH)}` are of two sets, and both would be the "
+                f"`{safe(file.shard.name, limit=_PATH)}` belong to two sets, and both would be the "
                 f"split `{safe(split)}`",
-                hint=f"say that they are: --split {safe(split)}=GLOB; or give each its own name",
+                hint=f"if they are one split: --split {safe(split)}=GLOB; else give each its "
+                "own name",
             )
         found[file.shard.path] = split
     return found
@@ -224,22 +226,22 @@ class PlannedFile:
     """One shard that is adopted."""
 
     shard: Shard
-    """The file as it lies, with the split that it is of and its number there."""
+    """The file as stored, with its split and its number there."""
     path: str
-    """In the build's folder."""
+    """Path in the build's folder."""
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class AdoptPlan:
-    """What an adoption would do."""
+    """Plan of an adoption."""
 
     dataset: str
     how: How
     files: tuple[PlannedFile, ...]
-    """In order of split and number."""
+    """Files in order of split and number."""
     base: str
-    """The folder that all files lie below, absolute: keys name files from there."""
+    """The folder that all files are below, absolute: keys name files from there."""
 
     def splits(self) -> dict[str, list[PlannedFile]]:
         """The files by split, in order."""
@@ -249,7 +251,7 @@ class AdoptPlan:
         return found
 
 
-def make_plan(registry: Registry, request: AdoptRequest) -> AdoptPlan:
+def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
     """Find the files, and give them their splits and names. Looks at no byte of them.
 
     Raises:
@@ -287,13 +289,13 @@ def make_plan(registry: Registry, request: AdoptRequest) -> AdoptPlan:
 
 
 def _expect_whole_sets(shards: Sequence[Shard]) -> None:
-    """Of a set whose other shards lie beside the named ones, all have to be named."""
+    """Raise if only part of a sharded set is named while the rest is in the same folder."""
     for each in check_sets(Tally(), shards)[:1]:
         shown = safe(each.subject, limit=_PATH)
         raise UsageError(
             f"{each.of - each.unnamed} of the {each.of} shards of `{shown}` are named, "
-            f"{each.unnamed} more lie beside them",
-            hint="name all of a set, by its folder or a glob",
+            f"{each.unnamed} more are in the same folder",
+            hint="name the whole set, by its folder or a glob",
         )
 
 
@@ -306,10 +308,10 @@ def _expect_places(request: AdoptRequest, folder: str, paths: list[str]) -> None
         build = layout.build_folder(request.name)
         if inside:
             raise UsageError(
-                f"`/{safe(path, limit=_PATH)}` lies in `{build}`, which the build would replace",
+                f"`/{safe(path, limit=_PATH)}` is in `{build}`, which the build would replace",
                 hint=f"tfrecreg adopt {request.name} --in-place makes a build of the files there",
             )
         raise UsageError(
-            f"`/{safe(path, limit=_PATH)}` does not lie in `{build}`, where `--in-place` looks",
+            f"`/{safe(path, limit=_PATH)}` is not in `{build}`, where `--in-place` looks",
             hint="move the files there, or leave out `--in-place`: then they are copied",
         )

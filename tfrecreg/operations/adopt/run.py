@@ -14,19 +14,19 @@ from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.findings import Finding
 from tfrecreg.manifest import INDEX_FOLDER, MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.manifest.adopted import KEY
-from tfrecreg.operations.adopt.examine import Examined, Settings, expect_unique, index_path
+from tfrecreg.operations.adopt.examine import Examined, ExamineSettings, expect_unique, index_path
 from tfrecreg.operations.adopt.folder import (
     PlaceTask,
     bystanders,
     examine,
-    expect_free,
+    expect_replaceable,
     keep_indexes,
     place_shard,
 )
 from tfrecreg.operations.adopt.manifest import (
     RESERVED,
     adopted_labels,
-    index_of,
+    index_entry,
     make_manifest,
     own_files,
     split_entries,
@@ -36,11 +36,11 @@ from tfrecreg.operations.adopt.request import (
     AdoptRequest,
     KnownSchema,
     known_schema,
-    make_plan,
+    plan_adoption,
 )
-from tfrecreg.operations.overwrite_guard import expect_kept
+from tfrecreg.operations.overwrite_guard import expect_no_loss
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.operations.targets import configured_raw, raw_totals
+from tfrecreg.operations.targets import raw_totals
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import Compression, FileDigest, hashed_write
 from tfrecreg.registry import Registry, layout
@@ -61,13 +61,13 @@ class AdoptResult:
 
     manifest: Manifest = field(repr=False)
     folder: str
-    """In the registry."""
+    """Folder of the build, relative to the registry."""
     kinds: Mapping[str, int]
-    """What the payloads are: kind to number."""
+    """Number of payloads by kind."""
     findings: tuple[Finding, ...]
-    """What was found and accepted."""
+    """Findings that the gate accepted."""
     schema_path: str
-    """Where its schema is, in the registry."""
+    """Path of the schema, relative to the registry."""
     drafted: bool
     """Whether that schema was drafted from the records, and wants to be reviewed."""
     unchanged: bool
@@ -100,8 +100,8 @@ def preview_adopt(registry: Registry, request: AdoptRequest) -> AdoptPlan:
     Raises:
         UsageError: as :func:`adopt` does before its work starts.
     """
-    plan = make_plan(registry, request)
-    expect_free(registry, plan)
+    plan = plan_adoption(registry, request)
+    expect_replaceable(registry, plan)
     known_schema(registry, request)
     return plan
 
@@ -113,10 +113,10 @@ def adopt(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> AdoptResult:
-    """Make a build of TFRecords that another tool wrote. No record of them is made anew.
+    """Make a build from TFRecords written by another tool. Records are never re-encoded.
 
-    Every file is read once before anything is copied: what is damaged, incomplete or not what the
-    schema says is refused.
+    Every file is read once before anything is copied: data that are damaged, incomplete or not what
+    the schema says are refused.
 
     Raises:
         UsageError: files whose split or place does not fit, two compressions, a schema that is
@@ -125,10 +125,10 @@ def adopt(
         FailureError: a file cannot be read, or the disk refused.
     """
     engine = engine or LocalEngine(1)
-    with transaction(registry, request.name, progress) as change:
+    with transaction(registry.dataset(request.name), progress) as change:
         expect_policy(registry, request.name)
-        plan = make_plan(registry, request)
-        before = expect_free(registry, plan)
+        plan = plan_adoption(registry, request)
+        before = expect_replaceable(registry, plan)
         known = known_schema(registry, request)
         raw = _raw(registry, request, before, progress)
         with change.stage("adopt") as staged:
@@ -146,11 +146,11 @@ def _adopt(
     engine: Engine,
     progress: Progress,
 ) -> AdoptResult:
-    registry = change.registry
+    registry = change.dataset.registry
     scratch = staged.below("examined")
     build = staged.below("build")
     key = _key(request, before)
-    settings = Settings(scratch, plan.base, key, sketch=known is None)
+    settings = ExamineSettings(scratch, plan.base, key, sketch=known is None)
     seen, findings = examine(registry, plan, settings, known, engine, progress)
     kinds = _kinds(seen)
     kind = _kind(kinds)
@@ -162,12 +162,12 @@ def _adopt(
         keep_indexes(registry, plan, before, seen, scratch)
     splits, content = split_entries(plan, scratch)
     if plan.how != "in-place":
-        expect_kept(registry, before, content)
+        expect_no_loss(change.dataset, before, content)
     others = list(bystanders(registry, plan, before)) if plan.how == "in-place" else []
     placed = _place(plan, seen, build, engine, progress)
     for file in plan.files:
         examined = index_path(file.shard.split, file.shard.number)
-        staged.link(f"examined/{examined}", f"build/{index_of(file)}")
+        staged.link(f"examined/{examined}", f"build/{index_entry(file)}")
     labels = _labels(request, plan, before, seen)
     others += own_files(build, labels)
     manifest = make_manifest(
@@ -191,7 +191,7 @@ def _adopt(
         # A linked file was hashed where it is; a copy only on its way.
         verified = plan.how == "link"
         change.replace(layout.build_folder(plan.dataset), build, manifest, verified=verified)
-    path = registry.schema_path(plan.dataset)
+    path = registry.dataset(plan.dataset).schema_path
     keep_schema(registry, schema)
     if known is None or known.is_new:
         registry.storage.put_if_absent(path, schema.encode("utf-8"))
@@ -211,10 +211,10 @@ def _adopt(
 def _raw(
     registry: Registry, request: AdoptRequest, before: Manifest | None, progress: Progress
 ) -> RawTotals:
-    """How large the raw data are: files that stay where they are keep what was known of them."""
+    """How large the raw data are: files that stay in place keep their keys."""
     folder = request.raw
     if folder is None:
-        folder = configured_raw(registry, request.name)
+        folder = registry.dataset(request.name).raw_folder
     if folder is not None:
         return raw_totals(folder, progress)
     if request.how == "in-place" and before is not None:
@@ -249,7 +249,7 @@ def _kinds(seen: Sequence[tuple[Shard, Examined]]) -> dict[str, int]:
 
 
 def _kind(kinds: Mapping[str, int]) -> PayloadKind:
-    """Examples where more than half are; else what is most frequent besides them."""
+    """Examples if more than half are; else the most frequent other kind."""
     if mostly_examples(kinds):
         return PayloadKind.EXAMPLE
     others = [kind for kind in PayloadKind if kind is not PayloadKind.EXAMPLE]
@@ -266,7 +266,7 @@ def _schema(
     """The text of the schema: the known one, a draft, or one that says nothing."""
     if known is not None:
         if kind is PayloadKind.EXAMPLE and not known.judges:
-            path = registry.schema_path(plan.dataset)
+            path = registry.dataset(plan.dataset).schema_path
             raise UsageError(
                 f"`{safe(known.path, limit=_PATH)}` describes no feature of Examples, and the "
                 "payloads are Examples",
@@ -320,7 +320,9 @@ def _place(
     engine: Engine,
     progress: Progress,
 ) -> list[FileDigest]:
-    """Bring every file to where the build has it, and see that it is what was examined."""
+    """Copy or link every file into the build, and verify that it is unchanged since the
+    examination.
+    """
     doing = {"copy": "copying", "link": "linking", "in-place": "hashing"}[plan.how]
     progress.start(f"{doing} {plan.dataset}", sum(part.end.records for _, part in seen))
     tasks = (

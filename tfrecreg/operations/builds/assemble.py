@@ -67,7 +67,7 @@ def ledgers(plan: Plan, made: Sequence[MadeShard]) -> dict[str, Ledger]:
             raise FailureError(
                 f"the ledger of the split `{split}` does not reconcile: {items} items, "
                 f"{written[split]} written, {sum(counts.values())} skipped",
-                hint="the source is at fault: each item is to be written or skipped, once",
+                hint="this is an error in the source: each item must be written or skipped once",
             )
         found[split] = Ledger(
             items=items,

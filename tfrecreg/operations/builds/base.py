@@ -1,9 +1,11 @@
 """Growing from a release: its shards stay where nothing in them changed.
 
-- A shard of the base keeps its items, in its order. What is gone from the raw data leaves it.
+- A shard of the base keeps its items, in its order. Items that are missing from the raw data are
+  removed.
 - Items that the base has not go into new shards, in the order of every plan.
-- Small shards at the end of a split are merged with what is added, as long as they are a tenth of
-  it at most: so growth writes what was added and little more, and tails do not pile up.
+- Small shards at the end of a split are merged with the added items, as long as they are a tenth of
+  it at most: so an incremental build writes little more than the additions, and tails do not
+  accumulate.
 
 Whether an item's record changed, only its record can tell: it is made and compared by its digest.
 """
@@ -28,12 +30,12 @@ from tfrecreg.manifest import LEDGER_NAME, FileEntry, Manifest, ShardEntry
 from tfrecreg.plugins import Announced, plugins
 from tfrecreg.registry import Registry, resolve
 from tfrecreg.registry.indexes import find_index
-from tfrecreg.registry.yanks import held
+from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.sources import Item, SourceRecord
 from tfrecreg.storage import Storage
 
 _MERGED = 10
-"""What is merged is at most this part of what is added."""
+"""Merge small shards up to one part in this many of the added bytes."""
 _SMALL = 64 << 20
 """Bytes of a shard from which on it is none of the small ones: the least of TFDS's rule."""
 
@@ -47,9 +49,9 @@ class BaseShard:
     entry: ShardEntry
     index: FileEntry
     index_path: str
-    """Where its index is, in the registry."""
+    """Path of its index, relative to the registry."""
     path: str | None
-    """Where its bytes are, in the registry; None where they are not on this machine."""
+    """Path of the shard, relative to the registry; None if it is not on this machine."""
 
     def read_index(self) -> Index:
         """Its index, as it was released.
@@ -71,7 +73,7 @@ class Base:
     """The release that a build grows from."""
 
     name: str
-    """As a user writes it: ``mnist@1.0.0``."""
+    """Reference as a user writes it: ``mnist@1.0.0``."""
     manifest: Manifest
     shards: tuple[BaseShard, ...]
     skipped: frozenset[tuple[str, str]] = frozenset()
@@ -104,12 +106,12 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
     Raises:
         UsageError: there is no such release, or its indexes are not on this machine.
     """
-    if wanted == "none" or (wanted is None and not held(registry, dataset)):
+    if wanted == "none" or (wanted is None and not not_yanked(registry.dataset(dataset))):
         return None
     named = wanted is not None and ("@" in wanted or "#" in wanted)
     text = wanted if wanted is not None and named else f"{dataset}@{wanted or 'latest'}"
     resolved = resolve(registry, text)
-    if resolved.dataset != dataset:
+    if resolved.dataset.name != dataset:
         raise UsageError(
             f"`--base {text}` is a release of another dataset than `{dataset}`",
             hint=f"`tfrecreg log {dataset}` shows its releases",
@@ -122,8 +124,8 @@ def find_base(registry: Registry, dataset: str, wanted: str | None) -> Base | No
         if index is None or found is None:
             raise UsageError(
                 f"the index of `{entry.path}` of the base `{resolved.name}` is not on this machine",
-                hint=f"bring its bytes back: tfrecreg pull {resolved.name}; or build afresh: "
-                "--base none",
+                hint=f"fetch its bytes: tfrecreg pull {resolved.name}; or build without a "
+                "base: --base none",
             )
         path = f"{resolved.folder}/{entry.path}" if resolved.folder is not None else None
         if path is not None and registry.storage.stat(path) is None:
@@ -149,8 +151,8 @@ def _skipped(registry: Registry, folder: str | None) -> Iterator[tuple[str, str]
 def deal_from(base: Base, split: str, ordered: Sequence[Item]) -> tuple[list[Dealt], list[Item]]:
     """Give the items of a split to the shards that they lay in.
 
-    What had no record in the base goes with the last of its shards: as long as it has none, that
-    shard stays as it is, and no shard is made for nothing.
+    What had no record in the base goes with the last of its shards: without items, that shard stays
+    unchanged, and no empty shard is made.
 
     Args:
         base: what to grow from.
@@ -158,7 +160,7 @@ def deal_from(base: Base, split: str, ordered: Sequence[Item]) -> tuple[list[Dea
         ordered: the split's items, in the order of a plan.
 
     Returns:
-        the shards that stay, whole or without what is gone; and the items for new shards, in the
+        the shards that stay, whole or without removed items; and the items for new shards, in the
         order of a plan: those that the base has not, and those of small shards at its end.
     """
     left = {item.key: item for item in ordered}
@@ -196,12 +198,12 @@ def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
 
     One that is damaged says nothing here.
     """
-    versions = registry.versions(name)
+    versions = registry.dataset(name).versions()
     try:
         if versions:
-            release = registry.release_manifest(name, versions[-1])
+            release = registry.dataset(name).release_manifest(versions[-1])
             return f"`{name}@{versions[-1]}`", release
-        return f"the build of `{name}` before", registry.build_manifest(name)
+        return f"the build of `{name}` before", registry.dataset(name).build_manifest()
     except (ManifestError, NewerFormatError):
         return "", None
 

@@ -12,11 +12,11 @@ from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import (
+    BuildTask,
     MadeSegment,
     MadeShard,
     Maker,
     SegmentTask,
-    ShardTask,
     close_source,
     join_segments,
     keep_shard,
@@ -27,25 +27,28 @@ from tfrecreg.progress import Progress
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.storage import Storage, is_temporary
 
-Listed = TypeVar("Listed", bound=Item | Skipped | Remark)
+ListedItem = TypeVar("ListedItem", bound=Item | Skipped | Remark)
 
 _ITEM_SECONDS, _BYTE_SECONDS = 60e-6, 3e-9
-"""About what an item and a byte cost: a digit that becomes a PNG, a JPEG that goes in as it is."""
+"""About what an item and a byte cost: a digit that becomes a PNG, a JPEG that is stored
+unchanged.
+"""
 _WORTH_SECONDS = 0.75
 """Work from which on worker processes pay: starting them takes a third of that."""
 _SHARDS_PER_JOB = 2
-"""So many shards for every worker keep all of them busy to the end. With segments every byte is
-written twice, so they are for less."""
+"""This many shards per worker keep all of them busy to the end. With segments every byte is written
+twice, so they are for less.
+"""
 
 
-def engine_for(plan: Plan, engine: Engine) -> Engine:
+def engine_for_build(plan: Plan, engine: Engine) -> Engine:
     """`engine`, or this very process for a build so small that workers do not pay."""
     work = sum(_seconds(item) for shard in plan.shards for item in shard.items)
     return engine if work > _WORTH_SECONDS else LocalEngine(1)
 
 
-def warming(listed: Iterable[Listed], engine: Engine) -> Iterator[Listed]:
-    """The same items; once they are so many that workers pay, the engine gets ready for them.
+def warming(listed: Iterable[ListedItem], engine: Engine) -> Iterator[ListedItem]:
+    """Yield the items, and start the workers once there are enough items to need them.
 
     The planning goes on meanwhile, and takes about as long as a worker takes for its imports.
     """
@@ -81,7 +84,7 @@ def make_all(
         stage: rooted at the stage.
         staged: rooted at the build's folder in it.
         engine: where to make them.
-        progress: told of every shard or segment.
+        progress: updated for every shard or segment.
 
     Raises:
         PluginError: the source failed, or cannot travel to another process.
@@ -140,9 +143,9 @@ def _fresh(
 
 def _tasks(
     maker: Maker, scratch: Storage, shard: PlannedShard, cut: bool
-) -> Iterator[ShardTask | SegmentTask]:
+) -> Iterator[BuildTask | SegmentTask]:
     if not cut:
-        yield ShardTask(maker, shard)
+        yield BuildTask(maker, shard)
         return
     for number, items in enumerate(shard.segments()):
         yield SegmentTask(maker, scratch, f"{shard.path}.{number}", items)
@@ -167,7 +170,7 @@ def unchanged(
     progress.start(f"comparing {plan.dataset}", sum(len(shard.items) for shard in candidates))
     found = set()
     try:
-        tasks = (ShardTask(maker, shard) for shard in candidates)
+        tasks = (BuildTask(maker, shard) for shard in candidates)
         with closing(engine.run(keep_shard, tasks)) as kept:
             for shard, made in zip(candidates, kept, strict=True):
                 progress.advance(len(shard.items), 0)

@@ -27,7 +27,7 @@ SEGMENT_BYTES = 2 << 20
 """Small enough for all cores to end at about the same time, large enough to be worth a task."""
 
 _LEAST_ITEM = 256
-"""What an item weighs at least: making many small ones takes time, too."""
+"""Minimum weight of an item in bytes: small items take time, too."""
 
 _ORDER_KEY = b"tfrecreg item order v1".ljust(32, b"\0")
 _SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
@@ -44,7 +44,7 @@ class PlannedShard:
     index: str
     """The path of its index in the build's folder."""
     items: tuple[Item, ...]
-    """In the order of the records."""
+    """Items in the order of the records."""
     base: BaseShard | None = None
     """The shard of the base that it is, if no record of these items changed."""
     mended: bool = False
@@ -53,7 +53,7 @@ class PlannedShard:
     def segments(self) -> Iterator[tuple[Item, ...]]:
         """The items in stretches of about :data:`SEGMENT_BYTES`, which can be made apart.
 
-        They depend on the plan alone: a gzip member ends where a segment ends, whoever makes it.
+        They depend on the plan alone: a gzip member ends where a segment ends.
         """
         weight = sum(max(item.size, _LEAST_ITEM) for item in self.items)
         count = max(1, min(-(-weight // SEGMENT_BYTES), len(self.items)))
@@ -67,13 +67,13 @@ class Plan:
 
     dataset: str
     shards: tuple[PlannedShard, ...]
-    """In order of split and number."""
+    """Shards in order of split and number."""
     skipped: tuple[Skipped, ...]
-    """In order of split and key."""
+    """Skipped items in order of split and key."""
     digest: str
     """Hex. Equal plans make equal bytes: the journal of a killed build is found by it."""
     remarks: tuple[Remark, ...] = ()
-    """What the source remarked while it listed them, in order of split and key."""
+    """Remarks of the source from listing, in order of split and key."""
     base: Base | None = None
     """The release that it grows from."""
 
@@ -134,13 +134,13 @@ def make_plan(
         if entry.split not in splits and not _SPLIT.fullmatch(entry.split):
             raise PluginError(
                 f"{who} lists the split `{safe(entry.split)}`",
-                hint="the plugin is at fault: a split is letters, digits and underscores",
+                hint="this is an error in the plugin: a split is letters, digits and underscores",
             )
         splits[entry.split].append((order_key(entry.split, entry.key), entry))
     if not splits and not skipped:
         raise UsageError(
             "the source found no items in the raw data",
-            hint="is it the right folder? docs/sources says which layouts are understood",
+            hint="check that this is the right folder; docs/sources lists the supported layouts",
         )
     hasher = blake3(b"tfrecreg plan v1\n")
     for name, value in sorted(salt.items()):
@@ -170,7 +170,7 @@ def _ordered(split: str, keyed: list[tuple[bytes, Item]], who: str) -> list[Item
         if left.key == right.key:
             raise PluginError(
                 f"{who} lists `{safe(left.key)}` twice in the split `{split}`",
-                hint="the plugin is at fault: keys are unique in a split",
+                hint="this is an error in the plugin: keys are unique in a split",
             )
     return [item for _, item in keyed]
 
@@ -190,7 +190,7 @@ def _deal(
 
 
 def _of_growth(policy: ShardPolicy, shards: list[BaseShard]) -> ShardPolicy:
-    """What was asked of a number of shards is, of those that are added, asked of their size."""
+    """A requested number of shards applies to added shards through their size."""
     if policy.shards is None and policy.hosts is None:
         return policy
     size = sum(shard.entry.payload_bytes for shard in shards) // len(shards)

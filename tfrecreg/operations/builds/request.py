@@ -1,4 +1,4 @@
-"""What is asked for: from arguments, and from the dataset's file where they are silent."""
+"""The settings of a build: from arguments, and from the dataset's file for missing ones."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 
 SIZING = ("shards", "shard_size", "records_per_shard", "hosts")
-"""The ways to size shards, of which at most one is given."""
+"""The ways to size shards; at most one may be given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRequest:
-    """What to build. What is None comes from `datasets/<name>.toml`."""
+    """Settings of a build. None means the value from `datasets/<name>.toml`."""
 
     name: str
     source: str | None = None
@@ -39,7 +39,7 @@ class BuildRequest:
     policy: ShardPolicy | None = None
     compression: Literal["none", "gzip"] | None = None
     max_skipped: SkipLimit | int | str | None = None
-    """How many items may be skipped: a number, or a share such as ``"0.5%"``."""
+    """Maximum number of skipped items: a number, or a share such as ``"0.5%"``."""
     default_schema: bool = False
     """Whether a missing schema may become the source's own, although the dataset had another."""
     base: str | None = None
@@ -59,7 +59,7 @@ class Prepared:
     source_name: str
     distribution: str
     version: str
-    """Of the distribution."""
+    """Version of the distribution."""
     raw: LocalStorage
     options: dict[str, str]
     """The source's options as text, defaults included."""
@@ -67,8 +67,9 @@ class Prepared:
     compression: Literal["none", "gzip"]
     max_skipped: SkipLimit
     remember: dict[str, Any]
-    """What is to be written into `datasets/<name>.toml` so that ``build NAME`` does the same again;
-    empty where it says enough."""
+    """Settings to save in `datasets/<name>.toml` so that ``build NAME`` repeats the build; empty if
+    it has them already.
+    """
 
 
 def _max_skipped(request: BuildRequest) -> SkipLimit | None:
@@ -91,15 +92,15 @@ def prepare(
 
     Args:
         registry: whose configuration fills in.
-        request: what is asked for.
-        progress: told of the raw files that the source lists and reads in this process.
+        request: the requested settings.
+        progress: updated for the raw files that the source lists and reads in this process.
 
     Raises:
         UsageError: a bad name, no source, no raw data, a bad option.
         PluginError: the source does not exist or does not load.
     """
     check_dataset_name(request.name)
-    config = registry.dataset_config(request.name)
+    config = registry.dataset(request.name).config
     source_name = request.source or config.source
     if source_name is None:
         known = ", ".join(each.record.name for each in plugins().sources())
@@ -116,9 +117,9 @@ def prepare(
     policy = request.policy or _policy(config)
     remembered = _remember(request, config, source_name, raw_text, given)
     if remembered and request.name in registry.config.tables:
+        place = registry.dataset(request.name).config_place
         raise UsageError(
-            f"{registry.described_in(request.name)} is read and not written: settings are kept in "
-            f"`{layout.dataset_path(request.name)}`",
+            f"{place} is read-only: settings are kept in `{layout.dataset_path(request.name)}`",
             hint="`tfrecreg init` moves the table there; then build again",
         )
     if "raw" in remembered:
@@ -165,7 +166,7 @@ def _raw(
             hint=f"tfrecreg build {request.name} --raw PATH",
         )
     if not folder.is_dir():
-        what = "is no folder" if folder.exists() else "does not exist"
+        what = "is not a folder" if folder.exists() else "does not exist"
         raise UsageError(
             f"the raw data `{safe(str(folder))}` {what}", hint="name the folder with --raw PATH"
         )

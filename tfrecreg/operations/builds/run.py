@@ -25,18 +25,18 @@ from tfrecreg.operations.builds.growth import (
     push_cost,
     sizes_of,
 )
-from tfrecreg.operations.builds.make import engine_for, make_all, unchanged, warming
+from tfrecreg.operations.builds.make import engine_for_build, make_all, unchanged, warming
 from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
-from tfrecreg.operations.builds.settings import Settings, compare_settings
+from tfrecreg.operations.builds.settings import BuildSettings, compare_settings
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.builds.state import BuildRecord, raw_files, raw_state, remember
 from tfrecreg.operations.check import CheckOptions, Report, check_target
-from tfrecreg.operations.overwrite_guard import expect_kept, expect_no_strangers
+from tfrecreg.operations.overwrite_guard import expect_no_loss, expect_no_strangers
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.targets import build_target
 from tfrecreg.progress import SILENT, Progress, Ticker, counting
-from tfrecreg.registry import Registry, layout
+from tfrecreg.registry import Dataset, Registry, layout
 from tfrecreg.registry.absence import expect_same_schema
 from tfrecreg.registry.schemas import keep_schema
 from tfrecreg.registry.transaction import transaction
@@ -47,7 +47,7 @@ from tfrecreg.text import safe
 from tfrecreg.toml_files import update_toml
 
 _READ_BACK = ("crc", "manifest", "schema")
-"""What a build has to pass before it may take the old one's place."""
+"""Validators that a new build must pass before it replaces the old one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +56,17 @@ class BuildResult:
 
     manifest: Manifest = field(repr=False)
     folder: str
-    """In the registry."""
+    """Folder of the build, relative to the registry."""
     report: Report
-    """Of reading it back."""
+    """Report of the check after writing."""
     resumed: int
     """Shards that an earlier, killed run had finished."""
     growth: Growth | None
-    """What became of the base's shards; None without one."""
+    """Reuse of the base's shards; None without a base."""
     unchanged: bool
     """Whether the build that was there is the same to the byte."""
-    settings: Settings
-    """How its settings differ from the dataset's file, and from what was made before."""
+    settings: BuildSettings
+    """Differences of its settings from the dataset's file and from earlier builds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +77,15 @@ class Preview:
     prepared: Prepared
     raw: RawTotals
     found: Mapping[str, str]
-    """What the source says of the raw data, where it says anything: ``{"layout": …}``."""
+    """Description of the raw data by the source, such as ``{"layout": …}``; may be empty."""
     growth: Growth | None
-    """What it would keep of its base, and write; None without one."""
+    """Shards that it would keep and write; None without a base."""
     sizes: Mapping[str, int]
-    """Path to bytes of each shard of the plan, about."""
+    """Estimated size in bytes by shard path."""
     push: PushCost
-    """What a push of its release would send."""
-    settings: Settings
-    """How its settings differ from the dataset's file, and from what was made before."""
+    """Cost of a push of its release."""
+    settings: BuildSettings
+    """Differences of its settings from the dataset's file and from earlier builds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ class _Begun:
     files: dict[str, tuple[int, int]]
     schema: str
     schema_is_new: bool
-    settings: Settings
+    settings: BuildSettings
 
 
 def preview(
@@ -116,7 +116,7 @@ def preview(
     plan = begun.plan
     kept: set[str] = set()
     if plan.base is not None:
-        engine = engine_for(plan, engine or LocalEngine(1))
+        engine = engine_for_build(plan, engine or LocalEngine(1))
         kept = unchanged(plan, begun.prepared, registry.storage, engine, progress)
     sizes = sizes_of(plan, kept)
     return Preview(
@@ -141,20 +141,20 @@ def build(
     """Make `data/<name>` from the raw data.
 
     The old build stays whole until the new one was read back and passed; then the folders are
-    exchanged. A run that was killed is gone on with.
+    exchanged. A killed run is resumed.
 
     Raises:
         UsageError: bad names, options, configuration, raw data or schema.
-        RefusedError: too many items were skipped, or what was read back has findings.
+        RefusedError: too many items were skipped, or the check of the new build has findings.
         FailureError: a plugin, a worker or the disk failed.
     """
     engine = engine or LocalEngine(1)
-    with transaction(registry, request.name, progress) as change:
+    with transaction(registry.dataset(request.name), progress) as change:
         begun = _begin(registry, request, engine, progress)
         name = request.name
         stage = change.plan_stage(begun.plan.digest)
         staged = stage.below("build")
-        engine = engine_for(begun.plan, engine)
+        engine = engine_for_build(begun.plan, engine)
         made, resumed = make_all(begun.plan, begun.prepared, stage, staged, engine, progress)
         _accept_skipped(begun, made)
         manifest = assemble(
@@ -195,12 +195,13 @@ def _begin(registry: Registry, request: BuildRequest, engine: Engine, progress: 
     settings = compare_settings(registry, request, prepared)
     for note in settings.notes():
         progress.note(note)
-    _expect_replaceable(registry, request.name)
-    schema = registry.schema_text(request.name)
+    dataset = registry.dataset(request.name)
+    _expect_replaceable(dataset)
+    schema = dataset.schema_text()
     text = prepared.source.schema() if schema is None else schema
     if schema is None and not request.default_schema:
-        expect_same_schema(registry, request.name, text)
-    parse_schema(text, registry.schema_path(request.name))
+        expect_same_schema(dataset, text)
+    parse_schema(text, dataset.schema_path)
     totals, files = raw_files(prepared.source, prepared.raw, progress)
     salt = {f"option.{name}": value for name, value in prepared.options.items()}
     salt["compression"] = prepared.compression
@@ -231,14 +232,14 @@ def _counted(
         yield each
 
 
-def _expect_replaceable(registry: Registry, name: str) -> None:
+def _expect_replaceable(dataset: Dataset) -> None:
     """Refuse before any work what publishing the build would cost."""
-    expect_no_strangers(registry, name)
+    expect_no_strangers(dataset)
     try:
-        before = registry.build_manifest(name)
+        before = dataset.build_manifest()
     except (ManifestError, NewerFormatError):
         return  # a build that is damaged is what building again is for
-    expect_kept(registry, before, "")
+    expect_no_loss(dataset, before, "")
 
 
 def _accept_skipped(begun: _Begun, made: Sequence[MadeShard]) -> None:
@@ -256,7 +257,7 @@ def _accept_skipped(begun: _Begun, made: Sequence[MadeShard]) -> None:
     raise RefusedError(
         f"{skipped} of {items} items were skipped ({reasons}), at most "
         f"{begun.prepared.max_skipped} may be; one is `{safe(first.key)}`: {safe(first.detail)}",
-        hint=f"mend the raw data, or accept them: --max-skipped {skipped}",
+        hint=f"fix the raw data, or accept the skipped items: --max-skipped {skipped}",
     )
 
 
@@ -274,7 +275,7 @@ def _read_back(
         name=manifest.dataset,
         kind="build",
         schema=begun.schema,
-        schema_path=registry.schema_path(manifest.dataset),
+        schema_path=registry.dataset(manifest.dataset).schema_path,
     )
     options = CheckOptions(only=_READ_BACK, fail_on=FailOn.ERROR)
     report = check_target(target, registry.config, options, engine=engine, progress=progress)
@@ -283,25 +284,25 @@ def _read_back(
     if report.errors:
         raise FailureError(
             f"the new build could not be read back, and the old one stays: {report.errors[0]}",
-            hint="build again when that is mended: what was made so far is gone on with",
+            hint="fix this and run the build again; finished shards are reused",
         )
     first = report.findings[0].message
     raise RefusedError(
         f"the new build does not pass its own check, and the old one stays: {first}",
-        hint="mend the schema or the raw data; the findings above say where",
+        hint="fix the schema or the raw data; the findings above say where",
         findings=report.findings,
     )
 
 
 def _raw_is_unchanged(begun: _Begun, progress: Progress) -> None:
     """Raise if a raw file changed during the build: it would mix two states of the data."""
-    with counting(progress, "looking whether raw data changed", "files") as ticker:
+    with counting(progress, "checking whether raw data changed", "files") as ticker:
         for path, before in begun.files.items():
             entry = begun.prepared.raw.stat(path, follow="all")
             if entry is None or (entry.size, entry.mtime_ns) != before:
                 raise RawDataError(
-                    f"the raw file `{safe(path)}` changed while it was built from",
-                    hint="build again when nothing writes to the raw data",
+                    f"the raw file `{safe(path)}` changed during the build",
+                    hint="build again when no other process writes to the raw data",
                 )
             ticker.add(1, 0)
 
@@ -317,7 +318,7 @@ def _settle(registry: Registry, begun: _Begun, manifest: Manifest) -> None:
     """Keep what the next build wants to know: the schema, the configuration, the raw state."""
     name = manifest.dataset
     storage = registry.storage
-    schema = registry.schema_path(name)
+    schema = registry.dataset(name).schema_path
     keep_schema(registry, begun.schema)
     if begun.schema_is_new:
         storage.put_if_absent(schema, begun.schema.encode("utf-8"))

@@ -28,14 +28,14 @@ class _Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class BuildSettings:
     """How the settings of a build differ from those that were written down."""
 
     dataset: str
     where: str
-    """Where the settings of the dataset are written down, for messages."""
+    """File with the settings of the dataset, for messages."""
     unsaved: tuple[_Difference, ...]
-    """Against what is written down, which the next build follows."""
+    """Differences from the saved settings, which the next build uses."""
     since: str | None
     """The newest release, or the build before, where that was made with other settings."""
     changed: tuple[_Difference, ...]
@@ -73,15 +73,17 @@ class Settings:
         }
 
 
-def compare_settings(registry: Registry, request: BuildRequest, prepared: Prepared) -> Settings:
-    """Compare what a build is made with to the configuration, and to what was made before."""
+def compare_settings(
+    registry: Registry, request: BuildRequest, prepared: Prepared
+) -> BuildSettings:
+    """Compare the settings of a build with the configuration and with earlier builds."""
     unsaved: tuple[_Difference, ...] = ()
     if not prepared.remember:
-        config = registry.dataset_config(request.name)
+        config = registry.dataset(request.name).config
         unsaved = tuple(_unsaved(registry, request, config, prepared))
     since, changed = _changed(registry, prepared)
-    where = registry.described_in(request.name)
-    return Settings(
+    where = registry.dataset(request.name).config_place
+    return BuildSettings(
         dataset=request.name, where=where, unsaved=unsaved, since=since, changed=changed
     )
 
@@ -121,7 +123,7 @@ def _saved_options(
         try:
             return plugins().source_options(prepared.source_name, given)[1]
         except TfrecregError:
-            continue  # they need others beside them, so they differ from what is used in any case
+            continue  # they depend on other settings, so they differ from those in use in any case
     return dict.fromkeys(prepared.options, "")
 
 

@@ -37,7 +37,7 @@ class Maker:
 
 
 @dataclass(frozen=True, slots=True)
-class ShardTask:
+class BuildTask:
     """All that a worker needs to make one shard. Picklable."""
 
     maker: Maker
@@ -51,13 +51,13 @@ class SegmentTask:
     maker: Maker
     scratch: Storage
     path: str
-    """Of the segment's file, in `scratch`."""
+    """Path of the segment's file in `scratch`."""
     items: tuple[Item, ...]
 
 
 @dataclass(slots=True, kw_only=True)
 class _Notes:
-    """What is to be told of the items beside their records."""
+    """Skipped items and remarks."""
 
     features: dict[str, int] = field(default_factory=dict)
     """Feature name to bytes of its values."""
@@ -95,17 +95,17 @@ class MadeShard:
     """It is a shard of the base, as it was."""
 
 
-def make_part(task: ShardTask | SegmentTask) -> MadeShard | MadeSegment:
+def make_part(task: BuildTask | SegmentTask) -> MadeShard | MadeSegment:
     """Make a whole shard, or a segment."""
-    return make_shard(task) if isinstance(task, ShardTask) else make_segment(task)
+    return make_shard(task) if isinstance(task, BuildTask) else make_segment(task)
 
 
-def make_shard(task: ShardTask) -> MadeShard:
+def make_shard(task: BuildTask) -> MadeShard:
     """Make the examples of the shard's items and write them.
 
     Raises:
         RawDataError: the source cannot read its raw data any more.
-        PluginError: the source raised something else, or gave back what is no example.
+        PluginError: the source raised something else, or returned an invalid example.
         StorageError: the disk said no.
     """
     maker, shard = task.maker, task.shard
@@ -122,7 +122,7 @@ def make_shard(task: ShardTask) -> MadeShard:
     return _made(shard, writer.written, notes)
 
 
-def keep_shard(task: ShardTask) -> MadeShard | None:
+def keep_shard(task: BuildTask) -> MadeShard | None:
     """The shard of the base, if it is what the items become today; None if not. Writes nothing.
 
     Raises as :func:`make_shard` does.
@@ -156,8 +156,8 @@ def keep_shard(task: ShardTask) -> MadeShard | None:
 
 
 def _link(maker: Maker, shard: PlannedShard) -> bool:
-    """Bring a shard of the base and its index into the stage; False where its bytes are not here,
-    or not what they were: then it is made again.
+    """Link a shard of the base and its index into the staging folder; False where its bytes are not
+    here, or not what they were: then it is rebuilt.
     """
     base = shard.base
     if base is None or base.path is None:

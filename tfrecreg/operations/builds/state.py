@@ -1,6 +1,6 @@
 """What survives a killed build, and the state of the raw data that a build was made from.
 
-The journal lists the finished shards, so that a killed build can go on. It lies in the stage, which
+The journal lists the finished shards, so that a killed build can go on. It is in the stage, which
 is named after the plan's digest: another plan never sees it.
 """
 
@@ -82,8 +82,9 @@ def raw_files(
             entry = raw.stat(file.path, follow="all")
             if entry is None:
                 raise RawDataError(
-                    f"{source.brought} lists the raw file `{safe(file.path)}`, which is not there",
-                    hint="build again, if it was removed just now; else tell the authors",
+                    f"{source.brought} lists the raw file `{safe(file.path)}`, which does not "
+                    "exist",
+                    hint="build again if it was just removed; otherwise report this to its authors",
                 )
             files[file.path] = (file.stored, entry.mtime_ns)
             stored += file.stored
@@ -119,8 +120,8 @@ def recall(registry: Registry, dataset: str, manifest: str) -> BuildRecord | Non
 
 
 def raw_changed(record: BuildRecord) -> str | None:
-    """The first raw file that is no longer as the build saw it, None where all are or where the
-    raw data are not on this machine any more.
+    """The first raw file that changed since the build, None if none did or if the raw data are not
+    on this machine any more.
     """
     raw = LocalStorage(record.raw)
     if raw.stat("") is None:

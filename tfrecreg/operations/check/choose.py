@@ -15,7 +15,7 @@ from tfrecreg.errors import (
 )
 from tfrecreg.guard import Brought, calling, is_told, reason_of
 from tfrecreg.operations.check.report import SkippedValidator
-from tfrecreg.plugins import Announced, Plugins, canonical, plugins
+from tfrecreg.plugins import Announced, Plugins, canonical_name, plugins
 from tfrecreg.scan import Target, Validator, ValidatorRecord
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
@@ -28,16 +28,16 @@ SCHEMA = "schema"
 
 @dataclass(slots=True)
 class Choice:
-    """What was chosen."""
+    """The chosen validators."""
 
     running: list[Validator] = field(default_factory=list)
     """Fresh ones, in order of name."""
     announced: list[tuple[Brought, frozenset[str] | None]] = field(default_factory=list)
-    """Who brought each of them, and the codes that it announces; None for any."""
+    """Distribution of each validator, and the codes that it may use; None for any."""
     skipped: list[SkippedValidator] = field(default_factory=list)
-    """Those that do not apply."""
+    """Validators that do not apply."""
     problems: list[str] = field(default_factory=list)
-    """Why some that were wanted cannot run, one line each: the check is incomplete."""
+    """Reasons why requested validators cannot run, one line each: the check is incomplete."""
 
 
 def choose(target: Target, gate: GateConfig, only: Sequence[str], skip: Sequence[str]) -> Choice:
@@ -48,14 +48,14 @@ def choose(target: Target, gate: GateConfig, only: Sequence[str], skip: Sequence
     name, both run.
 
     Args:
-        target: what is to be looked at.
+        target: the target of the check.
         gate: may name validators, and limits for them.
         only: names of validators; empty for those of the gate.
         skip: names of validators to leave out.
 
     Raises:
         UnknownPluginError: a name that no validator has.
-        ConfigError: the gate has limits for what is close to the name of a validator, or names one
+        ConfigError: the gate has limits for a name that resembles a validator's, or names one
             that there is not.
         PluginError: a name that several validators have.
         SchemaError: the target's schema does not parse.
@@ -81,7 +81,7 @@ def choose(target: Target, gate: GateConfig, only: Sequence[str], skip: Sequence
         if announced.qualified not in left_out:
             _consider(choice, known, announced, target, must=named)
     if not choice.running and not choice.problems:
-        choice.problems.append(f"no validator looked at `{target.name}`: none of them applies")
+        choice.problems.append(f"no validator applies to `{target.name}`")
     return choice
 
 
@@ -118,8 +118,9 @@ def _consider(
         return
     if reason is None:
         choice.running.append(validator)
-        codes = frozenset(code.code for code in announced.record.codes)
-        choice.announced.append((brought, None if brought.is_ours else codes))
+        # Ours are not looked up: their tests hold them to their codes.
+        codes = None if brought.is_ours else frozenset(code.code for code in announced.record.codes)
+        choice.announced.append((brought, codes))
     else:
         choice.skipped.append(SkippedValidator(announced.name, str(reason)))
 
@@ -167,8 +168,8 @@ def _unknown_limits(gate: GateConfig, known: Plugins) -> list[str]:
         meant = did_you_mean(name, names)
         if meant:
             raise ConfigError(
-                f"`{CONFIG_NAME}`: `limits.{safe(name)}` is for no validator{meant}",
-                hint=f"there is {listed(names)}",
+                f"`{CONFIG_NAME}`: `limits.{safe(name)}` matches no validator{meant}",
+                hint=f"available: {listed(names)}",
             )
     return unknown
 
@@ -180,8 +181,8 @@ def _not_judged(name: str, target: Target, known: Plugins) -> str:
         "installed"
     )
     made = target.manifest.source if target.manifest is not None else None
-    here = {canonical(each.distribution) for each in known.sources()}
-    if made is not None and made.distribution and canonical(made.distribution) not in here:
+    here = {canonical_name(each.distribution) for each in known.sources()}
+    if made is not None and made.distribution and canonical_name(made.distribution) not in here:
         origin = f"`{safe(made.distribution)}` {safe(made.version)}"
         said += f", nor is {origin}, which made `{safe(target.dataset)}`"
     broken = sorted({each.distribution for each in known.broken if each.distribution})

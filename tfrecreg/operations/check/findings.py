@@ -124,18 +124,18 @@ def _hint(finding: Finding, target: Target) -> str:
     if finding.code == _NOT_TFRECORD and any(
         LFS_POINTER in (each.detail or "") for each in finding.locations
     ):
-        return "`git lfs pull` brings the files that the pointers of git-LFS stand for"
+        return "`git lfs pull` fetches the files behind git-LFS pointers"
     if finding.code not in _REPAIRABLE:
         return ""
     # A build that is not published yet has no home, and nothing to repair.
     if target.home is None or target.manifest is None or is_adopted(target.manifest):
         return ""
     command = f"tfrecreg build {target.dataset} --repair {target.name}"
-    return f"`{command}` makes the damaged files again, byte for byte"
+    return f"`{command}` rebuilds the damaged files, byte for byte"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class FindingsJudgement:
     """The part of a report that depends on the gate and on the date."""
 
     status: Literal["pass", "fail"]
@@ -157,7 +157,7 @@ def judge_findings(
     dataset: str,
     fail_on: FailOn | None = None,
     today: datetime.date | None = None,
-) -> Judgement:
+) -> FindingsJudgement:
     """Judge findings by a gate and its waivers.
 
     Args:
@@ -177,7 +177,7 @@ def judge_findings(
     marked = {id(finding): _marked(finding, waiver) for finding, waiver in found.lapsed}
     shown = [marked.get(id(finding), finding) for finding in found.findings]
     shown += [_expired(waiver, len(covered), dataset) for waiver, covered in lapsed.items()]
-    return Judgement(
+    return FindingsJudgement(
         status=found.status,
         fail_on=limit,
         findings=tuple(sorted(shown, key=severity_order)),
@@ -207,7 +207,7 @@ def _expired(waiver: Waiver, count: int, dataset: str) -> Finding:
         rule=code.rule,
         severity=code.severity,
         message=f"The waiver of `{safe(what)}` by {safe(waiver.owner)} expired on "
-        f"{waiver.expires.isoformat()}, and what it covered is still there; its reason was: "
+        f"{waiver.expires.isoformat()}, and its findings are still present; its reason was: "
         f"{safe(waiver.reason)}",
         hint=code.hint,
         fingerprint=fingerprint(code.code, dataset=dataset, subject=what),
@@ -218,7 +218,7 @@ def _expired(waiver: Waiver, count: int, dataset: str) -> Finding:
 def _note(waiver: Waiver) -> str:
     return (
         f"the waiver of `{safe(_subject(waiver))}` by {safe(waiver.owner)} expired on "
-        f"{waiver.expires.isoformat()}: what it covered counts again"
+        f"{waiver.expires.isoformat()}: its findings count again"
     )
 
 

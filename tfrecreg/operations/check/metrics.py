@@ -1,7 +1,7 @@
 """What `dvc metrics` and `dvc plots` read: numbers alone, and tables, as other files.
 
-DVC flattens nested objects and drops lists, so metrics are objects of numbers. Both say what was
-measured, whatever gate judges it.
+DVC flattens nested objects and drops lists, so metrics are objects of numbers. Both hold
+measurements, independent of the gate.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ PLOTS = {
     "features": ("feature", "bytes"),
     "classes": ("class", "records"),
 }
-"""Name of a table to its columns: what is counted, and how many there are."""
+"""Columns by name of a table: the counted values, and their number."""
 
 _FORMULA = ("=", "+", "-", "@")
 """A spreadsheet takes a cell that begins so for a formula."""
 
 
 def metrics(report: Report) -> dict[str, Any]:
-    """Numbers, in objects of objects: sizes, records of each split, findings, what was measured."""
+    """Numbers, in objects of objects: sizes, records of each split, findings, measures."""
     found: dict[str, Any] = {
         "shards": report.shards,
         "records": report.records,

@@ -19,7 +19,7 @@ from tfrecreg.operations.check.findings import judge_findings, severity_order
 from tfrecreg.operations.check.report import Report
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.reference import Version
-from tfrecreg.registry import Registry, expect_dataset, layout
+from tfrecreg.registry import Dataset, Registry, expect_dataset, layout
 from tfrecreg.registry.absence import expects_schema, schema_hint
 from tfrecreg.registry.audit import (
     Audit,
@@ -39,7 +39,7 @@ from tfrecreg.tracking import git
 from tfrecreg.validators.registry import HISTORY, add_issue
 
 VALIDATOR = "registry"
-"""By whose name the report goes: it is what `check` of one release says, for all of them."""
+"""Validator named in the report: the same one that checks a single release."""
 
 
 def check_registry(
@@ -58,15 +58,15 @@ def check_registry(
         base: a git revision whose releases are looked at as if they were here, too: the branch to
             merge into.
         fail_on: from which severity on the report fails; None for what each dataset's gate says.
-        today: the day to hold waivers against; None for the current one, in UTC.
+        today: the date for judging waivers; None for the current one, in UTC.
 
     Raises:
-        UsageError: there is no such dataset or revision, or the registry lies outside git.
+        UsageError: there is no such dataset or revision, or the registry is outside git.
         NewerFormatError: a newer tfrecreg wrote a release.
         FailureError: git refused, or is not there.
     """
     for name in names:
-        expect_dataset(registry, name)
+        expect_dataset(registry.dataset(name))
     expect_policy(registry, *names)
     other = _Base.of(registry, base) if base is not None else None
     limit = None if fail_on is None else FailOn.parse(fail_on)
@@ -75,13 +75,14 @@ def check_registry(
     waivers: list[Waiver] = []
     failed, releases, unseen = False, 0, ""
     for name in sorted(set(names) or _all_datasets(registry, other)):
-        found = audit(registry, name)
-        releases += len(registry.versions(name))
+        dataset = registry.dataset(name)
+        found = audit(dataset)
+        releases += len(dataset.versions())
         unseen = unseen or found.unseen
         issues = [
             *found.issues,
-            *_schema_issues(registry, name),
-            *(other.issues(registry, name, found) if other else ()),
+            *_schema_issues(dataset),
+            *(other.issues(dataset, found) if other else ()),
         ]
         verdict = judge_findings(
             _findings(name, issues),
@@ -113,8 +114,10 @@ def check_registry(
 
 
 def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
-    """Those of the registry, and those whose releases are gone or on the other branch only."""
-    found = {*registry.datasets(), *(other.datasets() if other is not None else ())}
+    """Datasets of the registry, and those whose releases are missing or only on the other
+    branch.
+    """
+    found = {*registry.dataset_names(), *(other.datasets() if other is not None else ())}
     try:
         found |= ever_released(registry)
     except FailureError:
@@ -122,14 +125,13 @@ def _all_datasets(registry: Registry, other: _Base | None) -> set[str]:
     return found
 
 
-def _schema_issues(registry: Registry, name: str) -> Iterator[Issue]:
-    """Whether the next build can be held against the dataset's schema."""
-    path = registry.schema_path(name)
-    text = registry.schema_text(name)
+def _schema_issues(dataset: Dataset) -> Iterator[Issue]:
+    """Whether the next build can be checked against the dataset's schema."""
+    path, text = dataset.schema_path, dataset.schema_text()
     if text is None:
-        if not expects_schema(registry, name):
+        if not expects_schema(dataset):
             return
-        message = f"it is missing; {schema_hint(registry, name)}"
+        message = f"it is missing; {schema_hint(dataset)}"
     else:
         try:
             parse_schema(text, path)
@@ -153,7 +155,7 @@ class _Base:
 
     root: str
     revision: str
-    """As the user named it."""
+    """Git revision as the user named it."""
     commit: str
     manifests: frozenset[str]
     """Paths of the manifests of its releases."""
@@ -171,7 +173,7 @@ class _Base:
         root = registry.storage.root
         if git.work_tree(root) is None:
             raise UsageError(
-                f"`--base {safe(revision)}`: the registry lies in no git work tree",
+                f"`--base {safe(revision)}`: the registry is not in a git work tree",
                 hint="leave out `--base`",
             )
         commit = git.find_commit(root, revision)
@@ -184,10 +186,10 @@ class _Base:
         """Those that have releases there."""
         return sorted({path.split("/")[1] for path in self.manifests})
 
-    def issues(self, registry: Registry, name: str, here: Audit) -> Iterator[Issue]:
-        """What is wrong with the releases of both branches together."""
+    def issues(self, dataset: Dataset, here: Audit) -> Iterator[Issue]:
+        """The issues of the releases of both branches together."""
+        name, versions = dataset.name, dataset.versions()
         shown = safe(self.revision)
-        versions = registry.versions(name)
         links: dict[Version, Link] = dict(here.links)
         mine = set(links)
         for path in sorted(self.manifests):
@@ -199,7 +201,7 @@ class _Base:
                 ours = here.links.get(version)
                 if ours is not None and there is not None and there.digest != ours.digest:
                     message = (
-                        f"`{name}@{version}` is another release on {shown}: expected digest "
+                        f"`{name}@{version}` is a different release on {shown}: expected digest "
                         f"{there.digest[:16]}…, found {ours.digest[:16]}…"
                     )
                     yield Issue(
@@ -209,7 +211,7 @@ class _Base:
                         message=message,
                     )
             elif path in self.common:
-                message = f"it is gone here, and {shown} has it"
+                message = f"it is missing here, but {shown} has it"
                 yield Issue(code=REG002, versions=frozenset({version}), path=path, message=message)
             elif (link := self._link(path)) is not None:
                 links[version] = link
@@ -220,7 +222,7 @@ class _Base:
                 yield fork_issue(name, *pair, where=f"; {' and '.join(theirs)} is on {shown}")
 
     def _link(self, path: str) -> Link | None:
-        """None where it is damaged there: what is wrong on that branch, its own check tells."""
+        """None if it is damaged there: the check of that branch reports it."""
         data = git.read_blob(self.root, self.commit, path)
         if data is None:
             return None

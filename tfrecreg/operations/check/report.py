@@ -1,4 +1,4 @@
-"""What a check says, as data. Faces render it; pipelines read its JSON."""
+"""The result of a check, as data. `cli.render` shows it; pipelines read its JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tfrecreg.text import safe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """The target as it was when it was checked, and the options that say what was looked at."""
+    """State of the target when it was checked, and the options of the check."""
 
     manifest: str | None = None
     """Digest of the target's manifest; None for bare files."""
@@ -33,11 +33,11 @@ class Basis:
     raw: str | None = None
     """The folder of raw data that was named; None for the manifest's word."""
     against: str | None = None
-    """What it was compared with."""
+    """Reference or files that it was compared with."""
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By validator that ran, the options it was given; those that were given any."""
+    """Options by validator, for validators that ran with options."""
 
     def to_json(self) -> dict[str, Any]:
         """As the report's JSON has it."""
@@ -92,9 +92,9 @@ class Report:
     """``error`` where the check is incomplete: a shard was not read or a validator crashed."""
     shards: int
     records: int
-    """Whose checksums hold."""
+    """Number of records with matching checksums."""
     bytes: int
-    """Of the shard files as they lie."""
+    """Size of the shard files in bytes."""
     payload_bytes: int
     cached: int | None = None
     """Shards that were not read again, being as an earlier check saw them; None where the check
@@ -105,25 +105,27 @@ class Report:
     splits: Mapping[str, int] = field(default_factory=dict)
     """Split to its records whose checksums hold; empty where nothing was read."""
     judged: bool = True
-    """False for a check that only measured: its findings are to be held against a gate yet."""
+    """False for a check that only measured: its findings are not yet judged by a gate."""
     fail_on: FailOn | None = None
-    """From which severity on a finding failed; None where nothing came to be judged."""
+    """Lowest severity that failed; None if nothing was judged."""
     findings: tuple[Finding, ...] = ()
     """The worst first, then by fingerprint."""
     waived: tuple[Finding, ...] = ()
     """Found, and accepted by a waiver."""
     waivers: tuple[Waiver, ...] = ()
-    """Those that accept `waived`, one by one."""
+    """Waivers that accept `waived`, in the same order."""
     measures: tuple[Measure, ...] = ()
     validators: tuple[str, ...] = ()
-    """Those that ran."""
+    """Names of the validators that ran."""
     skipped: tuple[SkippedValidator, ...] = ()
     errors: tuple[str, ...] = field(default=())
-    """Why the check is incomplete, one line each."""
+    """Reasons why the check is incomplete, one line each."""
     folder: str | None = None
-    """Of the bytes, in the registry; None for bare files, whose locations have whole paths."""
+    """Folder of the shards, relative to the registry; None for bare files, whose locations have
+    complete paths.
+    """
     basis: Basis | None = None
-    """What was checked and how; None where it came to nothing."""
+    """Inputs of the check; None if it did not run."""
 
     @property
     def failing(self) -> tuple[Finding, ...]:
@@ -191,7 +193,7 @@ def error_report(target: str, error: str, *, findings: tuple[Finding, ...] = ())
     Args:
         target: as the user named it.
         error: why, in one line.
-        findings: what was found nevertheless.
+        findings: findings from before the error.
     """
     return Report(
         target=target,
@@ -261,7 +263,7 @@ def read_report(path: str, target: str) -> Report:
             f"the report `{safe(path)}` cannot be read: {error.strerror}", hint=_HINT
         ) from None
     if len(data) > _LARGEST:
-        raise UsageError(f"`{safe(path)}` is too large for a report of a check", hint=_HINT)
+        raise UsageError(f"`{safe(path)}` is too large for a check report", hint=_HINT)
     return parse_report(data, path, target)
 
 
@@ -274,16 +276,16 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
         target: the one that is asked for: ``mnist``, ``mnist@1.0.0``.
 
     Raises:
-        UsageError: it is no report, or none about that target.
+        UsageError: it is not a report, or not about that target.
         NewerFormatError: a newer tfrecreg wrote it.
     """
     try:
         # A name that was not UTF-8 is a lone surrogate here, which stricter readers refuse.
         found: Any = json.loads(data)
     except (ValueError, RecursionError):
-        raise UsageError(f"`{safe(where)}` is no report of a check", hint=_HINT) from None
+        raise UsageError(f"`{safe(where)}` is not a check report", hint=_HINT) from None
     if not isinstance(found, dict) or not isinstance(found.get("format_version"), int):
-        raise UsageError(f"`{safe(where)}` is no report of a check", hint=_HINT)
+        raise UsageError(f"`{safe(where)}` is not a check report", hint=_HINT)
     version = found["format_version"]
     if version > JSON_VERSION:
         raise NewerFormatError(
@@ -305,7 +307,7 @@ def parse_report(data: bytes, where: str, target: str) -> Report:
         return _report(msgspec.convert(document, _Document))
     except msgspec.ValidationError as error:
         raise UsageError(
-            f"`{safe(where)}` is no report of a check: {safe(str(error))}", hint=_HINT
+            f"`{safe(where)}` is not a check report: {safe(str(error))}", hint=_HINT
         ) from None
 
 

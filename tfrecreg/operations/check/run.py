@@ -23,7 +23,6 @@ from tfrecreg.operations.check.target import CheckOptions, check_target
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.targets import (
     TargetsLike,
-    configured_raw,
     files_target,
     find,
     named_targets,
@@ -31,23 +30,25 @@ from tfrecreg.operations.targets import (
 )
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import (
+    Dataset,
     Registry,
     RegistryLike,
     Resolved,
     find_registry,
     layout,
     open_registry,
+    open_release,
     resolve,
 )
 from tfrecreg.registry.absence import has_shards, strays
-from tfrecreg.registry.yanks import held
+from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.scan import Baseline, ScanCache, Target
 from tfrecreg.storage import user_cache
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
 _BROKEN = (ManifestError, NewerFormatError, SchemaError, StorageError)
-"""What is wrong with one target, so that others can be judged."""
+"""Errors of one target that do not affect the others."""
 _UNFIT = (*_BROKEN, NotHereError)
 
 _Found: TypeAlias = tuple[Target, "Registry | None"]
@@ -65,12 +66,12 @@ def check(
     """Check references and files.
 
     Args:
-        targets: one or more references (``mnist``, ``mnist@1.0.0``), paths, globs or folders; empty
-            for every dataset of the registry.
+        targets: one or more references (``mnist``, ``mnist@1.0.0``), builds, releases, paths, globs
+            or folders; empty for every dataset of the registry.
         registry: an open registry or a path in one; None for that of the current folder.
         options: what to check and when to fail.
         engine: where to scan; None for this process.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Returns:
         One report for each reference, in their order, and one for all the files together. Without
@@ -104,7 +105,7 @@ def check(
         except _UNFIT as error:
             if len(named) == 1 or _is_the_users(error, options):
                 raise
-            todo.append(_unjudged(name, error))
+            todo.append(_unjudged(str(name), error))
     if files:
         target = files_target(files, schema=options.schema, raw=options.raw, progress=progress)
         todo.append((target, _registry_here(registry)))
@@ -127,7 +128,7 @@ def _raw(resolved: Resolved, options: CheckOptions, progress: Progress) -> str |
     """
     if options.raw is not None or resolved.kind != "build" or resolved.manifest.raw.files:
         return options.raw
-    folder = configured_raw(resolved.registry, resolved.dataset)
+    folder = resolved.dataset.raw_folder
     if folder is not None and not Path(folder).is_dir():
         progress.note(
             f"`{safe(folder, limit=1000)}`, the `raw` of `{resolved.dataset}`, is not here: "
@@ -206,12 +207,12 @@ def _check_all(
 ) -> list[Report]:
     expect_policy(opened, options.gate)
     reports: list[Report] = []
-    known = (name for name in opened.datasets() if not _is_history(opened, name))
+    known = (each.name for each in opened.datasets() if not _is_history(each))
     names = sorted({*known, *strays(opened)})
     for name in names:
         found: _Found | Report
         try:
-            found = _target(_here(opened, name), options, progress)
+            found = _target(_here(opened.dataset(name)), options, progress)
         except _UNFIT as error:
             if _is_the_users(error, options):
                 raise
@@ -228,33 +229,33 @@ def _check_all(
     if not reports:
         raise NotHereError(
             f"none of {listed(names)} is here",
-            hint="without `--ignore-missing`, the report says what brings each of them",
+            hint="without `--ignore-missing`, the report names the command for each of them",
         )
     return reports
 
 
-def _is_history(opened: Registry, name: str) -> bool:
-    """Whether all that names a dataset is releases that were withdrawn: nobody is to use them."""
-    if name in opened.config.datasets or opened.is_built(name):
+def _is_history(dataset: Dataset) -> bool:
+    """Whether a dataset is known only by yanked releases, which should not be used."""
+    if dataset.name in dataset.registry.config.datasets or dataset.is_built():
         return False
     try:
-        return not held(opened, name)
+        return not not_yanked(dataset)
     except (ManifestError, NewerFormatError):
         return False
 
 
-def _here(opened: Registry, name: str) -> Resolved:
+def _here(dataset: Dataset) -> Resolved:
     """The build of a dataset, else its newest release where the bytes of that are here.
 
     Raises:
         NotHereError: neither is on this machine.
     """
-    versions = held(opened, name)
-    if versions and not opened.is_built(name) and not has_shards(opened, name):
-        newest = resolve(opened, f"{name}@{versions[-1]}")
+    versions = not_yanked(dataset)
+    if versions and not dataset.is_built() and not has_shards(dataset):
+        newest = open_release(dataset, versions[-1])
         if newest.folder is not None:
             return newest
-    return resolve(opened, name)
+    return resolve(dataset.registry, dataset.name)
 
 
 def scan_cache(registry: Registry | None, *, reuse: bool) -> ScanCache | None:
@@ -280,14 +281,14 @@ def with_baseline(
     *,
     with_statistics: bool = True,
 ) -> Target:
-    """The target, with what it is to be compared with.
+    """The target, with its baseline.
 
     Args:
-        target: what is checked. Its schema says which features are categories, on both sides.
+        target: the target of the check. Its schema determines the categories on both sides.
         against: a reference or files; None leaves the target as it is.
         registry: an open registry or a path in one; None for that of the current folder.
         engine: where to scan.
-        progress: told how far it is.
+        progress: updated during the work.
         with_statistics: whether anybody asks for its statistics.
 
     Raises:
@@ -304,7 +305,7 @@ def with_baseline(
         other = files_target([found], schema=None, raw=None)
     if not with_statistics:
         return replace(target, baseline=Baseline(other.name, {}, other.shards))
-    # Statistics are for whoever asks for them: a check without them imports none of it.
+    # Statistics are optional: a check without them imports none of it.
     from tfrecreg.operations.stats import stats_of
     from tfrecreg.statistics import StatisticsCache, StatisticsOptions
 

@@ -31,7 +31,7 @@ from tfrecreg.text import safe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOptions:
-    """How to check. The defaults are those of the command line."""
+    """Options of a check. The defaults are those of the command line."""
 
     only: tuple[str, ...] = ()
     """Names of the validators to run; empty for all."""
@@ -73,8 +73,8 @@ def check_target(
         config: where the gate and the waivers come from.
         options: what to check and when to fail; their `raw` and `schema` went into the target.
         engine: where to scan.
-        progress: told how far it is, and of waivers that have expired.
-        today: the day to hold waivers against; None for the current one, in UTC.
+        progress: updated during the work, with notes about expired waivers.
+        today: the date for judging waivers; None for the current one, in UTC.
         cache: what earlier checks found; None for nothing.
 
     Raises:
@@ -123,9 +123,9 @@ def check_target(
         progress.note(note)
     if options.cached and result.uncacheable:
         names = listed(result.uncacheable)
-        progress.note(f"every shard was read: what the validator {names} finds cannot be kept")
+        progress.note(f"every shard was read: what the validator {names} finds cannot be cached")
     if cache is not None and cache.problem:
-        progress.note(f"what was found could not be remembered: {cache.problem}")
+        progress.note(f"the result could not be cached: {cache.problem}")
     errors = (
         *choice.problems,
         *_schema_problems(target, options),
@@ -164,13 +164,14 @@ def check_target(
 
 
 def _schema_problems(target: Target, options: CheckOptions) -> Iterator[str]:
-    """Why a build cannot be held against its schema; nothing where nobody asked for that.
+    """Reason that a build cannot be checked against its schema; None if no such check was
+    requested.
 
     Every build was made with a schema, so one without is not a build that has none.
     """
     asked = SCHEMA not in options.skip and (not options.only or SCHEMA in options.only)
     if target.kind == "build" and target.schema is None and target.home is not None and asked:
-        error = absent_schema(Registry(target.home), target.dataset)
+        error = absent_schema(Registry(target.home).dataset(target.dataset))
         yield f"{error.message}; hint: {error.hint}"
 
 
@@ -179,7 +180,7 @@ def _gate(config: Config, options: CheckOptions, target: Target) -> GateConfig:
     if name is not None and name not in config.gates:
         raise ConfigError(
             f"`{CONFIG_NAME}` has no gate `{safe(name)}`{did_you_mean(name, config.gates)}",
-            hint=f"there is {listed(sorted(config.gates))}",
+            hint=f"available: {listed(sorted(config.gates))}",
         )
     return config.gate(name or target.dataset)
 
@@ -197,8 +198,8 @@ def _digest_beside(target: Target) -> str | None:
 def _replaced(target: Target, before: str | None) -> Iterator[str]:
     """Whether another build was put in the place of the one that was looked at.
 
-    Then nothing that was found means anything: it is of neither. A manifest that does not hold is
-    no build, and for the `manifest` validator to tell of.
+    Then nothing that was found means anything: it is of neither. An invalid manifest is reported by
+    the `manifest` validator.
     """
     if target.kind == "build" and target.manifest is not None:
         before = target.manifest.digest
@@ -208,7 +209,7 @@ def _replaced(target: Target, before: str | None) -> Iterator[str]:
 
 
 def _errors(result: ScanResult) -> Iterator[str]:
-    """Why the scan is incomplete; a validator that fails on many shards is told of once."""
+    """Reasons why the scan is incomplete; a validator that fails on many shards is listed once."""
     for each in result.unreadable:
         yield f"`{safe(each.shard)}` was not read: {each.reason}"
     crashes: dict[tuple[Brought, str], list[str]] = {}

@@ -2,7 +2,7 @@
 
 - `digits`: writes a small dataset of drawn digits in MNIST's own format
 - `strokes`: the shapes of the ten digits
-- `run`: the main job on them, step by step
+- `run`: the whole workflow on them, step by step
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ def _write(raw: Storage, path: str, array: NDArray[np.uint8]) -> None:
     data = pack(f">BBBB{len(shape)}I", 0, 0, 0x08, len(shape), *shape) + array.tobytes()
     deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
     with raw.create(path) as writer:
-        # RFC 1952 without name and time; 255: the system is not told.
+        # RFC 1952 without name and time; 255: system unknown.
         writer.write(b"\x1f\x8b\x08\0\0\0\0\0\0\xff")
         writer.write(deflate.compress(data))
         writer.write(deflate.flush())

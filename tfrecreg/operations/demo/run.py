@@ -1,4 +1,4 @@
-"""The main job on data that the demo draws itself, step by step."""
+"""The whole workflow on generated data, step by step."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DemoStep:
 
     title: str
     command: str
-    """What a user would type for it; empty where the demo itself prepared something."""
+    """Command that a user would type; empty for a preparation by the demo itself."""
     result: InitResult | BuildResult | ReleaseResult | Report | None
 
 
@@ -46,7 +46,8 @@ def demo_folder(folder: str | None) -> Path:
     path = Path(folder).absolute()
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise UsageError(
-            f"`{safe(str(path))}` is not an empty folder", hint="name another one: nothing is lost"
+            f"`{safe(str(path))}` is not an empty folder",
+            hint="name another folder; existing files are not overwritten",
         )
     return path
 

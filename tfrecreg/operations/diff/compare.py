@@ -20,11 +20,11 @@ from tfrecreg.records import Records
 from tfrecreg.schema import Feature as SchemaFeature
 from tfrecreg.schema import IntDomain, StringDomain
 
-Digests = npt.NDArray[np.uint8]
+_Digests = npt.NDArray[np.uint8]
 """Shape (records, 16): of the records of a shard."""
 
 _OPEN = 64
-"""So many shards are open at once."""
+"""Maximum number of shards open at once."""
 
 
 class UnreadError(Exception):
@@ -48,7 +48,7 @@ class Read:
     size: int
     """Bytes of the payload."""
     example: Example | None
-    """None where it is no `tf.train.Example`, or one with fields that no Example has."""
+    """None where it is not a `tf.train.Example`, or one with fields that no Example has."""
 
 
 class Payloads:
@@ -56,7 +56,7 @@ class Payloads:
 
     def __init__(self, side: Side) -> None:
         self._side = side
-        self._shards: dict[int, tuple[Records, Digests]] = {}
+        self._shards: dict[int, tuple[Records, _Digests]] = {}
         self._refused: dict[int, tuple[str, bool]] = {}
         self._open: list[int] = []
 
@@ -76,21 +76,21 @@ class Payloads:
             raise UnreadError(error.message) from None
         expected = digests[number].tobytes()
         example = decode_or_none(payload)
-        # Only what is an Example and nothing besides is what its features say.
+        # Only for a pure Example do the features determine the payload.
         if example is not None and record_digest(encode(example)) == expected:
             return Read(len(payload), example)
         if record_digest(canonical(payload)) == expected:
             return Read(len(payload), None)
         path = self._side.manifest.shards[shard].path
-        raise UnreadError(f"record {number} of `{path}` is not the one that its index is of")
+        raise UnreadError(f"record {number} of `{path}` does not match its index")
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the open shards."""
         for records, _ in self._shards.values():
             records.close()
         self._open.clear()
 
-    def _shard(self, shard: int) -> tuple[Records, Digests]:
+    def _shard(self, shard: int) -> tuple[Records, _Digests]:
         if shard not in self._shards and shard not in self._refused:
             self._find(shard)
         if shard in self._refused:
@@ -130,7 +130,7 @@ def _let_machine_fail(error: TfrecregError) -> None:
 
 
 PAYLOAD = ""
-"""Stands for the whole payload, where one of two is no Example."""
+"""Stands for the whole payload if one of the two is not an Example."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +141,9 @@ class RecordChange:
     """Features that only the second one has, by name, sorted."""
     removed: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
-    """Features whose kind or values differ. The empty name stands for the payload as a whole,
-    where one of the two is no Example."""
+    """Features whose kind or values differ. The empty name stands for the payload as a whole, if
+    one of the two is not an Example.
+    """
     labels: tuple[tuple[str, str, str], ...] = ()
     """Feature, label before, label after."""
 
@@ -153,7 +154,7 @@ class RecordChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class LabelMaps:
     """Which features are labels, and what their numbers are called on each side."""
 
     features: tuple[str, ...]
@@ -161,7 +162,7 @@ class Labels:
     after: Mapping[str, Sequence[str]]
 
     @classmethod
-    def of(cls, before: Side, after: Side) -> Labels:
+    def of(cls, before: Side, after: Side) -> LabelMaps:
         """Those that the schemas say are labels or classes, and those that have names."""
         names = {*before.manifest.labels, *after.manifest.labels}
         for side in (before, after):
@@ -200,7 +201,7 @@ def _label(feature: Feature, names: Sequence[str]) -> str:
 _LABEL_BYTES = 100
 
 
-def compare(before: Read, after: Read, labels: Labels) -> RecordChange:
+def compare(before: Read, after: Read, labels: LabelMaps) -> RecordChange:
     """What differs between two records.
 
     Args:
@@ -250,7 +251,7 @@ def image_digest(read: Read, images: Sequence[str]) -> bytes | None:
 
 
 _MOST = 10_000
-"""So many features, and pairs of labels, are told apart: names and values are the data's."""
+"""Maximum number of distinct features, and of pairs of labels, that are counted separately."""
 OTHERS = "…"
 """Stands for the features beyond these."""
 
@@ -269,24 +270,24 @@ class FeatureCounts:
 
 @dataclass(slots=True)
 class Tallied:
-    """What was found in the records of pairs."""
+    """Result of comparing the records of pairs."""
 
     compared: int = 0
     """Pairs whose records were both read."""
     kept: int = 0
-    """Those of them that lost nothing: all features of the first are unchanged in the second."""
+    """Number of pairs in which all features of the first are unchanged in the second."""
     unread: int = 0
-    """Pairs of which a record could not be read."""
+    """Number of pairs with a record that could not be read."""
     reason: str = ""
-    """Why the first of these could not."""
+    """Reason for the first of these."""
     missing: bool = False
     """Whether that is because the bytes are not on this machine."""
     features: dict[str, FeatureCounts] = field(default_factory=dict)
-    """By name. The empty name stands for whole payloads that are no Examples."""
+    """Counts by feature name. The empty name stands for payloads that are not Examples."""
     labels: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Feature, label before, label after."""
     more_labels: int = 0
-    """Changes of labels beyond those that are told apart."""
+    """Changes of labels beyond those that are counted separately."""
 
     def add(self, change: RecordChange) -> None:
         """Count what differs in one pair."""
@@ -309,7 +310,7 @@ class Tallied:
 
 
 def changes_of(
-    pairs: Pairs, readers: tuple[Payloads, Payloads], labels: Labels
+    pairs: Pairs, readers: tuple[Payloads, Payloads], labels: LabelMaps
 ) -> Iterator[tuple[int, RecordChange | UnreadError, int]]:
     """For each pair its position, what differs, and the bytes that were read."""
     for position, (first, second) in enumerate(zip(pairs.before, pairs.after, strict=True)):
@@ -324,7 +325,7 @@ def changes_of(
 def tally(
     pairs: Pairs,
     readers: tuple[Payloads, Payloads],
-    labels: Labels,
+    labels: LabelMaps,
     progress: Progress,
     *,
     into: Tallied,
@@ -336,7 +337,7 @@ def tally(
         pairs: of records that are not the same.
         readers: of both sides.
         labels: which features are labels.
-        progress: told of each pair.
+        progress: updated for each pair.
         into: what to add to.
         until_loss: whether to stop where the first pair lost something, or could not be read.
     """

@@ -1,7 +1,7 @@
-"""Examples whose keys moved with them: told by their images.
+"""Examples whose keys moved with them: matched by their images.
 
 An ImageFolder names its records by paths, so an image that goes from one split to another comes
-under another key, and often in another record (its file name is in it). What is the same are the
+under another key, and often in another record (its file name is in it). The common part is the
 bytes of the image.
 """
 
@@ -18,10 +18,10 @@ from tfrecreg.operations.diff.match import (
     PLACE,
     SPLIT,
     WIDTH,
+    IndexRows,
     Left,
     Matched,
     Places,
-    Rows,
     shard_of,
     split_numbers,
 )
@@ -46,7 +46,7 @@ def follow_images(
         after: the second side.
         matched: what the indexes say.
         readers: of both sides.
-        progress: told of each record that is read.
+        progress: updated for each record that is read.
     """
     images = images_of(before, after)
     if not images or not _may_help(matched):
@@ -111,9 +111,9 @@ def _rows(
     images: Sequence[str],
     splits: dict[str, int],
     progress: Progress,
-) -> Rows:
+) -> IndexRows:
     """Rows whose digest is that of the images; records without an image have none."""
-    rows: Rows = np.zeros((len(places), WIDTH), np.uint8)
+    rows: IndexRows = np.zeros((len(places), WIDTH), np.uint8)
     count = 0
     for place in places.tolist():
         read = reader.read(place)

@@ -1,7 +1,7 @@
-"""What became of every example, from the indexes alone.
+"""The fate of every example, from the indexes alone.
 
-Examples are told by what is in them first and by their keys second: where keys are positions, as
-in MNIST's files, one that is taken away moves the keys of all that follow, and changes none.
+Examples are matched by content first and by key second: if keys are positions, as in MNIST's files,
+one that is taken away moves the keys of all that follow, and changes none.
 
 1. the same split, key and record: unchanged
 2. the same split and record: only the key is another
@@ -28,7 +28,7 @@ from tfrecreg.manifest import SplitEntry
 from tfrecreg.operations.diff.side import Side
 from tfrecreg.progress import SILENT, Progress
 
-Rows = npt.NDArray[np.uint8]
+IndexRows = npt.NDArray[np.uint8]
 """Shape (records, :data:`WIDTH`), C-contiguous."""
 Places = npt.NDArray[np.uint64]
 """Shape (records,): shard number times 2^32 plus record number."""
@@ -64,14 +64,14 @@ def record_of(place: int) -> int:
 
 def collect(
     side: Side, splits: Mapping[str, int], left_out: Collection[int], progress: Progress
-) -> Rows:
+) -> IndexRows:
     """The rows of a side, unsorted.
 
     Args:
         side: whose records.
         splits: the splits that are wanted, and their numbers.
         left_out: shards that are not wanted.
-        progress: told of the records of each shard.
+        progress: updated with the records of each shard.
 
     Raises:
         MissingIndexError: the index of a shard is not on this machine.
@@ -85,7 +85,7 @@ def collect(
     for number, entry in wanted:
         if not side.may_have(number):
             raise MissingIndexError(entry.split)
-    rows: Rows = np.empty((sum(entry.records for _, entry in wanted), WIDTH), np.uint8)
+    rows: IndexRows = np.empty((sum(entry.records for _, entry in wanted), WIDTH), np.uint8)
     at = 0
     for number, entry in wanted:
         index = side.index(number)
@@ -97,7 +97,7 @@ def collect(
     return rows
 
 
-def _fill(rows: Rows, index: Index, split: int, shard: int) -> None:
+def _fill(rows: IndexRows, index: Index, split: int, shard: int) -> None:
     count = len(index)
     rows[:, SPLIT] = np.frombuffer(split.to_bytes(2, "big"), np.uint8)
     rows[:, KEY] = _key_digests(index)
@@ -115,13 +115,13 @@ def _key_digests(index: Index) -> npt.NDArray[np.uint8]:
     return np.frombuffer(digests, np.uint8).reshape(len(index), 16)
 
 
-def arrange(rows: Rows, *columns: slice) -> None:
+def arrange(rows: IndexRows, *columns: slice) -> None:
     """Move these columns to the front of every row, and sort the rows; in place."""
     _permute(rows, _order(columns))
     rows.view(f"S{WIDTH}").ravel().sort()
 
 
-def restore(rows: Rows, *columns: slice) -> None:
+def restore(rows: IndexRows, *columns: slice) -> None:
     """Move the columns back that :func:`arrange` moved; in place."""
     _permute(rows, np.argsort(_order(columns)))
 
@@ -132,13 +132,13 @@ def _order(columns: tuple[slice, ...]) -> npt.NDArray[np.intp]:
     return np.array([number for each in bytes_ for number in each], np.intp)
 
 
-def _permute(rows: Rows, order: npt.NDArray[np.intp]) -> None:
+def _permute(rows: IndexRows, order: npt.NDArray[np.intp]) -> None:
     for at in range(0, len(rows), _BLOCK):
         block = rows[at : at + _BLOCK]
         block[:] = block[:, order]
 
 
-def places_of(rows: Rows) -> Places:
+def example_places(rows: IndexRows) -> Places:
     """Where the records of these rows are."""
     last = np.ascontiguousarray(rows[:, PLACE])
     return last.view(">u8").ravel().astype(np.uint64)
@@ -150,22 +150,22 @@ length."""
 
 
 class Paired(NamedTuple):
-    """What two sides have in common, and what is left of each."""
+    """The pairs of two sides, and the remaining records of each."""
 
     before: Places
     """Shape (pairs,): the places on the first side …"""
     after: Places
     """Shape (pairs,): … and on the second."""
-    left_before: Rows
+    left_before: IndexRows
     """Rows without a partner, in their order."""
-    left_after: Rows
+    left_after: IndexRows
 
 
-def pair(before: Rows, after: Rows, width: int) -> Paired:
+def pair(before: IndexRows, after: IndexRows, width: int) -> Paired:
     """Pair rows that begin with the same bytes; where several do, in their order.
 
     The rows that are left are moved to the front of where they were, so that no more memory is
-    taken than for the pairs: what is given is used up.
+    taken than for the pairs: the arguments are consumed.
 
     Args:
         before: sorted rows.
@@ -176,7 +176,7 @@ def pair(before: Rows, after: Rows, width: int) -> Paired:
     kept_before = kept_after = 0
     for first, second in _blocks(before, after, width):
         mine, theirs = _matches(_names(first, width), _names(second, width))
-        pairs.append((places_of(first[mine]), places_of(second[theirs])))
+        pairs.append((example_places(first[mine]), example_places(second[theirs])))
         kept_before = _keep(before, kept_before, _without(first, mine))
         kept_after = _keep(after, kept_after, _without(second, theirs))
     return Paired(
@@ -187,17 +187,17 @@ def pair(before: Rows, after: Rows, width: int) -> Paired:
     )
 
 
-def _keep(rows: Rows, at: int, left: Rows) -> int:
+def _keep(rows: IndexRows, at: int, left: IndexRows) -> int:
     rows[at : at + len(left)] = left
     return at + len(left)
 
 
-def _trimmed(rows: Rows, count: int) -> Rows:
+def _trimmed(rows: IndexRows, count: int) -> IndexRows:
     """The first rows; where they are few, without the memory of the others."""
     return rows[:count] if 2 * count > len(rows) else rows[:count].copy()
 
 
-def _blocks(before: Rows, after: Rows, width: int) -> list[tuple[Rows, Rows]]:
+def _blocks(before: IndexRows, after: IndexRows, width: int) -> list[tuple[IndexRows, IndexRows]]:
     """Both sides cut at the same bytes, never between two rows that could be partners."""
     larger = before if len(before) >= len(after) else after
     names = [larger[at, :width].tobytes() for at in range(_BLOCK, len(larger), _BLOCK)]
@@ -208,13 +208,13 @@ def _blocks(before: Rows, after: Rows, width: int) -> list[tuple[Rows, Rows]]:
     ]
 
 
-def _lower(rows: Rows, cut: bytes) -> int:
+def _lower(rows: IndexRows, cut: bytes) -> int:
     """The number of rows that sort before every row that begins with `cut`."""
     whole = rows.view(f"S{WIDTH}").ravel()
     return int(np.searchsorted(whole, np.array([cut], f"S{WIDTH}"))[0])
 
 
-def _names(rows: Rows, width: int) -> Names:
+def _names(rows: IndexRows, width: int) -> Names:
     return np.ascontiguousarray(rows[:, :width]).view(f"S{width}").ravel()
 
 
@@ -228,7 +228,7 @@ def _matches(before: Names, after: Names) -> tuple[npt.NDArray[np.intp], npt.NDA
     return mine, (start + number)[mine]
 
 
-def _without(rows: Rows, positions: npt.NDArray[np.intp]) -> Rows:
+def _without(rows: IndexRows, positions: npt.NDArray[np.intp]) -> IndexRows:
     kept = np.ones(len(rows), np.bool_)
     kept[positions] = False
     return rows[kept]
@@ -282,7 +282,7 @@ class Matched:
     removed: Places = field(default_factory=lambda: np.empty(0, np.uint64))
     added: Places = field(default_factory=lambda: np.empty(0, np.uint64))
     unknown: tuple[str, ...] = ()
-    """Splits of which an index is not on this machine: nothing is known of their examples."""
+    """Splits with an index missing on this machine: their examples are unknown."""
 
 
 def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
@@ -292,7 +292,7 @@ def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
 
     Raises:
         ManifestError: an index is none.
-        UsageError: there are more splits than can be told apart.
+        UsageError: there are more splits than can be distinguished.
     """
     splits = split_numbers(before, after)
     same_before, same_after = _same_shards(before, after)
@@ -327,7 +327,7 @@ def split_numbers(before: Side, after: Side) -> dict[str, int]:
         raise UsageError(
             f"`{before.name}` and `{after.name}` have {len(names)} splits, at most {_MOST_SPLITS} "
             "can be compared",
-            hint="what tells records apart belongs into their keys or features, not into splits",
+            hint="distinguish records by keys or features, not by splits",
         )
     return {name: number for number, name in enumerate(sorted(names))}
 
@@ -364,7 +364,7 @@ def _records(side: Side, splits: Collection[str], left_out: Collection[int]) -> 
 class Left:
     """The rows of both sides that have no partner yet."""
 
-    def __init__(self, before: Rows, after: Rows) -> None:
+    def __init__(self, before: IndexRows, after: IndexRows) -> None:
         self.before = before
         self.after = after
 
@@ -386,8 +386,8 @@ def _matched(left: Left, unknown: tuple[str, ...]) -> Matched:
         changed=left.pair(SPLIT, KEY),
         moved=left.pair(DIGEST),
         moved_changed=left.pair(KEY),
-        removed=np.sort(places_of(left.before)),
-        added=np.sort(places_of(left.after)),
+        removed=np.sort(example_places(left.before)),
+        added=np.sort(example_places(left.after)),
         unknown=unknown,
     )
 

@@ -1,4 +1,4 @@
-"""What a diff says, as data."""
+"""The result of a diff, as data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from tfrecreg.manifest import Change
 from tfrecreg.operations.diff.compare import (
     FeatureCounts,
-    Labels,
+    LabelMaps,
     Payloads,
     RecordChange,
     UnreadError,
@@ -23,10 +23,10 @@ from tfrecreg.operations.diff.side import Side
 from tfrecreg.operations.diff.verdict import Order, ShardCounts
 from tfrecreg.schema.differ import Change as SchemaChange
 
-Kind = Literal["removed", "added", "changed", "moved", "renamed"]
+ChangeKind = Literal["removed", "added", "changed", "moved", "renamed"]
 
-KINDS: tuple[Kind, ...] = ("removed", "added", "changed", "moved", "renamed")
-"""What can become of an example; ``renamed`` is the same image or record under another key."""
+CHANGE_KINDS: tuple[ChangeKind, ...] = ("removed", "added", "changed", "moved", "renamed")
+"""Kinds of differences; ``renamed`` is the same image or record under another key."""
 
 
 _COUNTS = ("added", "removed", "changed", "moved_in", "moved_out", "renamed")
@@ -36,18 +36,18 @@ _COUNTS = ("added", "removed", "changed", "moved_in", "moved_out", "renamed")
 class RecordDiff:
     """One example that is not the same on both sides."""
 
-    kind: Kind
+    kind: ChangeKind
     split: str
-    """Where it is now; of a removed one, where it was."""
+    """Current split; for a removed example, its former split."""
     key: str
     shard: str
     """The file's name; `split`, `key`, `shard` and `record` are all of the same side."""
     record: int
     """Number in its shard, from 0."""
     from_split: str | None = None
-    """Where it was, if that is another split."""
+    """Former split, if it differs."""
     from_key: str | None = None
-    """What its key was, if that was another."""
+    """Former key, if it differs."""
     features_added: tuple[str, ...] = ()
     features_removed: tuple[str, ...] = ()
     features_changed: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class SplitDiff:
     """False where an index is not on this machine: then the counts say nothing."""
 
     def to_json(self) -> dict[str, Any]:
-        """The split for a JSON document; what is not known is null."""
+        """The split for a JSON document; unknown values are null."""
         plain = asdict(self)
         if not self.known:
             plain.update(dict.fromkeys(_COUNTS))
@@ -94,7 +94,7 @@ class SplitDiff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelChange:
-    """How often a label became another one."""
+    """Count of a label change."""
 
     feature: str
     before: str
@@ -112,7 +112,7 @@ class SideSummary:
     """The content digest."""
     records: int
     bytes: int
-    """Of the shards."""
+    """Size of the shards in bytes."""
     shards: int
     features: Mapping[str, int]
     """Feature to bytes of its values."""
@@ -122,38 +122,38 @@ class SideSummary:
         return {**asdict(self), "features": dict(self.features)}
 
 
-class Listing(Protocol):
+class ExampleListing(Protocol):
     """Makes the examples of a diff one by one."""
 
-    def __call__(self, kind: Kind, most: int | None = None) -> Iterator[RecordDiff]: ...
+    def __call__(self, kind: ChangeKind, most: int | None = None) -> Iterator[RecordDiff]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffResult:
-    """What differs between two sides."""
+    """Differences between two sides."""
 
     before: SideSummary
     after: SideSummary
     order: Order | None
-    """Of the examples, where they are the same on both sides; else None."""
+    """Order of the examples, if both sides have the same examples; else None."""
     change: Change
     """The smallest legal step from the first side to the second, and why."""
     version: str | None
-    """The number that goes with it; None where the first side is no release of that dataset."""
+    """The smallest legal number; None if the first side is not a release of that dataset."""
     splits: tuple[SplitDiff, ...]
-    totals: Mapping[Kind, int]
-    """In the splits that are known."""
-    examples: Mapping[Kind, tuple[RecordDiff, ...]]
+    totals: Mapping[ChangeKind, int]
+    """Totals by kind over the splits that could be compared."""
+    examples: Mapping[ChangeKind, tuple[RecordDiff, ...]]
     """The first of each kind, in order of split, shard and record."""
     compared: int
-    """Examples of which both records were read, to tell the features that differ."""
+    """Number of examples with both records read to compare their features."""
     unread: int
-    """Those of which a record could not be read."""
+    """Number of examples whose record could not be read."""
     unread_reason: str
     hint: str
-    """What to do where bytes or indexes are missing; empty where none are."""
+    """Remedy for missing bytes or indexes; empty if none are missing."""
     features: Mapping[str, FeatureCounts]
-    """Of the examples that were compared."""
+    """Counts by feature over the examples that were compared."""
     labels: tuple[LabelChange, ...]
     """The most frequent ones first."""
     more_labels: int
@@ -161,7 +161,7 @@ class DiffResult:
     schema: tuple[SchemaChange, ...] | None
     """None where one of the schemas is missing or does not parse."""
     shards: ShardCounts
-    listing: Listing = field(repr=False, compare=False)
+    listing: ExampleListing = field(repr=False, compare=False)
 
     @property
     def same(self) -> bool:
@@ -184,7 +184,7 @@ class DiffResult:
 
     def records(self) -> Iterator[RecordDiff]:
         """Every example that is not the same, kind by kind; made while they are taken."""
-        for kind in KINDS:
+        for kind in CHANGE_KINDS:
             yield from self.listing(kind)
 
     def to_json(self) -> dict[str, Any]:
@@ -221,7 +221,7 @@ class DiffResult:
 
 
 _CHUNK = 50_000
-"""So many keys are held at once; every index is read once for as many."""
+"""Number of keys held in memory at once; every index is read once per chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,13 +231,13 @@ class ListedExamples:
     before: Side
     after: Side
     matched: Matched
-    labels: Labels
+    labels: LabelMaps
 
-    def __call__(self, kind: Kind, most: int | None = None) -> Iterator[RecordDiff]:
+    def __call__(self, kind: ChangeKind, most: int | None = None) -> Iterator[RecordDiff]:
         """The examples of a kind, all or the first `most`."""
         return islice(self._every(kind, most), most)
 
-    def _every(self, kind: Kind, most: int | None) -> Iterator[RecordDiff]:
+    def _every(self, kind: ChangeKind, most: int | None) -> Iterator[RecordDiff]:
         matched = self.matched
         if kind == "removed":
             yield from self._alone(kind, self.before, matched.removed[:most])
@@ -252,7 +252,7 @@ class ListedExamples:
             yield from self._paired(kind, matched.renamed, most, read=False)
             yield from self._paired(kind, matched.renamed_changed, most, read=True)
 
-    def _alone(self, kind: Kind, side: Side, places: Places) -> Iterator[RecordDiff]:
+    def _alone(self, kind: ChangeKind, side: Side, places: Places) -> Iterator[RecordDiff]:
         for at in range(0, len(places), _CHUNK):
             chunk = places[at : at + _CHUNK]
             for place, key in zip(chunk.tolist(), _keys(side, chunk), strict=True):
@@ -266,7 +266,7 @@ class ListedExamples:
                 )
 
     def _paired(
-        self, kind: Kind, pairs: Pairs, most: int | None, *, read: bool
+        self, kind: ChangeKind, pairs: Pairs, most: int | None, *, read: bool
     ) -> Iterator[RecordDiff]:
         readers = Payloads(self.before), Payloads(self.after)
         try:
@@ -294,7 +294,7 @@ class ListedExamples:
             return RecordChange()  # that some were not read, the result says
 
     def _pair(
-        self, kind: Kind, old: tuple[int, str], new: tuple[int, str], change: RecordChange
+        self, kind: ChangeKind, old: tuple[int, str], new: tuple[int, str], change: RecordChange
     ) -> RecordDiff:
         before = self.before.manifest.shards[shard_of(old[0])]
         after = self.after.manifest.shards[shard_of(new[0])]
@@ -314,7 +314,7 @@ class ListedExamples:
 
 
 def _keys(side: Side, places: Places) -> list[str]:
-    """The keys of some records, each index read once; empty where one is gone meanwhile."""
+    """The keys of some records, each index read once; empty if one was removed meanwhile."""
     keys = [""] * len(places)
     shards = places >> np.uint64(32)
     for shard in np.unique(shards).tolist():

@@ -9,70 +9,76 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tfrecreg.manifest import Change
-from tfrecreg.operations.diff.compare import Labels, Payloads, Tallied, tally
+from tfrecreg.operations.diff.compare import LabelMaps, Payloads, Tallied, tally
 from tfrecreg.operations.diff.images import follow_images
 from tfrecreg.operations.diff.match import Matched, Pairs, Places, match
 from tfrecreg.operations.diff.result import (
-    KINDS,
+    CHANGE_KINDS,
+    ChangeKind,
     DiffResult,
-    Kind,
     LabelChange,
     ListedExamples,
     SideSummary,
     SplitDiff,
 )
 from tfrecreg.operations.diff.side import Side, side_of
-from tfrecreg.operations.diff.verdict import judge, missing_hint, order_of, per_split, shard_counts
+from tfrecreg.operations.diff.verdict import (
+    judge_change,
+    missing_hint,
+    order_of,
+    per_split,
+    shard_counts,
+)
+from tfrecreg.operations.targets import resolve_in
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
-from tfrecreg.registry import RegistryLike, Resolved, open_registry, resolve
+from tfrecreg.registry import RegistryLike, Resolved
 from tfrecreg.schema.differ import Change as SchemaChange
 from tfrecreg.schema.differ import compare_schemas
 
 _FEW = 10_000
-"""So many examples that changed are read for a release whatever the number will be."""
+"""Number of changed examples that are read for a release regardless of its version."""
 _SHOWN = 20
-"""So many examples of each kind are in the result."""
+"""Maximum number of examples of each kind in the result."""
 
 
 def diff(
-    before: str,
-    after: str,
+    before: str | Resolved,
+    after: str | Resolved,
     *,
     registry: RegistryLike | None = None,
     progress: Progress = SILENT,
 ) -> DiffResult:
     """Compare two builds or releases, example by example.
 
-    What became of each example is told by the indexes, which are small and stay on this machine.
-    Which features differ is told by the records, of the examples that changed alone, and only
+    Examples are matched through the indexes, which are small and stay on this machine.
+    Differing features are read from the records of changed examples, and only
     where the bytes of both sides are on this machine.
 
     Args:
-        before: a reference, as the first side.
-        after: a reference, as the second side.
+        before: a reference, a build or a release: the first side.
+        after: the second side.
         registry: an open registry or a path in one; None for that of the current folder.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Raises:
         UsageError: there is no such build or release.
         ManifestError: a manifest, a schema or an index is not the one that was released.
     """
-    opened = open_registry(registry)
-    first, second = resolve(opened, before), resolve(opened, after)
+    first, second = resolve_in(registry, before), resolve_in(registry, after)
     return diff_sides(side_of(first), side_of(second), progress)
 
 
 def diff_sides(before: Side, after: Side, progress: Progress = SILENT) -> DiffResult:
     """As :func:`diff`, of two sides that were found."""
-    labels = Labels.of(before, after)
+    labels = LabelMaps.of(before, after)
     with _reading(before, after) as readers:
         matched = follow_images(before, after, match(before, after, progress), readers, progress)
         tallied = Tallied()
         _tally(matched.changed, readers, labels, progress, into=tallied)
         same = before.manifest.content == after.manifest.content
         order = order_of(before, after) if same else None
-        change = judge(before, after, order, None if same else matched, tallied)
+        change = judge_change(before, after, order, None if same else matched, tallied)
         for pairs in (matched.renamed_changed, matched.moved_changed):
             _tally(pairs, readers, labels, progress, into=tallied)
     listing = ListedExamples(before, after, matched, labels)
@@ -85,7 +91,7 @@ def diff_sides(before: Side, after: Side, progress: Progress = SILENT) -> DiffRe
         version=_next_number(before, after, change),
         splits=tuple(_splits(before, after, matched)),
         totals=totals,
-        examples={kind: tuple(listing(kind, _SHOWN)) for kind in KINDS if totals[kind]},
+        examples={kind: tuple(listing(kind, _SHOWN)) for kind in CHANGE_KINDS if totals[kind]},
         compared=tallied.compared,
         unread=tallied.unread,
         unread_reason=tallied.reason,
@@ -109,7 +115,7 @@ class Classified(NamedTuple):
 
     change: Change
     hint: str
-    """What to do where bytes or indexes are missing that would tell more; empty where none are."""
+    """Remedy for missing bytes or indexes; empty if none are missing."""
 
 
 def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILENT) -> Classified:
@@ -122,7 +128,7 @@ def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILE
     Args:
         parent: the release before; None for a first one.
         build: the build.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Raises:
         ManifestError: a schema or an index is not the one that was released.
@@ -132,17 +138,19 @@ def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILE
     before, after = side_of(parent), side_of(build)
     if before.manifest.content == after.manifest.content:
         order = order_of(before, after)
-        return Classified(judge(before, after, order, None, Tallied()), "")
-    labels, tallied = Labels.of(before, after), Tallied()
+        return Classified(judge_change(before, after, order, None, Tallied()), "")
+    labels, tallied = LabelMaps.of(before, after), Tallied()
     with _reading(before, after) as readers:
         matched = follow_images(before, after, match(before, after, progress), readers, progress)
         pairs = matched.changed
-        may_be_minor = judge(before, after, None, replace(matched, changed=Pairs.none()), tallied)
+        may_be_minor = judge_change(
+            before, after, None, replace(matched, changed=Pairs.none()), tallied
+        )
         if len(pairs) <= _FEW or may_be_minor.level == "minor":
             many = len(pairs) > _FEW
             _tally(pairs, readers, labels, progress, into=tallied, until_loss=many)
     hint = missing_hint(before, after, None, matched, tallied)
-    return Classified(judge(before, after, None, matched, tallied), hint)
+    return Classified(judge_change(before, after, None, matched, tallied), hint)
 
 
 @contextmanager
@@ -159,7 +167,7 @@ def _reading(before: Side, after: Side) -> Iterator[tuple[Payloads, Payloads]]:
 def _tally(
     pairs: Pairs,
     readers: tuple[Payloads, Payloads],
-    labels: Labels,
+    labels: LabelMaps,
     progress: Progress,
     *,
     into: Tallied,
@@ -174,7 +182,7 @@ def _tally(
         progress.stop()
 
 
-def _totals(matched: Matched) -> dict[Kind, int]:
+def _totals(matched: Matched) -> dict[ChangeKind, int]:
     return {
         "removed": len(matched.removed),
         "added": len(matched.added),

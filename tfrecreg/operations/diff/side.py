@@ -22,11 +22,11 @@ class Side:
     """A build or a release, as a diff sees it. Shards are named by their number in the manifest."""
 
     name: str
-    """As a user writes it."""
+    """Reference as a user writes it."""
     registry: Registry
     manifest: Manifest
     folder: str | None
-    """Of its bytes in the registry; None where they are not there."""
+    """Folder of its bytes, relative to the registry; None if they are missing."""
     schema_text: str | None
     schema_path: str
 
@@ -35,11 +35,11 @@ class Side:
         """How its bytes and indexes come to this machine."""
         release = self.manifest.release
         if release is None:
-            return f"`tfrecreg check {self.name}` says what is missing"
+            return f"`tfrecreg check {self.name}` lists the missing bytes"
         if release.dvc is not None:
-            return f"`tfrecreg pull {self.name}` brings them"
+            return f"`tfrecreg pull {self.name}` fetches them"
         return (
-            f"DVC did not keep them: bring `versions/{self.manifest.dataset}/{release.version}` "
+            f"DVC does not have them: copy `versions/{self.manifest.dataset}/{release.version}` "
             "back from another machine or a backup"
         )
 
@@ -47,7 +47,7 @@ class Side:
         """The index of a shard, None where it is not on this machine.
 
         Raises:
-            ManifestError: what has its digest is no index.
+            ManifestError: the file with its digest is not an index.
         """
         entry = self.manifest.shards[shard]
         listed = self._files.get(entry.index)

@@ -3,7 +3,7 @@
 PATCH: the same examples in the same splits (equal content digests), which mean the same. MINOR:
 every example of the first side is still there, in its split, unchanged in the features that it had
 and in what they mean; examples, splits, features or names of classes were added. MAJOR: anything
-else, and whatever cannot be told on this machine.
+else, and every change that is unknown on this machine.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ShardCounts:
     new: int
     """Every other one of the second side: rewritten or added."""
     new_bytes: int
-    """Of these and of those that are compressed otherwise."""
+    """Size in bytes of these and of differently compressed shards."""
     gone: int
     """Shards of the first side that the second has not, in no compression."""
 
@@ -114,7 +114,7 @@ _TENSORS = "tensor_representation_group["
 
 
 class Meaning(NamedTuple):
-    """What is read otherwise, and what has a meaning that had none; a reason each."""
+    """Reasons for changed meanings, and for new meanings."""
 
     losses: tuple[str, ...] = ()
     gains: tuple[str, ...] = ()
@@ -181,10 +181,10 @@ def _read_otherwise(before: Side, after: Side) -> Iterator[str]:
 
 
 _NAMED = 5
-"""So many features are named in a reason."""
+"""Maximum number of features named in a reason."""
 
 
-def judge(
+def judge_change(
     before: Side,
     after: Side,
     order: Order | None,

@@ -1,6 +1,6 @@
 """Handing a build or a release to other tools, as a folder of its own.
 
-- `run`: the operation: what is exported, and as what
+- `run`: the operation: the target and the format of the export
 - `shards`: bringing a shard's records there, verified on the way
 - `index`: shards with an index of records beside each, for DALI and others
 - `tfds`: the files that make the folder a dataset of TensorFlow Datasets
@@ -12,6 +12,6 @@ Nothing here imports TensorFlow or TFDS: TFDS's files are JSON and text.
 
 from __future__ import annotations
 
-from tfrecreg.operations.export.run import FORMATS, ExportResult, export
+from tfrecreg.operations.export.run import EXPORT_FORMATS, ExportResult, export
 
-__all__ = ["FORMATS", "ExportResult", "export"]
+__all__ = ["EXPORT_FORMATS", "ExportResult", "export"]

@@ -1,6 +1,6 @@
 """A schema as the features of TensorFlow Datasets: what `features.json` holds, and label names.
 
-Names stay as they are, slashes and all, at the top level: ``example["image/encoded"]``. TFDS would
+Names stay unchanged, including slashes, at the top level: ``example["image/encoded"]``. TFDS would
 also read them as nested dictionaries, for it joins the keys of these with slashes; but then
 `as_supervised` and `tfds.show_examples`, which look at the top level only, would be lost, and a
 name could not be both a feature and the beginning of another.
@@ -52,7 +52,7 @@ class Connectors:
     supervised: tuple[str, str] | None = None
     """The one image and the one label, for `as_supervised`; None where there is a choice."""
     notes: list[str] = field(default_factory=list)
-    """What a person should know, a line each."""
+    """Notes for the user, one line each."""
 
     def to_json(self) -> Json:
         """What `features.json` holds."""
@@ -78,7 +78,7 @@ def require_expressible(schema: Schema) -> None:
             raise SchemaError(
                 f"`{where}`: TFDS cannot read the feature `{name}`: it is {what}, which no "
                 "tf.train.Example holds",
-                hint="declare what the examples hold, feature by feature",
+                hint="declare the features of the examples",
             )
         if rule.kind is None:
             raise SchemaError(
@@ -95,7 +95,7 @@ def make_connectors(
     Args:
         schema: one that :func:`require_expressible` passes.
         labels: feature to class names in order of their numbers.
-        images: what was seen of the features that hold encoded images.
+        images: the images seen, by feature.
     """
     made = Connectors()
     compiled = compile_schema(schema)
@@ -107,13 +107,11 @@ def make_connectors(
     groups = _GROUPS.findall(render_schema(schema))
     if groups:
         made.notes.append(
-            f"TFDS has no sparse or weighted features: {listed(groups)} come as the features that "
-            "they are made of"
+            f"TFDS has no sparse or weighted features: {listed(groups)} are exported as their "
+            "component features"
         )
     if compiled.ignored:
-        made.notes.append(
-            f"left out, as their life cycle stage says: {listed(sorted(compiled.ignored))}"
-        )
+        made.notes.append(f"left out by lifecycle stage: {listed(sorted(compiled.ignored))}")
     return made
 
 
@@ -239,8 +237,8 @@ def usable_names(names: Sequence[str]) -> tuple[tuple[str, ...], int]:
     """Class names as TFDS can read them back: one a line, stripped, not empty, all different.
 
     Returns:
-        The names, and how many of them had to be replaced. Where TFDS finds names that it does
-        not take it goes on without any, and says nothing.
+        The names, and how many of them had to be replaced. Where TFDS finds names that it does not
+        accept it silently drops all of them.
     """
     taken: set[str] = set()
     kept: list[bool] = []

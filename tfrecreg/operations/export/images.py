@@ -1,6 +1,6 @@
 """What encoded images have in common, as far as it decides how TensorFlow decodes them.
 
-Only headers are read: an image that is damaged behind its header counts as what its header says.
+Only headers are read: an image that is damaged after its header counts as what its header says.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BMP_DEPTH = 24
 """The only depth that TensorFlow decodes into the same channels whatever it is asked for."""
 
 
-def look(data: bytes) -> ImageHeader | None:
+def look_at_image(data: bytes) -> ImageHeader | None:
     """The header of an image, with the channels that `tf.io.decode_image` chooses.
 
     Returns:
@@ -65,7 +65,7 @@ class ImagesSeen:
             data: the encoded header.
             where: what messages call the record.
         """
-        header = look(data)
+        header = look_at_image(data)
         if header is None:
             self.add_strange(where)
             return
@@ -77,7 +77,7 @@ class ImagesSeen:
         _bounded(self.widths, {header.width})
 
     def add_strange(self, where: str) -> None:
-        """See a value that cannot be looked at, or is no header."""
+        """Count a value that is not available or not an image header."""
         self.strange += 1
         self.where = self.where or where
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from tfrecreg.errors import UsageError
 from tfrecreg.manifest import Manifest
-from tfrecreg.operations.export.shards import BroughtShard, ShardTask, bring_shard
+from tfrecreg.operations.export.shards import BroughtShard, ExportTask, bring_shard
 from tfrecreg.records import Records
 from tfrecreg.records.offsets import render_sidecar
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
 SUFFIXES = (".idx", ".index", ".tfindex")
-"""What other tools call such files. The lines are the same."""
+"""Suffixes that other tools use for such files, all in the same format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class IndexedShards:
 
     suffix: str
 
-    def __call__(self, task: ShardTask) -> BroughtShard:
-        """Bring the shard, verified, then say where its records are.
+    def __call__(self, task: ExportTask) -> BroughtShard:
+        """Copy or link the shard, verify it, then write its record offsets.
 
         Raises:
             RefusedError: the shard is missing, damaged or another one.
@@ -53,7 +53,7 @@ def require_suffix(suffix: str) -> None:
     if suffix not in SUFFIXES:
         raise UsageError(
             f"an index is not called `{safe(suffix)}`",
-            hint=f"there is {listed(SUFFIXES)}",
+            hint=f"available: {listed(SUFFIXES)}",
         )
 
 
@@ -61,7 +61,7 @@ def index_notes(manifest: Manifest) -> Iterable[str]:
     """What a person should know of the folder."""
     if manifest.compression == "gzip":
         yield (
-            "readers with an index cannot jump in gzip: the shards were decompressed, each record "
+            "readers with an index cannot seek in gzip: the shards were decompressed, each record "
             "the same to the byte"
         )
     small = sum(1 for shard in manifest.shards if shard.records < 2)

@@ -17,7 +17,7 @@ from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.export.connectors import make_connectors, require_expressible
 from tfrecreg.operations.export.images import ImagesSeen
 from tfrecreg.operations.export.index import IndexedShards, index_notes, require_suffix
-from tfrecreg.operations.export.shards import BroughtShard, ShardTask, bring_shard, numbered
+from tfrecreg.operations.export.shards import BroughtShard, ExportTask, bring_shard, numbered
 from tfrecreg.operations.export.tfds import (
     BUILD_VERSION,
     dataset_info,
@@ -26,7 +26,7 @@ from tfrecreg.operations.export.tfds import (
     write_files,
 )
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import Registry, Resolved, resolve
+from tfrecreg.registry import Build, Registry, Resolved, resolve
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.registry.output_folder import free_folder, new_folder
 from tfrecreg.registry.schemas import built_schema
@@ -36,8 +36,8 @@ from tfrecreg.storage import LocalStorage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-FORMATS = ("index", "tfds")
-"""What `--to` takes."""
+EXPORT_FORMATS = ("index", "tfds")
+"""Values of `--to`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,24 +45,24 @@ class ExportResult:
     """A folder that was made."""
 
     reference: str
-    """What was exported: ``mnist@1.0.0``, its selector resolved."""
+    """Exported reference with its selector resolved: ``mnist@1.0.0``."""
     to: str
-    """One of :data:`FORMATS`."""
+    """Format of the export, one of :data:`EXPORT_FORMATS`."""
     folder: str
     """Absolute path."""
     dataset: str
     version: str
-    """As the folder says: ``0.0.0`` for a build."""
+    """Version in the exported folder: ``0.0.0`` for a build."""
     splits: dict[str, int]
     """Split to records."""
     files: tuple[str, ...]
     """Paths in the folder, sorted."""
     bytes: int
-    """Of the shards in the folder."""
+    """Size of the exported shards in bytes."""
     shards: dict[Literal["linked", "copied", "decompressed"], int]
-    """How many of them came in which way."""
+    """Number of shards by method."""
     notes: tuple[str, ...]
-    """What a person should know, a line each."""
+    """Notes for the user, one line each."""
 
 
 def export(
@@ -84,7 +84,7 @@ def export(
         registry: where the dataset is.
         reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build.
         folder: does not exist, or is empty. It appears when all is there.
-        to: one of :data:`FORMATS`.
+        to: one of :data:`EXPORT_FORMATS`.
         suffix: of the indexes, with `to` ``index``: ``.idx``, ``.tfindex`` or ``.index``.
         engine: where to work.
         progress: who watches.
@@ -95,10 +95,10 @@ def export(
         RefusedError: the bytes are not those that were registered.
         StorageError: the file system refused.
     """
-    if to not in FORMATS:
+    if to not in EXPORT_FORMATS:
         raise UsageError(
-            f"no format `{safe(to)}` to export to{did_you_mean(to, FORMATS)}",
-            hint=f"there is {listed(FORMATS)}",
+            f"no format `{safe(to)}` to export to{did_you_mean(to, EXPORT_FORMATS)}",
+            hint=f"available: {listed(EXPORT_FORMATS)}",
         )
     resolved = resolve(registry, reference)
     path = free_folder(folder, registry)
@@ -137,8 +137,8 @@ def _schema(resolved: Resolved) -> Schema:
             hint="its shards are plain TFRecord files: `tf.data.TFRecordDataset` reads them",
         )
     if text is None:
-        raise absent_schema(resolved.registry, resolved.dataset)
-    if resolved.version is None:
+        raise absent_schema(resolved.dataset)
+    if isinstance(resolved, Build):
         text = built_schema(resolved)
     return parse_schema(text, resolved.schema_path)
 
@@ -149,11 +149,11 @@ def _bring_all(
     stage: LocalStorage,
     engine: Engine,
     progress: Progress,
-    bring: Callable[[ShardTask], BroughtShard],
+    bring: Callable[[ExportTask], BroughtShard],
 ) -> list[BroughtShard]:
     manifest = resolved.manifest
     tasks = (
-        ShardTask(
+        ExportTask(
             reference=resolved.name,
             bytes=resolved.storage(),
             entry=shard,
@@ -187,7 +187,7 @@ def _describe(
 ) -> ExportResult:
     """Write what stands beside the shards."""
     manifest = resolved.manifest
-    config = resolved.registry.dataset_config(resolved.dataset)
+    config = resolved.dataset.config
     connectors = make_connectors(schema, manifest.labels, _images(schema, brought))
     shards: dict[str, list[ShardEntry]] = {split.name: [] for split in manifest.splits}
     for each in brought:
@@ -224,7 +224,7 @@ def _result(
         reference=resolved.name,
         to=to,
         folder=folder,
-        dataset=resolved.dataset,
+        dataset=resolved.dataset.name,
         version=version,
         splits={split.name: split.records for split in resolved.manifest.splits},
         files=tuple(entry.path for entry in files),
@@ -248,6 +248,6 @@ def _notes(manifest: Manifest) -> list[str]:
         notes.append(f"a build has no number: it is exported as version {BUILD_VERSION}")
     if manifest.compression == "gzip":
         notes.append(
-            "TFDS reads no gzip: the shards were decompressed, each record the same to the byte"
+            "TFDS does not read gzip: the shards were decompressed, with identical records"
         )
     return notes

@@ -22,8 +22,8 @@ _EVERYWHERE = LocalStorage("/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShardTask:
-    """All that a worker needs to bring one shard. Picklable."""
+class ExportTask:
+    """Arguments for a worker to export one shard. Picklable."""
 
     reference: str
     """For messages: ``mnist@1.0.0``."""
@@ -34,7 +34,7 @@ class ShardTask:
     stage: Storage
     """Rooted at the folder of the export in the making."""
     name: str
-    """Of the shard's file there."""
+    """Name of the shard's file in the exported folder."""
     images: tuple[str, ...]
     """Features whose values are encoded images."""
 
@@ -46,16 +46,16 @@ class BroughtShard:
     how: Literal["linked", "copied", "decompressed"]
     entry: ShardEntry
     name: str
-    """Of the shard's file there."""
+    """Name of the shard's file in the exported folder."""
     images: dict[str, ImagesSeen] = field(default_factory=dict)
-    """By feature."""
+    """Images seen, by feature."""
 
 
-def bring_shard(task: ShardTask) -> BroughtShard:
+def bring_shard(task: ExportTask) -> BroughtShard:
     """Put the shard's records into the stage, as a TFRecord file without compression.
 
     A plain shard becomes a hard link, or a copy where that is impossible. Then it is read back
-    there: what is exported is what was registered, or nothing is.
+    there: a shard that differs is not exported.
 
     Raises:
         RefusedError: the shard is missing, damaged or another one.
@@ -68,13 +68,13 @@ def bring_shard(task: ShardTask) -> BroughtShard:
     return BroughtShard(how=how, entry=task.entry, name=task.name, images=_read_back(task))
 
 
-def _link(task: ShardTask) -> Literal["linked", "copied"]:
+def _link(task: ExportTask) -> Literal["linked", "copied"]:
     task.stage.link(task.entry.path, task.name, origin=task.bytes)
     target = f"{task.stage.root}/{task.name}".lstrip("/")
     return "linked" if _inode(_source(task)) == _inode(target) else "copied"
 
 
-def _source(task: ShardTask) -> str:
+def _source(task: ExportTask) -> str:
     return f"{task.bytes.root}/{task.entry.path}".lstrip("/")
 
 
@@ -84,7 +84,7 @@ def _inode(path: str) -> tuple[int, int]:
     return (entry.inode, entry.mtime_ns) if entry is not None else (0, 0)
 
 
-def _decompress(task: ShardTask) -> Literal["decompressed"]:
+def _decompress(task: ExportTask) -> Literal["decompressed"]:
     # No more than there should be: a stream that goes on is another one, and may go on for long.
     end = task.entry.payload_bytes + task.entry.records * OVERHEAD
     with task.bytes.open(task.entry.path) as reader, task.stage.create(task.name) as writer:
@@ -96,7 +96,7 @@ def _decompress(task: ShardTask) -> Literal["decompressed"]:
     return "decompressed"
 
 
-def _read_back(task: ShardTask) -> dict[str, ImagesSeen]:
+def _read_back(task: ExportTask) -> dict[str, ImagesSeen]:
     seen = {name: ImagesSeen() for name in task.images}
     for event in scan(task.stage, task.name, declared="none", digest=True):
         if isinstance(event, Fault):
@@ -112,7 +112,7 @@ def _read_back(task: ShardTask) -> dict[str, ImagesSeen]:
     return seen
 
 
-def _see(task: ShardTask, batch: RecordBatch, seen: dict[str, ImagesSeen]) -> None:
+def _see(task: ExportTask, batch: RecordBatch, seen: dict[str, ImagesSeen]) -> None:
     if not seen:
         return
     for number, example in enumerate(batch.examples, batch.first):
@@ -125,7 +125,7 @@ def _see(task: ShardTask, batch: RecordBatch, seen: dict[str, ImagesSeen]) -> No
                     images.add(value, where)
 
 
-def _refused(task: ShardTask, why: str) -> RefusedError:
+def _refused(task: ExportTask, why: str) -> RefusedError:
     return RefusedError(
         f"`{safe(task.entry.path)}` is not what `{task.reference}` has registered: {why}",
         hint=f"tfrecreg check {task.reference}",

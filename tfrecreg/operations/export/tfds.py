@@ -50,11 +50,11 @@ def require_shards_of_splits(manifest: Manifest, name: str) -> None:
             (split, "has shards of the split `{}`, which it does not list")
             for split in used - listed
         ),
-        *((split, "lists the split `{}`, and no shard is of it") for split in empty),
+        *((split, "lists the split `{}`, but has no shard of it") for split in empty),
     ):
         raise ManifestError(
             f"the manifest of `{name}` {problem.format(safe(split))}",
-            hint=f"`tfrecreg check {name}` says more; restore the manifest, or build again",
+            hint=f"`tfrecreg check {name}` has the details; restore the manifest, or build again",
         )
 
 

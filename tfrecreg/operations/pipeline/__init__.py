@@ -4,7 +4,7 @@
 - `stages`: the stages and the artifact of one dataset, and the settings that they depend on
 - `dvc_yaml`: putting them into a `dvc.yaml` that may hold others
 
-Nothing here imports DVC: the pipeline can be written, and held against the registry in CI, without.
+Nothing here imports DVC: writing the pipeline, and checking it in CI, works without it.
 """
 
 from __future__ import annotations

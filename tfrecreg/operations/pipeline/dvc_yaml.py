@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tfrecreg.errors import MissingExtraError, UsageError
-from tfrecreg.operations.pipeline.stages import MARK, Entry
+from tfrecreg.operations.pipeline.stages import MARK, StageEntry
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.tracking.dvc import PIPELINE_NAME
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_/.-]*")
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-"""What older YAML takes for something else than text."""
+"""Words that YAML 1.1 does not read as text."""
 
 Section = Literal["stages", "artifacts"]
 """A key of the file, below which are entries by their names."""
@@ -64,11 +64,11 @@ class _Layout:
 
 
 def edited(
-    text: str | None, wanted: Mapping[str, Entry], *, prune: bool, section: Section = "stages"
+    text: str | None, wanted: Mapping[str, StageEntry], *, prune: bool, section: Section = "stages"
 ) -> Edited:
     """The file's text with entries of a section added, updated and removed.
 
-    Somebody else's artifact under one of the names stays as it is where its path is the wanted one.
+    An existing artifact under one of the names is kept if it has the expected path.
 
     Args:
         text: of the file; None where there is none.
@@ -79,7 +79,8 @@ def edited(
     Raises:
         UsageError: it is not a `dvc.yaml`, has a stranger's entry under one of the names, or
             cannot be edited without other changes.
-        MissingExtraError: there is a file, and DVC, which brings what reads YAML, is not installed.
+        MissingExtraError: there is a file, and DVC, which provides the YAML parser, is not
+            installed.
     """
     if text is None or not text.strip():
         if not wanted:
@@ -108,7 +109,7 @@ def edited(
     return Edited(text=result, added=tuple(added), updated=tuple(updated), removed=tuple(removed))
 
 
-def expect_params(text: str, wanted: Mapping[str, Entry]) -> None:
+def expect_params(text: str, wanted: Mapping[str, StageEntry]) -> None:
     """Refuse stages of ours that do not name the parameters which they should.
 
     Args:
@@ -117,7 +118,7 @@ def expect_params(text: str, wanted: Mapping[str, Entry]) -> None:
 
     Raises:
         UsageError: a stage names other parameters: a key was added to the configuration since.
-        MissingExtraError: DVC, which brings what reads YAML, is not installed.
+        MissingExtraError: DVC, which provides the YAML parser, is not installed.
     """
     there = _parsed(text).get("stages") or {}
     for name, entry in wanted.items():
@@ -130,9 +131,9 @@ def expect_params(text: str, wanted: Mapping[str, Entry]) -> None:
             )
 
 
-def _ours(found: _Layout, wanted: Mapping[str, Entry]) -> dict[str, Entry]:
-    """What is wanted and not there already in somebody else's words."""
-    ours: dict[str, Entry] = {}
+def _ours(found: _Layout, wanted: Mapping[str, StageEntry]) -> dict[str, StageEntry]:
+    """The wanted entries that nobody else has written yet."""
+    ours: dict[str, StageEntry] = {}
     for name, entry in wanted.items():
         there = found.entries.get(name)
         if there is None or _owner(there.entry) is not None:
@@ -164,7 +165,7 @@ def _owner(entry: Any) -> str | None:
 
 
 def _spliced(
-    found: _Layout, text: str, changed: Mapping[str, Entry], removed: Sequence[str]
+    found: _Layout, text: str, changed: Mapping[str, StageEntry], removed: Sequence[str]
 ) -> str:
     end = "\r\n" if "\r\n" in text else "\n"
     lines = list(found.lines)
@@ -281,7 +282,7 @@ def _unharmed(
     section: Section,
     before: Mapping[str, Any],
     after: Mapping[str, Any],
-    wanted: Mapping[str, Entry],
+    wanted: Mapping[str, StageEntry],
     removed: Sequence[str],
 ) -> None:
     """Refuse a result in which anything but our entries has another meaning."""
@@ -296,13 +297,13 @@ def _unharmed(
 
 def _unfit(section: Section, names: Sequence[str] = ()) -> UsageError:
     return UsageError(
-        f"`{PIPELINE_NAME}` cannot be changed without changing more",
+        f"`{PIPELINE_NAME}` cannot be edited automatically",
         hint=f"write `{section}:` and each {section[:-1]} below it as a block of its own lines"
         + (f"; missing are {listed(names)}" if names else ""),
     )
 
 
-def render(name: str, entry: Entry, indent: int) -> str:
+def render(name: str, entry: StageEntry, indent: int) -> str:
     """An entry as lines of YAML in block style, its name `indent` columns from the left."""
     lines = [f"{_scalar(name)}:", *(f"  {line}" for line in _mapping(entry))]
     return "".join(f"{' ' * indent}{line}\n" for line in lines)

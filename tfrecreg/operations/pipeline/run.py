@@ -11,7 +11,7 @@ from typing import Any
 
 from tfrecreg.errors import MissingExtraError, UsageError
 from tfrecreg.operations.pipeline.dvc_yaml import Edited, edited, expect_params
-from tfrecreg.operations.pipeline.stages import Entry, artifact_of, stages_of
+from tfrecreg.operations.pipeline.stages import StageEntry, artifact_of, stages_of
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry, expect_dataset, layout
 from tfrecreg.registry.absence import expect_same_schema, schema_hint
@@ -46,7 +46,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineResult:
-    """What was to be done, and was done unless it was only looked at."""
+    """Changes to `dvc.yaml`, applied unless this was only a check."""
 
     datasets: tuple[str, ...]
     stages: Changes
@@ -56,7 +56,7 @@ class PipelineResult:
     is_dvc: bool
     """Whether the registry is in a DVC repository."""
     commands: tuple[str, ...]
-    """What to run next so that git has it; empty outside git, and where nothing was done."""
+    """Git commands to run next; empty outside git, and if nothing was done."""
 
     @property
     def current(self) -> bool:
@@ -99,8 +99,8 @@ def pipeline(
         PluginError: the source of a dataset without a schema does not load.
     """
     chosen = _chosen(registry, names)
-    stages: dict[str, Entry] = {}
-    artifacts: dict[str, Entry] = {}
+    stages: dict[str, StageEntry] = {}
+    artifacts: dict[str, StageEntry] = {}
     missing: dict[str, bytes] = {}
     for each in chosen:
         artifacts |= artifact_of(registry, each)
@@ -148,10 +148,10 @@ def expect_pipeline(registry: Registry, name: str) -> None:
 def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
     configured = registry.config.datasets
     for name in names:
-        expect_dataset(registry, name)
+        expect_dataset(registry.dataset(name))
         if name not in configured:
             raise UsageError(
-                f"there is no `{layout.dataset_path(name)}`, so no stage can make `{name}` again",
+                f"there is no `{layout.dataset_path(name)}`, so no stage can rebuild `{name}`",
                 hint=f"write `source` and `raw` into `{layout.dataset_path(name)}`",
             )
     chosen = tuple(dict.fromkeys(names)) or tuple(sorted(configured))
@@ -170,7 +170,7 @@ def _changes(done: Edited) -> Changes:
 def _expect_no_pointer(registry: Registry, name: str) -> None:
     """Raises UsageError where DVC tracks what a stage would make."""
     pointer = dvc.pointer(layout.build_folder(name))
-    table = registry.dataset_config(name)
+    table = registry.dataset(name).config
     if registry.storage.stat(pointer) is not None and table.source and table.raw:
         raise UsageError(
             f"`{pointer}` has DVC track `{layout.build_folder(name)}` already, which the stage "
@@ -186,18 +186,18 @@ def _missing(registry: Registry, name: str) -> dict[str, bytes]:
     for folder in (f"{layout.RELEASES}/{name}", layout.reports_folder(name)):
         if registry.storage.stat(folder) is None:
             found[f"{folder}/{_KEEP}"] = b""
-    schema = registry.schema_path(name)
+    schema = registry.dataset(name).schema_path
     if registry.storage.stat(schema) is None:
-        config = registry.dataset_config(name)
+        config = registry.dataset(name).config
         if config.source is None or config.raw is None:
             raise UsageError(
-                f"`{name}` has neither a schema `{schema}` nor a source that brings one",
-                hint=schema_hint(registry, name),
+                f"`{name}` has neither a schema `{schema}` nor a source with one",
+                hint=schema_hint(registry.dataset(name)),
             )
         options, _ = plugins().source_options(config.source, config.options)
         raw = LocalStorage(posixpath.join(registry.storage.root, config.raw))
         text = plugins().open_source(config.source, raw, options).schema()
-        expect_same_schema(registry, name, text)
+        expect_same_schema(registry.dataset(name), text)
         found[schema] = text.encode("utf-8")
     return found
 

@@ -35,13 +35,13 @@ _OF_GATE = ("validators", "limits")
 MARK = "tfrecreg"
 """The key in an entry's `meta` that says which dataset it is of: those entries are ours."""
 
-Entry = Mapping[str, Any]
+StageEntry = Mapping[str, Any]
 """A stage, or an artifact."""
 
 
 def stages_of(
     registry: Registry, name: str, *, today: datetime.date | None = None
-) -> dict[str, Entry]:
+) -> dict[str, StageEntry]:
     """Stage by name, in the order in which they run.
 
     A dataset without a source has no stage that builds it: what it was adopted from may be gone.
@@ -52,10 +52,11 @@ def stages_of(
         today: the day to find the next expiry of a waiver from; None for the current one, in UTC.
     """
     until = next_expiry(registry.config, name, today=today)
-    config = registry.dataset_config(name)
+    dataset = registry.dataset(name)
+    config = dataset.config
     build, report = layout.build_folder(name), layout.reports_folder(name)
-    found, file = layout.report_path(name), registry.dataset_file(name)
-    schema, releases = _literal(registry.schema_path(name)), f"{layout.RELEASES}/{name}"
+    found, file = layout.report_path(name), dataset.config_file
+    schema, releases = _literal(dataset.schema_path), f"{layout.RELEASES}/{name}"
     stages: dict[str, dict[str, Any]] = {}
     if config.source is not None and config.raw is not None:
         stages["build"] = {
@@ -91,7 +92,7 @@ def stages_of(
 
 def _params(
     registry: Registry, name: str, keys: Iterable[str], of_gate: Iterable[str] = ()
-) -> list[Entry]:
+) -> list[StageEntry]:
     """The parameters of a stage: by file, the keys that are there.
 
     Args:
@@ -101,7 +102,7 @@ def _params(
         of_gate: keys of its gate and of the default gate.
     """
     settings = registry.storage.read(CONFIG_NAME)
-    shared, own = read_toml(settings, CONFIG_NAME), registry.dataset_file(name)
+    shared, own = read_toml(settings, CONFIG_NAME), registry.dataset(name).config_file
     found: dict[str, list[str]] = {}
     if own == CONFIG_NAME:
         table, prefix = shared["datasets"][name], f"datasets.{name}."
@@ -131,7 +132,7 @@ def next_expiry(
     return min((each for each in holding if each >= day), default=None)
 
 
-def artifact_of(registry: Registry, name: str) -> dict[str, Entry]:
+def artifact_of(registry: Registry, name: str) -> dict[str, StageEntry]:
     """Artifact by name: how other repositories find the dataset by GTO's tags of its releases.
 
     Empty for a name that GTO has no tags for.
@@ -142,7 +143,7 @@ def artifact_of(registry: Registry, name: str) -> dict[str, Entry]:
     """
     if not gto.is_name(name):
         return {}
-    config = registry.dataset_config(name)
+    config = registry.dataset(name).config
     artifact: dict[str, Any] = {"path": layout.build_folder(name), "type": "dataset"}
     if config.description:
         artifact["desc"] = _literal(config.description)

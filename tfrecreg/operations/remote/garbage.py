@@ -1,4 +1,4 @@
-"""What may go from this machine: what nothing refers to, and what is safe elsewhere."""
+"""Garbage collection: unreferenced files, and copies of data that are safe elsewhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tfrecreg.registry.transaction import Removal, removal
 from tfrecreg.storage import Storage, is_temporary
 from tfrecreg.tracking import cloud, dvc, git
 
-Kind = Literal["stage", "temporary", "version", "index", "dvc"]
+_Kind = Literal["stage", "temporary", "version", "index", "dvc"]
 
 _TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layout.REPORTS)
 """Folders below which commands write files beside those that they replace."""
@@ -28,9 +28,9 @@ _TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layo
 class Doomed:
     """Something that may go."""
 
-    kind: Kind
+    kind: _Kind
     path: str
-    """In the registry; of DVC's cache the absolute path of the object."""
+    """Path relative to the registry; for objects in DVC's cache, the absolute path."""
     bytes: int
     why: str
 
@@ -42,15 +42,15 @@ def gc(
     remote: str | None = None,
     progress: Progress = SILENT,
 ) -> list[Doomed]:
-    """Find what may go, and remove it if told to.
+    """Find removable files, and remove them on request.
 
-    - `stage`: what killed commands left behind
+    - `stage`: files left by killed commands
     - `temporary`: files that a killed command was writing
     - `version`: a copy of a release that the DVC remote has as well
     - `index`: kept indexes that no manifest names
-    - `dvc`: objects of DVC's cache that belong to builds which nothing refers to: no release in
-      any branch, tag or stash, no pointer, no pipeline, no link in a build. What is not ours is
-      left alone.
+    - `dvc`: objects of DVC's cache that belong to builds which nothing refers to: no release in any
+      branch, tag or stash, no pointer, no pipeline, no link in a build. Other objects are left
+      alone.
 
     It holds the locks of all datasets and DVC's own from before it looks until it is done, so no
     other command is in the middle of a change.
@@ -59,13 +59,13 @@ def gc(
         registry: where to look.
         apply: False only lists.
         remote: which DVC remote a copy has to be in; None for the default one.
-        progress: told when it waits, and what stays because another process reads it.
+        progress: receives notes about waiting and about copies in use by another process.
 
     Returns:
-        what may go; if told to remove it, what is gone.
+        the removable files; with `apply`, the removed ones.
 
     Raises:
-        FailureError: git or DVC refused, so nobody knows what is referred to; nothing was removed.
+        FailureError: git or DVC refused, so references are unknown; nothing was removed.
         ManifestError: a manifest is damaged: what it refers to is not known either.
     """
     with removal(registry, progress) as change:
@@ -97,18 +97,18 @@ def _removed(change: Removal, doomed: Doomed) -> bool:
 
 def _manifests(registry: Registry) -> Iterator[Manifest]:
     """Those of all builds and releases that are here, and of every release in any ref."""
-    for name in registry.datasets():
-        build = registry.build_manifest(name)
+    for dataset in registry.datasets():
+        build = dataset.build_manifest()
         if build is not None:
             yield build
-        for version in registry.versions(name):
-            yield registry.release_manifest(name, version)
+        for version in dataset.versions():
+            yield dataset.release_manifest(version)
     root = registry.storage.root
     for data in git.blobs_of_refs(root, layout.RELEASES, MANIFEST_NAME):
         try:
             yield parse_manifest(data, f"{layout.RELEASES}/…/{MANIFEST_NAME} in git")
         except (ManifestError, NewerFormatError) as error:
-            error.hint = "gc removes nothing while it cannot tell what is referred to"
+            error.hint = "gc removes nothing while references cannot be determined"
             raise
 
 
@@ -121,7 +121,7 @@ def _stage(registry: Registry) -> Iterator[Doomed]:
 
 
 def _temporaries(registry: Registry) -> Iterator[Doomed]:
-    schemas = {posixpath.dirname(registry.schema_path(name)) for name in registry.datasets()}
+    schemas = {posixpath.dirname(each.schema_path) for each in registry.datasets()}
     listings = [registry.storage.list(path, recursive=False) for path in sorted({"", *schemas})]
     listings += [registry.storage.list(path) for path in (*_TREES, layout.STATE)]
     for listing in listings:
@@ -145,9 +145,9 @@ def _versions(registry: Registry, remote: str | None) -> Iterator[Doomed]:
         if len(parts) != 4 or parts[3] != MANIFEST_NAME:
             continue
         _, name, number, _ = parts
-        if parse_version(number) not in registry.versions(name):
+        if parse_version(number) not in registry.dataset(name).versions():
             continue
-        release = registry.release_manifest(name, parse_version(number)).release
+        release = registry.dataset(name).release_manifest(parse_version(number)).release
         if release is not None and release.dvc:
             copies["/".join(parts[:3])] = release.dvc
     if not copies or not _tracked(root) or not cloud.remotes(root):

@@ -13,7 +13,15 @@ from tfrecreg.errors import MissingFileError, RefusedError, UsageError
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_reference
-from tfrecreg.registry import Registry, Resolved, expect_dataset, layout, resolve
+from tfrecreg.registry import (
+    Dataset,
+    Registry,
+    Release,
+    expect_dataset,
+    layout,
+    open_release,
+    resolve,
+)
 from tfrecreg.registry.transaction import transaction
 from tfrecreg.registry.verify import altered, below
 from tfrecreg.storage import LocalStorage, Storage, is_temporary
@@ -24,12 +32,12 @@ from tfrecreg.tracking.pointers import bring_command
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushResult:
-    """What is in the remote now."""
+    """Result of a push."""
 
     releases: tuple[str, ...]
     """``mnist@1.0.0``, in order."""
     objects: int
-    """How many objects of DVC went there; those that were there already are not counted."""
+    """Number of DVC objects sent; objects that the remote already had are not counted."""
 
 
 def push(
@@ -46,59 +54,65 @@ def push(
         names: references to releases, or datasets, which stand for all their releases; empty for
             all there are.
         remote: DVC's name of it; None for its default one.
-        progress: told what is sent.
+        progress: updated during the push.
 
     Raises:
         UsageError: no such release, none that DVC keeps, or no such remote.
         FailureError: DVC refused.
     """
     found = {each.name: each for each in _releases(registry, names)}
-    hashes = [expect_kept(each) for each in found.values()]
+    hashes = [kept_hash(each) for each in found.values()]
     progress.note(f"dvc push: {', '.join(found)}")
     sent = cloud.send(registry.storage.root, hashes, remote)
     return PushResult(releases=tuple(found), objects=sent)
 
 
-def _releases(registry: Registry, names: Sequence[str]) -> list[Resolved]:
+def _releases(registry: Registry, names: Sequence[str]) -> list[Release]:
     if not names:
-        every = [each for name in registry.datasets() for each in _all_of(registry, name)]
+        every = [each for dataset in registry.datasets() for each in _all_of(dataset)]
         kept = [each for each in every if each.manifest.release and each.manifest.release.dvc]
         if not kept:
             raise UsageError(
-                "there is no release that DVC keeps",
+                "no release is stored in DVC",
                 hint="tfrecreg release NAME, in a DVC repository",
             )
         return kept
-    found = []
+    found: list[Release] = []
     for name in names:
         if "@" in name or "#" in name:
-            found.append(resolve(registry, name))
+            found.append(_release(registry, name))
             continue
-        expect_dataset(registry, name)
-        releases = _all_of(registry, name)
+        expect_dataset(registry.dataset(name))
+        releases = _all_of(registry.dataset(name))
         if not releases:
             raise UsageError(f"`{name}` has no release", hint=f"tfrecreg release {name}")
         found += releases
     return found
 
 
-def _all_of(registry: Registry, name: str) -> list[Resolved]:
-    return [resolve(registry, f"{name}@{version}") for version in registry.versions(name)]
+def _all_of(dataset: Dataset) -> list[Release]:
+    return [open_release(dataset, version) for version in dataset.versions()]
 
 
-def expect_kept(resolved: Resolved) -> str:
+def _release(registry: Registry, reference: str) -> Release:
+    found = resolve(registry, reference)
+    assert isinstance(found, Release)  # a reference with a selector names no build
+    return found
+
+
+def kept_hash(release: Release) -> str:
     """DVC's hash of a release's folder.
 
     Raises:
         UsageError: DVC does not keep it.
     """
-    release = resolved.manifest.release
-    if release is None or not release.dvc:
+    frozen = release.manifest.release
+    if frozen is None or not frozen.dvc:
         raise UsageError(
-            f"DVC does not keep `{resolved.name}`: it was released outside a DVC repository",
+            f"DVC does not keep `{release.name}`: it was released outside a DVC repository",
             hint="`dvc init`, then release it under a new number",
         )
-    return release.dvc
+    return frozen.dvc
 
 
 _CHUNK = 1 << 20
@@ -111,16 +125,16 @@ class PullResult:
     name: str
     """``mnist@1.0.0``."""
     folder: str
-    """In the registry."""
+    """Folder of the release, relative to the registry."""
     files: int
-    """That were brought there; 0 where all of it was here."""
+    """Number of files fetched; 0 if all were present."""
     bytes: int
 
 
 def pull(
     registry: Registry, reference: str, *, remote: str | None = None, progress: Progress = SILENT
 ) -> PullResult:
-    """Bring the bytes of a release to this machine.
+    """Fetch the bytes of a release to this machine.
 
     They are taken from DVC's cache, and fetched into it where they are missing. DVC does not look
     at what its cache holds; here each file is hashed while it is copied.
@@ -129,83 +143,83 @@ def pull(
         registry: where the release is.
         reference: of a release; the name of a dataset stands for its latest one.
         remote: DVC's name of it; None for its default one.
-        progress: told of the bytes.
+        progress: updated with the bytes.
 
     Raises:
         UsageError: no such release, DVC does not keep it, or no such remote.
-        RefusedError: what DVC holds is not what was released. Nothing is put in its place.
+        RefusedError: the bytes in DVC differ from the release. Nothing is put in its place.
         FailureError: DVC or the disk failed.
     """
     named = parse_reference(reference)
     if named.selector is None:
-        _expect_release(registry, named.name)
+        _expect_release(registry.dataset(named.name))
         reference = f"{reference}@latest"
-    resolved = resolve(registry, reference)
-    assert resolved.version is not None  # what has a selector is a release
-    folder = _here(resolved, progress)
+    release = _release(registry, reference)
+    folder = _here(release, progress)
     if folder is not None:
-        return PullResult(name=resolved.name, folder=folder, files=0, bytes=0)
-    value = expect_kept(resolved)
+        return PullResult(name=release.name, folder=folder, files=0, bytes=0)
+    value = kept_hash(release)
     with (
-        transaction(registry, resolved.dataset, progress) as change,
-        # From fetching to copying: nobody removes it from DVC's cache meanwhile.
+        transaction(release.dataset, progress) as change,
+        # From fetching to copying: it must not be removed from DVC's cache meanwhile.
         dvc.locked(registry.storage.root, partial(progress.note, "waiting for DVC")),
         change.stage("pull") as staged,
     ):
-        progress.note(f"dvc fetch: {resolved.name}")
+        progress.note(f"dvc fetch: {release.name}")
         held = {
             each.path: each.cached for each in cloud.fetch(registry.storage.root, value, remote)
         }
-        target = layout.version_folder(resolved.dataset, resolved.version)
-        if resolved.folder is not None and resolved.proven:
-            target = resolved.folder  # it is damaged
-        progress.start(f"bringing {resolved.name}", 0)
+        target = layout.version_folder(release.dataset.name, release.version)
+        if release.folder is not None and release.proven:
+            target = release.folder  # it is damaged
+        progress.start(f"bringing {release.name}", 0)
         try:
-            size = _bring(resolved, held, staged, progress)
+            size = _bring(release, held, staged, progress)
         finally:
             progress.stop()
         _keep_strays(registry.storage, target, staged)
-        change.replace(target, staged, resolved.manifest)
+        change.replace(target, staged, release.manifest)
     return PullResult(
-        name=resolved.name, folder=target, files=len(_expected(resolved.manifest)) + 1, bytes=size
+        name=release.name, folder=target, files=len(_expected(release.manifest)) + 1, bytes=size
     )
 
 
-def _expect_release(registry: Registry, name: str) -> None:
-    """Refuse a dataset without a release, with what brings its build.
+def _expect_release(dataset: Dataset) -> None:
+    """Refuse a dataset without a release, with the command that fetches its build.
 
     Raises:
         UsageError: it has none.
     """
-    expect_dataset(registry, name)
-    if registry.versions(name):
+    expect_dataset(dataset)
+    if dataset.versions():
         return
-    command = bring_command(registry.storage.root, layout.build_folder(name))
+    name = dataset.name
+    command = bring_command(dataset.registry.storage.root, layout.build_folder(name))
     raise UsageError(
         f"`{name}` has no release to pull", hint=command or f"tfrecreg release {name} makes one"
     )
 
 
 def _keep_strays(storage: Storage, folder: str, staged: Storage) -> None:
-    """Bring files that no manifest lists along: they are not ours to remove."""
+    """Copy files that no manifest lists: they are not ours to remove."""
     for entry in list(storage.list(folder)):
         path = entry.path.removeprefix(f"{folder}/")
         if entry.kind == "file" and staged.stat(path) is None and not is_temporary(path):
             staged.link(entry.path, path, origin=storage)
 
 
-def _here(resolved: Resolved, progress: Progress) -> str | None:
-    """The folder of the bytes, if every one of them is here and is what was released."""
-    if resolved.folder is None or not resolved.proven:
+def _here(release: Release, progress: Progress) -> str | None:
+    """The folder of the bytes, if all of them are present and as released."""
+    if release.folder is None or not release.proven:
         return None
-    progress.start(f"verifying {resolved.name}", 0)
+    progress.start(f"verifying {release.name}", 0)
     try:
-        first = next(altered(resolved.manifest, below(resolved.storage()), progress), None)
+        first = next(altered(release.manifest, below(release.storage()), progress), None)
     finally:
         progress.stop()
     if first is None:
-        return resolved.folder
-    progress.note(f"`{resolved.folder}/{safe(first.path)}` {first.fault}: bringing all of it again")
+        return release.folder
+    progress.note(f"`{release.folder}/{safe(first.path)}` {first.fault}: fetching all of it again")
     return None
 
 
@@ -215,29 +229,29 @@ def _expected(manifest: Manifest) -> dict[str, tuple[int, str]]:
     return shards | {entry.path: (entry.bytes, entry.blake3) for entry in manifest.files}
 
 
-def _bring(resolved: Resolved, held: dict[str, str], staged: Storage, progress: Progress) -> int:
+def _bring(release: Release, held: dict[str, str], staged: Storage, progress: Progress) -> int:
     total = 0
-    for path, (_, digest) in _expected(resolved.manifest).items():
-        found, size = _copy(resolved, held, path, staged)
+    for path, (_, digest) in _expected(release.manifest).items():
+        found, size = _copy(release, held, path, staged)
         if found != digest:
-            raise _other(resolved, path, held[path], digest, found)
+            raise _other(release, path, held[path], digest, found)
         progress.advance(0, size)
         total += size
-    _copy(resolved, held, MANIFEST_NAME, staged)
-    release = resolved.manifest.release
-    assert release is not None
+    _copy(release, held, MANIFEST_NAME, staged)
+    frozen = release.manifest.release
+    assert frozen is not None
     manifest = parse_manifest(staged.read(MANIFEST_NAME), MANIFEST_NAME)
-    if manifest.digest != release.build:
-        raise _other(resolved, MANIFEST_NAME, held[MANIFEST_NAME], release.build, manifest.digest)
+    if manifest.digest != frozen.build:
+        raise _other(release, MANIFEST_NAME, held[MANIFEST_NAME], frozen.build, manifest.digest)
     return total
 
 
-def _copy(resolved: Resolved, held: dict[str, str], path: str, staged: Storage) -> tuple[str, int]:
+def _copy(release: Release, held: dict[str, str], path: str, staged: Storage) -> tuple[str, int]:
     """Copy a file out of the cache; its blake3 and its bytes."""
     if path not in held:
         raise RefusedError(
-            f"the folder that DVC keeps of `{resolved.name}` has no `{safe(path)}`",
-            hint="the manifest was changed: `tfrecreg check --registry` says more",
+            f"the folder that DVC keeps of `{release.name}` has no `{safe(path)}`",
+            hint="the manifest was changed: `tfrecreg check --registry` has the details",
         )
     source = Path(held[path])
     cache = LocalStorage(source.parent)
@@ -251,14 +265,14 @@ def _copy(resolved: Resolved, held: dict[str, str], path: str, staged: Storage) 
                 done += len(piece)
     except MissingFileError:
         raise RefusedError(
-            f"`{safe(path)}` of `{resolved.name}` is gone from DVC's cache", hint="pull again"
+            f"`{safe(path)}` of `{release.name}` is missing from DVC's cache", hint="pull again"
         ) from None
     return hasher.hexdigest(), done
 
 
-def _other(resolved: Resolved, path: str, cached: str, expected: str, found: str) -> RefusedError:
+def _other(release: Release, path: str, cached: str, expected: str, found: str) -> RefusedError:
     return RefusedError(
-        f"`{safe(path)}` of `{resolved.name}` is not what was released: its blake3 should be "
+        f"`{safe(path)}` of `{release.name}` differs from the release: its blake3 should be "
         f"{expected[:16]}…, in DVC's cache it is {found[:16]}…",
         hint=f"remove the damaged `{safe(cached)}` and pull again; if it is the same then, the "
         "remote is damaged",

@@ -19,8 +19,8 @@ from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.operations.builds.plan import PlannedShard, make_plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
 from tfrecreg.operations.builds.shard import (
+    BuildTask,
     Maker,
-    ShardTask,
     close_source,
     make_payload,
     make_shard,
@@ -35,7 +35,7 @@ from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
 
-def refusal(
+def rebuild_refusal(
     name: str,
     manifest: Manifest,
     wrong: Sequence[RemadeShard],
@@ -55,8 +55,8 @@ def refusal(
     return RefusedError(
         f"`{name}` cannot be repaired, and nothing was changed: `{safe(first.entry.path)}` comes "
         f"out with other bytes{more}: {_why(first, manifest)}",
-        hint=f"{told or 'the same plugin and the same raw size as then'}; bring back what it was "
-        "made from, or restore the files from DVC or a backup",
+        hint=f"{told or 'the same plugin and the same raw size as then'}; restore the original "
+        "raw data and plugin, or restore the files from DVC or a backup",
     )
 
 
@@ -95,9 +95,9 @@ class RawData:
     """The source of a build, with the options that the manifest names."""
 
     prepared: Prepared | None
-    """None where the raw data are not at hand: then a record that is lost stays lost."""
+    """None where the raw data are not available: then a record that is lost stays lost."""
     problem: TfrecregError | None
-    """Why they are not."""
+    """Reason that they are not available."""
 
     @property
     def source(self) -> bytes | None:
@@ -111,7 +111,7 @@ class RawData:
 
         Args:
             wanted: split to the keys that are wanted of it.
-            whole: splits of which all are.
+            whole: splits whose shards are all present.
         """
         found: dict[str, dict[str, Item]] = defaultdict(dict)
         if self.prepared is not None:
@@ -131,12 +131,13 @@ def open_raw(registry: Registry, manifest: Manifest, raw: str | None) -> RawData
         manifest: names the source and its options.
         raw: folder of the raw data, where they are not where the configuration says.
 
-    That they are not at hand is told in what is returned: perhaps nobody needs them.
+    Missing raw data are reported in the result, as they may not be needed.
     """
     if is_adopted(manifest) or not manifest.source.name:
         problem = UsageError(
             f"`{manifest.dataset}` was adopted from another tool: no source makes its records",
-            hint="restore the files from DVC or a backup, or `tfrecreg salvage` what is left",
+            hint="restore the files from DVC or a backup, or save the undamaged records with "
+            "`tfrecreg salvage`",
         )
         return RawData(None, problem)
     request = BuildRequest(
@@ -158,12 +159,12 @@ class RemakeTask:
     """All that a worker needs to make one shard again. Picklable."""
 
     entry: ShardEntry
-    """What it has to become."""
+    """The shard's entry in the manifest."""
     index: Index
     items: Mapping[str, Item]
     """Key to item, of the items that the raw data still have."""
     source: bytes | None
-    """The source, pickled; None where the raw data are not at hand."""
+    """The source, pickled; None where the raw data are not available."""
     compression: Compression
     folder: Storage
     """Rooted at the folder that the damaged shard lies in, if it is there."""
@@ -173,7 +174,7 @@ class RemakeTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemadeShard:
-    """A shard that was made again."""
+    """A rebuilt shard."""
 
     entry: ShardEntry
     """The shard as it came out."""
@@ -182,11 +183,11 @@ class RemadeShard:
     taken: int
     """Records that were still there."""
     differ: int = 0
-    """How many records came out otherwise, or not at all."""
+    """Number of records that differ or are missing."""
     first: str = ""
     """The key of the first of them."""
     reason: str = ""
-    """How it differs."""
+    """Description of the first difference."""
 
     @property
     def made(self) -> int:
@@ -247,7 +248,7 @@ def remake(task: RemakeTask) -> RemadeShard:
 def _made(task: RemakeTask, source: GuardedSource | None, key: str) -> bytes | str:
     """The record of an item, or why there is none."""
     if source is None:
-        return "the raw data are not at hand"
+        return "the raw data are not available"
     item = task.items.get(key)
     if item is None:
         return "the raw data have no such item any more"
@@ -258,7 +259,7 @@ def _made(task: RemakeTask, source: GuardedSource | None, key: str) -> bytes | s
 
 
 def _found(task: RemakeTask) -> Iterator[tuple[int, bytes]]:
-    """What is still there: number and payload, in order."""
+    """Intact records: number and payload, in order."""
     index, entry = task.index, task.entry
     events = scan(
         task.folder,
@@ -284,7 +285,7 @@ def _found(task: RemakeTask) -> Iterator[tuple[int, bytes]]:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A shard to be made again."""
+    """A shard to rebuild."""
 
     entry: ShardEntry
     index: Index | None
@@ -310,11 +311,11 @@ def make_again(
         folder: rooted at the folder that the damaged shards lie in.
         stage: rooted at the folder in the making.
         engine: where to make them.
-        progress: told of each shard.
+        progress: updated for each shard.
 
     Raises:
-        UsageError: the raw data are needed, and are not at hand.
-        RefusedError: an index is lost, and nothing else tells what was in the shard.
+        UsageError: the raw data are needed, and are not available.
+        RefusedError: an index is lost, so the content of the shard is unknown.
         RawDataError: the raw data cannot be read any more.
         PluginError: the source failed.
         StorageError: the stage cannot be written.
@@ -377,5 +378,5 @@ def _planned(entry: ShardEntry, manifest: Manifest, items: Mapping[str, Item]) -
 
 
 def _by_plan(planned: PlannedShard, maker: Maker) -> RemadeShard:
-    made = make_shard(ShardTask(maker, planned))
+    made = make_shard(BuildTask(maker, planned))
     return RemadeShard(entry=made.entry, index=made.index, taken=0)

@@ -28,7 +28,7 @@ from tfrecreg.operations.repair.rebuild import (
     RemadeShard,
     make_again,
     open_raw,
-    refusal,
+    rebuild_refusal,
 )
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import hashed_write
@@ -41,10 +41,10 @@ from tfrecreg.text import safe
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What lies in the folder of a build or a release."""
+    """Content of the folder of a build or a release."""
 
     shards: tuple[ShardEntry, ...]
-    """Those that are missing or not what the manifest names."""
+    """Shards that are missing or differ from the manifest."""
     files: tuple[FileEntry, ...]
     """The same of all other files."""
     manifest: bool
@@ -68,7 +68,7 @@ def build_manifest(manifest: Manifest) -> Manifest:
     if found.digest != manifest.release.build:
         raise ManifestError(
             f"the release `{manifest.dataset}@{manifest.release.version}` does not say what was "
-            "built: its digest of the build's manifest is another one",
+            "built: its digest of the build's manifest differs",
             hint="restore its manifest from git",
         )
     return found
@@ -80,7 +80,7 @@ def look_over(storage: Storage, manifest: Manifest, progress: Progress) -> State
     Args:
         storage: rooted at the folder.
         manifest: the one that belongs there, see :func:`build_manifest`.
-        progress: told of each shard.
+        progress: updated for each shard.
     """
     progress.start(f"hashing {manifest.dataset}", sum(each.records for each in manifest.shards))
     try:
@@ -94,7 +94,7 @@ def look_over(storage: Storage, manifest: Manifest, progress: Progress) -> State
     )
 
 
-def find_index(
+def _find_index(
     registry: Registry, folder: str, manifest: Manifest, shard: ShardEntry
 ) -> Index | None:
     """The index of a shard, as the manifest names it: beside it, or as it was kept when the build
@@ -123,11 +123,11 @@ class RepairResult:
     reference: str
     """``mnist`` or ``mnist@1.0.0``."""
     folder: str
-    """That was repaired, in the registry."""
+    """Repaired folder, relative to the registry."""
     digest: str
-    """Of the manifest, which every file in the folder agrees with now."""
+    """Digest of the manifest, which every file in the folder now matches."""
     shards: tuple[RemadeShard, ...]
-    """Those that were made again."""
+    """Rebuilt shards."""
     files: tuple[str, ...]
     """Other files that were."""
 
@@ -162,10 +162,10 @@ def repair(
 ) -> RepairResult:
     """Make the missing and damaged files of a build or a release again, to the byte.
 
-    Records that are still there are taken as they are; the others are made from the raw data. The
-    whole folder is made beside the old one, of links to the files that are sound and of the new
-    ones; when every byte of it was read back and agrees with the manifest, the folders are
-    exchanged. Before that nothing is changed.
+    Intact records are kept; the others are made from the raw data. The whole folder is made beside
+    the old one, of links to the files that are sound and of the new ones; when every byte of it was
+    read back and agrees with the manifest, the folders are exchanged. Before that nothing is
+    changed.
 
     Args:
         registry: the registry.
@@ -174,19 +174,19 @@ def repair(
             are, in the build's folder or in `versions/`.
         raw: folder of the raw data, where they are not where the configuration says.
         engine: where to make shards.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Raises:
-        UsageError: no such build or release, or the raw data are needed and are not at hand.
-        RefusedError: what is made again is not what it was; nothing was changed.
+        UsageError: no such build or release, or the raw data are needed and are not available.
+        RefusedError: the rebuilt bytes differ from the original; nothing was changed.
         ManifestError: the manifest itself is damaged.
         FailureError: a plugin, a worker or the disk failed.
     """
-    with transaction(registry, name, progress) as change:
+    with transaction(registry.dataset(name), progress) as change:
         resolved = resolve(registry, reference)
-        if resolved.dataset != name:
+        if resolved.dataset.name != name:
             raise UsageError(
-                f"`--repair {safe(reference)}` is of another dataset than `{name}`",
+                f"`--repair {safe(reference)}` is for another dataset than `{name}`",
                 hint=f"tfrecreg build {resolved.dataset} --repair {resolved.name}",
             )
         here = resolved.storage(to_check=True)
@@ -229,9 +229,7 @@ def _result(
 def _sort_out(
     registry: Registry, folder: str, manifest: Manifest, state: State
 ) -> tuple[list[Lost], dict[str, str]]:
-    """Which shards are to be made again, and which indexes only need to be linked from where they
-    were kept.
-    """
+    """The shards to rebuild, and the indexes that only need to be linked from their copies."""
     damaged = {entry.path for entry in state.shards}
     files = {entry.path: entry for entry in state.files}
     lost: list[Lost] = []
@@ -241,7 +239,7 @@ def _sort_out(
         if shard.path not in damaged and entry is None:
             continue
         kept = None if entry is None else layout.cached_index(entry.blake3)
-        index = find_index(registry, folder, manifest, shard)
+        index = _find_index(registry, folder, manifest, shard)
         if shard.path not in damaged and kept is not None and index is not None:
             links[shard.index] = kept
         else:
@@ -263,7 +261,7 @@ def _require_same(
         return
     if data.problem is not None:
         raise data.problem
-    raise refusal(name, manifest, wrong, data)
+    raise rebuild_refusal(name, manifest, wrong, data)
 
 
 def _restore(
@@ -273,7 +271,7 @@ def _restore(
     stage: Storage,
     links: dict[str, str],
 ) -> list[str]:
-    """Write what the manifest itself says, and link what was kept elsewhere."""
+    """Write the files that follow from the manifest, and link the files kept elsewhere."""
     restored = []
     for target, source in links.items():
         stage.link(source, target, origin=registry.storage)
@@ -303,7 +301,7 @@ def _content(manifest: Manifest, entry: FileEntry) -> bytes:
     if data is not None and blake3(data).hexdigest() == entry.blake3:
         return data
     raise RefusedError(
-        f"`{safe(entry.path)}` is lost, and a repair cannot make it again; nothing was changed",
+        f"`{safe(entry.path)}` is missing and cannot be rebuilt; nothing was changed",
         hint=f"restore it from DVC or a backup, or `tfrecreg build {manifest.dataset}` makes all",
     )
 

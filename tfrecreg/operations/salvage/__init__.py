@@ -1,13 +1,13 @@
-"""What is left of damaged shards: clean shards, what was cut out of them, and a report.
+"""Salvage of damaged shards: clean shards, the bytes that were cut out, and a report.
 
 - `run`: the operation
-- `find`: which shards are meant, and what lies beside them that helps
+- `find`: the selected shards, and helpful files beside them
 - `shard`: one shard, from the scanner's batches and faults to its clean file
-- `work`: the same, step by step: what is kept, repaired and cut out
+- `work`: the same, step by step: keeping, repairing and cutting out records
 - `doubts`: which records may not belong to the shard
 - `original`: the damaged file, read a second time, and which records of its index were found
 - `files`: the clean shard and the quarantine in the making
-- `model`: the result, and the list of what was cut out
+- `model`: the result, and the list of cuts
 
 The mark that all this leaves in its folder is read by :func:`tfrecreg.manifest.read_mark`.
 """

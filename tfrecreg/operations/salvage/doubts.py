@@ -1,8 +1,8 @@
 """Which records of a damaged shard may be none of its own.
 
-Records that were searched for behind damage may be those of the payload of a lost record. They are
+Records that were searched for after damage may be those of the payload of a lost record. They are
 not where they lead to the end of the stream, or on to a record that is damaged and whose place is
-certain: those inside end before the checksum of what is around them. What ends where the lost
+certain: those inside end before the checksum of the surrounding record. What ends where the lost
 record should, as its header says, may lie inside all the same: bytes of it may be lost.
 
 Where payloads hold records, the header of a damaged record is believed less. The payloads that are
@@ -21,7 +21,7 @@ from tfrecreg.records.scanner import count_headers
 from tfrecreg.storage import Reader
 
 _LOST_BYTES = 1 << 20
-"""So much of what is lost at one place is looked at for headers."""
+"""Maximum number of lost bytes at one place that are searched for headers."""
 
 
 class Seen(NamedTuple):
@@ -31,7 +31,7 @@ class Seen(NamedTuple):
     doubts: list[tuple[int, int]]
     """The stretches of its stream that are in doubt."""
     stranger: str
-    """Why it is no TFRecord; empty where it is one."""
+    """Reason that the file is not a TFRecord; empty if it is one."""
 
 
 def look(events: Iterable[Event], reader: Reader) -> Seen:
@@ -81,7 +81,7 @@ class _Doubts:
         self._claimed = 0  # and where the damaged one before should
         self._opens = False
         self._searched = False  # whether they were searched for
-        self._weak = False  # whether nothing but a mended header leads from those to the end
+        self._weak = False  # whether only a repaired header leads from those to the end
 
     def take(self, event: Event) -> None:
         """Take in the next event of the scan."""
@@ -115,8 +115,8 @@ class _Doubts:
             self._claimed = fault.offset + OVERHEAD + (fault.length or 0) if claims else 0
         elif fault.code in {"CRC001", "CRC002"} and fault.length is not None:
             if fault.code == "CRC001":
-                # Its length, as it was mended, may be another's: what was searched for is not
-                # proven by it.
+                # Its length, as repaired, may be another's: what was searched for is not proven by
+                # it.
                 self._weak = self._searched
                 if self._searched:
                     self._close()

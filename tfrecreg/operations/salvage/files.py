@@ -14,7 +14,7 @@ from tfrecreg.records.gzip_writer import GzipEncoder
 from tfrecreg.storage import Storage, Writer
 
 
-class HashedFile:
+class HashingFile:
     """A file that is written from its start to its end. Made when its first byte comes, or closed.
 
     Args:
@@ -28,7 +28,7 @@ class HashedFile:
         self._hasher = blake3()
         self._file: Writer | None = None
         self.bytes = 0
-        """So far."""
+        """Number of bytes written so far."""
         self.failed = False
         """Whether the file system refused it."""
 
@@ -71,7 +71,7 @@ class CleanShard:
         compression: ``gzip`` in members of our own, each of whole records.
     """
 
-    def __init__(self, file: HashedFile, compression: str) -> None:
+    def __init__(self, file: HashingFile, compression: str) -> None:
         self._file = file
         self._gzip = GzipEncoder() if compression == "gzip" else None
 
@@ -80,7 +80,7 @@ class CleanShard:
         self._file.write(data if self._gzip is None else self._gzip.feed(data))
 
     def end_record(self) -> None:
-        """What was written so far ends with a record."""
+        """The bytes written so far end with a record."""
         if self._gzip is not None:
             self._file.write(self._gzip.end_record())
 
@@ -91,13 +91,13 @@ class CleanShard:
 
 
 class Quarantine:
-    """What was cut out of a shard, byte for byte and in order.
+    """The bytes that were cut out of a shard, in order.
 
     Args:
         file: to write to; where nothing was cut out there is none.
     """
 
-    def __init__(self, file: HashedFile) -> None:
+    def __init__(self, file: HashingFile) -> None:
         self._file = file
 
     def add(self, data: Iterable[bytes], of: Literal["stream", "file"], at: int) -> list[Piece]:
@@ -105,7 +105,7 @@ class Quarantine:
 
         Args:
             data: the bytes, in pieces.
-            of: whether they are of the decompressed stream or of the file as it lies.
+            of: whether they are of the decompressed stream or of the file as stored.
             at: where they are in that.
 
         Returns:

@@ -1,4 +1,4 @@
-"""Which shards are meant, and what lies beside them that helps."""
+"""The selected shards, and helpful files beside them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Found:
     """What there is to salvage."""
 
     shards: tuple[Shard, ...]
-    """Those that are there, in the order in which they were named."""
+    """Existing shards, in the order in which they were named."""
     missing: tuple[Shard, ...]
-    """Those that a manifest lists and that are not there."""
+    """Shards that a manifest lists but that do not exist."""
     passed: int
     """Shards that are what their manifest names."""
 
 
-def find_shards(targets: Sequence[str], registry: RegistryLike | None) -> Found:
+def find_shards(targets: Sequence[str | Resolved], registry: RegistryLike | None) -> Found:
     """The shards that `targets` mean.
 
     Args:
@@ -63,7 +63,7 @@ def find_shards(targets: Sequence[str], registry: RegistryLike | None) -> Found:
 
 
 def require_elsewhere(output: Path, shards: Iterable[Shard]) -> None:
-    """Refuse a folder that is the originals' own, or lies where a manifest vouches for every file.
+    """Refuse a folder that is the originals' own, or is where a manifest vouches for every file.
 
     Raises:
         UsageError: it is such a folder.
@@ -72,7 +72,7 @@ def require_elsewhere(output: Path, shards: Iterable[Shard]) -> None:
         folder, _ = _place(shard)
         inside = output != folder and output.is_relative_to(folder)
         if output == folder or (inside and (folder / MANIFEST_NAME).exists()):
-            where = "lies in" if inside else "is"
+            where = "is in" if inside else "is"
             raise UsageError(
                 f"`{safe(str(output), limit=1000)}` {where} the folder of the originals",
                 hint="name a folder elsewhere: nothing is written beside damaged shards",
@@ -80,7 +80,7 @@ def require_elsewhere(output: Path, shards: Iterable[Shard]) -> None:
 
 
 def _place(shard: Shard) -> tuple[Path, str]:
-    """The folder that it lies in, and its name there."""
+    """Its folder, and its name there."""
     path = Path(shard.storage.root, shard.path)
     return path.parent.resolve(), path.name
 
@@ -159,6 +159,6 @@ def _require_distinct(shards: Sequence[Shard]) -> None:
                 raise UsageError(
                     f"`{safe(shard.name)}` and `{safe(taken[each])}` would become one file of that "
                     "name",
-                    hint="salvage them one after the other, each into a folder of its own",
+                    hint="salvage them one after the other, each into its own folder",
                 )
             taken[each] = shard.name

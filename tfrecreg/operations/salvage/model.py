@@ -11,7 +11,7 @@ from tfrecreg.manifest.salvaged import SALVAGE_FORMAT, SALVAGE_KIND
 
 ShardStatus = Literal["sound", "salvaged", "refused", "missing", "unreadable"]
 """``sound``: nothing is wrong, the clean file has the same bytes. ``salvaged``: the clean file is
-what was left. ``refused``: it is no TFRecord. Of the last three there is no clean file."""
+what was left. ``refused``: it is not a TFRecord. Of the last three there is no clean file."""
 
 What = Literal[
     "header",
@@ -24,7 +24,7 @@ What = Literal[
 ]
 """``header``: the 12 bytes in front of a record that was repaired. ``record``: exactly one.
 ``stretch``: at least one record. ``gzip member``: damage to the compressed file. ``unknown
-record``: behind damage, and none of the shard's: a copy that damaged gzip made, or a record out of
+record``: after damage, and none of the shard's: a copy that damaged gzip made, or a record out of
 the payload of another. ``doubtful records``: they may be of the payload of a lost one."""
 
 
@@ -33,12 +33,12 @@ class Piece:
     """Consecutive bytes of the quarantine, and where they were."""
 
     offset: int
-    """In the quarantine."""
+    """Offset in the quarantine."""
     length: int
     of: Literal["stream", "file"]
-    """Whether these are bytes of the decompressed stream, or of the compressed file as it lies."""
+    """Whether these are bytes of the decompressed stream, or of the compressed file as stored."""
     at: int
-    """Where they were in that."""
+    """Offset in the original."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Cut:
     """One stretch of the original that is not in the clean shard as it was."""
 
     code: str
-    """Of the finding that `check` has for it."""
+    """Code of the finding that `check` reports for it."""
     what: What
     offset: int
     """Byte of the decompressed stream where it starts."""
@@ -55,13 +55,13 @@ class Cut:
     record: int | None
     """Number of the record in its shard, from 0, where that is known."""
     lost: int
-    """Records that are lost with it; where nobody knows, 1."""
+    """Number of records lost with it; 1 if unknown."""
     exact: bool
     """Whether `lost` is known."""
     detail: str
     """Expected against found."""
     quarantined: tuple[Piece, ...]
-    """Where its bytes are in the quarantine, in order."""
+    """Pieces of the quarantine that hold its bytes, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,9 @@ class StoredFile:
     """A file and what identifies its bytes."""
 
     path: str
-    """Of the original as the user would write it; of the others in the folder of the salvage."""
+    """Path of the original as the user would write it; for other files, relative to the new
+    folder.
+    """
     bytes: int
     blake3: str
     """Hex digest."""
@@ -83,8 +85,7 @@ class ShardResult:
     """Its file name, and that of the clean shard."""
     status: ShardStatus
     reason: str = ""
-    """Why there is no clean file, or why the index was of no use; empty where there is nothing to
-    say."""
+    """Reason that there is no clean file, or that the index was not usable; else empty."""
     compression: str = ""
     """``none`` or ``gzip``; empty where it was not read."""
     kept: int = 0
@@ -97,7 +98,7 @@ class ShardResult:
     exact: bool = True
     """Whether that is the number of records."""
     unproven: int = 0
-    """How many of those that were kept come from damaged gzip and no index vouches for them."""
+    """Number of kept records from damaged gzip that no index verifies."""
     doubtful: int = 0
     """Records whose checksums hold and that are not in the clean shard, but in a file of their own:
     they may be records of the shard, or of the payload of one that is lost, or repeated by damaged
@@ -112,7 +113,7 @@ class ShardResult:
     doubts: StoredFile | None = None
     """The file of the doubtful records; None where there are none."""
     cuts: tuple[Cut, ...] = ()
-    """In order of the stream; the first 10,000."""
+    """Cuts in order of the stream; the first 10,000."""
     cuts_total: int = 0
 
 
@@ -121,7 +122,7 @@ class SalvageResult:
     """What `tfrecreg salvage` did."""
 
     target: str
-    """What the user named."""
+    """Target as the user named it."""
     output: str
     """The new folder, an absolute path; empty where there was nothing to salvage."""
     passed: int
@@ -155,7 +156,7 @@ class SalvageResult:
 
     @property
     def exit_code(self) -> int:
-        """0 written; 1 some shard is no TFRecord at all; 3 some shard could not be read."""
+        """0: written; 1: a shard is not a TFRecord; 3: a shard could not be read."""
         found = {shard.status for shard in self.shards}
         return 3 if "unreadable" in found else 1 if "refused" in found else 0
 
@@ -178,24 +179,24 @@ class SalvageResult:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """The report, with where it was written and what was passed over."""
+        """The report, with its path and the skipped shards."""
         return {**self.report(), "output": self.output, "passed": self.passed}
 
 
 MOST_CUTS = 10_000
-"""So many cuts of a shard are listed; all of them are counted and quarantined."""
+"""Maximum number of cuts listed per shard; all of them are counted and quarantined."""
 
 
 class Cuts:
-    """What was cut out so far."""
+    """Cuts so far."""
 
     def __init__(self) -> None:
         self.listed: list[Cut] = []
         """The first :data:`MOST_CUTS`, in order of the stream."""
         self.total = 0
-        """How many there are."""
+        """Total number of cuts."""
         self.lost = 0
-        """Records that were lost, counted by what was cut out."""
+        """Number of lost records, counted from the cuts."""
         self.exact = True
         """Whether that is the number, not the least."""
 

@@ -1,4 +1,4 @@
-"""The damaged file, read a second time where the scanner left bytes behind.
+"""The damaged file, read a second time where the scanner skipped bytes.
 
 The scanner hands on records whose checksums hold. What it passes over, and payloads that are too
 large to be held, are read here: through a stream of its own that lags behind, and that stops and
@@ -18,10 +18,11 @@ from tfrecreg.example import canonical
 from tfrecreg.index import Index
 from tfrecreg.records import HOLD_LIMIT
 from tfrecreg.records.framing import HEADER_BYTES
-from tfrecreg.records.gzip_reader import Damage, GzipStream
+from tfrecreg.records.gzip_reader import GzipStream
 from tfrecreg.records.gzip_writer import Compression
 from tfrecreg.records.reader import open_stream
 from tfrecreg.records.resync import data_holds, sound_records
+from tfrecreg.records.stream import Damage
 from tfrecreg.storage import Reader
 
 _PIECE = 1 << 20
@@ -74,7 +75,7 @@ class Original:
                 return
 
     def file(self, start: int, stop: int) -> Iterator[bytes]:
-        """These bytes of the file as it lies."""
+        """These bytes of the file as stored."""
         while start < stop and (piece := self._reader.read_at(start, min(_PIECE, stop - start))):
             yield piece
             start += len(piece)
@@ -155,7 +156,7 @@ class Original:
                 return
 
     def leave(self, damage: Damage) -> tuple[int, int, int | None]:
-        """Go on behind `damage`.
+        """Resume after `damage`.
 
         Returns:
             The bytes of the file that it spoils, from where to where, and the byte of the stream
@@ -171,7 +172,7 @@ class Original:
 
 
 class Roll:
-    """The records of an index, ticked off. About 10 bytes a record, 24 more behind damage.
+    """The records of an index, ticked off. About 10 bytes a record, 24 more after damage.
 
     Args:
         index: of the shard; it may turn out to be that of another one.
@@ -193,7 +194,7 @@ class Roll:
 
     @property
     def sure(self) -> bool:
-        """Whether at least half of its records are there, or most of what is there is its."""
+        """Whether at least half of its records exist, or most existing records belong to it."""
         return self.met > 0 and (len(self._index) <= 2 * self.met or self.met > self.strangers)
 
     def meet(self, first: int, payloads: Iterable[bytes]) -> npt.NDArray[np.bool_]:

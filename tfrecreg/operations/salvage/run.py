@@ -1,4 +1,4 @@
-"""The operation: find the damaged shards, write what is left of each, and mark the folder."""
+"""The operation: find damaged shards, write their undamaged records, and mark the folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def salvage(
     registry: RegistryLike | None = None,
     progress: Progress = SILENT,
 ) -> SalvageResult:
-    """Write what is left of damaged shards into a new folder. The originals are only read.
+    """Write the undamaged records of damaged shards into a new folder. The originals are only read.
 
     For each shard the folder gets a clean one of the same name, the bytes that were cut out of it
     (``NAME.quarantine``), and for all of them ``salvage.json``, which marks the folder: `check`
@@ -32,11 +32,11 @@ def salvage(
     and synced.
 
     Args:
-        targets: references (their shards that are not what the manifest names), paths, globs or
-            folders (every shard that they name).
+        targets: references, builds or releases (their shards that are not what the manifest
+            names), paths, globs or folders (every shard that they name).
         output: the folder: new, or empty.
         registry: an open registry or a path in one; None for that of the current folder.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Returns:
         What became of each shard. Where references are named and all their shards are what the
@@ -44,7 +44,7 @@ def salvage(
 
     Raises:
         UsageError: a target does not exist, two shards have one name, or the folder is not free or
-            lies where the originals are.
+            is where the originals are.
         ManifestError: the manifest of a reference is damaged.
         RefusedError: not one of the shards is a TFRecord.
         StorageError: nothing could be read, or the folder cannot be written.
@@ -57,7 +57,7 @@ def salvage(
     path = free_folder(output, opened, "a salvage")
     found = find_shards(named, registry)
     require_elsewhere(path, (*found.shards, *found.missing))
-    shown = " ".join(named)
+    shown = " ".join(map(str, named))
     if not found.shards and not found.missing:
         return SalvageResult(target=shown, output="", passed=found.passed, shards=())
     known = sum(shard.entry.records if shard.entry is not None else 0 for shard in found.shards)
@@ -99,16 +99,16 @@ def _require_some(result: SalvageResult) -> None:
     name = safe(first.name)
     if first.status == "unreadable":
         raise StorageError(
-            f"nothing was salvaged: {first.reason}", hint="copy the file to a sound disk first"
+            f"nothing was salvaged: {first.reason}", hint="copy the file to a working disk first"
         )
     if first.status == "refused":
         raise RefusedError(
-            f"`{name}` is no TFRecord{more}: {first.reason}",
-            hint=f"`tfrecreg check {name}` says more; nothing was written",
+            f"`{name}` is not a TFRecord{more}: {first.reason}",
+            hint=f"`tfrecreg check {name}` has the details; nothing was written",
         )
     raise RefusedError(
         f"`{name}` is not there{more}: nothing is left to salvage",
-        hint="`tfrecreg build NAME --repair REF` makes it again where the raw data are",
+        hint="`tfrecreg build NAME --repair REF` rebuilds it from the raw data",
     )
 
 

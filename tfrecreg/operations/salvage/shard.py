@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tfrecreg.errors import StorageError, TfrecregError
 from tfrecreg.index import Index, load_index
 from tfrecreg.operations.salvage.doubts import look
-from tfrecreg.operations.salvage.files import CleanShard, HashedFile, Quarantine
+from tfrecreg.operations.salvage.files import CleanShard, HashingFile, Quarantine
 from tfrecreg.operations.salvage.model import ShardResult, ShardStatus, StoredFile
 from tfrecreg.operations.salvage.original import Original, Roll
 from tfrecreg.operations.salvage.work import Work
@@ -22,29 +22,29 @@ from tfrecreg.scan import Shard
 from tfrecreg.storage import Reader, Storage
 
 QUARANTINE = ".quarantine"
-"""What the name of a shard's quarantine ends in."""
+"""Suffix of a shard's quarantine."""
 
 DOUBTFUL = ".doubtful"
-"""What the name of the file ends in that has the doubtful records of a shard."""
+"""Suffix of the file with the doubtful records of a shard."""
 
 
 def salvage_shard(shard: Shard, name: str, out: Storage, progress: Progress) -> ShardResult:
-    """Write what is left of one shard, and what was cut out of it, into `out`.
+    """Write the undamaged records of one shard, and the bytes that were cut out, into `out`.
 
     Args:
         shard: the original, which is only read.
         name: of the clean file.
         out: the folder in the making.
-        progress: told of each record.
+        progress: updated for each record.
 
     Raises:
-        StorageError: `out` cannot be written. Where the original cannot be read, what is returned
-            says so, and nothing of it is in `out`.
+        StorageError: `out` cannot be written. If the original cannot be read, the result says so,
+            and nothing of it is in `out`.
     """
     index, reason = _read_index(shard)
     roll = Roll(index) if index is not None else None
-    clean, rest = HashedFile(out, name), HashedFile(out, name + QUARANTINE)
-    apart = HashedFile(out, name + DOUBTFUL)
+    clean, rest = HashingFile(out, name), HashingFile(out, name + QUARANTINE)
+    apart = HashingFile(out, name + DOUBTFUL)
     try:
         with shard.storage.open(shard.path) as reader:
             intact, hints, trusted, doubts, stranger = _survey(shard, index, reader)
@@ -101,7 +101,7 @@ def _read_index(shard: Shard) -> tuple[Index | None, str]:
     try:
         return load_index(shard.storage, shard.index), ""
     except TfrecregError as error:
-        return None, f"the index is of no use: {error.message}"
+        return None, f"the index is not usable: {error.message}"
 
 
 def _scan(shard: Shard, hints: Index | None, *, digest: bool) -> Generator[Event, None, None]:
@@ -116,10 +116,10 @@ def _scan(shard: Shard, hints: Index | None, *, digest: bool) -> Generator[Event
 
 
 class _Survey(NamedTuple):
-    """What is known of a shard before it is salvaged."""
+    """Facts about a shard before it is salvaged."""
 
     intact: bool
-    """It is gzip without any damage: whoever compressed it, it stays as it is."""
+    """It is gzip without any damage: it is copied unchanged."""
     hints: Index | None
     """The index, if the places that it names help."""
     trusted: bool
@@ -127,7 +127,7 @@ class _Survey(NamedTuple):
     doubts: Sequence[tuple[int, int]] = ()
     """Stretches of the stream whose records may be those of the payload of a lost one."""
     stranger: str = ""
-    """Why the file is no TFRecord; empty where it is one."""
+    """Reason that the file is not a TFRecord; empty if it is one."""
 
 
 def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
@@ -155,7 +155,7 @@ def _survey(shard: Shard, index: Index | None, reader: Reader) -> _Survey:
 def _met(
     shard: Shard, hints: Index | None, index: Index, reader: Reader
 ) -> tuple[Roll, list[tuple[int, int]]]:
-    """How many records of the index a scan finds, and how many others; and what is in doubt."""
+    """Number of scanned records in the index and of others, and the doubtful stretches."""
     roll = Roll(index)
 
     def meeting(events: Iterable[Event]) -> Iterator[Event]:

@@ -1,4 +1,4 @@
-"""From the scanner's batches and faults to what is kept, repaired and cut out of one shard."""
+"""From the scanner's batches and faults to the kept, repaired and cut parts of one shard."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tfrecreg.records.reader import Event
 from tfrecreg.text import safe
 
 _NO_DAMAGE = frozenset({"CRC006", "CRC009"})
-"""The bytes are sound, and are misread by others: the clean shard is compressed anew."""
+"""Damage whose bytes are valid but misread by others: the clean shard is compressed again."""
 _HEADER_CODES = frozenset({"CRC001", "CRC005"})
 """Damage to nothing but a header, perhaps."""
 
 _BACK = 1 << 16
-"""So far back a record is searched for that reaches into one which the index does not know."""
+"""Distance in bytes to search back for a record that overlaps one missing from the index."""
 _RESTARTS = 1000
-"""So often a run of damage is searched again behind a record that the index does not know."""
+"""Maximum number of restarts of a search after a record that is missing from the index."""
 _DOUBT = (
     "the checksums hold; whether these are records of the shard, or of the payload of one that is "
     "lost, nothing tells"
@@ -38,7 +38,7 @@ _DOUBT = (
 
 
 class _Stretch(NamedTuple):
-    """Bytes of the stream that are no sound records, and what was heard of them."""
+    """Bytes of the stream outside of valid records, and the faults reported for them."""
 
     fault: Fault
     start: int
@@ -55,7 +55,7 @@ class Work:
         quarantine: where all else goes.
         doubtful: where records go as well that may be none of the shard's; None to count only.
         roll: the records of its index, where there is one.
-        trusted: behind damage, what the index does not know is no record of the shard.
+        trusted: after damage, a record that is not in the index does not belong to the shard.
         doubts: stretches of the stream, ascending, whose records may be those of the payload of
             a damaged one.
     """
@@ -83,8 +83,8 @@ class Work:
         self._trusted = trusted
         self._doubts = deque(doubts)
         self._seen: set[bytes] = set()  # digests of the records of damaged gzip
-        self._searched = 0  # byte of the stream up to which what is cut out was searched
-        self._kept_to = 0  # byte of the stream behind the last record that was kept
+        self._searched = 0  # byte of the stream up to which cut bytes were searched
+        self._kept_to = 0  # byte of the stream after the last record that was kept
         self._at = 0  # byte of the stream up to which all is settled
         self._pending: list[list[Fault]] = []  # what was heard from there on, a stretch each,
         self._last: Fault | None = None  # and the last that was ever heard
@@ -240,13 +240,13 @@ class Work:
     def _refuse(self, offset: int, number: int, frame: bytes) -> None:
         pieces = self._quarantine.add([frame], "stream", offset)
         code = "CRC007" if self._last is None else self._last.code
-        detail = "its checksums hold, and the index knows no such record"
+        detail = "its checksums match, but the index has no such record"
         self.cuts.add(code, "unknown record", (offset, len(frame)), number, 0, True, detail, pieces)
 
     def _settle(self, to: int) -> None:
         """Cut out what lies before `to`, where a sound record starts, or the stream ends.
 
-        What was heard first tells why, for more is only heard of bytes that follow. Where nothing
+        The first fault is the reason; later ones concern only the bytes that follow. Where nothing
         was, the last damage to gzip reaches as far: the scanner does not repeat itself.
         """
         start, self._at = self._at, to
@@ -308,8 +308,8 @@ class Work:
         self.cuts.add(fault.code, "header", where, fault.record, 0, True, fault.detail, pieces)
 
     def _cut_run(self, run: Sequence[_Stretch]) -> None:
-        """Cut out stretches that follow each other, but for what is sound in them: what the index
-        knows is kept, and the rest is set apart as well.
+        """Cut out consecutive stretches, except for valid records in them: what the index knows is
+        kept, and the rest is set apart as well.
         """
         left = deque(run)
         for at, frame in self._sound_in(run):
@@ -339,7 +339,7 @@ class Work:
             self._cut_out(*stretch)
 
     def _sound_in(self, run: Sequence[_Stretch]) -> Iterable[tuple[int, bytes]]:
-        """Sound records in what is to be cut out, with their frames."""
+        """Valid records within the bytes to be cut out, with their frames."""
         stretches = [each for each in run if each.fault.code != "CRC004"]
         if self._clean is None or not stretches:
             return ()
@@ -413,13 +413,13 @@ class Work:
         if mask(crc) != int.from_bytes(footer, "little"):
             raise StorageError(
                 f"`{safe(self._name)}` changed while it was read: the record at byte {start} is "
-                "another one now",
-                hint="let whatever writes it finish, then salvage again",
+                "different now",
+                hint="wait until no process writes to it, then salvage again",
             )
         clean.write(footer)
         clean.end_record()
 
 
 def _end(batch: RecordBatch) -> int:
-    """The byte of the stream behind its last record."""
+    """The byte of the stream after its last record."""
     return batch.offsets[-1] + OVERHEAD + batch.lengths[-1]

@@ -18,7 +18,7 @@ from tfrecreg.operations.full_scan import read_whole
 from tfrecreg.operations.targets import files_target, find, reference_target
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import RecordBatch, StreamEnd
-from tfrecreg.registry import RegistryLike, Resolved, find_registry, open_registry
+from tfrecreg.registry import RegistryLike, Release, Resolved, find_registry, open_registry
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.scan import Shard, Target
 from tfrecreg.schema import CompiledSchema, Problem, parse_schema
@@ -26,7 +26,8 @@ from tfrecreg.schema.accept import Answer, SplitFacts, Violations, edit_schema
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
-from tfrecreg.validators.schema import SchemaPart, SchemaValidator, SchemaVisitor
+from tfrecreg.validators.schema.records import SchemaPart, SchemaVisitor
+from tfrecreg.validators.schema.validator import SchemaValidator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +105,7 @@ def propose(
         registry: an open registry or a path in one; None for that of the current folder.
         options: the features and the schema.
         engine: where to scan; None for this process.
-        progress: told how far it is.
+        progress: updated during the work.
 
     Raises:
         UsageError: there is no such target or schema, it is a release, or a feature that is named
@@ -127,7 +128,7 @@ def propose(
     collector = _Collector()
     if reason := collector.applies(scanned):
         raise UsageError(
-            f"`{scanned.name}` cannot be held against `{safe(where)}`: {reason}",
+            f"`{scanned.name}` cannot be checked against `{safe(where)}`: {reason}",
             hint="name a schema of tf.train.Examples",
         )
     limits = config.gate(scanned.dataset).options_of(collector.name)
@@ -137,7 +138,7 @@ def propose(
         engine or LocalEngine(1),
         progress,
         doing="checking",
-        otherwise="a schema that takes in a part would refuse the rest",
+        otherwise="a schema from incomplete data would refuse the rest",
         options={collector.name: limits},
     )
     after, edits, refused = edit_schema(
@@ -150,7 +151,7 @@ def propose(
                 part.absent,
                 {name: seen.count for name, seen in part.distinct.items() if not seen.is_full},
             )
-            for part in collector.splits.values()
+            for part in collector.judge.splits.values()
         ],
     )
     if after != schema.text:
@@ -197,14 +198,14 @@ def _place(found: Resolved | str, named: str | None) -> tuple[Storage, str, str]
     if isinstance(found, str):
         hint = "name the one to change: --schema FILE"
         raise UsageError(f"`{safe(found)}` has no schema of its own", hint=hint)
-    if found.version is not None:
+    if isinstance(found, Release):
         raise UsageError(
             f"`{found.name}` is a release: its schema never changes",
             hint=f"accept the build: tfrecreg schema accept {found.dataset}; or name a working "
             "schema: --schema FILE",
         )
     if found.schema is None:
-        raise absent_schema(found.registry, found.dataset)
+        raise absent_schema(found.dataset)
     return found.registry.storage, found.schema_path, found.schema_path
 
 
@@ -221,7 +222,7 @@ def _selected(
         if name not in names:
             raise UsageError(
                 f"`{safe(name)}` of `{target}` has no finding{did_you_mean(name, names)}",
-                hint=f"there is {listed(names[:5])}" if names else "it keeps its schema",
+                hint=f"available: {listed(names[:5])}" if names else "it keeps its schema",
             )
     return {(code, name) for code, name in broken if not features or name in features}
 
@@ -251,7 +252,9 @@ class _Collector(SchemaValidator):
     def __init__(self) -> None:
         super().__init__()
         self.violations = Violations()
-        self._visitor = _Visitor
+
+    def visitor_class(self) -> type[SchemaVisitor]:
+        return _Visitor
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, Any]]

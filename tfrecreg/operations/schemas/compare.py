@@ -11,9 +11,9 @@ from tfrecreg.findings import Finding, Location, Severity, fingerprint
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.targets import expect_no_misspelt_reference, read_schema_file
 from tfrecreg.reference import looks_like_reference, parse_reference
-from tfrecreg.registry import RegistryLike, expect_dataset, open_registry, resolve
+from tfrecreg.registry import RegistryLike, Release, expect_dataset, open_registry, resolve
 from tfrecreg.registry.absence import absent_schema
-from tfrecreg.registry.yanks import held
+from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.schema import Schema, parse_schema
 from tfrecreg.schema.compat import Mode, clashes
 from tfrecreg.schema.differ import Change, compare_schemas
@@ -38,11 +38,11 @@ def find_schema(name: str, *, registry: RegistryLike | None = None) -> tuple[str
         return read_schema_file(name), name
     opened = open_registry(registry)
     if parse_reference(name).selector is None:
-        text = opened.schema_text(name)
+        text = opened.dataset(name).schema_text()
         if text is not None:
-            return text, opened.schema_path(name)
-        expect_dataset(opened, name)
-        raise absent_schema(opened, name)
+            return text, opened.dataset(name).schema_path
+        expect_dataset(opened.dataset(name))
+        raise absent_schema(opened.dataset(name))
     resolved = resolve(opened, name)
     text = resolved.schema
     assert text is not None  # resolving a release without a schema fails
@@ -88,7 +88,7 @@ def diff_schemas(expected: str, found: str, *, registry: RegistryLike | None = N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompatibilityOptions:
-    """How to check. The defaults are those of the command line."""
+    """Options of a check. The defaults are those of the command line."""
 
     mode: Mode = "full"
     transitive: bool = False
@@ -173,19 +173,19 @@ def check_compatibility(
 def _releases(name: str, registry: RegistryLike | None, *, transitive: bool) -> Sequence[str]:
     """The releases to compare with, oldest first; for a release, those before it.
 
-    Withdrawn releases are left out.
+    Yanked releases are left out.
     """
     if not looks_like_reference(name):
         raise UsageError(
-            f"`{safe(name)}` is a file: there is nothing to hold it against",
+            f"`{safe(name)}` is a file: there is no release to compare it with",
             hint="name another schema with --against",
         )
     opened = open_registry(registry)
     reference = parse_reference(name)
-    versions = held(opened, reference.name)
-    if reference.selector is not None:
-        own = resolve(opened, name).version
-        versions = [version for version in versions if own is None or version < own]
+    versions = not_yanked(opened.dataset(reference.name))
+    own = resolve(opened, name) if reference.selector is not None else None
+    if isinstance(own, Release):
+        versions = [version for version in versions if version < own.version]
     if not transitive:
         versions = versions[-1:]
     return [f"{reference.name}@{version}" for version in versions]

@@ -28,7 +28,7 @@ def infer_schema(
     Args:
         target: the target.
         engine: where to read the records.
-        progress: told how far it is.
+        progress: updated during the work.
         damage: receives the first damage of each damaged shard.
 
     Raises:
@@ -42,12 +42,12 @@ def infer_schema(
         engine,
         progress,
         doing="looking at",
-        otherwise="a schema of a part would refuse the rest",
+        otherwise="a schema from incomplete data would refuse the rest",
     )
     if result.records == 0:
         raise UsageError(
             f"`{target.name}` has no readable record to infer a schema from",
-            hint="`tfrecreg check` on it says why",
+            hint="`tfrecreg check` gives the reason",
         )
     if damage is not None:
         damage += sketcher.damage

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tfrecreg.errors import UsageError
 from tfrecreg.storage import LocalStorage
-from tfrecreg.text import safe
+from tfrecreg.text import safe, safe_value
 
 LabelMap = Mapping[int, str]
 """Class names by number; some numbers may have none."""
@@ -158,20 +158,16 @@ class ClassNames:
         numbers: dict[bytes, int] = {}
         for label, names in sorted(self.names.items()):
             if len(names) > 1:
-                first, second = (_shown(name) for name in names[:2])
+                first, second = (safe_value(name) for name in names[:2])
                 yield f"{label} is called `{first}` and `{second}`"
             for name in names:
                 other = numbers.setdefault(name, label)
                 if other != label:
-                    yield f"{other} and {label} are both called `{_shown(name)}`"
+                    yield f"{other} and {label} are both called `{safe_value(name)}`"
 
     def as_map(self) -> LabelMap:
         """The first name of each number."""
         return {label: names[0].decode("utf-8", "replace") for label, names in self.names.items()}
-
-
-def _shown(name: bytes) -> str:
-    return safe(name.decode("utf-8", "surrogateescape"), limit=60)
 
 
 def class_name(names: Mapping[int, str], label: int) -> str:

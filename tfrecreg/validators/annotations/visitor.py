@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from tfrecreg.findings import Code
 from tfrecreg.records.batch import RecordBatch, StreamEnd
 from tfrecreg.scan.interface import Shard, Visitor
 from tfrecreg.scan.tally import Tally
-from tfrecreg.text import safe
+from tfrecreg.text import safe, safe_value
 from tfrecreg.validators.annotations.class_labels import ClassCounts, ClassNames, LabelMap
 from tfrecreg.validators.annotations.label_features import (
     BOX,
@@ -169,6 +170,7 @@ class AnnotationsVisitor(Visitor):
         }
         self._shard = shard
         self._part = AnnotationsPart()
+        self._add = partial(self._part.tally.add_record, shard)
 
     def batch(self, batch: RecordBatch) -> None:
         if not batch.whole:
@@ -176,7 +178,7 @@ class AnnotationsVisitor(Visitor):
         tables = tables_of(batch)
         for table in tables.tables:
             for position in self._look_at_table(tables, table):
-                self._look_at(batch, position, tables.example(position))
+                self._look_at(batch, position, batch.example(position))
         for position, example in tables.examples():
             self._look_at(batch, position, example)
 
@@ -275,22 +277,6 @@ class AnnotationsVisitor(Visitor):
             expected = texts.get(value)
             if expected is not None and name != expected:
                 name_of = labels.text or ""
-                message = f"`{safe(name_of)}` should be what the label map calls its number"
-                shown = [
-                    safe(each[:256].decode("utf-8", "surrogateescape"), limit=60)
-                    for each in (expected, name)
-                ]
-                detail = f"{value} is `{shown[0]}`, found `{shown[1]}`"
+                message = f"`{safe(name_of)}` should be what the label map has for its number"
+                detail = f"{value} is `{safe_value(expected)}`, found `{safe_value(name)}`"
                 self._add(batch, position, ANN007, name_of, message, detail)
-
-    def _add(
-        self,
-        batch: RecordBatch,
-        position: int,
-        code: Code,
-        feature: str,
-        message: str,
-        detail: str,
-    ) -> None:
-        place = self._shard.locate(batch, position, feature=feature, detail=detail)
-        self._part.tally.add(code, message, place, split=self._shard.split, feature=feature)

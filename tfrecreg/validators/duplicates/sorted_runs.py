@@ -8,7 +8,7 @@ records of a run are one row, so memory does not grow if all records are equal, 
 
 from __future__ import annotations
 
-import secrets
+import os
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -71,7 +71,7 @@ def stored(storage: Storage | None, run: Run) -> Run:
 
 
 def _write(storage: Storage, first: int, data: bytes) -> Run:
-    path = f"{secrets.token_hex(16)}.run"
+    path = f"{os.urandom(16).hex()}.run"
     with storage.create(path, durable=False) as writer:
         writer.write(data)
     return Run(first, len(data) // ROW.itemsize, path)

@@ -260,7 +260,7 @@ class DuplicatesVisitor(Visitor):
         for position, example in tables.examples():
             digests[position] = self._fingerprint(batch, position, example)
         for position in unread:
-            digests[position] = self._fingerprint(batch, position, tables.example(position))
+            digests[position] = self._fingerprint(batch, position, batch.example(position))
         return digests
 
     def close(self, end: StreamEnd) -> DuplicatesPart:
@@ -282,7 +282,7 @@ class DuplicatesVisitor(Visitor):
 
     def _group_of(self, batch: RecordBatch, position: int) -> bytes | None:
         if self._group is not None:
-            example = tables_of(batch).example(position)
+            example = batch.example(position)
             return feature_digest(self._group, batch, position, example)
         number = batch.first + position
         if self._pattern is None or self._index is None or number >= len(self._index):

@@ -209,7 +209,7 @@ class SizesVisitor(Visitor):
                         repeats.add(value_digest(batch, position, name, feature), size)
         for number in sampled(batch.first, batch.first + len(batch)):
             position = number - batch.first
-            example = tables.example(position)
+            example = batch.example(position)
             start, length = batch.starts[position], batch.lengths[position]
             # A SequenceExample can be read as an Example without features.
             kind = kind_of(batch.memory, start, length, example)

@@ -129,7 +129,7 @@ def _pixels(feature: _Feature, total: ShardSizes, raw: RawSize | None) -> Cause 
             return None  # the source has them uncompressed, too
         times = f"{held / there:.1f} times the raw data{' of these' if sample.formats else ''}"
         after = total.stream_bytes - held + there
-        cure = f"as they lie there {si_bytes(there)}"
+        cure = f"in the raw data {si_bytes(there)}"
         return Cause(INF002, feature.name, _told(f"{holds}, {times}", cure, after, total), after)
     png = int(sample.all_pixels * sample.png / sample.tried)
     after = total.stream_bytes - held + png
@@ -202,7 +202,7 @@ def _reencoded(
         f"{feature.shown} holds images as {kind}, {si_bytes(once)}, "
         f"{once / raw.decoded:.1f} times the raw data{of}"
     )
-    cure = f"as they lie there {si_bytes(raw.decoded)}"
+    cure = f"in the raw data {si_bytes(raw.decoded)}"
     return Cause(INF005, feature.name, _told(holds, cure, after, total), after)
 
 
@@ -321,7 +321,7 @@ def _measures(total: ShardSizes, raw: RawSize | None) -> Iterator[Measure]:
         "around": total.examples_bytes - held,
         "other": total.stream_bytes - total.examples_bytes,
     }
-    told = {"around": "names, lengths and framing", "other": "what is no Example, or damaged"}
+    told = {"around": "names, lengths and framing", "other": "damaged or other payloads"}
     for name, count in beside.items():
         if count:
             yield Measure(f"inflation.{name}", count, f"{si_bytes(count)} of {told[name]}")

@@ -224,7 +224,7 @@ def _check_files(tally: Tally, target: Target, manifest: Manifest, storage: Stor
     for path in sorted(listed - set(present)):
         # A glob matches what is there.
         where = Location(shard=path, tensorflow=_reads(path in shards))
-        tally.add(SHD001, "the manifest lists it, and it is not there", where, subject=path)
+        tally.add(SHD001, "the manifest lists it, but it does not exist", where, subject=path)
     for path in sorted(set(present) - listed):
         named = "/" not in path and parse_shard_name(path) is not None
         where = Location(shard=path, tensorflow=_reads(named))
@@ -277,7 +277,7 @@ def _check_marks(tally: Tally, seen: Iterable[tuple[Shard, SeenShard]]) -> None:
             continue
         if mark.broken:
             why = safe(mark.broken)
-            message = f"its folder is marked as salvaged, by a report that says no more: {why}"
+            message = f"its folder is marked as salvaged, by a report without details: {why}"
         else:
             message = f"it was cut out of a damaged shard: {mark.lost.get(name, 'renamed since')}"
         _add(tally, SHD009, message, shard)

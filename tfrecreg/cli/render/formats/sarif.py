@@ -32,7 +32,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 _PLACES = 5
 _FINGERPRINT = "tfrecreg/v1"
 
-Json = dict[str, Any]
+_Json = dict[str, Any]
 
 
 def sarif(reports: Sequence[Report], prefix: str = "") -> str:
@@ -45,7 +45,7 @@ def sarif(reports: Sequence[Report], prefix: str = "") -> str:
     return json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def _run(report: Report, prefix: str) -> Json:
+def _run(report: Report, prefix: str) -> _Json:
     codes: dict[str, Finding] = {}
     for finding in (*report.findings, *report.waived):
         codes.setdefault(finding.code, finding)
@@ -55,7 +55,7 @@ def _run(report: Report, prefix: str) -> Json:
         result = _result(report, finding, numbers, prefix)
         result["suppressions"] = [_suppression(report, number)]
         results.append(result)
-    invocation: Json = {"executionSuccessful": report.status != "error"}
+    invocation: _Json = {"executionSuccessful": report.status != "error"}
     if report.errors:
         invocation["toolExecutionNotifications"] = [
             {"level": "error", "message": {"text": safe_message(error)}} for error in report.errors
@@ -75,8 +75,8 @@ def _run(report: Report, prefix: str) -> Json:
     }
 
 
-def _rule(finding: Finding) -> Json:
-    rule: Json = {"id": safe_message(finding.code), "name": safe_message(finding.rule)}
+def _rule(finding: Finding) -> _Json:
+    rule: _Json = {"id": safe_message(finding.code), "name": safe_message(finding.rule)}
     code = CORE_CODES.get(finding.code)
     if code is not None:  # that of a plugin is not described here
         rule["shortDescription"] = {"text": f"{code.summary}."}
@@ -86,7 +86,7 @@ def _rule(finding: Finding) -> Json:
     return rule
 
 
-def _result(report: Report, finding: Finding, numbers: dict[str, int], prefix: str) -> Json:
+def _result(report: Report, finding: Finding, numbers: dict[str, int], prefix: str) -> _Json:
     about = subject_text(finding)
     lines = [
         f"{finding.message}{f' ({about})' if about else ''}",
@@ -107,8 +107,8 @@ def _result(report: Report, finding: Finding, numbers: dict[str, int], prefix: s
     }
 
 
-def _location(report: Report, location: Location, prefix: str) -> Json:
-    found: Json = {"message": {"text": safe_message(location_text(location))}}
+def _location(report: Report, location: Location, prefix: str) -> _Json:
+    found: _Json = {"message": {"text": safe_message(location_text(location))}}
     path = shard_path(report, location.shard, prefix)
     if path is not None:
         found["physicalLocation"] = _physical(path)
@@ -120,11 +120,11 @@ def _location(report: Report, location: Location, prefix: str) -> Json:
     return found
 
 
-def _physical(path: str) -> Json:
+def _physical(path: str) -> _Json:
     return {"artifactLocation": {"uri": uri(path)}, "region": {"startLine": 1}}
 
 
-def _suppression(report: Report, number: int) -> Json:
+def _suppression(report: Report, number: int) -> _Json:
     found = {"kind": "external", "status": "accepted"}
     if number < len(report.waivers):
         waiver = report.waivers[number]

@@ -1,27 +1,24 @@
-"""The `schema` validator: every record against the schema."""
+"""One shard's records against a compiled schema, and the judgement of whole splits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
 
-from tfrecreg.codes import SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010, CodeList
-from tfrecreg.example import Example, decode_or_none
+from tfrecreg.codes import SCH001, SCH002, SCH003, SCH005, SCH006, SCH008, SCH010
+from tfrecreg.example import Example
 from tfrecreg.example.kinds import PayloadKind, kind_of
-from tfrecreg.findings import Code, Finding, Location, Measure
+from tfrecreg.findings import Finding, Location, Measure
 from tfrecreg.records.batch import RecordBatch, StreamEnd
-from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
-from tfrecreg.scan.tally import JsonCodec, Tally, key_from
-from tfrecreg.schema import Checker, CompiledSchema, Feature, Problem, Schema, parse_schema
-from tfrecreg.schema.check import MAX_DISTINCT, DistinctValues
-from tfrecreg.schema.compiled import EnvironmentOptions, SplitSchemas, compile_split_schemas
-from tfrecreg.schema.definition import SparseFeature
+from tfrecreg.scan.interface import Shard, Target, Visitor
+from tfrecreg.scan.tally import Tally
+from tfrecreg.schema.check import MAX_DISTINCT, Checker, DistinctValues, Problem
+from tfrecreg.schema.compiled import CompiledSchema, SplitSchemas
+from tfrecreg.schema.definition import Feature, SparseFeature
 from tfrecreg.schema.messages import bounds_text, counted, presence_text, rule_text
 from tfrecreg.schema.vectorized import VectorizedCheck
 from tfrecreg.suggest import listed
-from tfrecreg.validators.payload_kinds import NOT_AN_EXAMPLE, no_schema_fits, stranger
+from tfrecreg.validators.payload_kinds import NOT_AN_EXAMPLE, stranger
 
 _MAX_UNEXPECTED = 100
 """Unexpected features of a shard that become findings of their own: names come from the data."""
@@ -64,46 +61,90 @@ class SchemaPart:
                 self.distinct[name] = distinct
 
 
-class SchemaValidator(Validator):
-    """Checks the records of a target that has a schema; options: :class:`EnvironmentOptions`."""
+class SchemaVisitor(Visitor):
+    """Checks the records of one shard.
 
-    name = "schema"
-    Options = EnvironmentOptions
-    codes: Sequence[Code] = CodeList("SCH00*", "SCH010")
-    part_codec = JsonCodec(SchemaPart, codes)
-    _visitor: type[SchemaVisitor]
+    Args:
+        schema: the rules for a record.
+        shard: the shard.
+    """
 
-    def __init__(self) -> None:
-        self._schemas = SplitSchemas(CompiledSchema(features=()))
+    def __init__(self, schema: CompiledSchema, shard: Shard) -> None:
+        self._shard = shard
+        self._checker = Checker(schema)
+        self._vectorized = VectorizedCheck(schema, self._checker)
+        self._part = SchemaPart()
+        self._unexpected: set[str] = set()
+
+    def batch(self, batch: RecordBatch) -> None:
+        part = self._part
+        if not batch.whole:
+            part.unexamined += len(batch)
+            return
+        check = self._checker
+        # Where others have decoded the records, or none is seen to be in order, use that.
+        rest = self._vectorized.remaining(batch.memory, batch.starts, batch.lengths, batch.example)
+        part.examples += len(batch) - len(rest)
+        if len(rest) == len(batch):
+            example_at: Callable[[int], Example | None] = batch.examples.__getitem__
+        else:
+            example_at = batch.example
+        for position in rest:
+            example = example_at(position)
+            start, length = batch.starts[position], batch.lengths[position]
+            kind = kind_of(batch.memory, start, length, example)
+            if example is None or kind is not PayloadKind.EXAMPLE:
+                where = stranger(self._shard, batch, position, kind)
+                part.tally.add(SCH001, NOT_AN_EXAMPLE, where, split=self._shard.split)
+                continue
+            part.examples += 1
+            if problems := check(example):
+                for problem in problems:
+                    self.problem(batch, position, example, problem)
+
+    def close(self, end: StreamEnd) -> SchemaPart:  # noqa: ARG002 - it was counted on the way
+        self._part.absent = self._checker.absent
+        self._part.masses = {
+            name: (mass.total, mass.outside) for name, mass in self._checker.masses.items()
+        }
+        self._part.distinct = self._checker.distinct
+        return self._part
+
+    def problem(
+        self, batch: RecordBatch, position: int, example: Example, problem: Problem
+    ) -> None:
+        """One thing that is wrong with one record. Those who want more of it than a finding
+        override this.
+        """
+        del example
+        name, message, feature = problem.feature, problem.message, problem.feature
+        if problem.code is SCH003 and problem.detail:
+            self._part.kinds.setdefault(name, set()).add(problem.detail.removeprefix("found "))
+        if problem.code is SCH005:
+            if name in self._unexpected or len(self._unexpected) < _MAX_UNEXPECTED:
+                self._unexpected.add(name)
+            else:
+                feature, message = "", "more features are not in the schema"
+        self._part.tally.add(
+            problem.code,
+            message,
+            self._shard.locate(batch, position, feature=name, detail=problem.detail),
+            split=self._shard.split,
+            feature=feature,
+        )
+
+
+class SchemaJudge:
+    """What the records of all shards say together.
+
+    Args:
+        schemas: the compiled schema of each split.
+    """
+
+    def __init__(self, schemas: SplitSchemas) -> None:
+        self._schemas = schemas
         self.splits: dict[str, SchemaPart] = {}
         """What was found in each split, when it is finished."""
-
-    def applies(self, target: Target) -> str | None:
-        """None where the target has a schema of Examples.
-
-        Raises:
-            SchemaError: the schema does not parse.
-        """
-        if target.schema is None:
-            return no_schema_fits(target) or "no schema: name one with --schema"
-        if reason := no_schema_fits(target):
-            return reason
-        if _schema(target).describes_sequences():
-            return "the schema describes SequenceExamples, which are not checked record by record"
-        return None
-
-    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SchemaVisitor]:
-        """Compile the schema.
-
-        Raises:
-            SchemaError: the schema does not parse, or has no such environment.
-            ConfigError: an option that there is not, or of the wrong type.
-        """
-        self._schemas = compile_split_schemas(_schema(target), options)
-        return partial(_visitor, self._visitor, self._schemas)
-
-    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
-        return key_from(target.schema, options=options)
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, SchemaPart]]
@@ -185,93 +226,6 @@ class SchemaValidator(Validator):
         if total.examples < low or (high is not None and total.examples > high):
             message = f"there should be {bounds_text(bounds, 'example')}, found {total.examples}"
             total.tally.add(SCH010, message, None)
-
-
-def _visitor(kind: type[SchemaVisitor], schemas: SplitSchemas, shard: Shard) -> SchemaVisitor:
-    return kind(schemas.of(shard.split), shard)
-
-
-class SchemaVisitor(Visitor):
-    """Checks the records of one shard.
-
-    Args:
-        schema: the rules for a record.
-        shard: the shard.
-    """
-
-    def __init__(self, schema: CompiledSchema, shard: Shard) -> None:
-        self._shard = shard
-        self._checker = Checker(schema)
-        self._vectorized = VectorizedCheck(schema, self._checker)
-        self._part = SchemaPart()
-        self._unexpected: set[str] = set()
-
-    def batch(self, batch: RecordBatch) -> None:
-        part = self._part
-        if not batch.whole:
-            part.unexamined += len(batch)
-            return
-        check = self._checker
-        # Where others have decoded the records, or none is seen to be in order, use that.
-        rest = self._vectorized.remaining(
-            batch.memory, batch.starts, batch.lengths, lambda position: _example(batch, position)
-        )
-        part.examples += len(batch) - len(rest)
-        examples = batch.examples if len(rest) == len(batch) else None
-        for position in rest:
-            example = _example(batch, position) if examples is None else examples[position]
-            start, length = batch.starts[position], batch.lengths[position]
-            kind = kind_of(batch.memory, start, length, example)
-            if example is None or kind is not PayloadKind.EXAMPLE:
-                where = stranger(self._shard, batch, position, kind)
-                part.tally.add(SCH001, NOT_AN_EXAMPLE, where, split=self._shard.split)
-                continue
-            part.examples += 1
-            if problems := check(example):
-                for problem in problems:
-                    self.problem(batch, position, example, problem)
-
-    def close(self, end: StreamEnd) -> SchemaPart:  # noqa: ARG002 - it was counted on the way
-        self._part.absent = self._checker.absent
-        self._part.masses = {
-            name: (mass.total, mass.outside) for name, mass in self._checker.masses.items()
-        }
-        self._part.distinct = self._checker.distinct
-        return self._part
-
-    def problem(
-        self, batch: RecordBatch, position: int, example: Example, problem: Problem
-    ) -> None:
-        """One thing that is wrong with one record. Those who want more of it than a finding
-        override this.
-        """
-        del example
-        name, message, feature = problem.feature, problem.message, problem.feature
-        if problem.code is SCH003 and problem.detail:
-            self._part.kinds.setdefault(name, set()).add(problem.detail.removeprefix("found "))
-        if problem.code is SCH005:
-            if name in self._unexpected or len(self._unexpected) < _MAX_UNEXPECTED:
-                self._unexpected.add(name)
-            else:
-                feature, message = "", "more features are not in the schema"
-        self._part.tally.add(
-            problem.code,
-            message,
-            self._shard.locate(batch, position, feature=name, detail=problem.detail),
-            split=self._shard.split,
-            feature=feature,
-        )
-
-
-SchemaValidator._visitor = SchemaVisitor
-
-
-def _schema(target: Target) -> Schema:
-    return parse_schema(target.schema or "", target.schema_path or "schema")
-
-
-def _example(batch: RecordBatch, position: int) -> Example | None:
-    return decode_or_none(batch.payload(position))
 
 
 def _is_within_mass(rule: Feature, part: SchemaPart) -> bool:

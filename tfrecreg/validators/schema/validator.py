@@ -1,0 +1,83 @@
+"""The `schema` validator: every record against the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tfrecreg.codes import CodeList
+from tfrecreg.findings import Code, Finding, Measure
+from tfrecreg.scan.interface import Shard, Target, Validator
+from tfrecreg.scan.tally import JsonCodec, key_from
+from tfrecreg.schema.environments import EnvironmentOptions
+from tfrecreg.validators.payload_kinds import no_schema_fits
+
+if TYPE_CHECKING:
+    from tfrecreg.schema import Schema
+    from tfrecreg.schema.compiled import SplitSchemas
+    from tfrecreg.validators.schema.records import SchemaJudge, SchemaPart, SchemaVisitor
+
+
+class SchemaValidator(Validator):
+    """Checks the records of a target that has a schema; options: :class:`EnvironmentOptions`."""
+
+    name = "schema"
+    Options = EnvironmentOptions
+    codes: Sequence[Code] = CodeList("SCH00*", "SCH010")
+    judge: SchemaJudge
+    """Judges the splits; there from :meth:`begin` on."""
+
+    def applies(self, target: Target) -> str | None:
+        """None where the target has a schema of Examples.
+
+        Raises:
+            SchemaError: the schema does not parse.
+        """
+        if target.schema is None:
+            return no_schema_fits(target) or "no schema: name one with --schema"
+        if reason := no_schema_fits(target):
+            return reason
+        if _schema(target).describes_sequences():
+            return "the schema describes SequenceExamples, which are not checked record by record"
+        return None
+
+    def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SchemaVisitor]:
+        """Compile the schema.
+
+        Raises:
+            SchemaError: the schema does not parse, or has no such environment.
+            ConfigError: an option that there is not, or of the wrong type.
+        """
+        # Only here: a check of files without a schema gets no further than `applies`.
+        from tfrecreg.schema.compiled import compile_split_schemas
+        from tfrecreg.validators.schema.records import SchemaJudge, SchemaPart
+
+        schemas = compile_split_schemas(_schema(target), options)
+        self.judge = SchemaJudge(schemas)
+        self.part_codec = JsonCodec(SchemaPart, self.codes)
+        return partial(_make_visitor, self.visitor_class(), schemas)
+
+    def visitor_class(self) -> type[SchemaVisitor]:
+        """The class of the visitors, for those who want more of a problem than a finding."""
+        from tfrecreg.validators.schema.records import SchemaVisitor
+
+        return SchemaVisitor
+
+    def part_key(self, target: Target, options: Mapping[str, Any]) -> str:
+        return key_from(target.schema, options=options)
+
+    def finish(
+        self, target: Target, parts: Iterable[tuple[Shard, SchemaPart]]
+    ) -> Iterator[Finding | Measure]:
+        return self.judge.finish(target, parts)
+
+
+def _make_visitor(kind: type[SchemaVisitor], schemas: SplitSchemas, shard: Shard) -> SchemaVisitor:
+    return kind(schemas.of(shard.split), shard)
+
+
+def _schema(target: Target) -> Schema:
+    from tfrecreg.schema import parse_schema
+
+    return parse_schema(target.schema or "", target.schema_path or "schema")
