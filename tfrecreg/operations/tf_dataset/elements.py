@@ -126,7 +126,9 @@ class ElementReader:
         if self._form.specs is None:
             return {PAYLOAD: payloads}
         tf = self._tf
-        features: Features = dict(tf.io.parse_example(payloads, self._spec))
+        # Without features, only the keys are wanted.
+        parsed = tf.io.parse_example(payloads, self._spec) if self._spec else {}
+        features: Features = dict(parsed)
         for name, length in self._form.padded.items():
             ragged = features[name]
             most = tf.reduce_max(tf.concat([ragged.row_lengths(), [0]], 0))
@@ -181,15 +183,23 @@ class ElementReader:
         return stacked
 
     def _keys(self, numbers: Any) -> Any:
-        def found(numbers: Any) -> list[str]:
-            try:
-                # A mark of damage is none, and is noticed later.
-                return [self._records.find_key(int(each)) if each >= 0 else "" for each in numbers]
-            except (TfrecregError, IndexError) as error:
-                raise ValueError(str(error)) from error
+        tf = self._tf
 
-        keys = self._tf.py_function(found, [numbers], self._tf.string)
-        return self._tf.reshape(keys, self._tf.shape(numbers))
+        def found(numbers: Any) -> Any:
+            # A mark of damage has no key, and is noticed later.
+            keys = [self._records.find_key(each) if each >= 0 else "" for each in numbers.numpy()]
+            return tf.constant(keys, tf.string)
+
+        return tf.ensure_shape(tf.py_function(found, [numbers], tf.string), numbers.shape)
+
+    def missing_key(self, numbers: Sequence[int]) -> str:
+        """Why the keys of records cannot be read; empty if they can."""
+        try:
+            for number in numbers if self._form.with_key else ():
+                self._records.find_key(number)
+        except TfrecregError as error:
+            return str(error)
+        return ""
 
 
 def _without_nodes(text: str) -> str:

@@ -93,6 +93,13 @@ def find_form(schema: Schema, request: FormRequest) -> ElementForm:
     elif request.features is not None:
         _expect_known(request.features, specs)
         chosen = [name for name in specs if name in request.features]
+    if not chosen and not request.with_key:
+        raise UsageError(
+            "no feature is left to parse",
+            hint=f"available: {listed(specs)}"
+            if specs
+            else "the schema types none of its features",
+        )
     varying = [name for name in chosen if specs[name].form != "fixed"]
     padded = _padded(request, specs, varying)
     images = _images(schema, specs, request, chosen)

@@ -150,7 +150,9 @@ def _explainer(records: SplitRecords, reader: ElementReader) -> Callable[[list[i
             return fault
 
         described = records.why_lost(numbers, look)
-        return (len(sound) == len(numbers) and reader.why_apart(sound)) or described
+        if len(sound) < len(numbers):
+            return described
+        return reader.missing_key(numbers) or reader.why_apart(sound) or described
 
     return why
 
