@@ -94,9 +94,11 @@ def odd(tf: Any, tmp_path: Path) -> Callable[..., Path]:
 
 
 def example(tf: Any, features: dict[str, Any]) -> bytes:
-    """An Example of lists of bytes, integers or floats."""
+    """An Example of lists of bytes, integers or floats; an empty list is left out."""
     found = {}
     for name, values in features.items():
+        if not values:
+            continue
         if all(isinstance(each, bytes) for each in values):
             found[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
         elif all(isinstance(each, int) for each in values):

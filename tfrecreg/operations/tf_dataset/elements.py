@@ -57,15 +57,13 @@ class ElementReader:
             return features[feature], features[label]
         return features
 
-    def pad_longest(self, features: Features) -> Features:
-        """Pad each feature of varying length to the longest of the batch."""
-        if not self._form.longest:
-            return features
+    def pad_longest(self, *element: Any) -> Any:
+        """Pad each ragged tensor of a batch, as `finish` returned it, to its longest row."""
         ragged = self._tf.RaggedTensor
-        return {
-            name: value.to_tensor() if isinstance(value, ragged) else value
-            for name, value in features.items()
-        }
+        parts = element if len(element) > 1 else element[0]
+        return self._tf.nest.map_structure(
+            lambda value: value.to_tensor() if isinstance(value, ragged) else value, parts
+        )
 
     def fault(self, payload: bytes) -> PayloadFault | None:
         """What is wrong with one payload, found step by step."""

@@ -97,21 +97,24 @@ def make_dataset(
 
     found = checked_map(tensorflow, groups, reader, _explainer(records, reader))
     if size is None or is_late:
-        found = found.filter(plain(lambda count, _: count > 0)).map(plain(lambda _, each: each))
+        found = found.filter(plain(lambda count, _: count > 0))
+        # Before the elements are single: a map over those makes ragged tensors dense, which
+        # could not be batched again.
+        found = found.map(plain(lambda _, each: reader.finish(each)))
         dataset = found.unbatch().apply(data.experimental.assert_cardinality(total))
     else:
         wanted = size if rest else 1
         found = found.filter(plain(lambda count, _: count >= wanted))
-        found = found.map(plain(lambda _, each: _with_size(tensorflow, each, size, rest)))
+        shaped = plain(lambda _, each: reader.finish(_with_size(tensorflow, each, size, rest)))
+        found = found.map(shaped)
         batches = total // size if rest else -(-total // size)
         dataset = found.apply(data.experimental.assert_cardinality(batches))
     if is_late:
         dataset = shuffled(_cached(dataset, options.cache))
         if size is not None:
             dataset = dataset.batch(size, drop_remainder=rest)
-    if size is not None:
+    if form.longest:
         dataset = dataset.map(plain(reader.pad_longest))
-    dataset = dataset.map(plain(reader.finish))
     if options.cache and not is_late:
         dataset = _cached(dataset, options.cache)
     if options.repeat is not False:
