@@ -10,7 +10,8 @@
 - `catalog`, `head` with `format_payload` and `head_save`: look at datasets and records
 - `stats`: the statistics of features; `full_scan`: read every record of a target, or fail
 - `schemas`: infer, show, compare and accept schemas
-- `load` with `load_records`, `data_source`, `export`: pass the data to training and other tools
+- `load` with `load_records` and `tf_dataset`, `data_source`, both with `split_target`; `export`:
+  pass the data to training and other tools
 - `salvage`: undamaged records of damaged shards; `repair`: rebuild lost files, byte for byte
 - `remote`: push, pull and garbage collection
 - `demo`: the whole workflow on generated data

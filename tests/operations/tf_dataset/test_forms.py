@@ -66,7 +66,7 @@ def test_more_values_than_the_length_are_an_error_that_names_the_record(
         batches(boxes, batch_size=4, pad_to=2)
     message = caught.value.message
     assert "record 3 of `odd-train.tfrecord-00000-of-00001` of odd does not parse: " in message
-    assert "`box/xmin` has more values than the 2 that it is padded to" in message
+    assert "`box/text` has more values than the 2 that it is padded to" in message
 
 
 def test_images_of_all_sizes_and_channels_make_a_batch(tf: Any, boxes: Path) -> None:
@@ -81,8 +81,8 @@ def test_images_of_several_sizes_make_no_batch_and_the_error_says_how(tf: Any, b
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         batches(boxes, batch_size=5, decode=True)
     assert (
-        "`image/encoded` has values of 5 shapes in one batch, (4, 6, 3) and (8, 6, 3) among them: "
-        "`image_size=(224, 224)` resizes them"
+        "`image/encoded` has values of 10 shapes, (4, 6, 3) and (13, 6, 1) among them, which do "
+        "not fit into one batch: `image_size=(224, 224)` resizes them"
     ) in caught.value.message
 
 

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import tensorflow as tf
 
+_REMEMBERED = 16
+"""Batches whose numbers are kept. Where more are lost in a row, one of the last is named."""
+
 WhyLost = Callable[[list[int], bool], str]
 """Why records of a batch did not come, given their numbers, and whether all of them are lost."""
 
@@ -33,9 +36,12 @@ def checked_map(
     data, int64 = tensorflow.data, tensorflow.int64
 
     def chained(state: Any, element: Any) -> tuple[Any, Any]:
-        at, before = state
+        at, before, sizes = state
         numbers, payloads = element
-        return (at + 1, numbers), (at, before, numbers, payloads)
+        # The batches that may be lost together, when the next one comes through.
+        sizes = tensorflow.concat([sizes[-_REMEMBERED + 1 :], [tensorflow.size(numbers)]], 0)
+        kept = tensorflow.concat([before, numbers], 0)[-tensorflow.reduce_sum(sizes) :]
+        return (at + 1, kept, sizes), (at, before, numbers, payloads)
 
     def applied(at: Any, before: Any, numbers: Any, payloads: Any) -> tuple[Any, ...]:
         return at, before, numbers, function(numbers, payloads)
@@ -62,7 +68,7 @@ def checked_map(
     end = data.Dataset.from_tensors((none, tensorflow.constant([], tensorflow.string)))
     return (
         groups.concatenate(end)
-        .scan((zero, none), _plain(tensorflow, chained))
+        .scan((zero, none, tensorflow.constant([], tensorflow.int32)), _plain(tensorflow, chained))
         # In order, whatever the options of the dataset say: the numbers have to follow each other.
         .map(_plain(tensorflow, applied), num_parallel_calls=data.AUTOTUNE, deterministic=True)
         .ignore_errors()

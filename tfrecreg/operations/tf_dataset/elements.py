@@ -103,8 +103,8 @@ class ElementReader:
                 shapes = sorted({tuple(value.shape[1:]) for value in each})
                 if len(shapes) > 1:
                     return (
-                        f"`{safe(name)}` has values of {len(shapes)} shapes in one batch, "
-                        f"{shapes[0]} and {shapes[-1]} among them: {hint}"
+                        f"`{safe(name)}` has values of {len(shapes)} shapes, {shapes[0]} and "
+                        f"{shapes[-1]} among them, which do not fit into one batch: {hint}"
                     )
         return ""
 
@@ -202,7 +202,8 @@ class ElementReader:
 
 def _without_nodes(text: str) -> str:
     """A message of TensorFlow without the names of the graph."""
-    return safe(re.sub(r"\{\{.*\}\} |Name: [^,]*, ", "", text), limit=500)
+    line = text.partition("\n")[0]
+    return safe(re.sub(r"\{\{.*\}\} |Name: [^,]*, | \[Op:\w+\].*", "", line), limit=500)
 
 
 def _reason(data: bytes) -> str | None:
