@@ -4,6 +4,7 @@
 - `source`: shards to numbered payloads; damage becomes a mark, not an error
 - `elements`: batches of payloads to tensors: parse, decode, resize, pad
 - `checked`: errors that name shard, record and key, at no cost to sound records
+- `plain`: functions that AutoGraph leaves alone
 - `pipeline`: all of it in one dataset: shuffle, batch, cache, repeat, prefetch
 """
 

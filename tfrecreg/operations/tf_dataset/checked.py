@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tfrecreg.operations.tf_dataset.plain import plain
+
 if TYPE_CHECKING:
     import tensorflow as tf
 
@@ -68,11 +70,11 @@ def checked_map(
     end = data.Dataset.from_tensors((none, tensorflow.constant([], tensorflow.string)))
     return (
         groups.concatenate(end)
-        .scan((zero, none, tensorflow.constant([], tensorflow.int32)), _plain(tensorflow, chained))
+        .scan((zero, none, tensorflow.constant([], tensorflow.int32)), plain(tensorflow, chained))
         # In order, whatever the options of the dataset say: the numbers have to follow each other.
-        .map(_plain(tensorflow, applied), num_parallel_calls=data.AUTOTUNE, deterministic=True)
+        .map(plain(tensorflow, applied), num_parallel_calls=data.AUTOTUNE, deterministic=True)
         .ignore_errors()
-        .scan(zero, _plain(tensorflow, followed))
+        .scan(zero, plain(tensorflow, followed))
     )
 
 
@@ -80,8 +82,3 @@ def _stop(tensorflow: Any, why: Callable[..., str], *arguments: Any) -> Any:
     problem = tensorflow.py_function(why, arguments, tensorflow.string)
     # An exception of Python would come with the lines of TensorFlow that it went through.
     return tensorflow.debugging.Assert(tensorflow.constant(value=False), [problem])
-
-
-def _plain(tensorflow: Any, function: Any) -> Any:
-    """Nothing here needs AutoGraph, which warns of functions whose source it does not find."""
-    return tensorflow.autograph.experimental.do_not_convert(function)

@@ -14,6 +14,7 @@ from tfrecreg.operations.load_records import PayloadFault, SplitRecords
 from tfrecreg.operations.tf_dataset.checked import checked_map
 from tfrecreg.operations.tf_dataset.elements import ElementReader
 from tfrecreg.operations.tf_dataset.form import ElementForm
+from tfrecreg.operations.tf_dataset.plain import plain
 from tfrecreg.operations.tf_dataset.source import describe_marks, read_payloads
 from tfrecreg.training.pieces import Piece
 
@@ -66,9 +67,6 @@ def make_dataset(
     is_late = bool(options.cache) and bool(options.shuffle)
     reader = ElementReader(tensorflow, records, form)
 
-    def plain(function: Callable[..., Any]) -> Any:
-        return tensorflow.autograph.experimental.do_not_convert(function)
-
     def shuffled(dataset: Any) -> Any:
         if options.shuffle is True:
             fits = _BUFFER_BYTES // max(1, records.mean_bytes)
@@ -97,15 +95,17 @@ def make_dataset(
 
     found = checked_map(tensorflow, groups, reader, _explainer(records, reader))
     if size is None or is_late:
-        found = found.filter(plain(lambda count, _: count > 0))
+        found = found.filter(plain(tensorflow, lambda count, _: count > 0))
         # Before the elements are single: a map over those makes ragged tensors dense, which
         # could not be batched again.
-        found = found.map(plain(lambda _, each: reader.finish(each)))
+        found = found.map(plain(tensorflow, lambda _, each: reader.finish(each)))
         dataset = found.unbatch().apply(data.experimental.assert_cardinality(total))
     else:
         wanted = size if rest else 1
-        found = found.filter(plain(lambda count, _: count >= wanted))
-        shaped = plain(lambda _, each: reader.finish(_with_size(tensorflow, each, size, rest)))
+        found = found.filter(plain(tensorflow, lambda count, _: count >= wanted))
+        shaped = plain(
+            tensorflow, lambda _, each: reader.finish(_with_size(tensorflow, each, size, rest))
+        )
         found = found.map(shaped)
         batches = total // size if rest else -(-total // size)
         dataset = found.apply(data.experimental.assert_cardinality(batches))
@@ -114,7 +114,7 @@ def make_dataset(
         if size is not None:
             dataset = dataset.batch(size, drop_remainder=rest)
     if form.longest:
-        dataset = dataset.map(plain(reader.pad_longest))
+        dataset = dataset.map(plain(tensorflow, reader.pad_longest))
     if options.cache and not is_late:
         dataset = _cached(dataset, options.cache)
     if options.repeat is not False:

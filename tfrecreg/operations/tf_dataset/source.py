@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfrecreg.operations.load_records import Look, SplitRecords
+from tfrecreg.operations.tf_dataset.plain import plain
 from tfrecreg.training.pieces import Piece
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def read_payloads(
         stop = first + count
         starts = data.Dataset.range(first, stop + more, size)
         return data.Dataset.zip((starts, batches.concatenate(nothing))).map(
-            _plain(tensorflow, lambda start, payloads: marked(start, stop, payloads))
+            plain(tensorflow, lambda start, payloads: marked(start, stop, payloads))
         )
 
     def marked(start: Any, stop: Any, payloads: Any) -> tuple[Any, Any]:
@@ -102,9 +103,9 @@ def read_payloads(
     if shuffle:
         order = order.shuffle(max(1, len(pieces)), seed, reshuffle_each_iteration=True)
     if not mixed or len(pieces) < 2:
-        return order.flat_map(_plain(tensorflow, of_piece))
+        return order.flat_map(plain(tensorflow, of_piece))
     return order.interleave(
-        _plain(tensorflow, of_piece),
+        plain(tensorflow, of_piece),
         cycle_length=min(_CYCLE, len(pieces)),
         num_parallel_calls=data.AUTOTUNE,
         deterministic=deterministic,
@@ -119,11 +120,6 @@ def describe_marks(records: SplitRecords, numbers: Sequence[int], look: Look) ->
         if number < 0:
             return records.why_lost([(-1 - number) // 2], look)
     return ""
-
-
-def _plain(tensorflow: Any, function: Any) -> Any:
-    """Nothing here needs AutoGraph, which warns of functions whose source it does not find."""
-    return tensorflow.autograph.experimental.do_not_convert(function)
 
 
 def _literal(path: bytes) -> bytes:
