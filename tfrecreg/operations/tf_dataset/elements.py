@@ -24,9 +24,13 @@ class ElementReader:
         tensorflow: the module.
         records: of the splits, for keys.
         form: of the elements.
+        single: whether no batch has more than one record, which is decoded without a loop.
     """
 
-    def __init__(self, tensorflow: Any, records: SplitRecords, form: ElementForm) -> None:
+    def __init__(
+        self, tensorflow: Any, records: SplitRecords, form: ElementForm, *, single: bool = False
+    ) -> None:
+        self._single = single
         self._tf = tensorflow
         self._records = records
         self._form = form
@@ -166,11 +170,13 @@ class ElementReader:
         flat = tf.reshape(data, [-1])
 
         def mapped() -> Any:
+            if self._single and not tf.executing_eagerly():
+                return tf.expand_dims(function(flat[0]), 0)
             # One after the other: batches run in parallel, and so it is twice as fast for small
             # images.
             return tf.map_fn(function, flat, fn_output_signature=spec, parallel_iterations=1)
 
-        if spec.shape.is_fully_defined():
+        if spec.shape.is_fully_defined() and not self._single:
             return mapped()
         # Nothing cannot be stacked without a shape.
         rank = spec.shape.rank

@@ -65,7 +65,6 @@ def make_dataset(
     size, rest = options.batch_size, options.drop_remainder
     # Decoded elements are cached before they are shuffled, so that each epoch has another order.
     is_late = bool(options.cache) and bool(options.shuffle)
-    reader = ElementReader(tensorflow, records, form)
 
     def shuffled(dataset: Any) -> Any:
         if options.shuffle is True:
@@ -87,7 +86,9 @@ def make_dataset(
     )
     inner = None if is_late else size
     if inner is None and (form.images or form.tensors):
+        # Images before one that does not decode still come, and their shapes may differ.
         inner = _DECODED_AT_ONCE if form.stacks else 1
+    reader = ElementReader(tensorflow, records, form, single=inner == 1)
     if options.shuffle and not is_late:
         groups = shuffled(groups.unbatch()).batch(inner or _DECODED_AT_ONCE)
     elif inner is not None:
