@@ -90,7 +90,9 @@ class ElementReader:
                 step(name, features[name])
             except tf.errors.OpError as error:
                 data = bytes(tf.reshape(features[name], [-1])[0].numpy())
-                reason = (step == self._images and _reason(data)) or _without_nodes(error.message)
+                reason = (step == self._images and why_no_image(data)) or _without_nodes(
+                    error.message
+                )
                 return PayloadFault(f"`{safe(name)}` of ", f" does not decode: {reason}")
         return None
 
@@ -212,7 +214,7 @@ def _without_nodes(text: str) -> str:
     return safe(re.sub(r"\{\{.*\}\} |Name: [^,]*, | \[Op:\w+\].*", "", line), limit=500)
 
 
-def _reason(data: bytes) -> str | None:
+def why_no_image(data: bytes) -> str | None:
     """Why TensorFlow refuses an image, where its header tells."""
     try:
         return why_undecodable(data, read_header(data))

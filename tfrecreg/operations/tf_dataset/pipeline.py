@@ -7,7 +7,7 @@ decoded elements are cached and then shuffled, which takes memory but decodes on
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tfrecreg.operations.load_records import PayloadFault, SplitRecords
@@ -15,6 +15,7 @@ from tfrecreg.operations.tf_dataset.checked import checked_map
 from tfrecreg.operations.tf_dataset.elements import ElementReader
 from tfrecreg.operations.tf_dataset.form import ElementForm
 from tfrecreg.operations.tf_dataset.plain import plain
+from tfrecreg.operations.tf_dataset.single_images import decode_single
 from tfrecreg.operations.tf_dataset.source import describe_marks, read_payloads
 from tfrecreg.training.pieces import Piece
 
@@ -85,22 +86,38 @@ def make_dataset(
         deterministic=options.deterministic,
     )
     inner = None if is_late else size
-    if inner is None and (form.images or form.tensors):
+    # A map over single elements makes ragged tensors dense, which could not be batched again.
+    is_dense = form.ragged <= set(form.padded)
+    apart = inner is None and not form.stacks and not form.tensors and is_dense
+    if inner is None and (form.images or form.tensors) and not apart:
         # Images before one that does not decode still come, and their shapes may differ.
         inner = _DECODED_AT_ONCE if form.stacks else 1
-    reader = ElementReader(tensorflow, records, form, single=inner == 1)
+    parsed = replace(form, images={}) if apart else form
+    reader = ElementReader(tensorflow, records, parsed, single=inner == 1)
     if options.shuffle and not is_late:
         groups = shuffled(groups.unbatch()).batch(inner or _DECODED_AT_ONCE)
     elif inner is not None:
         groups = groups.unbatch().batch(inner)
 
-    found = checked_map(tensorflow, groups, reader, _explainer(records, reader))
+    def numbered(numbers: Any, payloads: Any) -> Any:
+        return numbers, reader(numbers, payloads)
+
+    def decoded(number: Any, features: Any) -> Any:
+        return reader.finish(decode_single(tensorflow, records, form, number, features))
+
+    function = numbered if apart else reader
+    found = checked_map(tensorflow, groups, function, _explainer(records, reader))
     if size is None or is_late:
         found = found.filter(plain(tensorflow, lambda count, _: count > 0))
         # Before the elements are single: a map over those makes ragged tensors dense, which
         # could not be batched again.
-        found = found.map(plain(tensorflow, lambda _, each: reader.finish(each)))
-        dataset = found.unbatch().apply(data.experimental.assert_cardinality(total))
+        found = found.map(plain(tensorflow, lambda _, each: each if apart else reader.finish(each)))
+        dataset = found.unbatch()
+        if apart:
+            dataset = dataset.map(
+                plain(tensorflow, decoded), num_parallel_calls=data.AUTOTUNE, deterministic=True
+            )
+        dataset = dataset.apply(data.experimental.assert_cardinality(total))
     else:
         wanted = size if rest else 1
         found = found.filter(plain(tensorflow, lambda count, _: count >= wanted))
