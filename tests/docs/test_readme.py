@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from image_support import png
 from tests_support import flip
 
 from tfrecreg.cli.app import COMMANDS
@@ -117,6 +118,23 @@ def draw_shards(here: Path) -> None:
     flip(path, path.stat().st_size // 2)
 
 
+def draw_coco(here: Path) -> None:
+    """Six images of different sizes with 0 to 5 boxes."""
+    images, boxes = [], []
+    (here / "coco/train2017").mkdir(parents=True)
+    (here / "coco/annotations").mkdir()
+    for number in range(6):
+        width, height = 40 + number, 30 + 2 * number
+        (here / f"coco/train2017/{number}.png").write_bytes(png(width, height, seed=number))
+        name = f"{number}.png"
+        images.append({"id": number, "file_name": name, "width": width, "height": height})
+        for box in range(number):
+            one = {"id": len(boxes) + 1, "image_id": number, "category_id": 1, "iscrowd": 0}
+            boxes.append({**one, "bbox": [box, 2, 10, 10], "area": 100})
+    found = {"images": images, "annotations": boxes, "categories": [{"id": 1, "name": "cat"}]}
+    (here / "coco/annotations/instances_train2017.json").write_text(json.dumps(found))
+
+
 def grow_old(here: Path) -> None:
     """The builds as they are some time later: `check --cached` mistrusts what is quite new."""
     for path in (here / "data").rglob("*"):
@@ -161,6 +179,7 @@ def ask_less(here: Path) -> None:
 
 PREPARE: dict[str, Callable[[Path], None]] = {
     "the file of a dataset": configure_mnist,
+    "a small COCO": draw_coco,
     "a gate that is too strict": ask_too_much,
     "a gate that is right": ask_less,
     "digits in place of MNIST": draw_mnist,

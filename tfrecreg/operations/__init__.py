@@ -12,7 +12,8 @@
 - `schemas`: infer, show, compare and accept schemas
 - `digest`: the content digest of any TFRecords
 - `describe`: a version for the log of an experiment; `snippets`: code that uses it
-- `load` with `load_records`, `data_source`, `export`: hand the data to training and other tools
+- `load` with `load_records` and `tf_dataset`, `data_source`, both with `split_target`; `export`:
+  pass the data to training and other tools
 - `salvage`: undamaged records of damaged shards; `repair`: rebuild lost files, byte for byte
 - `remote`: push, pull and garbage collection
 - `demo`: the whole workflow on generated data

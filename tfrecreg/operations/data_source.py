@@ -6,17 +6,19 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from blake3 import blake3
 
 from tfrecreg.amounts import SkipLimit
-from tfrecreg.errors import MissingFileError, RefusedError, UsageError
-from tfrecreg.example.kinds import PayloadKind
+from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.images.pixels import expect_pillow
-from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
-from tfrecreg.manifest.adopted import adopted_kind
-from tfrecreg.operations.load_records import SplitRecords
+from tfrecreg.operations.split_target import (
+    SplitTarget,
+    chosen_splits,
+    splits_of_folder,
+    splits_of_release,
+)
 from tfrecreg.operations.targets import (
     TargetsLike,
     files_target,
@@ -32,7 +34,7 @@ from tfrecreg.registry.verify import below, expect_intact
 from tfrecreg.scan import Shard
 from tfrecreg.scan.tally import Tally
 from tfrecreg.schema import parse_schema
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage import Storage
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import ArrayColumn, columns_of
@@ -40,7 +42,7 @@ from tfrecreg.training.data_source import DataSource
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.shards import ShardPlace, ShardRecords, look_up
-from tfrecreg.training.split_words import find_ranges, named_splits
+from tfrecreg.training.split_words import find_numbers
 from tfrecreg.validators.manifest.bare_files import check_sets
 
 
@@ -98,7 +100,11 @@ def data_source(
     """
     limit = _limit(damaged, max_damaged)
     found = _find(target, registry)
-    group = _of_release(found, split) if isinstance(found, Resolved) else _of_files(found, split)
+    group = (
+        splits_of_release(found, split, _CALLER)
+        if isinstance(found, Resolved)
+        else _of_files(found, split)
+    )
     elements = Elements(with_key=with_key, with_digest=with_digest, damaged=damaged)
     if raw or group.is_raw:
         if with_digest:
@@ -128,39 +134,15 @@ def data_source(
     counts: dict[str, list[int]] = {name: [] for name in group.splits}
     for place in places:
         counts[place.split].append(place.records)
-    starts: dict[str, int] = {}
-    for name in counts:
-        starts[name] = sum(sum(counts[each]) for each in starts)
-    ranges = [
-        range(starts[name] + part.start, starts[name] + part.stop)
-        for name, part in find_ranges(group.words, counts)
-    ]
-    selection = Selection(ranges)
+    selection = Selection(find_numbers(group.words, counts))
     allowed = limit.count if limit.share is None else int(limit.share * len(selection))
     elements = replace(elements, max_damaged=allowed)
     return DataSource(group.name, shards, selection, elements, _identity(group, shards))
 
 
+_CALLER = "data_source"
 _UNNAMED = "unnamed"
 """The split of files whose names do not say one, where those of others do."""
-
-
-class _Group(NamedTuple):
-    """What a target has, before anything in its shards is looked at."""
-
-    name: str
-    """For messages, escaped."""
-    words: str
-    """The expression for splits."""
-    splits: list[str]
-    """Those that it names."""
-    shards: list[Shard]
-    """Of these splits, split by split."""
-    is_raw: bool
-    """Whether its records are known not to be Examples."""
-    manifest: Manifest | None = None
-    storage: Storage | None = None
-    """Rooted at the folder that the manifest describes."""
 
 
 def _limit(damaged: str, max_damaged: int | str | None) -> SkipLimit:
@@ -200,47 +182,9 @@ def _find(target: TargetsLike, registry: RegistryLike | None) -> Resolved | list
     return [each for each in found if isinstance(each, str)]
 
 
-def _of_release(resolved: Resolved, split: str | None) -> _Group:
-    return _of_manifest(resolved.manifest, resolved.storage(), resolved.name, split)
-
-
-def _of_manifest(manifest: Manifest, storage: Storage, name: str, split: str | None) -> _Group:
-    words, splits = _split(name, [each.name for each in manifest.splits], split)
-    shards: list[Shard] = []
-    for each in splits:
-        entries = [entry for entry in manifest.shards if entry.split == each]
-        SplitRecords(storage, entries, name).expect_whole()
-        shards += [
-            Shard(
-                split=each,
-                number=number,
-                name=f"{storage.root}/{entry.path}",
-                storage=storage,
-                path=entry.path,
-                declared=manifest.compression,
-                entry=entry,
-                index=entry.index or None,
-            )
-            for number, entry in enumerate(entries)
-        ]
-    is_raw = adopted_kind(manifest) is not PayloadKind.EXAMPLE
-    return _Group(name, words, splits, shards, is_raw, manifest, storage)
-
-
-def _of_folder(path: str, split: str | None) -> _Group | None:
-    """The build whose manifest lies in a folder, as DVC or a copy brings it; None without one."""
-    storage = LocalStorage(path)
-    try:
-        data = storage.read(MANIFEST_NAME)
-    except MissingFileError:
-        return None
-    manifest = parse_manifest(data, f"{storage.root}/{MANIFEST_NAME}")
-    return _of_manifest(manifest, storage, safe(path, limit=1000), split)
-
-
-def _of_files(patterns: list[str], split: str | None) -> _Group:
+def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
     if len(patterns) == 1 and _is_folder(patterns[0]):
-        build = _of_folder(patterns[0], split)
+        build = splits_of_folder(patterns[0], split, _CALLER)
         if build is not None:
             return build
     target = files_target(patterns, schema=None, raw=None)
@@ -260,26 +204,13 @@ def _of_files(patterns: list[str], split: str | None) -> _Group:
     else:
         known = [each or _UNNAMED for each in known]
         shards = [replace(shard, split=shard.split or _UNNAMED) for shard in target.shards]
-    words, splits = _split(target.name, known, split)
+    words, splits = chosen_splits(target.name, known, split, _CALLER)
     chosen = [shard for name in splits for shard in shards if shard.split == name]
-    return _Group(target.name, words, splits, chosen, is_raw=False)
+    return SplitTarget(target.name, words, splits, chosen, is_raw=False)
 
 
 def _is_folder(path: str) -> bool:
     return Path(path).is_dir()
-
-
-def _split(name: str, splits: Sequence[str], words: str | None) -> tuple[str, list[str]]:
-    """The expression, and the splits that it names."""
-    if words is None:
-        if len(splits) != 1:
-            raise UsageError(
-                f"`{name}` has the splits {listed(splits)}: name one",
-                hint=f"tfrecreg.data_source({name!r}, split={splits[0]!r})",
-            )
-        (words,) = splits
-        return words, [words]
-    return words, named_splits(words, splits, name)
 
 
 def _schema(
@@ -323,7 +254,7 @@ def _images(
             if names is not None and each not in names:
                 raise UsageError(
                     f"the schema has no feature `{safe(each)}` to decode",
-                    hint=f"there is {listed(names)}",
+                    hint=f"available: {listed(names)}",
                 )
     if not chosen:
         raise UsageError(
@@ -336,7 +267,7 @@ def _images(
     return chosen
 
 
-def _verify(group: _Group) -> None:
+def _verify(group: SplitTarget) -> None:
     """Read all shards, and refuse those that are not what they were."""
     if group.manifest is not None and group.storage is not None:
         entries = [shard.entry for shard in group.shards if shard.entry is not None]
@@ -361,7 +292,7 @@ def _verify(group: _Group) -> None:
                 )
 
 
-def _places(group: _Group) -> tuple[list[ShardPlace], ShardRecords]:
+def _places(group: SplitTarget) -> tuple[list[ShardPlace], ShardRecords]:
     """Where the records are. Shards without a manifest are looked into."""
     places: list[ShardPlace] = []
     offsets: dict[int, RecordOffsets] = {}
@@ -398,7 +329,7 @@ def _index_of(storage: Storage, shard: Shard) -> str:
     return path if path and storage.stat(path) is not None else ""
 
 
-def _identity(group: _Group, shards: ShardRecords) -> str:
+def _identity(group: SplitTarget, shards: ShardRecords) -> str:
     """Of the records of these shards, in their order: by the manifest, or by their lengths."""
     hasher = blake3()
     for at, shard in enumerate(group.shards):

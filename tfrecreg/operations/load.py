@@ -1,86 +1,230 @@
-"""A release as a `tf.data.Dataset`. The only home of TensorFlow among the operations."""
+"""A build or a release as a `tf.data.Dataset`; `tf_dataset` has the graph.
+
+The only home of TensorFlow among the operations.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
-from tfrecreg.example import decode_or_none
-from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.images import ImageError, read_header
-from tfrecreg.images.decodable import why_undecodable
-from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.load_records import SplitRecords
-from tfrecreg.operations.targets import resolve_in
-from tfrecreg.registry import RegistryLike, Resolved
+from tfrecreg.operations.split_target import SplitTarget, splits_of_folder, splits_of_release
+from tfrecreg.operations.targets import find, read_schema_file
+from tfrecreg.operations.tf_dataset import (
+    ElementForm,
+    FormRequest,
+    PipelineOptions,
+    find_form,
+    make_dataset,
+)
+from tfrecreg.registry import RegistryLike, Resolved, open_registry, resolve
 from tfrecreg.registry.absence import absent_schema
-from tfrecreg.schema import parse_schema, tf_feature_spec
-from tfrecreg.suggest import did_you_mean, listed
+from tfrecreg.schema import parse_schema
 from tfrecreg.text import safe
+from tfrecreg.training.pieces import find_pieces, host_numbers
+from tfrecreg.training.split_words import find_numbers
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
+_CALLER = "load"
+
 
 def load(
-    reference: str | Resolved,
+    reference: str | os.PathLike[str] | Resolved,
     split: str | None = None,
     *,
     registry: RegistryLike | None = None,
+    schema: str | os.PathLike[str] | None = None,
+    features: Sequence[str] | None = None,
     decode: bool = False,
+    channels: int = 0,
+    image_size: tuple[int, int] | None = None,
+    tensors: Mapping[str, Any] | None = None,
+    ragged: bool = False,
+    pad_to: int | Mapping[str, int] | Literal["longest"] | None = None,
+    as_supervised: bool | tuple[str, str] = False,
+    with_key: bool = False,
+    batch_size: int | None = None,
+    drop_remainder: bool = False,
+    shuffle: bool | int = False,
+    seed: int | None = None,
+    repeat: bool | int = False,
+    cache: bool | str = False,
+    prefetch: int | None = None,
+    deterministic: bool = True,
+    host: int = 0,
+    hosts: int = 1,
+    options: tf.data.Options | None = None,
 ) -> tf.data.Dataset:
     """The examples of a build or a release, parsed by its schema.
 
+    Without further arguments it is a plain dataset: one element an example, in the order of the
+    shards.
+
     Args:
-        reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build; or the build or
-            release itself.
-        split: which split; may be left out where there is only one.
+        reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build; the build or
+            release itself; or a folder that holds a build with its manifest.
+        split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``; see
+            ``docs/training.md``. May be left out where there is only one split.
         registry: an open registry or a path in one; None for that of the current folder.
+        schema: path of a schema that replaces that of the target. A folder needs one.
+        features: parse these features only.
         decode: whether images come out as uint8 tensors of shape (height, width, channels)
             instead of their encoded bytes. Features that may hold several images, or none, stay
             encoded. The error of one that does not decode names its record.
+        channels: of decoded images: 1, 3 or 4; 0 for those that each image has.
+        image_size: height and width that decoded images are resized to.
+        tensors: features that hold tensors written by `tf.io.serialize_tensor`, and the
+            `tf.TensorSpec` or data type of each. They come as these tensors.
+        ragged: whether features of varying length are ragged tensors instead of sparse ones.
+        pad_to: pad features of varying length with zeros or empty strings, to dense tensors: all
+            to one length, each to a length of its own, or with ``"longest"`` to the longest of the
+            batch. A record with more values than a given length is an error.
+        as_supervised: whether elements are pairs of image and label; or the names of two features.
+        with_key: whether elements have the key of their record, as ``record/key``.
+        batch_size: elements of a batch; None for single elements. Images of a batch need one size.
+        drop_remainder: whether to leave out a last batch that is smaller.
+        shuffle: whether to shuffle in each epoch: the shards, and then records in a buffer; or the
+            number of records in that buffer.
+        seed: of the shuffle.
+        repeat: how many epochs, or True for no end.
+        cache: whether to keep decoded elements in memory; or in files with this path as prefix.
+        prefetch: batches or elements to prepare ahead; None for an automatic number if there is a
+            batch size, else none.
+        deterministic: False to read several shards at once, in any order, without a shuffle.
+        host: which share of the records, from 0.
+        hosts: how many share the records: whole shards if `hosts` divides their number, else
+            records.
+        options: of `tf.data`, applied last.
 
     Returns:
-        A dataset of dictionaries, feature name to tensor, one element an example, in the order
-        of the shards. A required feature of fixed shape is a dense tensor of that shape,
-        everything else a sparse one. The elements of a build that was adopted and holds no
-        Examples are the payloads, as scalar strings. It knows its length. Records that are
-        damaged, that do not parse, or that are not there raise a
-        `tf.errors.InvalidArgumentError` that names shard, record and key.
+        A dataset of dictionaries, feature name to tensor. A required feature of fixed shape is a
+        dense tensor of that shape, everything else a sparse one, unless `ragged` or `pad_to` says
+        otherwise. The elements of a build that was adopted and holds no Examples are the
+        payloads, as scalar strings. It knows its length. Records that are damaged, that do not
+        parse, or that are not there raise a `tf.errors.InvalidArgumentError` that names shard,
+        record and key.
 
     Raises:
-        UsageError: no such dataset, release or split, or its bytes are not on this machine.
+        UsageError: no such dataset, release, split or feature, its bytes are not on this machine,
+            or the arguments contradict each other.
         RefusedError: a shard does not have the size that the manifest says.
+        SchemaError: the schema does not parse.
         ManifestError: a manifest, or a release's schema, was changed after it was made.
         MissingExtraError: TensorFlow is not installed.
         FailureError: TensorFlow is installed and does not work.
     """
-    resolved = resolve_in(registry, reference)
-    storage = resolved.storage()
-    chosen = _split(resolved, split)
-    shards = [each for each in resolved.manifest.shards if each.split == chosen]
-    records = SplitRecords(storage, shards, resolved.name)
-    compression = resolved.manifest.compression
-    if adopted_kind(resolved.manifest) is not PayloadKind.EXAMPLE:
-        records.expect_whole()
-        return read_records(_tensorflow(), records, compression, lambda payloads: payloads)
+    chosen = PipelineOptions(
+        batch_size=batch_size,
+        drop_remainder=drop_remainder,
+        shuffle=shuffle,
+        seed=seed,
+        repeat=repeat,
+        cache=cache,
+        prefetch=prefetch,
+        deterministic=deterministic,
+    )
+    request = FormRequest(
+        features=None if features is None else tuple(features),
+        decode=decode,
+        channels=channels,
+        image_size=image_size,
+        tensors=dict(tensors or {}),
+        ragged=ragged,
+        pad_to=pad_to,
+        as_supervised=as_supervised,
+        with_key=with_key,
+    )
+    _expect_sense(chosen, request)
+    resolved, target = _find(reference, split, registry)
+    form = ElementForm()
+    if target.is_raw:
+        request.expect_nothing()
+    else:
+        form = find_form(parse_schema(*_schema(resolved, schema, target)), request)
+    assert target.manifest is not None
+    assert target.storage is not None
+    entries = [shard.entry for shard in target.shards if shard.entry is not None]
+    records = SplitRecords(target.storage, entries, target.name)
+    if with_key and not records.have_keys:
+        raise UsageError(
+            f"`{target.name}` has shards without an index, so its records have no keys",
+            hint="`tfrecreg adopt` makes a build with indexes of the shards of another tool",
+        )
+    counts: dict[str, list[int]] = {name: [] for name in target.splits}
+    for entry in entries:
+        counts[entry.split].append(entry.records)
+    numbers = find_numbers(target.words, counts)
+    share = host_numbers(numbers, records.starts, host, hosts, target.name)
+    pieces = find_pieces(share, records.starts)
+    dataset = make_dataset(
+        _tensorflow(), records, pieces, target.manifest.compression, form, chosen
+    )
+    return dataset if options is None else dataset.with_options(options)
+
+
+def _expect_sense(chosen: PipelineOptions, request: FormRequest) -> None:
+    for name, value in (
+        ("batch_size", chosen.batch_size),
+        ("shuffle", chosen.shuffle if chosen.shuffle is not False else None),
+        ("repeat", chosen.repeat if chosen.repeat is not False else None),
+    ):
+        if value is not None and value < 1:
+            raise UsageError(
+                f"`{name}` should be 1 or more, found {value}", hint=f"leave out `{name}`"
+            )
+    if chosen.drop_remainder and chosen.batch_size is None:
+        raise UsageError(
+            "`drop_remainder` is about batches", hint="`batch_size=256, drop_remainder=True`"
+        )
+    if request.pad_to == "longest" and chosen.batch_size is None:
+        raise UsageError(
+            '`pad_to="longest"` is about batches', hint='`batch_size=32, pad_to="longest"`'
+        )
+    if chosen.seed is not None and chosen.shuffle is False:
+        raise UsageError("`seed` is that of a shuffle", hint="`shuffle=True, seed=1`")
+
+
+def _find(
+    reference: str | os.PathLike[str] | Resolved, split: str | None, registry: RegistryLike | None
+) -> tuple[Resolved | None, SplitTarget]:
+    """The build or release, unless it is a folder, and its shards."""
+    named = reference if isinstance(reference, Resolved) else os.fsdecode(reference)
+    found = find(named, registry)
+    if isinstance(found, str) and Path(found).is_dir():
+        target = splits_of_folder(found, split, _CALLER)
+        if target is not None:
+            return None, target
+        raise UsageError(
+            f"`{safe(found, limit=1000)}` has no manifest, which `load` needs",
+            hint="`tfrecreg.data_source` reads TFRecords of any tool",
+        )
+    # Anything else that is no reference is an error, and this is where it is told.
+    resolved = resolve(open_registry(registry), found) if isinstance(found, str) else found
+    return resolved, splits_of_release(resolved, split, _CALLER)
+
+
+def _schema(
+    resolved: Resolved | None, path: str | os.PathLike[str] | None, target: SplitTarget
+) -> tuple[str, str]:
+    """The text of the schema, and where it is."""
+    if path is not None:
+        return read_schema_file(os.fspath(path)), os.fspath(path)
+    if resolved is None:
+        raise UsageError(
+            f"no schema says how to parse the records of `{target.name}`",
+            hint='`schema="schemas/mnist.pbtxt"` names one',
+        )
     text = resolved.schema
     if text is None:
         raise absent_schema(resolved.dataset)
-    schema = parse_schema(text, resolved.schema_path)
-    records.expect_whole()
-    tf = _tensorflow()
-    spec = tf_feature_spec(schema)
-    dataset = read_records(
-        tf, records, compression, lambda payloads: tf.io.parse_example(payloads, spec)
-    )
-    images = schema.images()
-    if decode and images:
-        dataset = decode_images(tf, dataset, images, records)
-    return dataset
+    return text, resolved.schema_path
 
 
 def _tensorflow() -> Any:
@@ -99,215 +243,3 @@ def _unusable(error: ImportError) -> FailureError:
         f"TensorFlow cannot be imported: {safe(str(error))}",
         hint="`python -c 'import tensorflow'` shows more",
     )
-
-
-def _split(resolved: Resolved, split: str | None) -> str:
-    names = [each.name for each in resolved.manifest.splits]
-    if split is None and len(names) == 1:
-        return names[0]
-    if split is None:
-        raise UsageError(
-            f"`{resolved.name}` has the splits {listed(names)}: name one",
-            hint=f"tfrecreg.load({resolved.name!r}, split={names[0]!r})",
-        )
-    if split not in names:
-        close = did_you_mean(split, names)
-        raise UsageError(
-            f"`{resolved.name}` has no split `{safe(split)}`{close}",
-            hint=f"available: {listed(names)}",
-        )
-    return split
-
-
-_BATCH = 256
-"""Number of examples parsed at once: parsing one at a time costs about ten times as much."""
-
-
-def read_records(
-    tensorflow: Any,
-    records: SplitRecords,
-    compression: str,
-    parse: Callable[[Any], Any],
-) -> tf.data.Dataset:
-    """The result of `parse` for every record, in order.
-
-    Args:
-        tensorflow: the module.
-        records: of the split.
-        compression: of its shards, as a manifest says it.
-        parse: of a batch of payloads, a tensor of strings.
-    """
-    data = tensorflow.data
-    kind = "GZIP" if compression == "gzip" else ""
-
-    def of_shard(pattern: Any, start: Any, stop: Any) -> tf.data.Dataset:
-        # A file that was removed meanwhile raises no error but gives no file: errors are skipped
-        # below, and TensorFlow would try to open it for ever.
-        paths = tensorflow.io.matching_files(pattern)
-        payloads = data.TFRecordDataset(paths, compression_type=kind).ignore_errors()
-        firsts = data.Dataset.range(start, tensorflow.int64.max, _BATCH)
-        stops = data.Dataset.from_tensors(stop).repeat()
-        return data.Dataset.zip((firsts, stops, payloads.batch(_BATCH)))
-
-    def parsed(first: Any, stop: Any, payloads: Any) -> tuple[Any, Any, Any, Any]:
-        return first, first + tensorflow.size(payloads, tensorflow.int64), stop, parse(payloads)
-
-    def why_not(expected: Any, first: Any, stop: Any) -> str:
-        if first == expected:
-            return records.why_more(int(stop) - 1)
-        return records.why_not(int(expected), problem)
-
-    def problem(payload: bytes) -> str:
-        try:
-            parse(tensorflow.constant([payload]))
-        except (tensorflow.errors.OpError, UnicodeError) as error:
-            if decode_or_none(payload) is None:
-                return "it is not a `tf.train.Example`"
-            return safe(re.sub(r"\{\{.*\}\} |Name: [^,]*, ", "", str(error)), limit=500)
-        return ""
-
-    def followed(expected: Any, element: tuple[Any, Any, Any, Any]) -> tuple[Any, Any]:
-        first, end, stop, values = element
-        check = tensorflow.cond(
-            tensorflow.logical_and(tensorflow.equal(first, expected), end <= stop),
-            tensorflow.no_op,
-            lambda: _stop(tensorflow, why_not, expected, first, stop),
-        )
-        with tensorflow.control_dependencies([check]):
-            return tensorflow.identity(end), values
-
-    def numbers(values: Sequence[int]) -> Any:
-        return tensorflow.constant(list(values), tensorflow.int64)
-
-    shards = data.Dataset.from_tensor_slices(
-        (
-            tensorflow.constant([_literal(path) for path in records.paths], tensorflow.string),
-            numbers(records.starts[:-1]),
-            numbers(records.starts[1:]),
-        )
-    )
-    # What comes after the last record, so that its absence shows.
-    end = data.Dataset.from_tensors(
-        (*numbers([records.total] * 2), tensorflow.constant([], tensorflow.string))
-    )
-    numbered = (
-        shards.flat_map(_plain(tensorflow, of_shard))
-        .concatenate(end)
-        # In order, whatever the options of the dataset say: the numbers have to follow each other.
-        .map(_plain(tensorflow, parsed), num_parallel_calls=data.AUTOTUNE, deterministic=True)
-        .ignore_errors()
-        .scan(tensorflow.constant(0, tensorflow.int64), _plain(tensorflow, followed))
-    )
-    options = data.Options()
-    # Of several workers each would read some of the files, and miss the records of the others.
-    options.experimental_distribute.auto_shard_policy = data.experimental.AutoShardPolicy.DATA
-    # The one call of Python has no state that a checkpoint of an iterator would have to hold.
-    options.experimental_external_state_policy = data.experimental.ExternalStatePolicy.IGNORE
-    total = data.experimental.assert_cardinality(records.total)
-    return numbered.unbatch().apply(total).with_options(options)
-
-
-def _stop(tensorflow: Any, why: Callable[[Any, Any, Any], str], *numbers: Any) -> Any:
-    problem = tensorflow.py_function(why, numbers, tensorflow.string)
-    # An exception of Python would come with the lines of TensorFlow that it went through.
-    return tensorflow.debugging.Assert(tensorflow.constant(value=False), [problem])
-
-
-def _plain(tensorflow: Any, function: Callable[..., Any]) -> Any:
-    """Nothing here needs AutoGraph, which warns of functions whose source it does not find."""
-    return tensorflow.autograph.experimental.do_not_convert(function)
-
-
-def _literal(path: bytes) -> bytes:
-    """A pattern that matches this path only."""
-    return re.sub(rb"([*?\[\\])", rb"\\\1", path)
-
-
-_AROUND = 16
-"""Zeros before and behind an image, so that its ends can be looked at however short it is."""
-_WHOLE = ((b"\xff\xd8\xff", b"\xff\xd9"), (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"))
-"""First and last bytes of a complete JPEG and PNG."""
-
-
-def decode_images(
-    tensorflow: Any,
-    dataset: tf.data.Dataset,
-    features: Sequence[str],
-    records: SplitRecords,
-) -> tf.data.Dataset:
-    """Decode the images of a split.
-
-    Args:
-        tensorflow: the module.
-        dataset: its examples, in the order of the shards.
-        features: those that hold images.
-        records: of the split, which know their names.
-    """
-
-    def decoded(number: Any, example: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            feature: _decoded(tensorflow, feature, value, number, records)
-            if feature in features and _is_single(tensorflow, value)
-            else value
-            for feature, value in example.items()
-        }
-
-    return dataset.enumerate().map(
-        # Nothing here needs AutoGraph, which warns of every function whose source it does not find.
-        tensorflow.autograph.experimental.do_not_convert(decoded),
-        num_parallel_calls=tensorflow.data.AUTOTUNE,
-    )
-
-
-def _is_single(tensorflow: Any, value: Any) -> bool:
-    """Several images have no one shape, and a sparse tensor may hold any number of them."""
-    return isinstance(value, tensorflow.Tensor) and value.shape.num_elements() == 1
-
-
-def _decoded(tensorflow: Any, feature: str, value: Any, number: Any, records: SplitRecords) -> Any:
-    data = tensorflow.reshape(value, [])
-
-    def attempt(data: Any, number: Any) -> tuple[Any, str]:
-        try:
-            return tensorflow.io.decode_image(data, expand_animations=False), ""
-        except tensorflow.errors.InvalidArgumentError as error:
-            reason = _reason(data.numpy()) or safe(error.message)
-            place, key = records.named(int(number)), records.key(int(number))
-            problem = f"`{safe(feature)}` of {place} does not decode: {reason}{key}"
-            return tensorflow.zeros((1, 1, 1), tensorflow.uint8), problem
-
-    def patiently() -> Any:
-        types = [tensorflow.uint8, tensorflow.string]
-        image, problem = tensorflow.py_function(attempt, [data, number], types)
-        # An exception of Python would come with the lines of TensorFlow that it went through.
-        sound = tensorflow.debugging.Assert(tensorflow.equal(problem, ""), [problem])
-        with tensorflow.control_dependencies([sound]):
-            return tensorflow.identity(image)
-
-    image = tensorflow.cond(
-        _is_whole(tensorflow, data),
-        lambda: tensorflow.io.decode_image(data, expand_animations=False),
-        patiently,
-    )
-    image.set_shape((None, None, None))
-    return image
-
-
-def _is_whole(tensorflow: Any, data: Any) -> Any:
-    strings = tensorflow.strings
-    around = b"\0" * _AROUND
-    padded = strings.join([around, data, around])
-    found = tensorflow.constant(False)
-    for begin, end in _WHOLE:
-        begins = strings.substr(padded, _AROUND, len(begin)) == begin
-        ends = strings.substr(padded, -_AROUND - len(end), len(end)) == end
-        found = tensorflow.logical_or(found, tensorflow.logical_and(begins, ends))
-    return found
-
-
-def _reason(data: bytes) -> str | None:
-    """Why TensorFlow refuses it, where its header tells."""
-    try:
-        return why_undecodable(data, read_header(data))
-    except ImageError as error:
-        return error.detail

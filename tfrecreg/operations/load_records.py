@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import accumulate
+from typing import NamedTuple, TypeAlias
 
 from tfrecreg.errors import MissingFileError, RefusedError, TfrecregError, UsageError
-from tfrecreg.index import load_index
+from tfrecreg.index import Index, load_index
 from tfrecreg.manifest import ShardEntry
 from tfrecreg.records import Fault, RecordBatch, scan
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
+
+
+class PayloadFault(NamedTuple):
+    """What is wrong with a payload: a sentence around the name of its record."""
+
+    before: str
+    after: str
+
+
+DamageSearch: TypeAlias = Callable[[bytes], PayloadFault | None]
+"""Finds the fault of a payload; None for a valid one."""
 
 
 class SplitRecords:
@@ -30,6 +42,7 @@ class SplitRecords:
         self._name = name
         self._all = shards
         self._starts = [0, *accumulate(each.records for each in self._shards)]
+        self._indexes: dict[str, Index] = {}
 
     @property
     def total(self) -> int:
@@ -40,6 +53,11 @@ class SplitRecords:
     def starts(self) -> Sequence[int]:
         """The number of the first record of each of :attr:`paths`, and after them the total."""
         return self._starts
+
+    @property
+    def sizes(self) -> list[int]:
+        """Records of each of :attr:`paths`."""
+        return [each.records for each in self._shards]
 
     @property
     def paths(self) -> list[bytes]:
@@ -103,40 +121,74 @@ class SplitRecords:
         entry, _ = self._place(number)
         return self._other(entry, f"should have {entry.records} records, it has more")
 
-    def why_not(self, number: int, parse: Callable[[bytes], str]) -> str:
-        """Why the records from this number on did not come, in one sentence.
+    def why_lost(self, numbers: Iterable[int], look: DamageSearch) -> str:
+        """Why records did not come, in one sentence about the first that is at fault.
 
         Args:
-            number: in the split.
-            parse: returns the fault of a payload; empty for a valid one.
+            numbers: of the records, at least one.
+            look: finds the fault of a payload.
         """
-        entry, record = self._place(number)
-        try:
-            return self._found(entry, record, number, parse)
-        except TfrecregError as error:
-            return f"{self.named(number)} cannot be read: {error.message}{self.key(number)}"
+        by_shard: dict[int, set[int]] = {}
+        for number in numbers:
+            entry, record = self._place(number)
+            by_shard.setdefault(number - record, set()).add(record)
+        for start, wanted in sorted(by_shard.items()):
+            entry, _ = self._place(start)
+            first = start + min(wanted)
+            try:
+                fault = self._fault(entry, start, wanted, look)
+            except TfrecregError as error:
+                return f"{self.named(first)} cannot be read: {error.message}{self.key(first)}"
+            if fault:
+                return fault
+        return f"{self.named(first)} did not come, although it is intact now{self.key(first)}"
 
-    def _found(
-        self, entry: ShardEntry, record: int, number: int, parse: Callable[[bytes], str]
+    def _fault(
+        self, entry: ShardEntry, start: int, wanted: Container[int], look: DamageSearch
     ) -> str:
         """By the scanner, which reads the shard from its beginning: it happens once."""
         count = 0
         for event in scan(self._storage, entry.path):
             if isinstance(event, Fault):
-                at = record if event.record is None else event.record
-                whole = number - record + min(at, entry.records - 1)
+                at = 0 if event.record is None else event.record
+                number = start + min(at, entry.records - 1)
                 why = f"{event.code}: {event.detail}"
-                return f"{self.named(whole)} is damaged: {why}{self.key(whole)}"
+                return f"{self.named(number)} is damaged: {why}{self.key(number)}"
             if isinstance(event, RecordBatch):
                 count = event.first + len(event)
-                for position in range(max(record - event.first, 0), len(event)):
-                    problem = parse(event.payload(position)) if event.whole else ""
-                    if problem:
-                        whole = number - record + event.first + position
-                        return f"{self.named(whole)} does not parse: {problem}{self.key(whole)}"
+                for position in range(len(event)):
+                    if not event.whole or event.first + position not in wanted:
+                        continue
+                    fault = look(event.payload(position))
+                    if fault is not None:
+                        number = start + event.first + position
+                        named = f"{fault.before}{self.named(number)}{fault.after}"
+                        return f"{named}{self.key(number)}"
         if count != entry.records:
             return self._other(entry, f"should have {entry.records} records, it has {count}")
-        return f"{self.named(number)} did not come, although it is intact now{self.key(number)}"
+        return ""
+
+    def find_key(self, number: int) -> str:
+        """The key of a record.
+
+        Raises:
+            ManifestError, StorageError: the index of its shard is damaged, or cannot be read.
+        """
+        entry, record = self._place(number)
+        index = self._indexes.get(entry.index)
+        if index is None:
+            index = self._indexes[entry.index] = load_index(self._storage, entry.index)
+        return index.key(record)
+
+    @property
+    def have_keys(self) -> bool:
+        """Whether every shard has an index, which holds the keys."""
+        return all(entry.index for entry in self._shards)
+
+    @property
+    def mean_bytes(self) -> int:
+        """Mean size of a payload, in bytes, rounded up."""
+        return -(-sum(each.payload_bytes for each in self._shards) // max(1, self.total))
 
     def _other(self, entry: ShardEntry, fault: str) -> str:
         return f"`{safe(entry.path)}` of {self._name} {fault}: `tfrecreg check {self._name}`"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from tfrecreg.errors import UsageError
 from tfrecreg.suggest import did_you_mean, listed
@@ -59,6 +59,24 @@ def find_ranges(words: str, shards: Mapping[str, Sequence[int]]) -> list[tuple[s
     return found
 
 
+def find_numbers(words: str, shards: Mapping[str, Sequence[int]]) -> list[range]:
+    """The records that an expression names, numbered through all of `shards`.
+
+    Args:
+        words: the expression. :func:`named_splits` accepted it.
+        shards: by split, the number of records of each of its shards.
+
+    Raises:
+        UsageError: a part reaches beyond its split, or ends before it begins.
+    """
+    counts = [sum(each) for each in shards.values()]
+    starts = dict(zip(shards, accumulate(counts, initial=0), strict=False))
+    return [
+        range(starts[split] + part.start, starts[split] + part.stop)
+        for split, part in find_ranges(words, shards)
+    ]
+
+
 def even_parts(numbers: range, count: int, *, drop_remainder: bool) -> list[range]:
     """Divide a range as `tfds.even_splits` does: contiguous parts, larger ones first.
 
@@ -99,7 +117,7 @@ def _splits(part: str, splits: Sequence[str], name: str) -> list[str]:
         return sorted(splits)
     raise UsageError(
         f"`{name}` has no split `{safe(part)}`{did_you_mean(part, splits)}",
-        hint=f"there is {listed(splits)}",
+        hint=f"available: {listed(splits)}",
     )
 
 

@@ -1,0 +1,139 @@
+"""What the tests of pipelines share: builds of one, two and seven shards, and boxes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from registry_support import empty_registry, put_build, write
+
+from tfrecreg.index import load_index
+from tfrecreg.manifest import ShardEntry, SplitEntry
+from tfrecreg.operations.builds import BuildRequest, build
+from tfrecreg.registry import open_registry
+from tfrecreg.shards import ShardPolicy
+from tfrecreg.storage import LocalStorage
+
+SHARDS = (1, 2, 7)
+
+
+@pytest.fixture(scope="module")
+def tf() -> Any:
+    return pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
+
+
+@pytest.fixture(scope="session")
+def numbered(digits_original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A registry with the builds `digits1`, `digits2` and `digits7`, of so many shards a split."""
+    root = tmp_path_factory.mktemp("numbered") / "registry"
+    shutil.copytree(digits_original, root)
+    registry = open_registry(root)
+    for shards in SHARDS:
+        policy = ShardPolicy(shards=shards)
+        build(
+            registry,
+            BuildRequest(
+                name=f"digits{shards}", source="mnist", raw=str(root / "raw"), policy=policy
+            ),
+        )
+    return root
+
+
+def keys_of(root: Path, name: str, split: str) -> list[bytes]:
+    """The keys of a split in the order of its shards, by its indexes."""
+    manifest = open_registry(root).dataset(name).build_manifest()
+    assert manifest is not None
+    storage = LocalStorage(str(root / "data" / name))
+    found: list[bytes] = []
+    for shard in manifest.shards:
+        if shard.split == split:
+            index = load_index(storage, shard.index)
+            found += [index.key(record).encode() for record in range(len(index))]
+    return found
+
+
+@pytest.fixture
+def keys(numbered: Path) -> Callable[..., list[bytes]]:
+    """The keys of a build of so many shards, in their order."""
+    return lambda shards=7, split="train": keys_of(numbered, f"digits{shards}", split)
+
+
+@pytest.fixture
+def odd(tf: Any, tmp_path: Path) -> Callable[..., Path]:
+    """Makes a registry whose build `odd` has one shard, which TensorFlow wrote."""
+
+    def make(schema: str, examples: Sequence[dict[str, Any]]) -> Path:
+        empty_registry(tmp_path)
+        name = "odd-train.tfrecord-00000-of-00001"
+        path = write(tmp_path / "data/odd" / name, b"")
+        with tf.io.TFRecordWriter(str(path)) as writer:
+            for features in examples:
+                writer.write(example(tf, features))
+        size = path.stat().st_size
+        shard = ShardEntry(
+            path=name,
+            bytes=size,
+            blake3="",
+            sha256="",
+            split="train",
+            records=len(examples),
+            payload_bytes=size - 16 * len(examples),
+            stream_blake3="",
+            index="",
+        )
+        split = SplitEntry(name="train", records=len(examples), payload_bytes=0, content="")
+        put_build(tmp_path, "odd", splits=[split], shards=[shard])
+        write(tmp_path / "schemas/odd.pbtxt", schema)
+        return tmp_path
+
+    return make
+
+
+def example(tf: Any, features: dict[str, Any]) -> bytes:
+    """An Example of lists of bytes, integers or floats; an empty list is left out."""
+    found = {}
+    for name, values in features.items():
+        if not values:
+            continue
+        if all(isinstance(each, bytes) for each in values):
+            found[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+        elif all(isinstance(each, int) for each in values):
+            found[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+        else:
+            found[name] = tf.train.Feature(float_list=tf.train.FloatList(value=values))
+    message = tf.train.Example(features=tf.train.Features(feature=found))
+    return bytes(message.SerializeToString())
+
+
+BOXES = """
+    feature {
+      name: "image/encoded" type: BYTES presence { min_fraction: 1 min_count: 1 }
+      shape {} image_domain {}
+    }
+    feature {
+      name: "image/class/label" type: INT presence { min_fraction: 1 min_count: 1 } shape {}
+    }
+    feature { name: "box/xmin" type: FLOAT }
+    feature { name: "box/text" type: BYTES }
+"""
+
+
+@pytest.fixture
+def boxes(tf: Any, odd: Callable[..., Path]) -> Path:
+    """Ten images of sizes of their own, grey or colour, with 0, 1, 2, 3, 0, 1 … boxes."""
+    rows = []
+    for number in range(10):
+        image = np.full((4 + number, 6, 1 if number % 2 else 3), number, np.uint8)
+        rows.append(
+            {
+                "image/encoded": [tf.io.encode_png(image).numpy()],
+                "image/class/label": [number],
+                "box/xmin": [float(each) + 0.5 for each in range(number % 4)],
+                "box/text": [b"cat"] * (number % 4),
+            }
+        )
+    return odd(BOXES, rows)

@@ -1,0 +1,240 @@
+"""The form of elements: boxes, images, stored tensors, pairs, chosen features."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.operations.load import load
+
+
+def batches(root: Path, **arguments: Any) -> list[Any]:
+    return list(load("odd", registry=root, **arguments))
+
+
+def test_boxes_are_batched_as_ragged_tensors(tf: Any, boxes: Path) -> None:
+    first, *_ = batches(boxes, batch_size=4, ragged=True)
+    assert first["box/xmin"].to_list() == [[], [0.5], [0.5, 1.5], [0.5, 1.5, 2.5]]
+    assert first["box/text"].to_list() == [[b"cat"] * number for number in range(4)]
+
+
+def test_ragged_elements_can_be_batched_in_one_line(tf: Any, boxes: Path) -> None:
+    dataset = load("odd", registry=boxes, ragged=True)
+    assert next(iter(dataset.skip(2)))["box/xmin"].numpy().tolist() == [0.5, 1.5]
+    first = next(iter(dataset.batch(3)))
+    assert first["box/xmin"].to_list() == [[], [0.5], [0.5, 1.5]]
+
+
+def test_without_a_choice_boxes_are_sparse(tf: Any, boxes: Path) -> None:
+    spec = load("odd", registry=boxes, batch_size=4).element_spec
+    assert isinstance(spec["box/xmin"], tf.SparseTensorSpec)
+
+
+def test_boxes_are_padded_to_a_length(tf: Any, boxes: Path) -> None:
+    dataset = load("odd", registry=boxes, batch_size=4, drop_remainder=True, pad_to=5)
+    assert dataset.element_spec["box/xmin"] == tf.TensorSpec((4, 5), tf.float32)
+    first = next(iter(dataset))
+    assert first["box/xmin"].numpy()[2].tolist() == [0.5, 1.5, 0, 0, 0]
+    assert first["box/text"].numpy()[1].tolist() == [b"cat", b"", b"", b"", b""]
+    single = load("odd", registry=boxes, pad_to={"box/xmin": 4})
+    assert single.element_spec["box/xmin"] == tf.TensorSpec((4,), tf.float32)
+    assert isinstance(single.element_spec["box/text"], tf.SparseTensorSpec)
+
+
+@pytest.mark.parametrize("cache", [False, True])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_boxes_are_padded_to_the_longest_of_a_batch(
+    tf: Any, boxes: Path, cache: bool, shuffle: bool
+) -> None:
+    found = batches(boxes, batch_size=3, pad_to="longest", cache=cache, shuffle=shuffle)
+    assert sum(len(batch["box/xmin"]) for batch in found) == 10
+    for batch in found:
+        counts = [number % 4 for number in batch["image/class/label"].numpy()]
+        assert batch["box/xmin"].shape == (len(counts), max(counts))
+
+
+def test_more_values_than_the_length_are_an_error_that_names_the_record(
+    tf: Any, boxes: Path
+) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        batches(boxes, batch_size=4, pad_to=2)
+    message = caught.value.message
+    assert "record 3 of `odd-train.tfrecord-00000-of-00001` of odd does not parse: " in message
+    assert "`box/text` has more values than the 2 that it is padded to" in message
+
+
+def test_images_of_all_sizes_and_channels_make_a_batch(tf: Any, boxes: Path) -> None:
+    found = batches(boxes, batch_size=5, decode=True, channels=3, image_size=(8, 9))
+    assert [batch["image/encoded"].shape for batch in found] == [(5, 8, 9, 3)] * 2
+    assert found[0]["image/encoded"].dtype == tf.uint8
+    values = found[0]["image/encoded"].numpy()
+    assert [np.unique(image).tolist() for image in values] == [[0], [1], [2], [3], [4]]
+
+
+def test_images_of_several_sizes_make_no_batch_and_the_error_says_how(tf: Any, boxes: Path) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        batches(boxes, batch_size=5, decode=True)
+    assert (
+        "`image/encoded` has values of 10 shapes, (4, 6, 3) and (13, 6, 1) among them, which do "
+        "not fit into one batch: `image_size=(224, 224)` resizes them"
+    ) in caught.value.message
+
+
+def test_single_images_keep_their_sizes(tf: Any, boxes: Path) -> None:
+    found = batches(boxes, decode=True, channels=1)
+    assert [each["image/encoded"].shape for each in found] == [(4 + n, 6, 1) for n in range(10)]
+
+
+def test_a_shape_that_the_schema_knows_is_static(
+    tf: Any, digits_original: Path, tmp_path: Path
+) -> None:
+    text = (digits_original / "schemas/digits.pbtxt").read_text()
+    schema = tmp_path / "schema.pbtxt"
+    schema.write_text(text.replace("int_domain { min: 1 }", "int_domain { min: 28 max: 28 }"))
+    for batch_size, shape in ((None, (28, 28, 1)), (16, (None, 28, 28, 1))):
+        dataset = load(
+            "digits",
+            "test",
+            registry=digits_original,
+            schema=schema,
+            decode=True,
+            channels=1,
+            batch_size=batch_size,
+        )
+        assert tuple(dataset.element_spec["image/encoded"].shape) == shape
+        assert sum(1 for _ in dataset) == (4 if batch_size else 60)
+
+
+def test_stored_tensors_come_as_tensors(tf: Any, odd: Callable[..., Path]) -> None:
+    schema = """
+        feature { name: "one" type: BYTES presence { min_fraction: 1 min_count: 1 } shape {} }
+    """
+    rows = [{"one": [tf.io.serialize_tensor(tf.fill((2, 3), float(n))).numpy()]} for n in range(5)]
+    root = odd(schema, rows)
+    spec = tf.TensorSpec((2, 3), tf.float32)
+    dataset = load("odd", registry=root, tensors={"one": spec})
+    assert dataset.element_spec["one"] == spec
+    assert [each["one"].numpy()[1, 2] for each in dataset] == [0, 1, 2, 3, 4]
+    (batch,) = load("odd", registry=root, tensors={"one": tf.float32}, batch_size=8)
+    assert batch["one"].shape == (5, 2, 3)
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        list(load("odd", registry=root, tensors={"one": tf.int64}))
+    assert "`one` of record 0 of `odd-train" in caught.value.message
+
+
+def test_pairs_of_image_and_label_are_found_by_their_names(tf: Any, boxes: Path) -> None:
+    dataset = load("odd", registry=boxes, as_supervised=True)
+    assert dataset.element_spec == (tf.TensorSpec((), tf.string), tf.TensorSpec((), tf.int64))
+    named = load("odd", registry=boxes, as_supervised=("box/xmin", "image/class/label"), pad_to=3)
+    assert [xmin.shape for xmin, _ in named] == [(3,)] * 10
+
+
+def test_chosen_features_alone_are_parsed(tf: Any, boxes: Path) -> None:
+    dataset = load("odd", registry=boxes, features=["image/class/label"], batch_size=4)
+    assert list(dataset.element_spec) == ["image/class/label"]
+
+
+def test_a_folder_with_its_manifest_needs_no_registry(
+    tf: Any, digits_original: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(digits_original / "data/digits", folder)
+    schema = digits_original / "schemas/digits.pbtxt"
+    dataset = load(folder, "train[:50]", schema=schema, decode=True, batch_size=25)
+    assert [batch["image/encoded"].shape for batch in dataset] == [(25, 28, 28, 1)] * 2
+    shard = folder / "digits-train.tfrecord-00001-of-00002"
+    shard.write_bytes(shard.read_bytes()[:-1])
+    with pytest.raises(RefusedError, match="differ in size from the manifest"):
+        load(folder, "train", schema=schema)
+    with pytest.raises(UsageError, match="no schema says how to parse the records of"):
+        load(folder, "test")
+    (folder / "manifest.json").unlink()
+    with pytest.raises(UsageError, match="has no manifest, which `load` needs"):
+        load(folder, "test", schema=schema)
+
+
+# What follows is refused before TensorFlow is imported.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"batch_size": 0}, "`batch_size` should be 1 or more, found 0"),
+        ({"shuffle": 0}, "`shuffle` should be 1 or more, found 0"),
+        ({"repeat": -1}, "`repeat` should be 1 or more, found -1"),
+        ({"drop_remainder": True}, "`drop_remainder` is about batches"),
+        ({"seed": 1}, "`seed` is that of a shuffle"),
+        ({"pad_to": "longest"}, '`pad_to="longest"` is about batches'),
+        ({"channels": 3}, "`channels` and `image_size` are about decoded images"),
+        (
+            {"decode": True, "channels": 2},
+            "`channels` should be one of `0`, `1`, `3` and `4`, found 2",
+        ),
+        (
+            {"decode": True, "image_size": (0, 3)},
+            "`image_size` should be height and width, found (0, 3)",
+        ),
+        (
+            {"features": ["image/lable"]},
+            "the schema has no feature `image/lable`",
+        ),
+        ({"features": []}, "no feature is left to parse"),
+        (
+            {"as_supervised": True, "with_key": True},
+            "`as_supervised` makes pairs of input and label, and has no place for others",
+        ),
+        (
+            {"as_supervised": ("image/encoded", "label")},
+            "the schema has no feature `label`",
+        ),
+        (
+            {"tensors": {"image/height": "float32"}},
+            "`image/height` is not one string a record, so it holds no serialized tensor",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    digits_original: Path, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        load("digits", "test", registry=digits_original, **arguments)
+    assert caught.value.message.partition("; did you mean")[0] == message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments", "message"),
+    [
+        ("image_domain {}", {"decode": True}, "the schema has no feature that holds images"),
+        (
+            "image_domain {}",
+            {"as_supervised": True},
+            "the schema has no features that are the image of a record",
+        ),
+    ],
+)
+def test_a_schema_without_images_has_none_to_decode(
+    digits_registry: Path, line: str, arguments: dict[str, Any], message: str
+) -> None:
+    path = digits_registry / "schemas/digits.pbtxt"
+    path.write_text(path.read_text().replace(line, ""))
+    with pytest.raises(UsageError) as caught:
+        load("digits", "test", registry=digits_registry, **arguments)
+    assert caught.value.message == message
+
+
+def test_a_schema_without_a_label_makes_no_pairs(digits_registry: Path) -> None:
+    path = digits_registry / "schemas/digits.pbtxt"
+    path.write_text(path.read_text().replace("image/class/label", "number"))
+    with pytest.raises(UsageError) as caught:
+        load("digits", "test", registry=digits_registry, as_supervised=True)
+    assert caught.value.message == "the schema has no features that are the label of a record"
+    assert caught.value.hint == (
+        '`as_supervised=("image/encoded", "image/class/label")` names input and label'
+    )

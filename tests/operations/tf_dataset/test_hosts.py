@@ -1,0 +1,111 @@
+"""The shares of all hosts have no record in common, and together they have all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tfrecreg.errors import UsageError
+from tfrecreg.operations.load import load
+
+Keys = Callable[..., list[bytes]]
+
+
+def read(dataset: Any) -> list[bytes]:
+    found: list[bytes] = []
+    for element in dataset:
+        keys = element["record/key"].numpy()
+        found += [keys] if isinstance(keys, bytes) else keys.tolist()
+    return found
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 3, 5])
+@pytest.mark.parametrize("shards", [1, 2, 7])
+def test_every_record_goes_to_one_host(
+    tf: Any, numbered: Path, keys: Keys, shards: int, hosts: int
+) -> None:
+    shares = []
+    for host in range(hosts):
+        dataset = load(
+            f"digits{shards}",
+            "train",
+            registry=numbered,
+            features=[],
+            with_key=True,
+            host=host,
+            hosts=hosts,
+        )
+        shares.append(read(dataset))
+        assert len(dataset) == len(shares[-1]) > 0
+    together = [key for share in shares for key in share]
+    assert sorted(together) == sorted(keys(shards))
+    if shards % hosts:
+        # Shares of records: contiguous, in order, equal but for one.
+        assert together == keys(shards)
+        assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+@pytest.mark.parametrize(("shards", "hosts"), [(7, 5), (2, 2)])
+def test_shuffled_batches_of_hosts_have_every_record_once(
+    tf: Any, numbered: Path, keys: Keys, shards: int, hosts: int
+) -> None:
+    seen: list[bytes] = []
+    for host in range(hosts):
+        dataset = load(
+            f"digits{shards}",
+            "train",
+            registry=numbered,
+            with_key=True,
+            shuffle=True,
+            seed=3,
+            batch_size=16,
+            host=host,
+            hosts=hosts,
+        )
+        found = read(dataset)
+        seen += found
+        assert found != [key for key in keys(shards) if key in set(found)]
+    assert sorted(seen) == sorted(keys(shards))
+
+
+def test_whole_shards_go_to_hosts_that_divide_them(tf: Any, numbered: Path, keys: Keys) -> None:
+    first = load("digits7", "train", registry=numbered, features=[], with_key=True, host=6, hosts=7)
+    found = read(first)
+    assert found == keys()[-len(found) :]
+
+
+def test_hosts_share_a_part_of_a_split(tf: Any, numbered: Path, keys: Keys) -> None:
+    found: list[bytes] = []
+    for host in range(3):
+        found += read(
+            load(
+                "digits7",
+                "train[13:98]+test",
+                registry=numbered,
+                features=[],
+                with_key=True,
+                host=host,
+                hosts=3,
+            )
+        )
+    assert sorted(found) == sorted(keys()[13:98] + keys(7, "test"))
+
+
+@pytest.mark.parametrize(
+    ("host", "hosts", "message"),
+    [
+        (0, 201, "201 hosts cannot share 200 records of `digits7`"),
+        (2, 2, "`host` should be one of `hosts`, from 0 on; found host 2 of 2"),
+        (-1, 2, "`host` should be one of `hosts`, from 0 on; found host -1 of 2"),
+        (0, 0, "`host` should be one of `hosts`, from 0 on; found host 0 of 0"),
+    ],
+)
+def test_hosts_that_cannot_be_are_refused(
+    numbered: Path, host: int, hosts: int, message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        load("digits7", "train", registry=numbered, host=host, hosts=hosts)
+    assert caught.value.message == message

@@ -1,0 +1,17 @@
+"""Graphs of `tf.data` for :func:`tfrecreg.load`. None of these modules imports TensorFlow.
+
+- `form`: the form of the elements, by the schema and the arguments of `load`
+- `source`: shards to numbered payloads; damage becomes a mark, not an error
+- `elements`: batches of payloads to tensors: parse, decode, resize, pad
+- `single_images`: images of single elements, one by one
+- `checked`: errors that name shard, record and key, at no cost to sound records
+- `plain`: functions that AutoGraph leaves alone
+- `pipeline`: all of it in one dataset: shuffle, batch, cache, repeat, prefetch
+"""
+
+from __future__ import annotations
+
+from tfrecreg.operations.tf_dataset.form import ElementForm, FormRequest, find_form
+from tfrecreg.operations.tf_dataset.pipeline import PipelineOptions, make_dataset
+
+__all__ = ["ElementForm", "FormRequest", "PipelineOptions", "find_form", "make_dataset"]

@@ -1,0 +1,84 @@
+"""A map over batches of records whose errors name shard, record and key.
+
+Sound batches pay nothing for it: a batch that fails is dropped, which leaves a gap in the numbers
+of the batches, and only then its records are looked at one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tfrecreg.operations.tf_dataset.plain import plain
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+_REMEMBERED = 16
+"""Batches whose numbers are kept. Where more are lost in a row, one of the last is named."""
+
+WhyLost = Callable[[list[int], bool], str]
+"""Why records of a batch did not come, given their numbers, and whether all of them are lost."""
+
+
+def checked_map(
+    tensorflow: Any, groups: tf.data.Dataset, function: Callable[[Any, Any], Any], why: WhyLost
+) -> tf.data.Dataset:
+    """Apply a function to batches of numbers and payloads.
+
+    Args:
+        tensorflow: the module.
+        groups: numbers and payloads; a negative number is a mark of damage.
+        function: of numbers and payloads.
+        why: called once, after which iteration ends with a `tf.errors.InvalidArgumentError`.
+
+    Returns:
+        Pairs of batch size and what the function returned.
+    """
+    data, int64 = tensorflow.data, tensorflow.int64
+
+    def chained(state: Any, element: Any) -> tuple[Any, Any]:
+        at, before, sizes = state
+        numbers, payloads = element
+        # The batches that may be lost together, when the next one comes through.
+        sizes = tensorflow.concat([sizes[-_REMEMBERED + 1 :], [tensorflow.size(numbers)]], 0)
+        kept = tensorflow.concat([before, numbers], 0)[-tensorflow.reduce_sum(sizes) :]
+        return (at + 1, kept, sizes), (at, before, numbers, payloads)
+
+    def applied(at: Any, before: Any, numbers: Any, payloads: Any) -> tuple[Any, ...]:
+        return at, before, numbers, function(numbers, payloads)
+
+    def described(lost: Any, numbers: Any) -> str:
+        return why([int(each) for each in numbers], bool(lost))
+
+    def followed(expected: Any, element: Any) -> tuple[Any, Any]:
+        at, before, numbers, values = element
+        lost = tensorflow.not_equal(at, expected)
+        marked = tensorflow.reduce_any(numbers < 0)
+        chosen = tensorflow.cond(lost, lambda: before, lambda: numbers)
+        check = tensorflow.cond(
+            tensorflow.logical_or(lost, marked),
+            lambda: _stop(tensorflow, described, lost, chosen),
+            tensorflow.no_op,
+        )
+        with tensorflow.control_dependencies([check]):
+            return tensorflow.identity(at + 1), (tensorflow.size(numbers, int64), values)
+
+    zero = tensorflow.constant(0, int64)
+    none = tensorflow.constant([], int64)
+    # What follows the last batch, so that its absence shows.
+    end = data.Dataset.from_tensors((none, tensorflow.constant([], tensorflow.string)))
+    return (
+        groups.concatenate(end)
+        .scan((zero, none, tensorflow.constant([], tensorflow.int32)), plain(tensorflow, chained))
+        # In order, whatever the options of the dataset say: the numbers have to follow each other.
+        .map(plain(tensorflow, applied), num_parallel_calls=data.AUTOTUNE, deterministic=True)
+        .ignore_errors()
+        .scan(zero, plain(tensorflow, followed))
+    )
+
+
+def _stop(tensorflow: Any, why: Callable[..., str], *arguments: Any) -> Any:
+    problem = tensorflow.py_function(why, arguments, tensorflow.string)
+    # An exception of Python would come with the lines of TensorFlow that it went through.
+    return tensorflow.debugging.Assert(tensorflow.constant(value=False), [problem])

@@ -1,0 +1,222 @@
+"""From a batch of payloads to tensors: parse, decode, resize, pad. One `parse_example` a batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tfrecreg.errors import TfrecregError
+from tfrecreg.example import decode_or_none
+from tfrecreg.images import ImageError, read_header
+from tfrecreg.images.decodable import why_undecodable
+from tfrecreg.operations.load_records import PayloadFault, SplitRecords
+from tfrecreg.operations.tf_dataset.form import KEY_NAME, PAYLOAD_NAME, ElementForm
+from tfrecreg.text import safe
+
+Features = dict[str, Any]
+
+
+class ElementReader:
+    """Makes elements of payloads, in a graph and one by one to find a fault.
+
+    Args:
+        tensorflow: the module.
+        records: of the splits, for keys.
+        form: of the elements.
+        single: whether no batch has more than one record, which is decoded without a loop.
+    """
+
+    def __init__(
+        self, tensorflow: Any, records: SplitRecords, form: ElementForm, *, single: bool = False
+    ) -> None:
+        self._single = single
+        self._tf = tensorflow
+        self._records = records
+        self._form = form
+        self._spec = self._parse_spec()
+
+    def __call__(self, numbers: Any, payloads: Any) -> Features:
+        """The features of a batch, each of them stacked.
+
+        Args:
+            numbers: of the records, int64 of shape (n,).
+            payloads: strings of shape (n,).
+        """
+        features = self._parsed(payloads)
+        for name in self._form.images:
+            features[name] = self._images(name, features[name])
+        for name in self._form.tensors:
+            features[name] = self._tensors(name, features[name])
+        if self._form.with_key:
+            features[KEY_NAME] = self._keys(numbers)
+        return features
+
+    def finish(self, features: Features) -> Any:
+        """An element as the user gets it, from features."""
+        if self._form.specs is None:
+            return features[PAYLOAD_NAME]
+        if self._form.supervised is not None:
+            feature, label = self._form.supervised
+            return features[feature], features[label]
+        return features
+
+    def pad_longest(self, *element: Any) -> Any:
+        """Pad each ragged tensor of a batch, as `finish` returned it, to its longest row."""
+        ragged = self._tf.RaggedTensor
+        parts = element if len(element) > 1 else element[0]
+        return self._tf.nest.map_structure(
+            lambda value: value.to_tensor() if isinstance(value, ragged) else value, parts
+        )
+
+    def fault(self, payload: bytes) -> PayloadFault | None:
+        """What is wrong with one payload, found step by step."""
+        tf = self._tf
+        try:
+            features = self._parsed(tf.constant([payload]))
+        except (tf.errors.OpError, UnicodeError) as error:
+            reason = (
+                "it is not a `tf.train.Example`"
+                if decode_or_none(payload) is None
+                else _without_nodes(str(error))
+            )
+            return PayloadFault("", f" does not parse: {reason}")
+        steps: list[tuple[str, Callable[[str, Any], Any]]] = [
+            *((name, self._images) for name in self._form.images),
+            *((name, self._tensors) for name in self._form.tensors),
+        ]
+        for name, step in steps:
+            try:
+                step(name, features[name])
+            except tf.errors.OpError as error:
+                data = bytes(tf.reshape(features[name], [-1])[0].numpy())
+                reason = (step == self._images and why_no_image(data)) or _without_nodes(
+                    error.message
+                )
+                return PayloadFault(f"`{safe(name)}` of ", f" does not decode: {reason}")
+        return None
+
+    def why_apart(self, payloads: Sequence[bytes]) -> str:
+        """Why sound records do not make a batch; empty if they do."""
+        tf = self._tf
+        features = self._parsed(tf.constant(list(payloads)))
+        for names, step, hint in (
+            (self._form.images, self._images, "`image_size=(224, 224)` resizes them"),
+            (self._form.tensors, self._tensors, "leave out `batch_size`"),
+        ):
+            for name in names:
+                each = [step(name, value[None]) for value in tf.unstack(features[name])]
+                shapes = sorted({tuple(value.shape[1:]) for value in each})
+                if len(shapes) > 1:
+                    return (
+                        f"`{safe(name)}` has values of {len(shapes)} shapes, {shapes[0]} and "
+                        f"{shapes[-1]} among them, which do not fit into one batch: {hint}"
+                    )
+        return ""
+
+    def _parse_spec(self) -> Features:
+        tf, found = self._tf, {}
+        for spec in self._form.specs or ():
+            dtype = getattr(tf, spec.dtype)
+            if spec.form == "fixed":
+                found[spec.name] = tf.io.FixedLenFeature(list(spec.shape), dtype)
+            elif spec.name in self._form.ragged:
+                found[spec.name] = tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
+            else:
+                found[spec.name] = tf.io.VarLenFeature(dtype)
+        return found
+
+    def _parsed(self, payloads: Any) -> Features:
+        if self._form.specs is None:
+            return {PAYLOAD_NAME: payloads}
+        tf = self._tf
+        # Without features, only the keys are wanted.
+        parsed = tf.io.parse_example(payloads, self._spec) if self._spec else {}
+        features: Features = dict(parsed)
+        for name, length in self._form.padded.items():
+            ragged = features[name]
+            most = tf.reduce_max(tf.concat([ragged.row_lengths(), [0]], 0))
+            text = f"`{safe(name)}` has more values than the {length} that it is padded to"
+            check = tf.debugging.assert_less_equal(most, tf.constant(length, tf.int64), text)
+            with tf.control_dependencies([check] if check is not None else []):
+                features[name] = ragged.to_tensor(shape=[None, length])
+        return features
+
+    def _images(self, name: str, data: Any) -> Any:
+        tf, form = self._tf, self._form
+        height, width, channels = form.images[name]
+
+        def decoded(one: Any) -> Any:
+            image = tf.io.decode_image(one, channels=form.channels, expand_animations=False)
+            image.set_shape((None, None, channels))
+            if form.image_size is not None:
+                image = tf.image.resize(image, form.image_size)
+                image = tf.cast(tf.round(image), tf.uint8)
+            return tf.ensure_shape(image, (height, width, channels))
+
+        return self._mapped(decoded, data, tf.TensorSpec((height, width, channels), tf.uint8))
+
+    def _tensors(self, name: str, data: Any) -> Any:
+        tf, spec = self._tf, self._form.tensors[name]
+        if not isinstance(spec, tf.TensorSpec):
+            spec = tf.TensorSpec(None, spec)
+
+        def decoded(one: Any) -> Any:
+            return tf.ensure_shape(tf.io.parse_tensor(one, spec.dtype), spec.shape)
+
+        return self._mapped(decoded, data, spec)
+
+    def _mapped(self, function: Callable[[Any], Any], data: Any, spec: Any) -> Any:
+        """Apply a function to each string of a batch, and stack the results."""
+        tf = self._tf
+        flat = tf.reshape(data, [-1])
+
+        def mapped() -> Any:
+            if self._single and not tf.executing_eagerly():
+                return tf.expand_dims(function(flat[0]), 0)
+            # One after the other: batches run in parallel, and so it is twice as fast for small
+            # images.
+            return tf.map_fn(function, flat, fn_output_signature=spec, parallel_iterations=1)
+
+        if spec.shape.is_fully_defined() and not self._single:
+            return mapped()
+        # Nothing cannot be stacked without a shape.
+        rank = spec.shape.rank
+        known = [] if rank is None else [1 if side is None else side for side in spec.shape]
+        stacked = tf.cond(tf.size(flat) > 0, mapped, lambda: tf.zeros([0, *known], spec.dtype))
+        if rank is not None:
+            stacked = tf.ensure_shape(stacked, [None, *spec.shape])
+        return stacked
+
+    def _keys(self, numbers: Any) -> Any:
+        tf = self._tf
+
+        def found(numbers: Any) -> Any:
+            # A mark of damage has no key, and is noticed later.
+            keys = [self._records.find_key(each) if each >= 0 else "" for each in numbers.numpy()]
+            return tf.constant(keys, tf.string)
+
+        return tf.ensure_shape(tf.py_function(found, [numbers], tf.string), numbers.shape)
+
+    def missing_key(self, numbers: Sequence[int]) -> str:
+        """Why the keys of records cannot be read; empty if they can."""
+        try:
+            for number in numbers if self._form.with_key else ():
+                self._records.find_key(number)
+        except TfrecregError as error:
+            return str(error)
+        return ""
+
+
+def _without_nodes(text: str) -> str:
+    """A message of TensorFlow without the names of the graph."""
+    line = text.partition("\n")[0]
+    return safe(re.sub(r"\{\{.*\}\} |Name: [^,]*, | \[Op:\w+\].*", "", line), limit=500)
+
+
+def why_no_image(data: bytes) -> str | None:
+    """Why TensorFlow refuses an image, where its header tells."""
+    try:
+        return why_undecodable(data, read_header(data))
+    except ImageError as error:
+        return error.detail

@@ -1,0 +1,240 @@
+"""The form of the elements of a dataset, by the schema and what the user asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Literal
+
+from tfrecreg.errors import UsageError
+from tfrecreg.schema import IntDomain, Schema, TensorSpec, tensor_specs
+from tfrecreg.suggest import did_you_mean, listed
+from tfrecreg.text import safe
+
+KEY_NAME = "record/key"
+"""The entry of an element that holds the key of its record."""
+PAYLOAD_NAME = ""
+"""The only feature of records that are not Examples."""
+
+_LABELS = ("image/class/label", "class/label", "label")
+_CHANNELS = (0, 1, 3, 4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormRequest:
+    """The arguments of :func:`tfrecreg.load` about single elements."""
+
+    features: Sequence[str] | None = None
+    decode: bool = False
+    channels: int = 0
+    image_size: tuple[int, int] | None = None
+    tensors: Mapping[str, Any] = field(default_factory=dict)
+    ragged: bool = False
+    pad_to: int | Mapping[str, int] | Literal["longest"] | None = None
+    as_supervised: bool | tuple[str, str] = False
+    with_key: bool = False
+
+    def expect_nothing(self) -> None:
+        """Refuse what only Examples have.
+
+        Raises:
+            UsageError: any argument asks for it.
+        """
+        if self != FormRequest():
+            raise UsageError(
+                "the records are not Examples, and are read as payloads",
+                hint="leave out the arguments about features, images and keys",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElementForm:
+    """What becomes of the features of an Example."""
+
+    specs: tuple[TensorSpec, ...] | None = None
+    """The features to parse; None for payloads as they are."""
+    images: Mapping[str, tuple[int | None, int | None, int | None]] = field(default_factory=dict)
+    """Features to decode, and height, width and channels as far as they are known."""
+    channels: int = 0
+    """Channels to decode to; 0 for those of the image."""
+    image_size: tuple[int, int] | None = None
+    """Height and width to resize to."""
+    tensors: Mapping[str, Any] = field(default_factory=dict)
+    """Features that hold serialized tensors, and their `tf.TensorSpec` or data type."""
+    ragged: frozenset[str] = frozenset()
+    """Features of varying length that are parsed as ragged tensors."""
+    padded: Mapping[str, int] = field(default_factory=dict)
+    """Those of them that are padded, and their length."""
+    longest: bool = False
+    """Whether each batch is padded to its longest element."""
+    supervised: tuple[str, str] | None = None
+    """Features that make pairs of input and label."""
+    with_key: bool = False
+
+    @property
+    def stacks(self) -> bool:
+        """Whether any batch of records has one shape, as far as the form tells."""
+        whole = all(None not in (height, width) for height, width, _ in self.images.values())
+        return whole and all(getattr(each, "shape", None) for each in self.tensors.values())
+
+
+def find_form(schema: Schema, request: FormRequest) -> ElementForm:
+    """The form of the elements.
+
+    Raises:
+        UsageError: the request names features that the schema has not, or contradicts itself.
+    """
+    specs = {each.name: each for each in tensor_specs(schema)}
+    supervised = _supervised(schema, specs, request)
+    chosen = list(specs)
+    if supervised is not None:
+        chosen = list(dict.fromkeys(supervised))
+    elif request.features is not None:
+        _expect_known(request.features, specs)
+        chosen = [name for name in specs if name in request.features]
+    if not chosen and not request.with_key:
+        raise UsageError(
+            "no feature is left to parse",
+            hint=f"available: {listed(specs)}"
+            if specs
+            else "the schema types none of its features",
+        )
+    varying = [name for name in chosen if specs[name].form != "fixed"]
+    padded = _padded(request, specs, varying)
+    images = _images(schema, specs, request, chosen)
+    _expect_known(request.tensors, specs)
+    for name in request.tensors:
+        if not _is_single(specs[name]) or specs[name].dtype != "string":
+            raise UsageError(
+                f"`{safe(name)}` is not one string a record, so it holds no serialized tensor",
+                hint="`tensors` takes required features of type BYTES and shape {}",
+            )
+    is_ragged = request.ragged or request.pad_to == "longest"
+    by_schema = {name for name in varying if specs[name].form == "ragged"}
+    return ElementForm(
+        specs=tuple(specs[name] for name in chosen),
+        images=images,
+        channels=request.channels,
+        image_size=request.image_size,
+        tensors={name: each for name, each in request.tensors.items() if name in chosen},
+        ragged=frozenset(varying if is_ragged else {*padded, *by_schema}),
+        padded=padded,
+        longest=request.pad_to == "longest",
+        supervised=supervised,
+        with_key=request.with_key,
+    )
+
+
+def _supervised(
+    schema: Schema, specs: Collection[str], request: FormRequest
+) -> tuple[str, str] | None:
+    if request.as_supervised is False:
+        return None
+    if request.features is not None or request.with_key:
+        raise UsageError(
+            "`as_supervised` makes pairs of input and label, and has no place for others",
+            hint="leave out `features` and `with_key`",
+        )
+    if request.as_supervised is not True:
+        _expect_known(request.as_supervised, specs)
+        feature, label = request.as_supervised
+        return feature, label
+    labels = [each for each in schema.labels() if each in specs]
+    labels = labels or [each for each in _LABELS if each in specs][:1]
+    images = [each for each in schema.images() if each in specs]
+    for found, what in ((images, "image"), (labels, "label")):
+        if len(found) != 1:
+            raise UsageError(
+                f"the schema has {len(found) or 'no'} features that are the {what} of a record",
+                hint='`as_supervised=("image/encoded", "image/class/label")` names input and label',
+            )
+    return images[0], labels[0]
+
+
+def _padded(
+    request: FormRequest, specs: Mapping[str, TensorSpec], varying: Sequence[str]
+) -> dict[str, int]:
+    if isinstance(request.pad_to, Mapping):
+        _expect_known(request.pad_to, specs)
+        lengths = {name: size for name, size in request.pad_to.items() if name in varying}
+    elif isinstance(request.pad_to, int):
+        lengths = dict.fromkeys(varying, request.pad_to)
+    else:
+        lengths = {}
+    if request.pad_to not in (None, "longest") and (
+        isinstance(request.pad_to, str) or any(size < 1 for size in lengths.values())
+    ):
+        raise UsageError(
+            f"`pad_to` should be a length, a length by feature, or `longest`; found "
+            f"`{safe(str(request.pad_to))}`",
+            hint="`pad_to=100` pads every feature of varying length to 100 values",
+        )
+    return lengths
+
+
+def _images(
+    schema: Schema, specs: Mapping[str, TensorSpec], request: FormRequest, chosen: Collection[str]
+) -> dict[str, tuple[int | None, int | None, int | None]]:
+    if not request.decode:
+        if request.channels or request.image_size is not None:
+            raise UsageError(
+                "`channels` and `image_size` are about decoded images", hint="add `decode=True`"
+            )
+        return {}
+    if request.channels not in _CHANNELS:
+        raise UsageError(
+            f"`channels` should be one of {listed(map(str, _CHANNELS))}, found {request.channels}",
+            hint="`channels=3` decodes to red, green and blue",
+        )
+    if request.image_size is not None and min(request.image_size) < 1:
+        raise UsageError(
+            f"`image_size` should be height and width, found {request.image_size}",
+            hint="`image_size=(224, 224)`",
+        )
+    if not schema.images():
+        raise UsageError(
+            "the schema has no feature that holds images",
+            hint="`image_domain {}` in the schema says that a feature does",
+        )
+    return {
+        name: _image_shape(schema, name, request)
+        for name in schema.images()
+        if name in chosen and _is_single(specs[name])
+    }
+
+
+def _image_shape(
+    schema: Schema, name: str, request: FormRequest
+) -> tuple[int | None, int | None, int | None]:
+    if request.image_size is not None:
+        height, width = request.image_size
+        return height, width, request.channels or None
+    prefix = name.rpartition("/")[0]
+    return (
+        _only_value(schema, f"{prefix}/height"),
+        _only_value(schema, f"{prefix}/width"),
+        request.channels or None,
+    )
+
+
+def _only_value(schema: Schema, name: str) -> int | None:
+    """The value of an integer that may have no other."""
+    for feature in schema.features:
+        domain = feature.domain
+        if feature.name == name and feature.is_required and isinstance(domain, IntDomain):
+            return domain.min if domain.min == domain.max else None
+    return None
+
+
+def _is_single(spec: TensorSpec) -> bool:
+    return spec.form == "fixed" and prod(spec.shape) == 1
+
+
+def _expect_known(names: Collection[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"the schema has no feature `{safe(name)}`{did_you_mean(name, known)}",
+                hint=f"available: {listed(known)}",
+            )

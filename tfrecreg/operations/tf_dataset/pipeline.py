@@ -1,0 +1,189 @@
+"""All of a pipeline in one dataset, in the order that costs least.
+
+Read, shuffle payloads, batch, parse and decode by the batch. With both a cache and a shuffle,
+decoded elements are cached and then shuffled, which takes memory but decodes once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tfrecreg.operations.load_records import PayloadFault, SplitRecords
+from tfrecreg.operations.tf_dataset.checked import checked_map
+from tfrecreg.operations.tf_dataset.elements import ElementReader
+from tfrecreg.operations.tf_dataset.form import ElementForm
+from tfrecreg.operations.tf_dataset.plain import plain
+from tfrecreg.operations.tf_dataset.single_images import decode_single
+from tfrecreg.operations.tf_dataset.source import describe_marks, read_payloads
+from tfrecreg.training.pieces import RecordRun
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+_BUFFER_BYTES = 256 << 20
+_BUFFER_RECORDS = 100_000
+_DECODED_AT_ONCE = 32
+"""Without a batch size images are decoded by so many at once, if they have one shape."""
+_AUTO = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineOptions:
+    """The arguments of :func:`tfrecreg.load` about the order and the grouping of elements."""
+
+    batch_size: int | None = None
+    drop_remainder: bool = False
+    shuffle: bool | int = False
+    seed: int | None = None
+    repeat: bool | int = False
+    cache: bool | str = False
+    prefetch: int | None = None
+    deterministic: bool = True
+
+
+def make_dataset(
+    tensorflow: Any,
+    records: SplitRecords,
+    pieces: Sequence[RecordRun],
+    compression: str,
+    form: ElementForm,
+    options: PipelineOptions,
+) -> tf.data.Dataset:
+    """The dataset of :func:`tfrecreg.load`. It knows its length.
+
+    Args:
+        tensorflow: the module.
+        records: of the splits.
+        pieces: what to read.
+        compression: of the shards, as a manifest says it.
+        form: of the elements.
+        options: everything else.
+    """
+    data = tensorflow.data
+    total = sum(each.records for each in pieces)
+    size, rest = options.batch_size, options.drop_remainder
+    # Decoded elements are cached before they are shuffled, so that each epoch has another order.
+    is_late = bool(options.cache) and bool(options.shuffle)
+
+    def shuffled(dataset: Any) -> Any:
+        if options.shuffle is True:
+            fits = _BUFFER_BYTES // max(1, records.mean_bytes)
+            buffer = max(1, min(total, _BUFFER_RECORDS, fits))
+        else:
+            buffer = int(options.shuffle)
+        return dataset.shuffle(buffer, options.seed, reshuffle_each_iteration=True)
+
+    groups = read_payloads(
+        tensorflow,
+        records,
+        pieces,
+        compression,
+        mixed=bool(options.shuffle) or not options.deterministic,
+        shuffle=bool(options.shuffle) and not is_late,
+        seed=options.seed,
+        deterministic=options.deterministic,
+    )
+    inner = None if is_late else size
+    # A map over single elements makes ragged tensors dense, which could not be batched again.
+    is_dense = form.ragged <= set(form.padded)
+    apart = inner is None and not form.stacks and not form.tensors and is_dense
+    if inner is None and (form.images or form.tensors) and not apart:
+        # Images before one that does not decode still come, and their shapes may differ.
+        inner = _DECODED_AT_ONCE if form.stacks else 1
+    parsed = replace(form, images={}) if apart else form
+    reader = ElementReader(tensorflow, records, parsed, single=inner == 1)
+    if options.shuffle and not is_late:
+        groups = shuffled(groups.unbatch()).batch(inner or _DECODED_AT_ONCE)
+    elif inner is not None:
+        groups = groups.unbatch().batch(inner)
+
+    def numbered(numbers: Any, payloads: Any) -> Any:
+        return numbers, reader(numbers, payloads)
+
+    def decoded(number: Any, features: Any) -> Any:
+        return reader.finish(decode_single(tensorflow, records, form, number, features))
+
+    function = numbered if apart else reader
+    found = checked_map(tensorflow, groups, function, _explainer(records, reader))
+    if size is None or is_late:
+        found = found.filter(plain(tensorflow, lambda count, _: count > 0))
+        # Before the elements are single: a map over those makes ragged tensors dense, which
+        # could not be batched again.
+        found = found.map(plain(tensorflow, lambda _, each: each if apart else reader.finish(each)))
+        dataset = found.unbatch()
+        if apart:
+            dataset = dataset.map(
+                plain(tensorflow, decoded), num_parallel_calls=data.AUTOTUNE, deterministic=True
+            )
+        dataset = dataset.apply(data.experimental.assert_cardinality(total))
+    else:
+        wanted = size if rest else 1
+        found = found.filter(plain(tensorflow, lambda count, _: count >= wanted))
+        shaped = plain(
+            tensorflow, lambda _, each: reader.finish(_with_size(tensorflow, each, size, rest))
+        )
+        found = found.map(shaped)
+        batches = total // size if rest else -(-total // size)
+        dataset = found.apply(data.experimental.assert_cardinality(batches))
+    if is_late:
+        dataset = shuffled(_cached(dataset, options.cache))
+        if size is not None:
+            dataset = dataset.batch(size, drop_remainder=rest)
+    if form.longest:
+        dataset = dataset.map(plain(tensorflow, reader.pad_longest))
+    if options.cache and not is_late:
+        dataset = _cached(dataset, options.cache)
+    if options.repeat is not False:
+        dataset = dataset.repeat(None if options.repeat is True else options.repeat)
+    ahead = (_AUTO if size is not None else 0) if options.prefetch is None else options.prefetch
+    if ahead:
+        dataset = dataset.prefetch(ahead)
+    return dataset.with_options(_options(tensorflow))
+
+
+def _cached(dataset: Any, cache: bool | str) -> Any:
+    return dataset.cache(cache if isinstance(cache, str) else "")
+
+
+def _with_size(tensorflow: Any, features: dict[str, Any], size: int, rest: bool) -> Any:
+    """The same features, with the side of the batch in their shapes where all are as long."""
+    if not rest:
+        return features
+    for value in features.values():
+        if isinstance(value, tensorflow.Tensor):
+            value.set_shape([size, *value.shape[1:]])
+    return features
+
+
+def _explainer(records: SplitRecords, reader: ElementReader) -> Callable[[list[int], bool], str]:
+    def why(numbers: list[int], is_lost: bool) -> str:
+        described = describe_marks(records, numbers, reader.fault)
+        if described or not is_lost:
+            return described
+        sound: list[bytes] = []
+
+        def look(payload: bytes) -> PayloadFault | None:
+            fault = reader.fault(payload)
+            if fault is None:
+                sound.append(payload)
+            return fault
+
+        described = records.why_lost(numbers, look)
+        if len(sound) < len(numbers):
+            return described
+        return reader.missing_key(numbers) or reader.why_apart(sound) or described
+
+    return why
+
+
+def _options(tensorflow: Any) -> Any:
+    options = tensorflow.data.Options()
+    # Of several workers each would read some of the files, and miss the records of the others.
+    policy = tensorflow.data.experimental.AutoShardPolicy.DATA
+    options.experimental_distribute.auto_shard_policy = policy
+    # Calls of Python have no state that a checkpoint of an iterator would have to hold.
+    state = tensorflow.data.experimental.ExternalStatePolicy.IGNORE
+    options.experimental_external_state_policy = state
+    return options

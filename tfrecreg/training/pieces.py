@@ -1,0 +1,73 @@
+"""Runs of records inside shards, and the share of one host: for readers that read in sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tfrecreg.errors import UsageError
+from tfrecreg.training.selection import Selection
+from tfrecreg.training.split_words import even_parts
+
+
+class RecordRun(NamedTuple):
+    """Records of one shard that follow each other."""
+
+    shard: int
+    """The place of the shard in the list of shards."""
+    first: int
+    """The first record, numbered in its shard."""
+    records: int
+    """How many, at least one."""
+
+
+def find_pieces(numbers: Iterable[range], starts: Sequence[int]) -> list[RecordRun]:
+    """Cut ranges of numbers at the borders of shards.
+
+    Args:
+        numbers: of records, through all shards, with a step of 1.
+        starts: the number of the first record of each shard, and the total.
+    """
+    found: list[RecordRun] = []
+    for wanted in numbers:
+        for shard, low in enumerate(starts[:-1]):
+            first, stop = max(wanted.start, low), min(wanted.stop, starts[shard + 1])
+            if first < stop:
+                found.append(RecordRun(shard, first - low, stop - first))
+    return found
+
+
+def host_numbers(
+    numbers: Sequence[range], starts: Sequence[int], host: int, hosts: int, name: str
+) -> list[range]:
+    """The share of one host: whole shards if the hosts divide their number, else records.
+
+    The shares of all hosts have no record in common, and together they have all.
+
+    Args:
+        numbers: of records, through all shards, with a step of 1.
+        starts: the number of the first record of each shard, and the total.
+        host: whose share, from 0.
+        hosts: how many share the records.
+        name: of the target, for messages.
+
+    Raises:
+        UsageError: there are more hosts than records, or `host` is none of them.
+    """
+    if hosts < 1 or not 0 <= host < hosts:
+        raise UsageError(
+            f"`host` should be one of `hosts`, from 0 on; found host {host} of {hosts}",
+            hint="the first of four hosts is `host=0, hosts=4`",
+        )
+    total = sum(map(len, numbers))
+    if hosts > max(1, total):
+        raise UsageError(
+            f"{hosts} hosts cannot share {total} records of `{name}`",
+            hint="use as many hosts as there are records, or fewer",
+        )
+    pieces = find_pieces(numbers, starts)
+    if len(pieces) % hosts == 0:
+        firsts = [(starts[piece.shard] + piece.first, piece.records) for piece in pieces]
+        return [range(first, first + records) for first, records in firsts[host::hosts]]
+    part = even_parts(range(total), hosts, drop_remainder=False)[host]
+    return list(Selection(numbers).part(slice(part.start, part.stop)).ranges)
