@@ -10,6 +10,7 @@
 - `duplicates`: the same image or record again, in one split or in two (``DUP``)
 - `images`: encoded images against the declarations of records (``IMG``)
 - `annotations`: labels, objects and classes (``ANN``)
+- `content`: splits against another version, a digest or expected counts, on request (``SHD``)
 - `registry`: releases against their digests, each other, and git's history (``REG``)
 
 Shared by several: `record_tables` for records as columns, `image_features` for features of images,

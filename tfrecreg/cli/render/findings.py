@@ -53,7 +53,7 @@ _BUNDLED = frozenset(
             "images",
             "annotations",
         ),
-        *("statistics", "drift", "registry"),
+        *("statistics", "drift", "registry", "content"),
     }
 )
 """Validators whose other measures are in the JSON only. All measures of a plugin get a line."""

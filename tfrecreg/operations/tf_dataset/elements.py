@@ -11,8 +11,9 @@ from tfrecreg.example import decode_or_none
 from tfrecreg.images import ImageError, read_header
 from tfrecreg.images.decodable import why_undecodable
 from tfrecreg.operations.load_records import PayloadFault, SplitRecords
-from tfrecreg.operations.tf_dataset.form import KEY_NAME, PAYLOAD_NAME, ElementForm
+from tfrecreg.operations.tf_dataset.form import PAYLOAD_NAME, ElementForm
 from tfrecreg.text import safe
+from tfrecreg.training.data_source import KEY_FEATURE
 
 Features = dict[str, Any]
 
@@ -49,7 +50,7 @@ class ElementReader:
         for name in self._form.tensors:
             features[name] = self._tensors(name, features[name])
         if self._form.with_key:
-            features[KEY_NAME] = self._keys(numbers)
+            features[KEY_FEATURE] = self._keys(numbers)
         return features
 
     def finish(self, features: Features) -> Any:

@@ -12,8 +12,6 @@ from tfrecreg.schema import IntDomain, Schema, TensorSpec, tensor_specs
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-KEY_NAME = "record/key"
-"""The entry of an element that holds the key of its record."""
 PAYLOAD_NAME = ""
 """The only feature of records that are not Examples."""
 
