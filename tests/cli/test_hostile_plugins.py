@@ -136,7 +136,7 @@ def test_a_thread_of_a_plugin_that_ends_the_process_is_told_of(place: Place) -> 
     assert (code, out) == (3, "")
     assert err == (
         "error: the command ended with exit code 0 before it was done; plugins of `hostile` ran in "
-        "it\nhint: uninstall them one by one to find out which of them ends it\n"
+        "it\nhint: uninstall them one by one to find out which one ends it\n"
     )
 
 
