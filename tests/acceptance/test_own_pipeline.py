@@ -19,7 +19,7 @@ from tfrecreg.registry import open_registry
 
 ROOT = Path(__file__).parents[2]
 OWN = "examples/own-registry"
-DATASETS = ("digits", "images", "scenes")
+DATASETS = ("digits", "pictures", "scenes")
 
 pytestmark = [
     pytest.mark.slow,
@@ -106,7 +106,7 @@ def test_it_builds_checks_and_gates_the_three_sources(clone: Path, tmp_path: Pat
         name: json.loads((clone / f"reports/{name}/metrics.json").read_text()) for name in DATASETS
     }
     assert numbers["digits"]["splits"] == {"test": 200, "train": 600}
-    assert numbers["images"]["splits"] == {"test": 200, "train": 600}
+    assert numbers["pictures"]["splits"] == {"test": 200, "train": 600}
     assert numbers["scenes"]["splits"] == {"train": 80, "validation": 20}
     classes = (clone / "reports/scenes/plots/classes.csv").read_text().splitlines()
     assert classes[0] == "class,records"
