@@ -18,6 +18,7 @@ from tfrecreg.operations.split_target import (
     chosen_splits,
     splits_of_folder,
     splits_of_release,
+    without_keys,
 )
 from tfrecreg.operations.targets import (
     TargetsLike,
@@ -127,10 +128,7 @@ def data_source(
         _verify(group)
     places, shards = _places(group)
     if with_key and not all(place.index_path for place in places if place.records):
-        raise UsageError(
-            f"`{group.name}` has shards without an index, so its records have no keys",
-            hint="`tfrecreg adopt` makes a build with indexes of the shards of another tool",
-        )
+        raise without_keys(group.name)
     counts: dict[str, list[int]] = {name: [] for name in group.splits}
     for place in places:
         counts[place.split].append(place.records)

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.operations.load_records import SplitRecords
-from tfrecreg.operations.split_target import SplitTarget, splits_of_folder, splits_of_release
+from tfrecreg.operations.split_target import (
+    SplitTarget,
+    splits_of_folder,
+    splits_of_release,
+    without_keys,
+)
 from tfrecreg.operations.targets import find, read_schema_file
 from tfrecreg.operations.tf_dataset import (
     ElementForm,
@@ -153,10 +158,7 @@ def load(
     entries = [shard.entry for shard in target.shards if shard.entry is not None]
     records = SplitRecords(target.storage, entries, target.name)
     if with_key and not records.have_keys:
-        raise UsageError(
-            f"`{target.name}` has shards without an index, so its records have no keys",
-            hint="`tfrecreg adopt` makes a build with indexes of the shards of another tool",
-        )
+        raise without_keys(target.name)
     counts: dict[str, list[int]] = {name: [] for name in target.splits}
     for entry in entries:
         counts[entry.split].append(entry.records)

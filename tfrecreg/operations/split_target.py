@@ -36,6 +36,14 @@ class SplitTarget(NamedTuple):
     """Rooted at the folder that the manifest describes."""
 
 
+def without_keys(name: str) -> UsageError:
+    """Error for a target whose keys are wanted, and whose shards have no index."""
+    return UsageError(
+        f"`{name}` has shards without an index, so its records have no keys",
+        hint="`tfrecreg adopt` makes a build with indexes of the shards of another tool",
+    )
+
+
 def splits_of_release(resolved: Resolved, split: str | None, caller: str) -> SplitTarget:
     """The shards of a build or a release.
 

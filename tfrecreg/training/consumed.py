@@ -14,6 +14,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from tfrecreg.errors import UsageError
+
 
 class Stage:
     """What `hosts` hosts left of a sequence, numbered from 0 in the order of the sequence.
@@ -71,6 +73,37 @@ class Stage:
 def share(places: int, host: int, hosts: int) -> int:
     """How many of `places` places are dealt to one of `hosts` hosts."""
     return max(0, -(-(places - host) // hosts))
+
+
+def expect_host(host: int, hosts: int) -> None:
+    """Refuse a host that is not one of `hosts`.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if hosts < 1 or not 0 <= host < hosts:
+        raise UsageError(
+            f"`host` should be one of `hosts`, from 0 on; found host {host} of {hosts}",
+            hint="the first of four hosts is `host=0, hosts=4`",
+        )
+
+
+def expect_enough(records: int, hosts: int, name: str) -> None:
+    """Refuse more hosts than there are records.
+
+    Args:
+        records: number of records to share.
+        hosts: number of hosts.
+        name: of the target, for messages.
+
+    Raises:
+        UsageError: there are more.
+    """
+    if hosts > max(1, records):
+        raise UsageError(
+            f"{hosts} hosts cannot share {records} records of `{name}`",
+            hint="use as many hosts as there are records, or fewer",
+        )
 
 
 def joined(stages: Sequence[Stage], last: Stage) -> tuple[Stage, ...]:

@@ -24,6 +24,7 @@ from tfrecreg.training.certificate import (
     RecordName,
     digest_of,
 )
+from tfrecreg.training.consumed import expect_enough
 from tfrecreg.training.element_blocks import BlockReader
 from tfrecreg.training.elements import Elements
 from tfrecreg.training.image_arrays import image_array
@@ -249,11 +250,7 @@ class DataSource(Sequence[Any]):
         Raises:
             UsageError: there are more hosts than records, or `host` is none of them.
         """
-        if hosts > max(1, len(self)):
-            raise UsageError(
-                f"{hosts} hosts cannot share {len(self)} records of `{self.name}`",
-                hint="use as many hosts as there are records, or fewer",
-            )
+        expect_enough(len(self), hosts, self.name)
         return Order(
             len(self),
             self.identity,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tfrecreg.errors import UsageError
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
-from tfrecreg.training.consumed import Stage, joined, share
+from tfrecreg.training.consumed import Stage, expect_host, joined, share
 from tfrecreg.training.permutation import Permutation
 
 RecordNumbers = npt.NDArray[np.int64]
@@ -62,11 +62,7 @@ class Order:
         drop_remainder: bool = False,
         before: tuple[Stage, ...] = (),
     ) -> None:
-        if hosts < 1 or not 0 <= host < hosts:
-            raise UsageError(
-                f"`host` should be one of `hosts`, from 0 on; found host {host} of {hosts}",
-                hint="the first of four hosts is `host=0, hosts=4`",
-            )
+        expect_host(host, hosts)
         self.records = records
         """How many records the whole source has."""
         self.source = source

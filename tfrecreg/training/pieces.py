@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tfrecreg.errors import UsageError
+from tfrecreg.training.consumed import expect_enough, expect_host
 from tfrecreg.training.selection import Selection
 from tfrecreg.training.split_words import even_parts
 
@@ -54,17 +54,9 @@ def host_numbers(
     Raises:
         UsageError: there are more hosts than records, or `host` is none of them.
     """
-    if hosts < 1 or not 0 <= host < hosts:
-        raise UsageError(
-            f"`host` should be one of `hosts`, from 0 on; found host {host} of {hosts}",
-            hint="the first of four hosts is `host=0, hosts=4`",
-        )
+    expect_host(host, hosts)
     total = sum(map(len, numbers))
-    if hosts > max(1, total):
-        raise UsageError(
-            f"{hosts} hosts cannot share {total} records of `{name}`",
-            hint="use as many hosts as there are records, or fewer",
-        )
+    expect_enough(total, hosts, name)
     pieces = find_pieces(numbers, starts)
     if len(pieces) % hosts == 0:
         firsts = [(starts[piece.shard] + piece.first, piece.records) for piece in pieces]

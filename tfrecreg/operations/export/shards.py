@@ -52,6 +52,12 @@ class BroughtShard:
     """Images seen, by feature."""
 
 
+def _expect_file(task: ExportTask) -> None:
+    found = _EVERYWHERE.stat(_source(task))
+    if found is None or found.kind != "file":
+        raise _refused(task, "it is missing")
+
+
 def bring_shard(task: ExportTask) -> BroughtShard:
     """Put the shard's records into the stage, as a TFRecord file without compression.
 
@@ -62,9 +68,7 @@ def bring_shard(task: ExportTask) -> BroughtShard:
         RefusedError: the shard is missing, damaged or another one.
         StorageError: the file system refused.
     """
-    found = _EVERYWHERE.stat(_source(task))
-    if found is None or found.kind != "file":
-        raise _refused(task, "it is missing")
+    _expect_file(task)
     how = _decompress(task) if task.compression == "gzip" else _link(task)
     return BroughtShard(how=how, entry=task.entry, name=task.name, images=_read_back(task))
 
@@ -76,9 +80,7 @@ def bring_unchanged(task: ExportTask) -> BroughtShard:
         RefusedError: the shard is missing, damaged or another one.
         StorageError: the file system refused.
     """
-    found = _EVERYWHERE.stat(_source(task))
-    if found is None or found.kind != "file":
-        raise _refused(task, "it is missing")
+    _expect_file(task)
     how = _link(task)
     size, digest = hash_file(task.stage, task.name)
     if digest != task.entry.blake3:
