@@ -88,6 +88,7 @@ def test_an_array_of_two_dimensions_is_a_tensor() -> None:
         (np.array([[object()]], object), "an array of objects holds a `object`", "float32"),
         ({"a": 1}, "`dict`", "float32"),
         ("\ud800", "surrogate", "float32"),
+        (np.array([["\ud800"]]), "surrogates not allowed", "float32"),
     ],
 )
 def test_what_has_no_lossless_place_is_refused(value: Any, says: str, hint: str) -> None:

@@ -62,15 +62,24 @@ def to_example(values: Mapping[str, object]) -> Example:
             continue
         try:
             example[name] = _feature(value)
-        except (TypeError, ValueError, OverflowError) as error:
-            hint = error.args[1] if len(error.args) > 1 else _HINT
+        except _UnfitError as error:
             raise UsageError(
-                f"feature `{safe(name)}`: {safe(str(error.args[0]))}", hint=hint
+                f"feature `{safe(name)}`: {safe(str(error))}", hint=error.hint
             ) from None
+        except (TypeError, ValueError, OverflowError) as error:  # of the constructors of features
+            raise UsageError(f"feature `{safe(name)}`: {safe(str(error))}", hint=_HINT) from None
     return example
 
 
 _HINT = "an example holds bytes, float32 and int64, alone or in flat lists"
+
+
+class _UnfitError(Exception):
+    """A value has no lossless place in an example."""
+
+    def __init__(self, message: str, hint: str = _HINT) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 def _feature(value: Any) -> Feature:
@@ -99,14 +108,16 @@ def _as_array(value: Any) -> NDArray[Any]:
         value = value.detach().cpu()
     if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
         return np.asarray(value)
-    raise TypeError(f"a value of type `{type(value).__name__}` has no place in an example")
+    raise _UnfitError(f"a value of type `{type(value).__name__}` has no place in an example")
 
 
 def _list(values: list[Any] | tuple[Any, ...]) -> Feature:
     import numpy as np
 
     if not values:
-        raise TypeError("an empty list has no type", "give an empty array: `np.zeros(0, np.int64)`")
+        raise _UnfitError(
+            "an empty list has no type", "give an empty array: `np.zeros(0, np.int64)`"
+        )
     plain = [each.item() if isinstance(each, np.generic) else each for each in values]
     if all(isinstance(each, (bytes, bytearray, str)) for each in plain):
         return bytes_feature(plain)
@@ -115,12 +126,12 @@ def _list(values: list[Any] | tuple[Any, ...]) -> Feature:
     if all(isinstance(each, (int, float)) for each in plain):
         wide = [each for each in plain if isinstance(each, int) and abs(each) > _EXACT]
         if wide:
-            raise ValueError(
+            raise _UnfitError(
                 f"{wide[0]} is in a list of floats, and float32 does not hold it exactly"
             )
         return float_feature(plain)
     kinds = sorted({type(each).__name__ for each in plain})
-    raise TypeError(
+    raise _UnfitError(
         f"a list of {' and '.join(kinds)} has no place in an example",
         "lists are flat and of one kind; an array of two dimensions or more becomes a tensor",
     )
@@ -137,13 +148,10 @@ def _array(array: NDArray[Any]) -> Feature:
         return int64_feature(_signed(flat))
     if kind == "f":
         return float_feature(_single(flat))
-    if kind == "S":
+    # TensorFlow and pandas keep strings as objects.
+    if kind in "SU" or (kind == "O" and all(isinstance(each, (bytes, str)) for each in flat)):
         return bytes_feature(flat.tolist())
-    if kind == "U":
-        return bytes_feature(flat.tolist())
-    if kind == "O" and all(isinstance(each, (bytes, str)) for each in flat):
-        return bytes_feature(flat.tolist())  # strings of TensorFlow and pandas
-    raise TypeError(f"an array of `{array.dtype}` has no place in an example")
+    raise _UnfitError(f"an array of `{array.dtype}` has no place in an example")
 
 
 def _signed(flat: NDArray[Any]) -> NDArray[np.int64]:
@@ -151,7 +159,7 @@ def _signed(flat: NDArray[Any]) -> NDArray[np.int64]:
 
     most = np.iinfo(np.int64).max
     if flat.size and int(flat.max()) > most:
-        raise ValueError(f"{int(flat.max())} does not fit in an int64")
+        raise _UnfitError(f"{int(flat.max())} does not fit in an int64")
     return flat.astype(np.int64)
 
 
@@ -162,7 +170,7 @@ def _single(flat: NDArray[Any]) -> NDArray[np.float32]:
         single = flat.astype(np.float32)
     lost = ~((single == flat) | np.isnan(flat))
     if lost.any():
-        raise ValueError(
+        raise _UnfitError(
             f"float32 does not hold {flat[lost][0]!r} of an array of `{flat.dtype}` exactly",
             "round it: `.astype(np.float32)`; or keep it as a tensor: `tfrecreg.serialize_tensor`",
         )
@@ -171,7 +179,7 @@ def _single(flat: NDArray[Any]) -> NDArray[np.float32]:
 
 def _png(image: Any) -> bytes:
     if image.mode not in _IMAGE_MODES:
-        raise TypeError(
+        raise _UnfitError(
             f"PNG does not keep an image of the mode `{image.mode}`",
             "convert it, or give encoded bytes",
         )
