@@ -5,6 +5,7 @@ On sys.path by `pythonpath` in pyproject.toml.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from tfrecreg.manifest import (
     RawTotals,
     ReleaseEntry,
     SchemaEntry,
+    ShardEntry,
     SourceEntry,
+    SplitEntry,
     render_manifest,
     seal,
 )
@@ -60,6 +63,31 @@ def put_build(root: Path, name: str, folder: str = "", **changes: Any) -> Manife
     write(root / (folder or f"data/{name}") / MANIFEST_NAME, render_manifest(made))
     write(root / f"schemas/{name}.pbtxt", SCHEMA)
     return made
+
+
+def put_odd(tf: Any, root: Path, schema: str, payloads: Sequence[bytes]) -> None:
+    """A registry whose build `odd` has one shard, which TensorFlow itself wrote."""
+    empty_registry(root)
+    name = "odd-train.tfrecord-00000-of-00001"
+    path = write(root / "data/odd" / name, b"")
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for payload in payloads:
+            writer.write(payload)
+    data = path.read_bytes()
+    shard = ShardEntry(
+        path=name,
+        bytes=len(data),
+        blake3=blake3(data).hexdigest(),
+        sha256="",
+        split="train",
+        records=len(payloads),
+        payload_bytes=len(data) - 16 * len(payloads),
+        stream_blake3="",
+        index="",
+    )
+    split = SplitEntry(name="train", records=len(payloads), payload_bytes=0, content="")
+    put_build(root, "odd", splits=[split], shards=[shard])
+    write(root / "schemas/odd.pbtxt", schema)
 
 
 def put_release(root: Path, build: Manifest, version: str, dvc: str | None = None) -> Manifest:

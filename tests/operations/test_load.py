@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from image_support import gif, webp
-from registry_support import empty_registry, put_build, write
+from registry_support import put_odd, write
 from tests_support import tree
 
 from tfrecreg.errors import ManifestError, SchemaError, UsageError
@@ -137,32 +137,8 @@ def test_the_registry_is_found_from_the_current_folder(
 
 def write_examples(tf: Any, root: Path, schema: str, *examples: dict[str, Any]) -> None:
     """A registry with a dataset `odd` that TensorFlow itself has written."""
-    from blake3 import blake3
-
-    from tfrecreg.manifest import ShardEntry, SplitEntry
-
-    empty_registry(root)
-    name = "odd-train.tfrecord-00000-of-00001"
-    path = write(root / "data/odd" / name, b"")
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for features in examples:
-            example = tf.train.Example(features=tf.train.Features(feature=features))
-            writer.write(example.SerializeToString())
-    size = path.stat().st_size
-    shard = ShardEntry(
-        path=name,
-        bytes=size,
-        blake3=blake3(path.read_bytes()).hexdigest(),
-        sha256="",
-        split="train",
-        records=len(examples),
-        payload_bytes=size - 16 * len(examples),
-        stream_blake3="",
-        index="",
-    )
-    split = SplitEntry(name="train", records=len(examples), payload_bytes=0, content="")
-    put_build(root, "odd", splits=[split], shards=[shard])
-    write(root / "schemas/odd.pbtxt", schema)
+    made = (tf.train.Example(features=tf.train.Features(feature=each)) for each in examples)
+    put_odd(tf, root, schema, [each.SerializeToString() for each in made])
 
 
 IMAGES = """

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from registry_support import empty_registry, put_build, write
+from registry_support import put_odd
 
 from tfrecreg.index import load_index
-from tfrecreg.manifest import ShardEntry, SplitEntry
 from tfrecreg.operations.builds import BuildRequest, build
 from tfrecreg.registry import open_registry
 from tfrecreg.shards import ShardPolicy
@@ -67,27 +66,7 @@ def odd(tf: Any, tmp_path: Path) -> Callable[..., Path]:
     """Makes a registry whose build `odd` has one shard, which TensorFlow wrote."""
 
     def make(schema: str, examples: Sequence[dict[str, Any]]) -> Path:
-        empty_registry(tmp_path)
-        name = "odd-train.tfrecord-00000-of-00001"
-        path = write(tmp_path / "data/odd" / name, b"")
-        with tf.io.TFRecordWriter(str(path)) as writer:
-            for features in examples:
-                writer.write(example(tf, features))
-        size = path.stat().st_size
-        shard = ShardEntry(
-            path=name,
-            bytes=size,
-            blake3="",
-            sha256="",
-            split="train",
-            records=len(examples),
-            payload_bytes=size - 16 * len(examples),
-            stream_blake3="",
-            index="",
-        )
-        split = SplitEntry(name="train", records=len(examples), payload_bytes=0, content="")
-        put_build(tmp_path, "odd", splits=[split], shards=[shard])
-        write(tmp_path / "schemas/odd.pbtxt", schema)
+        put_odd(tf, tmp_path, schema, [example(tf, features) for features in examples])
         return tmp_path
 
     return make
