@@ -212,7 +212,7 @@ class DataSource(Sequence[Any]):
 
         Args:
             n: how many parts.
-            drop_remainder: whether all get the same number, and what is left goes to nobody.
+            drop_remainder: whether all get the same number; no host gets the remainder.
 
         Raises:
             UsageError: `n` is less than 1.
@@ -248,7 +248,7 @@ class DataSource(Sequence[Any]):
             drop_remainder: whether all hosts get the same number of records.
 
         Raises:
-            UsageError: there are more hosts than records, or `host` is none of them.
+            UsageError: there are more hosts than records, or `host` is not one of `hosts`.
         """
         expect_enough(len(self), hosts, self.name)
         return Order(

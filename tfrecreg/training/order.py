@@ -43,7 +43,7 @@ class Order:
         epoch: of the permutation.
         host: whose share it is, from 0.
         hosts: how many share the records.
-        drop_remainder: whether all hosts get the same number, and what is left goes to nobody.
+        drop_remainder: whether all hosts get the same number; no host gets the remainder.
         before: what was consumed before this share was made.
 
     Raises:
@@ -186,7 +186,7 @@ class Order:
 
 
 class OrderIterator(Iterator[int]):
-    """The numbers of an order one after the other, and the state behind the last one.
+    """The numbers of an order one after the other, and the state after the last one.
 
     Args:
         order: whose numbers.

@@ -52,7 +52,7 @@ def host_numbers(
         name: of the target, for messages.
 
     Raises:
-        UsageError: there are more hosts than records, or `host` is none of them.
+        UsageError: there are more hosts than records, or `host` is not one of `hosts`.
     """
     expect_host(host, hosts)
     total = sum(map(len, numbers))

@@ -14,7 +14,7 @@ class Selection:
     """A sequence of numbers that consists of ranges.
 
     Args:
-        ranges: one behind the other; empty ones are left out.
+        ranges: one after the other; empty ones are left out.
     """
 
     def __init__(self, ranges: Sequence[range]) -> None:

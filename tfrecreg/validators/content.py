@@ -1,7 +1,7 @@
 """The `content` validator: whether the records are those that the user expects.
 
 Records are compared by their digests, split by split, as multisets: order, shards and compression
-have no say.
+do not matter.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class DigestPart(NamedTuple):
     """The records of one shard."""
 
     digests: bytes
-    """One behind the other, in the order of the records."""
+    """The digests, concatenated in the order of the records."""
     numbers: npt.NDArray[np.int64]
     """Their numbers in the shard."""
     faults: int

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _BUFFER_BYTES = 256 << 20
 _BUFFER_RECORDS = 100_000
 _DECODED_AT_ONCE = 32
-"""Without a batch size images are decoded by so many at once, if they have one shape."""
+"""Number of images decoded together if there is no batch size and all have one shape."""
 _AUTO = -1
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _MOST = 256
-"""Records are read by so many at once: one at a time costs about ten times as much."""
+"""Number of records read together: one at a time costs about ten times as much."""
 _BYTES = 4 << 20
 """A batch of large records has fewer, because several shards are read ahead."""
 _CYCLE = 16
