@@ -52,12 +52,14 @@ def need(framework: str) -> None:
         pytest.skip(f"{module} is not installed")
 
 
+@pytest.mark.slow
 def test_tf_reads_batches(digits_original: Path, tmp_path: Path) -> None:
     need("tf")
     out = run(code(digits_original, "tf"), tmp_path)
     assert "'image/encoded': TensorShape([32])" in out
 
 
+@pytest.mark.slow
 def test_keras_trains_an_epoch(digits_original: Path, tmp_path: Path) -> None:
     need("keras")
     script = code(digits_original, "keras")
