@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tfrecreg.operations.remote import Doomed, PullResult, PushResult
     from tfrecreg.operations.repair import RepairResult
     from tfrecreg.operations.salvage import Cut, SalvageResult, ShardResult
+    from tfrecreg.pages import PageResult
 
 _FILES = 10
 """The number of files shown per split."""
@@ -37,6 +38,16 @@ _STATUS = {
     "missing": ("missing", "bold red"),
     "unreadable": ("not read", "bold red"),
 }
+
+
+def print_page(console: Console, path: str, size: int, made: PageResult) -> None:
+    """Where the page is, and what the check found."""
+    for each in made.reports:
+        found = count(len(each.findings), "finding")
+        console.print(line(f"{each.target}: {each.status}, {found}"))
+    console.print(line(f"wrote {safe(path, limit=1000)}, {si_bytes(size)}"))
+    if made.left_out:
+        console.print(line(f"left out: {', '.join(made.left_out)}; --budget makes room for more"))
 
 
 def print_preview(console: Console, found: Preview) -> None:

@@ -1,0 +1,13 @@
+"""Pages: HTML files that open anywhere, without a network.
+
+- `make`: the operation: check targets and write a page about them
+- `render`: the content of a page as HTML
+- `charts`: charts as SVG
+- `templates`: the HTML, the styles and the script of a page
+"""
+
+from __future__ import annotations
+
+from tfrecreg.pages.make import PageResult, report
+
+__all__ = ["PageResult", "report"]
