@@ -103,7 +103,7 @@ def _sizes(splits: Mapping[str, Survey]) -> Iterator[Scatter]:
     sizes: Counter[tuple[int, int]] = Counter()
     for survey in splits.values():
         sizes.update(survey.sizes)
-    if not sizes:
+    if len(sizes) < 2:
         return
     shown = sorted(sizes.items(), key=lambda each: (-each[1], each[0]))[:_POINTS]
     yield Scatter(
@@ -135,14 +135,18 @@ def _objects(splits: Mapping[str, Survey]) -> Iterator[Bars]:
             for split, survey in sorted(splits.items())
         ),
     )
-    bins = len(next(iter(splits.values())).areas)
+    areas = [survey.areas for survey in splits.values()]
+    bins = len(areas[0])
+    used = [each for each in range(bins) if any(counts[each] for counts in areas)]
+    if not used:
+        return
+    shown = range(used[0], used[-1] + 1)
     yield Bars(
         heading="Boxes by their share of the image",
         unit="boxes",
-        labels=tuple(f"{100 * 10 ** ((each - bins) / 3):.2g} %" for each in range(bins)),
+        labels=tuple(f"from {100 * 10 ** ((each - bins) / 3):.2g} %" for each in shown),
         series=tuple(
-            Series(name=safe(split), values=tuple(survey.areas))
+            Series(name=safe(split), values=tuple(survey.areas[each] for each in shown))
             for split, survey in sorted(splits.items())
         ),
-        note="each bar from its label on, logarithmic",
     )

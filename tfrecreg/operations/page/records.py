@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -31,6 +32,8 @@ _QUALITY = 80
 """Quality of thumbnails that become JPEGs."""
 _BOXES = 60
 """Boxes drawn on an image."""
+_CLASSES = 6
+"""Classes of objects named below an image."""
 _POINTS = 400
 """Keypoints drawn on an image."""
 _FEATURES = 60
@@ -85,7 +88,7 @@ class PageRecord:
     length: int | None
     key: str | None
     label: str
-    """Its class; empty if it has none."""
+    """Its class, or those of its objects; empty if it has none."""
     features: tuple[ShownFeature, ...]
     more_features: int
     image: PageImage | None
@@ -183,7 +186,10 @@ def _label_of(example: Example, labels: Mapping[str, Sequence[str]]) -> str:
         feature = example.get(name)
         if feature is not None and feature.kind is Kind.INT64 and feature.count == 1:
             return class_name(name, int(feature.values[0]), labels, example)
-    return ""
+    counts = Counter(box.label for box in _boxes(example, labels) if box.label)
+    named = [f"{name} × {number}" if number > 1 else name for name, number in counts.most_common()]
+    more = [f"{len(named) - _CLASSES} more"] if len(named) > _CLASSES else []
+    return ", ".join(named[:_CLASSES] + more)
 
 
 def class_name(
