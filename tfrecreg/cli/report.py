@@ -72,12 +72,11 @@ def command(
         progress=face.progress(),
     )
     write_text(output, made.html)
-    size = len(made.html.encode("utf-8", "backslashreplace"))
     if face.as_json:
         face.print_json(
             {
                 "page": output,
-                "bytes": size,
+                "bytes": len(made.html.encode()),
                 "left_out": list(made.left_out),
                 "targets": [
                     {"target": each.target, "status": each.status, "findings": len(each.findings)}
@@ -88,7 +87,7 @@ def command(
     else:
         from tfrecreg.cli.render.outcomes import print_page
 
-        print_page(face.out, output, size, made)
+        print_page(face.out, output, made.html, made.reports, made.left_out)
     return 3 if any(each.status == "error" for each in made.reports) else 0
 
 

@@ -41,7 +41,7 @@ def render_page(page: Page) -> str:
             "form-action 'none'",
         )
     )
-    return (
+    html = (
         _environment()
         .get_template("page.html.j2")
         .render(
@@ -52,6 +52,8 @@ def render_page(page: Page) -> str:
             version=__version__,
         )
     )
+    # Names may have bytes that were not UTF-8: they are lone surrogates here.
+    return html.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 @functools.cache

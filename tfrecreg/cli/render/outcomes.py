@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from tfrecreg.operations.adopt import AdoptPlan, AdoptResult
     from tfrecreg.operations.builds import Growth
     from tfrecreg.operations.builds.run import Preview
+    from tfrecreg.operations.check import Report
     from tfrecreg.operations.pipeline import Changes, PipelineResult
     from tfrecreg.operations.remote import Doomed, PullResult, PushResult
     from tfrecreg.operations.repair import RepairResult
     from tfrecreg.operations.salvage import Cut, SalvageResult, ShardResult
-    from tfrecreg.pages import PageResult
 
 _FILES = 10
 """The number of files shown per split."""
@@ -40,14 +40,16 @@ _STATUS = {
 }
 
 
-def print_page(console: Console, path: str, size: int, made: PageResult) -> None:
+def print_page(
+    console: Console, path: str, page: str, reports: Sequence[Report], left_out: Sequence[str] = ()
+) -> None:
     """Where the page is, and what the check found."""
-    for each in made.reports:
+    for each in reports:
         found = count(len(each.findings), "finding")
         console.print(line(f"{each.target}: {each.status}, {found}"))
-    console.print(line(f"wrote {safe(path, limit=1000)}, {si_bytes(size)}"))
-    if made.left_out:
-        console.print(line(f"left out: {', '.join(made.left_out)}; --budget makes room for more"))
+    console.print(line(f"wrote {safe(path, limit=1000)}, {si_bytes(len(page.encode()))}"))
+    if left_out:
+        console.print(line(f"left out: {', '.join(left_out)}; --budget makes room for more"))
 
 
 def print_preview(console: Console, found: Preview) -> None:

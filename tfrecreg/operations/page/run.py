@@ -129,16 +129,7 @@ def _page_of(
     progress: Progress,
 ) -> TargetPage:
     if surveyed is None:  # it could not be read: the report says why
-        findings = tuple(_findings(report, {}, {}, ""))
-        return TargetPage(
-            report=report,
-            findings=findings[:_FINDINGS],
-            more_findings=max(len(findings) - _FINDINGS, 0),
-            galleries=(),
-            charts=(),
-            difference=None,
-            provenance=None,
-        )
+        return _without_records(report)
     target, splits = surveyed.target, surveyed.survey.splits
     labels = target.manifest.labels if target.manifest is not None else {}
     found = _read_findings(report, target, labels, budget)
@@ -146,13 +137,31 @@ def _page_of(
     return TargetPage(
         report=report,
         findings=findings,
-        more_findings=max(len(report.findings) + len(report.waived) - len(findings), 0),
+        more_findings=len(report.findings) + len(report.waived) - len(findings),
         galleries=tuple(_galleries(target, splits, labels, budget)),
         charts=tuple(charts_of(report, target.manifest, splits, labels)),
         difference=_difference(report.target, against, registry, splits, budget, progress)
         if against is not None
         else None,
         provenance=_provenance(target) if target.manifest is not None else None,
+    )
+
+
+def page_without_records(reports: Iterable[Report]) -> Page:
+    """The page of finished checks, whose records are not at hand: of a gate, or of a failure."""
+    return Page(targets=tuple(map(_without_records, reports)), left_out=())
+
+
+def _without_records(report: Report) -> TargetPage:
+    findings = tuple(_findings(report, {}, {}, ""))
+    return TargetPage(
+        report=report,
+        findings=findings,
+        more_findings=len(report.findings) + len(report.waived) - len(findings),
+        galleries=(),
+        charts=(),
+        difference=None,
+        provenance=None,
     )
 
 
