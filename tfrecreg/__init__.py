@@ -161,6 +161,7 @@ _EXPORTS = {
     ),
     "tfrecreg.operations.stats": ("stats",),
     "tfrecreg.operations.tag": ("TagRequest", "tag"),
+    "tfrecreg.pages": ("PageResult", "report"),
     "tfrecreg.records": ("Records", "read"),
     "tfrecreg.records.tfrecord_writer": ("TFRecordWriter",),
     "tfrecreg.registry": (

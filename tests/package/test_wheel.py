@@ -28,6 +28,8 @@ from tests_support import flip
 from tfrecreg import __version__
 from tfrecreg.codes import PAGES
 
+TEMPLATES = ("macros.html.j2", "page.css", "page.html.j2", "page.js")
+
 SCHEMAS = sorted(path.name for path in (CHECKOUT / "schemas").glob("*.pbtxt"))
 
 READ_SCHEMA = """
@@ -114,6 +116,7 @@ def test_the_wheel_holds_nothing_but_code_and_data_of_its_packages(
     known = (".py", ".pbtxt", "/py.typed")
     others = {name for name in files if not name.endswith(known) and ".dist-info/" not in name}
     others -= {f"tfrecreg/codes/{page}.md" for page in PAGES}
+    others -= {f"tfrecreg/pages/templates/{name}" for name in TEMPLATES}
     assert others == ({LIBRARY} if has_compiler() else set())
 
 

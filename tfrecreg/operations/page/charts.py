@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tfrecreg.manifest import Manifest
 from tfrecreg.operations.check import Report
 from tfrecreg.operations.page.content import Bars, Scatter, Series
-from tfrecreg.operations.page.records import class_name
+from tfrecreg.operations.page.records import name_of_class
 from tfrecreg.operations.page.survey import Survey
 from tfrecreg.text import safe
 
@@ -34,6 +34,7 @@ def charts_of(
         splits: surveys by split.
         labels: class names in order of their numbers, by feature.
     """
+    splits = dict(sorted(splits.items()))
     yield from class_charts(splits, labels)
     yield from _bytes(report, manifest)
     yield from _sizes(splits)
@@ -58,10 +59,10 @@ def class_charts(
         yield Bars(
             heading=f"Classes: {safe(feature)}",
             unit="values",
-            labels=tuple(class_name(feature, number, labels) for number in shown),
+            labels=tuple(name_of_class(feature, number, labels) for number in shown),
             series=tuple(
                 Series(name=safe(split), values=tuple(each[number] for number in shown))
-                for split, each in sorted(counts.items())
+                for split, each in counts.items()
             ),
             note=note,
         )
@@ -132,7 +133,7 @@ def _objects(splits: Mapping[str, Survey]) -> Iterator[Bars]:
                     sum(count for number, count in survey.objects.items() if number >= last),
                 ),
             )
-            for split, survey in sorted(splits.items())
+            for split, survey in splits.items()
         ),
     )
     areas = [survey.areas for survey in splits.values()]
@@ -147,6 +148,6 @@ def _objects(splits: Mapping[str, Survey]) -> Iterator[Bars]:
         labels=tuple(f"from {100 * 10 ** ((each - bins) / 3):.2g} %" for each in shown),
         series=tuple(
             Series(name=safe(split), values=tuple(survey.areas[each] for each in shown))
-            for split, survey in sorted(splits.items())
+            for split, survey in splits.items()
         ),
     )

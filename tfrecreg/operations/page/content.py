@@ -93,7 +93,7 @@ class PageChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class PageDifference:
     """The difference from another version."""
 
     result: DiffResult
@@ -103,7 +103,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
+class PageProvenance:
     """Origin and history of a build or a release."""
 
     manifest: Manifest
@@ -127,8 +127,8 @@ class TargetPage:
     galleries: tuple[Gallery, ...]
     """The contact sheet: a sample, and the extremes."""
     charts: tuple[Bars | Scatter, ...]
-    difference: Difference | None
-    provenance: Provenance | None
+    difference: PageDifference | None
+    provenance: PageProvenance | None
     """None for bare files."""
 
 

@@ -40,7 +40,7 @@ _FEATURES = 60
 """Features shown of a record."""
 
 
-class Place(NamedTuple):
+class PagePlace(NamedTuple):
     """The place of a record in a target."""
 
     shard: str
@@ -97,8 +97,8 @@ class PageRecord:
 
 
 def read_records(
-    target: Target, places: Iterable[Place], labels: Mapping[str, Sequence[str]]
-) -> dict[Place, PageRecord]:
+    target: Target, places: Iterable[PagePlace], labels: Mapping[str, Sequence[str]]
+) -> dict[PagePlace, PageRecord]:
     """Read records by number. One shard is open at a time.
 
     Args:
@@ -112,7 +112,7 @@ def read_records(
     wanted: dict[str, list[int]] = {}
     for place in sorted(set(places)):
         wanted.setdefault(place.shard, []).append(place.record)
-    found: dict[Place, PageRecord] = {}
+    found: dict[PagePlace, PageRecord] = {}
     for shard in target.shards:
         numbers = wanted.get(shard.name)
         if numbers:
@@ -122,14 +122,15 @@ def read_records(
 
 def _read_shard(
     shard: Shard, numbers: Sequence[int], labels: Mapping[str, Sequence[str]]
-) -> dict[Place, PageRecord]:
+) -> dict[PagePlace, PageRecord]:
     index = index_of(shard)
-    found: dict[Place, PageRecord] = {}
+    found: dict[PagePlace, PageRecord] = {}
     try:
         records = Records(shard.path, storage=shard.storage, name=shard.name)
     except TfrecregError as error:
         return {
-            Place(shard.name, number): _unread(shard, number, error.message) for number in numbers
+            PagePlace(shard.name, number): _unread(shard, number, error.message)
+            for number in numbers
         }
     with records:
         for number in numbers:
@@ -137,7 +138,7 @@ def _read_shard(
                 continue
             offset, length = int(records.offsets[number]), int(records.lengths[number])
             key = index.key(number) if index is not None and number < len(index) else None
-            place = Place(shard.name, number)
+            place = PagePlace(shard.name, number)
             try:
                 payload = records[number] if length <= HOLD_LIMIT else None
             except TfrecregError as error:
@@ -185,14 +186,14 @@ def _label_of(example: Example, labels: Mapping[str, Sequence[str]]) -> str:
     for name in dict.fromkeys((IMAGE_LABEL, *sorted(labels))):
         feature = example.get(name)
         if feature is not None and feature.kind is Kind.INT64 and feature.count == 1:
-            return class_name(name, int(feature.values[0]), labels, example)
+            return name_of_class(name, int(feature.values[0]), labels, example)
     counts = Counter(box.label for box in _boxes(example, labels) if box.label)
     named = [f"{name} × {number}" if number > 1 else name for name, number in counts.most_common()]
     more = [f"{len(named) - _CLASSES} more"] if len(named) > _CLASSES else []
     return ", ".join(named[:_CLASSES] + more)
 
 
-def class_name(
+def name_of_class(
     feature: str,
     number: int,
     labels: Mapping[str, Sequence[str]],
@@ -276,7 +277,7 @@ def _boxes(example: Example, labels: Mapping[str, Sequence[str]]) -> list[PageBo
         if texts is not None and texts.kind is Kind.BYTES and at < texts.count:
             label = safe_value(texts.values[at])
         elif numbers is not None and numbers.kind is Kind.INT64 and at < numbers.count:
-            label = class_name(OBJECT_LABEL, int(numbers.values[at]), labels)
+            label = name_of_class(OBJECT_LABEL, int(numbers.values[at]), labels)
         left, right, top, bottom = (_clipped(each) for each in (xmin, xmax, ymin, ymax))
         found.append(PageBox(left, top, max(right - left, 0), max(bottom - top, 0), label))
     return found

@@ -18,16 +18,16 @@ from tfrecreg.operations.page.budget import Budget
 from tfrecreg.operations.page.charts import charts_of, class_charts
 from tfrecreg.operations.page.content import (
     Bars,
-    Difference,
     Gallery,
     Page,
     PageChange,
+    PageDifference,
     PageFinding,
     PageLocation,
-    Provenance,
+    PageProvenance,
     TargetPage,
 )
-from tfrecreg.operations.page.records import PageRecord, Place, read_records
+from tfrecreg.operations.page.records import PagePlace, PageRecord, read_records
 from tfrecreg.operations.page.survey import EXTREMES, Pick, Survey, SurveyValidator
 from tfrecreg.operations.snippets import FRAMEWORKS, snippet
 from tfrecreg.operations.targets import (
@@ -168,23 +168,23 @@ def _without_records(report: Report) -> TargetPage:
 def _read_findings(
     report: Report, target: Target, labels: Mapping[str, Sequence[str]], budget: Budget
 ) -> Iterator[PageFinding]:
-    places: set[Place] = set()
-    damaged: set[Place] = set()
+    places: set[PagePlace] = set()
+    damaged: set[PagePlace] = set()
     for finding in (*report.findings, *report.waived)[:_FINDINGS]:
         for location in finding.locations[:_PLACES]:
             if location.shard is not None and location.record is not None:
-                place = Place(location.shard, location.record)
+                place = PagePlace(location.shard, location.record)
                 places.add(place)
                 if finding.code.startswith("CRC"):
                     damaged.add(place)
     beside = {
-        Place(place.shard, place.record + step)
+        PagePlace(place.shard, place.record + step)
         for place in damaged
         for step in (-1, 1)
         if place.record + step >= 0
     }
     records = read_records(target, places | beside, labels)
-    shown: dict[Place, PageRecord] = {}
+    shown: dict[PagePlace, PageRecord] = {}
     for place in sorted(records):
         record = budget.spend(records[place])
         if record is not None:
@@ -193,19 +193,19 @@ def _read_findings(
 
 
 def _neighbours(
-    damaged: Iterable[Place], shown: Mapping[Place, PageRecord]
-) -> dict[Place, tuple[PageRecord, ...]]:
+    damaged: Iterable[PagePlace], shown: Mapping[PagePlace, PageRecord]
+) -> dict[PagePlace, tuple[PageRecord, ...]]:
     found = {}
     for place in damaged:
-        beside = (Place(place.shard, place.record + step) for step in (-1, 1))
+        beside = (PagePlace(place.shard, place.record + step) for step in (-1, 1))
         found[place] = tuple(shown[each] for each in beside if each in shown)
     return found
 
 
 def _findings(
     report: Report,
-    records: Mapping[Place, PageRecord],
-    neighbours: Mapping[Place, tuple[PageRecord, ...]],
+    records: Mapping[PagePlace, PageRecord],
+    neighbours: Mapping[PagePlace, tuple[PageRecord, ...]],
     target: str,
 ) -> Iterator[PageFinding]:
     judged: list[tuple[Finding, Waiver | None]] = [(each, None) for each in report.findings]
@@ -214,7 +214,9 @@ def _findings(
         code = CORE_CODES.get(finding.code)
         locations = []
         for location in finding.locations:
-            place = Place(location.shard or "", -1 if location.record is None else location.record)
+            place = PagePlace(
+                location.shard or "", -1 if location.record is None else location.record
+            )
             locations.append(
                 PageLocation(
                     location=location,
@@ -238,7 +240,7 @@ def _shown_name(target: Target) -> str:
     return shlex.quote(target.shards[0].name) if len(target.shards) == 1 else ""
 
 
-def _command(target: str, place: Place) -> str:
+def _command(target: str, place: PagePlace) -> str:
     return safe(
         f"tfrecreg head {target} --shard {shlex.quote(place.shard)} --at {place.record} -n 1",
         limit=1000,
@@ -295,7 +297,7 @@ def _shown(
     labels: Mapping[str, Sequence[str]],
     budget: Budget,
 ) -> tuple[PageRecord, ...]:
-    places = [Place(pick.shard, pick.record) for pick in picks]
+    places = [PagePlace(pick.shard, pick.record) for pick in picks]
     records = read_records(target, places, labels)
     spent = (budget.spend(records[place]) for place in places if place in records)
     return tuple(record for record in spent if record is not None)
@@ -308,7 +310,7 @@ def _difference(
     splits: Mapping[str, Survey],
     budget: Budget,
     progress: Progress,
-) -> Difference:
+) -> PageDifference:
     opened = open_registry(registry)
     before, after = resolve(opened, against), resolve(opened, name)
     result = diff(before, after, progress=progress)
@@ -319,7 +321,7 @@ def _difference(
         PageChange(change=each, before=old.get(_place(each)), after=new.get(_place(each)))
         for each in chosen
     )
-    return Difference(result=result, changes=changes, classes=_balance(before, splits))
+    return PageDifference(result=result, changes=changes, classes=_balance(before, splits))
 
 
 def _balance(before: Build | Release, splits: Mapping[str, Survey]) -> tuple[Bars, ...]:
@@ -338,20 +340,20 @@ def _balance(before: Build | Release, splits: Mapping[str, Survey]) -> tuple[Bar
     return tuple(class_charts(sides, before.manifest.labels))
 
 
-def _place(change: RecordDiff) -> Place:
-    return Place(change.shard, change.record)
+def _place(change: RecordDiff) -> PagePlace:
+    return PagePlace(change.shard, change.record)
 
 
 def _records_of(
     resolved: Build | Release, changes: Sequence[RecordDiff], budget: Budget
-) -> dict[Place, PageRecord]:
+) -> dict[PagePlace, PageRecord]:
     try:
         target = reference_target(resolved, schema=None, raw=None)
     except TfrecregError:
         return {}  # its bytes are not here: the difference itself is from the indexes
     names = {shard.name.rpartition("/")[2]: shard.name for shard in target.shards}
     places = {
-        Place(names.get(each.shard, each.shard), each.record): _place(each) for each in changes
+        PagePlace(names.get(each.shard, each.shard), each.record): _place(each) for each in changes
     }
     records = read_records(target, places, resolved.manifest.labels)
     found = {}
@@ -362,7 +364,7 @@ def _records_of(
     return found
 
 
-def _provenance(target: Target) -> Provenance:
+def _provenance(target: Target) -> PageProvenance:
     assert target.manifest is not None
     assert target.home is not None
     registry = open_registry(target.home.root)
@@ -373,7 +375,7 @@ def _provenance(target: Target) -> Provenance:
             code[name] = snippet(resolved, name)
         except TfrecregError:
             continue  # the framework does not fit its records
-    return Provenance(
+    return PageProvenance(
         manifest=target.manifest,
         history=tuple(log(registry, target.dataset)),
         schema=target.schema or "",
