@@ -112,7 +112,7 @@ def test_the_difference_shows_the_records(digits_original: Path, tmp_path: Path)
     made = tfrecreg.report("digits", registry=root, against="digits@1.0.0")
     text = read_page(made.html).text
     assert "Difference from digits@1.0.0" in text
-    assert "Changed: 1 examples" in text
+    assert "Changed: 1 example" in text
     assert "a major number" in text
     assert re.search(r"Classes: image/class/label before after", text)
 

@@ -73,6 +73,7 @@ def _environment() -> Environment:
         lines=_lines,
         share=lambda number: f"{number:.4f}".rstrip("0").rstrip("."),
         count=lambda number: f"{number:,}",
+        plural=_plural,
         amount=number_of,
     )
     environment.tests["bars"] = lambda chart: isinstance(chart, Bars)
@@ -90,6 +91,12 @@ def _chart(chart: Any) -> Markup:
 
 def _data_uri(image: PageImage) -> str:
     return f"data:image/{image.format};base64,{base64.b64encode(image.data).decode('ascii')}"
+
+
+def _plural(number: int, noun: str) -> str:
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun}s" if number else f"no {noun}s"
 
 
 def _lines(text: str) -> str:
