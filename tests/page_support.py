@@ -18,6 +18,7 @@ _ATTRIBUTES = re.compile(
     r"|http-equiv|id|lang|name|open|preserveaspectratio|r|role|scope|src|text-anchor|type|value"
     r"|viewbox|width|x|y"
 )
+_LINK = re.compile(r"#[a-z0-9-]+|(\.\./)?([A-Za-z0-9_-]+/)?[A-Za-z0-9_.-]+\.html")
 _IMAGE = re.compile(r"data:image/(png|jpeg);base64,[A-Za-z0-9+/]+=*")
 
 
@@ -32,6 +33,8 @@ class ReadPage(HTMLParser):
         self.headings: list[str] = []
         self.inline: dict[str, list[str]] = {"script": [], "style": []}
         self.policy = ""
+        self.links: list[str] = []
+        """Links to other pages of a site."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
@@ -40,7 +43,9 @@ class ReadPage(HTMLParser):
             assert _ATTRIBUTES.fullmatch(name), (tag, name)
             if name == "href":
                 assert value is not None
-                assert value.startswith("#")
+                assert _LINK.fullmatch(value)
+                if not value.startswith("#"):
+                    self.links.append(value)
             if name == "src":
                 assert tag == "img"
                 assert value is not None

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     )
     from tfrecreg.operations.stats import stats
     from tfrecreg.operations.tag import TagRequest, tag
-    from tfrecreg.pages import PageResult, report
+    from tfrecreg.pages import PageResult, SiteResult, report, site
     from tfrecreg.records import Records, read
     from tfrecreg.records.tfrecord_writer import TFRecordWriter
     from tfrecreg.registry import Build, Dataset, Registry, Release, open_registry, resolve
@@ -87,6 +87,7 @@ __all__ = [
     "ReleaseResult",
     "Report",
     "ShardPolicy",
+    "SiteResult",
     "SkipLimit",
     "TFRecordWriter",
     "TagRequest",
@@ -123,6 +124,7 @@ __all__ = [
     "resolve",
     "salvage",
     "serialize_tensor",
+    "site",
     "stats",
     "tag",
     "to_example",
@@ -161,7 +163,7 @@ _EXPORTS = {
     ),
     "tfrecreg.operations.stats": ("stats",),
     "tfrecreg.operations.tag": ("TagRequest", "tag"),
-    "tfrecreg.pages": ("PageResult", "report"),
+    "tfrecreg.pages": ("PageResult", "SiteResult", "report", "site"),
     "tfrecreg.records": ("Records", "read"),
     "tfrecreg.records.tfrecord_writer": ("TFRecordWriter",),
     "tfrecreg.registry": (

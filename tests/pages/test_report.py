@@ -201,3 +201,42 @@ def test_a_page_is_written_at_once(digits_original: Path, tmp_path: Path) -> Non
     assert (tmp_path / "page.html").read_text("utf-8") == made.html
     with pytest.raises(UsageError, match="there is no such folder"):
         tfrecreg.report("digits", tmp_path / "no" / "page.html", registry=digits_original)
+
+
+def test_a_site_has_a_page_for_each_state(digits_original: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(digits_original, tmp_path / "shop"))
+    (root / "datasets" / "other.toml").write_text('source = "mnist"\nraw = "raw"\n')
+    made = tfrecreg.site(tmp_path / "public", registry=root)
+    files = sorted(str(each.relative_to(made.folder)) for each in Path(made.folder).rglob("*.html"))
+    assert files == ["digits/1.0.0.html", "digits/build.html", "index.html"]
+    assert made.pages == 3
+    assert [(each.target, each.status) for each in made.reports] == [
+        ("digits", "pass"),
+        ("digits@1.0.0", "pass"),
+    ]
+    index = read_page((Path(made.folder) / "index.html").read_text("utf-8"))
+    assert index.links == ["digits/1.0.0.html", "digits/1.0.0.html"]
+    assert "other never built No release." in index.text
+    release = read_page((Path(made.folder) / "digits" / "1.0.0.html").read_text("utf-8"))
+    assert release.links == ["../index.html", "1.0.0.html"]
+    again = tfrecreg.site(tmp_path / "again", registry=root)
+    for name in files:
+        one, other = (Path(each.folder) / name for each in (made, again))
+        assert one.read_bytes() == other.read_bytes()
+    with pytest.raises(UsageError, match="is not empty"):
+        tfrecreg.site(made.folder, registry=root)
+
+
+def test_a_release_that_is_elsewhere_has_a_page_that_says_so(
+    digits_original: Path, tmp_path: Path
+) -> None:
+    root = Path(shutil.copytree(digits_original, tmp_path / "shop"))
+    shutil.rmtree(root / "versions" / "digits")
+    shutil.rmtree(root / "data" / "digits")
+    made = tfrecreg.site(tmp_path / "public", registry=root)
+    (report,) = made.reports
+    assert report.status == "error"
+    page = read_page((Path(made.folder) / "digits" / "1.0.0.html").read_text("utf-8"))
+    assert "Incomplete" in page.text
+    assert "content digest" in page.text
+    assert page.images == 0

@@ -9,6 +9,9 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +27,48 @@ from tfrecreg.text import safe, si_bytes
 if TYPE_CHECKING:
     from tfrecreg.operations.page.records import PageImage
 
-_TEMPLATES = ("page.html.j2", "macros.html.j2")
+_TEMPLATES = ("page.html.j2", "index.html.j2", "macros.html.j2")
 _RANKS = {"error": 2, "warning": 1, "info": 0}
 
 
-def render_page(page: Page) -> str:
-    """The page as HTML. The same content gives the same bytes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteEntry:
+    """One dataset on the first page of a site."""
+
+    name: str
+    page: str
+    """Path of its newest page; empty if it was never built."""
+    status: str
+    """``pass``, ``fail`` or ``error`` of that page's check; empty without a page."""
+    latest: str
+    """The newest release that was not yanked; empty if there is none."""
+    releases: Mapping[str, str]
+    """Page by version, the newest first."""
+    records: int
+    bytes: int
+    splits: Mapping[str, int]
+    sample: tuple[PageImage, ...]
+    """A few images."""
+    problem: str
+    """Why there is no page; empty if there is one."""
+
+
+def render_page(page: Page, links: Mapping[str, str] | None = None) -> str:
+    """The page as HTML. The same content gives the same bytes.
+
+    Args:
+        page: the content.
+        links: the page of each release by version, in a site; None for a page of its own.
+    """
+    return _render("page.html.j2", page=page, links=defaultdict(str, links or {}))
+
+
+def render_index(entries: Sequence[SiteEntry]) -> str:
+    """The first page of a site."""
+    return _render("index.html.j2", entries=entries)
+
+
+def _render(template: str, **content: Any) -> str:
     style, script = _text("page.css"), _text("page.js")
     policy = "; ".join(
         (
@@ -43,9 +82,9 @@ def render_page(page: Page) -> str:
     )
     html = (
         _environment()
-        .get_template("page.html.j2")
+        .get_template(template)
         .render(
-            page=page,
+            **content,
             policy=policy,
             style=Markup(style),
             script=Markup(script),

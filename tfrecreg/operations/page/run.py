@@ -38,7 +38,14 @@ from tfrecreg.operations.targets import (
     resolve_in,
 )
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import Build, RegistryLike, Release, open_registry, resolve
+from tfrecreg.registry import (
+    Build,
+    Registry,
+    RegistryLike,
+    Release,
+    open_registry,
+    resolve,
+)
 from tfrecreg.scan import Target, run_scan
 from tfrecreg.text import safe
 
@@ -143,7 +150,9 @@ def _page_of(
         difference=_difference(report.target, against, registry, splits, budget, progress)
         if against is not None
         else None,
-        provenance=_provenance(target) if target.manifest is not None else None,
+        provenance=provenance_of(resolve(Registry(target.home), target.name))
+        if target.home is not None
+        else None,
     )
 
 
@@ -364,20 +373,17 @@ def _records_of(
     return found
 
 
-def _provenance(target: Target) -> PageProvenance:
-    assert target.manifest is not None
-    assert target.home is not None
-    registry = open_registry(target.home.root)
+def provenance_of(resolved: Build | Release) -> PageProvenance:
+    """The origin and history of a build or a release, from its manifest and its dataset."""
     code = {}
-    resolved = resolve(registry, target.name)
     for name in FRAMEWORKS:
         try:
             code[name] = snippet(resolved, name)
         except TfrecregError:
-            continue  # the framework does not fit its records
+            continue  # the framework does not fit its records, or these are not here
     return PageProvenance(
-        manifest=target.manifest,
-        history=tuple(log(registry, target.dataset)),
-        schema=target.schema or "",
+        manifest=resolved.manifest,
+        history=tuple(log(resolved.registry, str(resolved.dataset))),
+        schema=resolved.schema or "",
         code=code,
     )

@@ -16,14 +16,14 @@
     const list = section.querySelector("[data-list]");
     const items = all(".finding", list);
     const search = section.querySelector("[data-search]");
-    const severity = section.querySelector("[data-severity]");
+    const severity = section.querySelector("[data-severity]");  // the list of datasets has none
     const order = section.querySelector("[data-order]");
     const shown = section.querySelector("[data-shown]");
     const filter = () => {
       const wanted = search.value.toLowerCase();
       let count = 0;
       for (const item of items) {
-        const fits = (!severity.value || item.dataset.severity === severity.value)
+        const fits = (!severity?.value || item.dataset.severity === severity.value)
           && item.textContent.toLowerCase().includes(wanted);
         item.hidden = !fits;
         count += fits ? 1 : 0;
@@ -45,9 +45,9 @@
       list.append(...sorted);
     };
     search.addEventListener("input", filter);
-    severity.addEventListener("change", filter);
-    order.addEventListener("change", sort);
-    section.querySelector("[data-fold]").addEventListener("click", () => {
+    severity?.addEventListener("change", filter);
+    order?.addEventListener("change", sort);
+    section.querySelector("[data-fold]")?.addEventListener("click", () => {
       const open = items.some((item) => !item.open);
       items.forEach((item) => { item.open = open; });
     });
@@ -55,6 +55,7 @@
   });
 
   const dialog = document.querySelector("dialog");
+  if (!dialog) return;
   dialog.querySelector("[data-close]").addEventListener("click", () => { dialog.close(); });
   const place = dialog.querySelector("[data-zoomed]");
   all("figure .frame").forEach((frame) => {
