@@ -13,10 +13,10 @@ from typing import Any
 
 import keras
 import numpy as np
-import sample_data
 import tensorflow as tf
 from PIL import Image, ImageDraw
 
+import sample_data
 import tfrecreg
 
 BOX = [f"image/object/bbox/{side}" for side in ("ymin", "xmin", "ymax", "xmax")]
@@ -104,7 +104,7 @@ def contact_sheet(source: tfrecreg.DataSource, classes: list[str]) -> Image.Imag
         image = image.resize((TILE, TILE))
         draw = ImageDraw.Draw(image, "RGBA")
         for corners in polygons(example):
-            draw.polygon([(x * TILE, y * TILE) for x, y in corners], fill=(255, 255, 0, 110))
+            draw.polygon([(x * TILE, y * TILE) for x, y in corners], fill=(0, 160, 255, 130))
         boxes = np.stack([example[side] * TILE for side in BOX], axis=-1)
         for (top, left, bottom, right), label in zip(boxes, example[LABEL], strict=True):
             draw.rectangle((left, top, right, bottom), outline="red")

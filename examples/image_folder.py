@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import keras
-import sample_data
 
+import sample_data
 import tfrecreg
 
 NAME = "images"
