@@ -50,7 +50,7 @@ class Share(NamedTuple):
 
 
 def tf_batches(share: Share) -> Iterator[Batch]:
-    """`tf.data` decodes, crops and batches; `load` reads whole shards, or a share of their records."""
+    """In a graph of TensorFlow: `load` shuffles, shares and decodes."""
     import tensorflow as tf
 
     def crop(example: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
@@ -93,7 +93,7 @@ def numpy_batches(share: Share) -> Iterator[Batch]:
 
 
 def grain_batches(share: Share) -> Iterator[Batch]:
-    """Grain shuffles, takes every second record, and gives each element its own random numbers."""
+    """Grain shuffles, shares, and gives each element random numbers of its own."""
     import grain.python as grain
 
     def crop(element: Any, random: np.random.Generator) -> Batch:
