@@ -22,7 +22,7 @@ SHAPES = ("circle", "square", "star", "triangle")
 """The classes of drawn images, in the order of their labels."""
 
 
-def write_digits(raw: Path, *, train: int = 6000, test: int = 1000) -> Path:
+def write_digits(raw: Path, *, train: int = 4000, test: int = 1000) -> Path:
     """Drawn digits in the four files of MNIST: gray images of 28 x 28 pixels, ten classes."""
     # The digits of `tfrecreg demo`. That module is private, as this one belongs to the project.
     from tfrecreg.operations.demo import write_digits as draw
