@@ -25,6 +25,37 @@ INSTALLATION = 600
 """Seconds after which the installation of PyTorch is given up."""
 
 
+READERS = (
+    "tests/training/test_grain.py",
+    "tests/training/test_torch.py",
+    "tests/operations/test_snippets.py::test_a_loader_reads_batches",
+)
+"""The tests that need Grain or PyTorch."""
+
+ON_THE_PAGE = re.compile(
+    r"<!-- not run: tests/examples/test_frameworks\.py runs this with (?P<framework>\w+),.*?-->\n"
+    r"```python\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+BEFORE = """\
+import tfrecreg
+
+rank, world_size, epoch = 1, 2, 0
+train = tfrecreg.data_source("digits@1.0.0", "train", registry={registry!r}, decode=True)
+"""
+"""What a block of `docs/training.md` takes from the page."""
+
+AFTER = {
+    "PyTorch": (
+        "print(state['done'], batch['image/encoded'].shape)",
+        "100 torch.Size([36, 28, 28, 1])\n",
+    ),
+    "Grain": ("print([len(batch['image/encoded']) for batch in dataset])", "[64, 64, 64, 8]\n"),
+}
+"""What shows that the block did its work on 200 records, and what that prints."""
+
+
 def installed(folder: Path) -> Interpreter:
     """An environment with this project, Grain, PyTorch and what the tests need."""
     python = find_python("3.11") or sys.executable  # the one that local wheels are for
@@ -48,14 +79,23 @@ def installed(folder: Path) -> Interpreter:
 
 
 @pytest.mark.slow
-def test_grain_pytorch_and_numpy_read_every_record(tmp_path: Path) -> None:
+def test_grain_pytorch_and_numpy_read_every_record(tmp_path: Path, digits_original: Path) -> None:
     """One test, because the environment takes longer to make than everything in it to run."""
     made = installed(tmp_path)
-    files = ["tests/training/test_grain.py", "tests/training/test_torch.py"]
-    done = made.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *files, cwd=CHECKOUT)
+    done = made.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *READERS, cwd=CHECKOUT)
     assert done.code == 0, done.out + done.err
     # Nothing else in this line: nothing was skipped.
     assert re.fullmatch(r"[1-9]\d* passed in .*", done.out.splitlines()[-1]), done.out
+
+    page = (CHECKOUT / "docs/training.md").read_text("utf-8")
+    blocks = {found["framework"]: found["text"] for found in ON_THE_PAGE.finditer(page)}
+    assert set(blocks) == set(AFTER)
+    for framework, (after, expected) in AFTER.items():
+        script = tmp_path / f"{framework}.py"
+        before = BEFORE.format(registry=str(digits_original))
+        script.write_text(f"{before}\n{blocks[framework]}\n{after}\n", "utf-8")
+        done = made.run(script, cwd=tmp_path)
+        assert (done.code, done.out) == (0, expected), done.out + done.err
 
     printed = {}
     for framework in ("numpy", "grain", "torch"):
