@@ -41,7 +41,7 @@ def main() -> None:
             writer.write(polygon(name, sides), key=name)
     print(f"wrote {writer.records} records, {shard.stat().st_size} bytes")
 
-    # Any record by its number, and what is in it.
+    # Records are read by their numbers; negative ones count from the end.
     with tfrecreg.Records(shard) as records:
         last = tfrecreg.decode(records[-1])
     print(last["name"].values, last["sides"].values)

@@ -65,7 +65,7 @@ def publish(folder: Path, raw: Path | None) -> int:
     policy = tfrecreg.ShardPolicy(shards=4)
     request = tfrecreg.BuildRequest(name="mnist", source="mnist", raw=str(raw), policy=policy)
     built = tfrecreg.build(registry, request)
-    # The same content again is no error: the release is there already.
+    # Releasing the same content again succeeds, and changes nothing.
     tfrecreg.release(registry, tfrecreg.ReleaseRequest(name="mnist", version="1.0.0"))
     return len(built.manifest.labels["image/class/label"])
 
