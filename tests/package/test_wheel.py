@@ -198,6 +198,7 @@ def test_the_sdist_holds_what_builds_tests_and_explains_the_project(archives: Ar
     for folder, pattern in (("tests", "*.py"), ("docs", "*.md")):
         found = (CHECKOUT / folder).rglob(pattern)
         wanted |= {path.relative_to(CHECKOUT).as_posix() for path in found}
+    wanted |= {f"examples/{path.name}" for path in CHECKOUT.glob("examples/*.*")}
     assert wanted - names == set()
 
 
