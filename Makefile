@@ -62,4 +62,4 @@ benchmark: $(VENV)/.installed ## Run the benchmarks, side by side with the basel
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove the files made by the targets above
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build dist screenshots .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,6 +1,6 @@
 """Screenshots of pages about generated data, taken with Chromium: `make screenshots`.
 
-They go to `build/screenshots`, and the first one to `docs/images/page.png`, which the README shows.
+They go to `screenshots`, and the first one to `docs/images/page.png`, which the README shows.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def main() -> None:
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         sys.exit("error: there is no Chromium\nhint: apt-get install chromium")
-    output = ROOT / "build" / "screenshots"
+    output = ROOT / "screenshots"
     output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         make_pages(Path(temporary))
