@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import re
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from io import BytesIO
 from pathlib import Path
@@ -240,3 +242,26 @@ def test_a_release_that_is_elsewhere_has_a_page_that_says_so(
     assert "Incomplete" in page.text
     assert "content digest" in page.text
     assert page.images == 0
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_records(tmp_path: Path) -> None:
+    def peak(count: int) -> int:
+        path = tmp_path / f"{count}.tfrecord"
+        with tfrecreg.TFRecordWriter(path) as writer:
+            for number in range(count):
+                writer.write({"image/class/label": number % 1000, "x": float(number)})
+        program = (
+            "import resource, sys, tfrecreg\n"
+            f"html = tfrecreg.report({str(path)!r}).html\n"
+            "assert len(html) < 8_000_000\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        )
+        return int(done.stdout)
+
+    small, large = 20_000, 500_000
+    # The validator `duplicates` keeps digests of all records, spilled to disk beyond a bound.
+    assert peak(large) - peak(small) < 60 * (large - small)
