@@ -156,6 +156,9 @@ def test_boxes_and_keypoints_are_drawn(tmp_path: Path) -> None:
         "image/object/keypoint/x": np.array([0.5, 0.1], np.float32),
         "image/object/keypoint/y": np.array([0.5, 0.1], np.float32),
         "image/object/keypoint/visibility": [2, 0],
+        "image/object/polygon/x": np.array([0.0, 0.5, 1.5, 0.2], np.float32),
+        "image/object/polygon/y": np.array([0.0, 0.5, 1.0, 0.2], np.float32),
+        "image/object/polygon/points": [3, 4],
     }
     page = make_page(write(tmp_path / "boxes.tfrecord", [record]), budget=BUDGET)
     (target,) = page.targets
@@ -166,6 +169,8 @@ def test_boxes_and_keypoints_are_drawn(tmp_path: Path) -> None:
         (0.0, 0.0, 1.0, 1.0, "dog"),
     ]
     assert shown.image.points == ((0.5, 0.5),)
+    # The second polygon has fewer corners than it says.
+    assert shown.image.polygons == (((0.0, 0.0), (0.5, 0.5), (1.0, 1.0)),)
     assert shown.label == "cat, dog"
 
 
