@@ -68,7 +68,7 @@ class ParquetFormat:
                 file = pq.ParquetFile(source)
                 for number in range(file.num_row_groups):
                     yield from self._payloads(pa, file.read_row_group(number, use_threads=False))
-            except pa.ArrowException as error:
+            except (pa.ArrowException, OSError, ValueError) as error:
                 raise FailureError(
                     f"`{safe(task.name)}` cannot be read again: {safe(str(error), limit=300)}",
                     hint="the disk may be faulty: export to another one",
