@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
 
-from tfrecreg.digests import record_digest
+from tfrecreg.digests import DIGEST_BYTES, record_digest
 from tfrecreg.errors import FailureError
 from tfrecreg.example import canonical
 from tfrecreg.operations.export.converted.formats import RecordFormat
@@ -30,7 +29,7 @@ class Conversion:
             FailureError: what was read again differs from what was written.
             StorageError: the file system refused.
         """
-        expected: list[bytes] = []
+        expected = bytearray()
         records = _digested(read_records(task), expected)
         beside = self.format.write(task, records)
         for _ in records:  # the shard is verified only at its end
@@ -43,25 +42,33 @@ class Conversion:
             beside=beside,
         )
 
-    def _read_again(self, task: ExportTask, expected: list[bytes]) -> bytes:
+    def _read_again(self, task: ExportTask, expected: bytearray) -> bytes:
         """The record digests of what was written, concatenated."""
         found = bytearray()
-        written = (record_digest(canonical(each)) for each in self.format.read(task))
-        for number, (before, after) in enumerate(zip_longest(expected, written)):
-            if before != after:
-                where = f"record {number} of `{safe(task.entry.path)}` of `{task.reference}`"
-                what = "is missing" if after is None else "has other content"
-                if before is None:
-                    where, what = f"`{safe(task.name)}`", f"has more than {number} records"
-                raise FailureError(
-                    f"{where} {what} in what was written: read again from `{safe(task.name)}`",
-                    hint="the disk or a library is faulty: export again; if it persists, report it",
-                )
-            found += after
+        for number, payload in enumerate(self.format.read(task)):
+            digest = record_digest(canonical(payload))
+            if digest != expected[len(found) : len(found) + DIGEST_BYTES]:
+                if len(found) == len(expected):
+                    raise _differs(task, f"`{safe(task.name)}` has more than {number} records")
+                raise _differs(task, f"{_record(task, number)} has other content")
+            found += digest
+        if len(found) < len(expected):
+            raise _differs(task, f"{_record(task, len(found) // DIGEST_BYTES)} is missing")
         return bytes(found)
 
 
-def _digested(records: Iterator[SourceRecord], digests: list[bytes]) -> Iterator[SourceRecord]:
+def _record(task: ExportTask, number: int) -> str:
+    return f"record {number} of `{safe(task.entry.path)}` of `{task.reference}`"
+
+
+def _differs(task: ExportTask, what: str) -> FailureError:
+    return FailureError(
+        f"{what} in what was written: read again from `{safe(task.name)}`",
+        hint="the disk or a library is faulty: export again; if it persists, report it",
+    )
+
+
+def _digested(records: Iterator[SourceRecord], digests: bytearray) -> Iterator[SourceRecord]:
     for record in records:
-        digests.append(record_digest(canonical(record.payload)))
+        digests += record_digest(canonical(record.payload))
         yield record

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tfrecreg.errors import ManifestError, UsageError
+from tfrecreg.errors import ManifestError, MissingFileError, UsageError
 from tfrecreg.example import Example, NotAnExampleError
 from tfrecreg.example.decode import decode_fast, decode_fully
 from tfrecreg.index import Index, load_index
-from tfrecreg.operations.export.shards import ExportTask
+from tfrecreg.operations.export.shards import ExportTask, refused
 from tfrecreg.operations.export.source_records import SourceRecord
 from tfrecreg.text import safe
 
@@ -31,6 +31,7 @@ def keyed_examples(task: ExportTask, records: Iterator[SourceRecord]) -> Iterato
 
     Raises:
         UsageError: a record is not an Example, or has fields that no Example has.
+        RefusedError: the index of the shard is missing.
         ManifestError: the index of the shard is damaged.
         StorageError: the index cannot be read.
     """
@@ -51,7 +52,10 @@ def _index(task: ExportTask) -> Index | None:
     path = task.entry.index
     if not path:
         return None
-    index = load_index(task.bytes, path)
+    try:
+        index = load_index(task.bytes, path)
+    except MissingFileError:
+        raise refused(task, f"its index `{safe(path)}` is missing") from None
     if len(index) != task.entry.records:
         raise ManifestError(
             f"`{safe(path)}` has {len(index)} records, and its shard {task.entry.records}",
