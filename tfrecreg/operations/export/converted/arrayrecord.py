@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tfrecreg.errors import FailureError, StorageError
+from tfrecreg.example import canonical
 from tfrecreg.operations.export.shards import ExportTask
 from tfrecreg.operations.export.source_records import SourceRecord
 from tfrecreg.shards import shard_name
@@ -55,11 +56,11 @@ class ArrayRecordFormat:
         return 0
 
     def read(self, task: ExportTask) -> Iterator[bytes]:
-        """The payloads, in order."""
+        """The payloads, in order, each in canonical form."""
         reader = _module().ArrayRecordReader(str(_path(task)))
         try:
             for _ in range(reader.num_records()):
-                yield reader.read()
+                yield canonical(reader.read())
         except (RuntimeError, IndexError) as error:
             raise FailureError(
                 f"`{safe(task.name)}` cannot be read again: {safe(str(error), limit=300)}",

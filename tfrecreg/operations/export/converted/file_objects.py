@@ -10,6 +10,7 @@ from tfrecreg.storage.interface import Reader, Writer
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
+_BUFFER = 1 << 18
 _WHENCE_CURRENT, _WHENCE_END = io.SEEK_CUR, io.SEEK_END
 
 
@@ -80,3 +81,8 @@ class ReadingFile(io.RawIOBase):
     def tell(self) -> int:
         """The offset of the next byte."""
         return self._position
+
+
+def buffered(reader: Reader) -> io.BufferedReader:
+    """A :class:`ReadingFile` for many small reads, one after the other."""
+    return io.BufferedReader(ReadingFile(reader), _BUFFER)

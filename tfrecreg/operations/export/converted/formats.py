@@ -38,7 +38,7 @@ class RecordFormat(Protocol):
         """
 
     def read(self, task: ExportTask) -> Iterator[bytes]:
-        """The payloads in that file, in order, with the same record digests.
+        """The payloads in that file, in order, each in canonical form.
 
         Raises:
             FailureError: the file does not hold what the format demands.

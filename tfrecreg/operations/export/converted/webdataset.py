@@ -13,7 +13,7 @@ from urllib.parse import quote_from_bytes
 
 from tfrecreg.errors import FailureError
 from tfrecreg.example import encode
-from tfrecreg.operations.export.converted.file_objects import ReadingFile
+from tfrecreg.operations.export.converted.file_objects import buffered
 from tfrecreg.operations.export.converted.parts import keyed_examples
 from tfrecreg.operations.export.converted.samples import SampleLayout, sample_features
 from tfrecreg.operations.export.shards import ExportTask
@@ -56,7 +56,7 @@ class WebDatasetFormat:
 
     def read(self, task: ExportTask) -> Iterator[bytes]:
         """The canonical payloads, in order."""
-        with task.stage.open(task.name) as reader, ReadingFile(reader) as file:
+        with task.stage.open(task.name) as reader, buffered(reader) as file:
             try:
                 with tarfile.open(fileobj=file, mode="r:") as tar:
                     for members in _samples(tar):
