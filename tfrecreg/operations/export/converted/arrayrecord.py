@@ -22,6 +22,9 @@ from tfrecreg.text import safe
 _OPTIONS = "group_size:1,uncompressed"
 """One record a chunk, so that reading a record reads nothing else."""
 
+_READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
+"""No threads: the library's threads do not survive a fork, and readers would wait for them."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArrayRecordFormat:
@@ -57,7 +60,7 @@ class ArrayRecordFormat:
 
     def read(self, task: ExportTask) -> Iterator[bytes]:
         """The payloads, in order, each in canonical form."""
-        reader = _module().ArrayRecordReader(str(_path(task)))
+        reader = _module().ArrayRecordReader(str(_path(task)), _READER_OPTIONS)
         try:
             for _ in range(reader.num_records()):
                 yield canonical(reader.read())
