@@ -16,7 +16,7 @@ from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.export.connectors import make_connectors, require_expressible
 from tfrecreg.operations.export.converted import (
     CONVERTED,
-    Conversion,
+    ShardConversion,
     make_format,
     require_equal_content,
     require_library,
@@ -28,7 +28,7 @@ from tfrecreg.operations.export.index import IndexedShards, index_notes, require
 from tfrecreg.operations.export.shards import (
     BroughtShard,
     ExportTask,
-    How,
+    ShardMethod,
     bring_shard,
     bring_unchanged,
     numbered,
@@ -83,7 +83,7 @@ class ExportResult:
     """Paths in the folder, sorted."""
     bytes: int
     """Size of the exported shards in bytes."""
-    shards: dict[How, int]
+    shards: dict[ShardMethod, int]
     """Number of shards by method."""
     content: str | None
     """Content digest computed from what was written, equal to that of the manifest; None for
@@ -198,7 +198,7 @@ def _export_converted(
     manifest = resolved.manifest
     made = make_format(to, resolved.name, manifest, schema)
     with new_folder(path) as stage:
-        convert = Conversion(made)
+        convert = ShardConversion(made)
         brought = _bring_all(resolved, (), stage, engine, progress, convert, made.file_name)
         content = require_equal_content(manifest, resolved.name, brought)
         version = _version(resolved)
@@ -312,7 +312,7 @@ def _result(
 ) -> ExportResult:
     files = list(stage.list())
     shards = {each.name for each in brought}
-    ways: dict[How, int] = {}
+    ways: dict[ShardMethod, int] = {}
     for each in brought:
         ways[each.how] = ways.get(each.how, 0) + 1
     return ExportResult(

@@ -16,7 +16,7 @@ from tfrecreg.records.reader import open_stream
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 
-How = Literal["linked", "copied", "decompressed", "compressed", "converted"]
+ShardMethod = Literal["linked", "copied", "decompressed", "compressed", "converted"]
 """The way of a shard into the folder."""
 
 _CHUNK = 1 << 20
@@ -47,7 +47,7 @@ class ExportTask:
 class BroughtShard:
     """What became of it."""
 
-    how: How
+    how: ShardMethod
     entry: ShardEntry
     name: str
     """Name of the shard's file in the exported folder."""

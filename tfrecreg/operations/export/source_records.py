@@ -11,7 +11,7 @@ from tfrecreg.scan import Shard
 from tfrecreg.scan.large_records import LargeRecords
 
 
-class SourceRecord(NamedTuple):
+class ShardRecord(NamedTuple):
     """One record of a shard."""
 
     number: int
@@ -19,7 +19,7 @@ class SourceRecord(NamedTuple):
     payload: bytes
 
 
-def read_records(task: ExportTask) -> Iterator[SourceRecord]:
+def read_records(task: ExportTask) -> Iterator[ShardRecord]:
     """Read all records of the shard of `task`, in order.
 
     What was read is known to be the registered stream only when the iterator has ended.
@@ -47,13 +47,13 @@ def read_records(task: ExportTask) -> Iterator[SourceRecord]:
         large.close()
 
 
-def _records(batch: RecordBatch, large: LargeRecords) -> Iterator[SourceRecord]:
+def _records(batch: RecordBatch, large: LargeRecords) -> Iterator[ShardRecord]:
     if batch.whole:
-        yield from map(SourceRecord, range(batch.first, batch.first + len(batch)), batch.payloads())
+        yield from map(ShardRecord, range(batch.first, batch.first + len(batch)), batch.payloads())
         return
     for position, length in enumerate(batch.lengths):
         number = batch.first + position
-        yield SourceRecord(number, large.payload(number, batch.offsets[position], length))
+        yield ShardRecord(number, large.payload(number, batch.offsets[position], length))
 
 
 def _shard(task: ExportTask) -> Shard:

@@ -22,11 +22,11 @@ from tfrecreg.example import (
     int64_feature,
     unset_feature,
 )
-from tfrecreg.operations.export.converted.convert import Conversion
+from tfrecreg.operations.export.converted.convert import ShardConversion
 from tfrecreg.operations.export.converted.formats import RecordFormat
 from tfrecreg.operations.export.converted.parquet import ParquetFormat
 from tfrecreg.operations.export.shards import ExportTask
-from tfrecreg.operations.export.source_records import SourceRecord
+from tfrecreg.operations.export.source_records import ShardRecord
 
 from .conftest import FORMATS, NASTY, MakeTask, renamed
 
@@ -38,7 +38,7 @@ def digests(payloads: list[bytes]) -> bytes:
 def test_whatever_an_example_holds_comes_back(
     record_format: RecordFormat, nasty: ExportTask
 ) -> None:
-    done = pickle.loads(pickle.dumps(Conversion(record_format)))(nasty)
+    done = pickle.loads(pickle.dumps(ShardConversion(record_format)))(nasty)
     assert done.how == "converted"
     assert done.digests == digests([encode(each) for each in NASTY])
     again = [canonical(each) for each in record_format.read(nasty)]
@@ -49,7 +49,7 @@ def test_whatever_an_example_holds_comes_back(
 def test_a_shard_without_records_has_a_file(
     record_format: RecordFormat, make_task: MakeTask, tmp_path: Path
 ) -> None:
-    done = Conversion(record_format)(make_task([]))
+    done = ShardConversion(record_format)(make_task([]))
     assert done.digests == b""
     assert (tmp_path / "stage/out").is_file()
     assert list(record_format.read(make_task([]))) == []
@@ -58,10 +58,10 @@ def test_a_shard_without_records_has_a_file(
 def test_equal_records_have_equal_bytes(
     record_format: RecordFormat, nasty: ExportTask, tmp_path: Path
 ) -> None:
-    Conversion(record_format)(nasty)
+    ShardConversion(record_format)(nasty)
     first = (tmp_path / "stage/out").read_bytes()
     (tmp_path / "stage/out").unlink()
-    Conversion(record_format)(nasty)
+    ShardConversion(record_format)(nasty)
     assert (tmp_path / "stage/out").read_bytes() == first
 
 
@@ -84,7 +84,7 @@ _FEATURES = st.one_of(
 @given(examples=st.lists(st.dictionaries(_NAMES, _FEATURES, max_size=6), max_size=4))
 def test_any_examples_come_back(make_task: MakeTask, tmp_path: Path, name: str, examples) -> None:
     payloads = [encode(each) for each in examples]
-    assert Conversion(FORMATS[name]())(make_task(payloads)).digests == digests(payloads)
+    assert ShardConversion(FORMATS[name]())(make_task(payloads)).digests == digests(payloads)
 
 
 def test_what_is_not_canonical_comes_back_with_the_same_content(
@@ -93,7 +93,7 @@ def test_what_is_not_canonical_comes_back_with_the_same_content(
     one, two = (encode({name: int64_feature(1)}) for name in ("b", "a"))
     payload = one + two  # protobuf merges the two maps
     assert canonical(payload) != payload
-    assert Conversion(record_format)(make_task([payload])).digests == digests([payload])
+    assert ShardConversion(record_format)(make_task([payload])).digests == digests([payload])
 
 
 @pytest.mark.parametrize("name", ["parquet", "webdataset"])
@@ -103,7 +103,7 @@ def test_a_record_that_is_no_example_is_named(
 ) -> None:
     task = make_task([encode(NASTY[0]), payload])
     with pytest.raises(UsageError) as caught:
-        Conversion(FORMATS[name]())(task)
+        ShardConversion(FORMATS[name]())(task)
     assert caught.value.message == (
         "record 1 of `s/shard` of `things@1.0.0` is not a tf.train.Example, or has fields that it "
         "does not define"
@@ -116,31 +116,31 @@ def test_array_records_hold_any_payload(make_task: MakeTask) -> None:
     payloads = [b"no Example", b"\x1a\x01x", b"", bytes(70_000)]
     made = FORMATS["arrayrecord"]()
     task = make_task(payloads)
-    assert Conversion(made)(task).digests == digests(payloads)
+    assert ShardConversion(made)(task).digests == digests(payloads)
     assert list(made.read(task)) == payloads  # canonical as they are
 
 
 def test_a_damaged_shard_is_named(record_format: RecordFormat, nasty: ExportTask, tmp_path) -> None:
     flip(tmp_path / "source/s/shard", 400)
     with pytest.raises(RefusedError, match=r"^`s/shard` is not what `things@1\.0\.0` has register"):
-        Conversion(record_format)(nasty)
+        ShardConversion(record_format)(nasty)
 
 
 def test_another_shard_is_refused(record_format: RecordFormat, nasty: ExportTask) -> None:
     with pytest.raises(RefusedError, match=r"should have the digest 0000000000000000…, found "):
-        Conversion(record_format)(renamed(nasty, stream_blake3="0" * 64))
+        ShardConversion(record_format)(renamed(nasty, stream_blake3="0" * 64))
 
 
 def test_a_missing_shard_is_refused(record_format: RecordFormat, nasty: ExportTask) -> None:
     with pytest.raises(RefusedError, match="registered: it is missing"):
-        Conversion(record_format)(renamed(nasty, path="s/other"))
+        ShardConversion(record_format)(renamed(nasty, path="s/other"))
 
 
 @pytest.mark.parametrize("name", ["parquet", "webdataset"])
 def test_an_index_of_other_records_is_refused(make_task: MakeTask, name: str) -> None:
     task = make_task([encode(each) for each in NASTY], [str(each) for each in range(len(NASTY))])
     with pytest.raises(ManifestError, match=r"`s/index` has 11 records, and its shard 12"):
-        Conversion(FORMATS[name]())(renamed(task, records=12))
+        ShardConversion(FORMATS[name]())(renamed(task, records=12))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class Faulty:
     def file_name(self, dataset: str, split: str, number: int, of: int) -> str:
         return self.inner.file_name(dataset, split, number, of)
 
-    def write(self, task: ExportTask, records: Iterator[SourceRecord]) -> int:
+    def write(self, task: ExportTask, records: Iterator[ShardRecord]) -> int:
         return self.inner.write(task, records)
 
     def read(self, task: ExportTask) -> Iterator[bytes]:
@@ -185,7 +185,7 @@ def test_a_file_that_reads_otherwise_is_noticed(
     nasty: ExportTask, fault: str, message: str
 ) -> None:
     with pytest.raises(FailureError) as caught:
-        Conversion(Faulty(FORMATS["webdataset"](), fault))(nasty)
+        ShardConversion(Faulty(FORMATS["webdataset"](), fault))(nasty)
     assert caught.value.message.startswith(message)
     assert caught.value.exit_code == 3
 
@@ -196,7 +196,7 @@ def test_damage_to_the_written_file_is_one_error(
     """Bytes changed here and there, and the file cut: never another exception."""
     payloads = [encode(each) for each in NASTY]
     task = make_task(payloads)
-    Conversion(record_format)(task)
+    ShardConversion(record_format)(task)
     path = tmp_path / "stage/out"
     sound = path.read_bytes()
     step = len(sound) // 40

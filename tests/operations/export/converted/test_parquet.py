@@ -20,7 +20,7 @@ from tfrecreg.example import (
     unset_feature,
 )
 from tfrecreg.operations.export.converted import parquet as parquet_module
-from tfrecreg.operations.export.converted.convert import Conversion
+from tfrecreg.operations.export.converted.convert import ShardConversion
 from tfrecreg.operations.export.converted.parquet import ParquetFormat
 
 from .conftest import SCHEMA, MakeTask, parquet
@@ -41,7 +41,7 @@ def write(make_task: MakeTask, tmp_path: Path) -> Write:
         made: ParquetFormat | None = None,
     ) -> Any:
         task = make_task([encode(each) for each in examples], keys)
-        Conversion(made or parquet(SCHEMA))(task)
+        ShardConversion(made or parquet(SCHEMA))(task)
         return pq.ParquetFile(tmp_path / "stage/out")
 
     return call
@@ -109,7 +109,7 @@ def test_what_no_column_holds_is_in_the_rest(write: Write) -> None:
 def test_a_note_counts_records_with_a_rest(make_task: MakeTask) -> None:
     made = parquet(SCHEMA)
     payloads = [encode(each) for each in ({}, {"x": int64_feature(1)}, {"y": unset_feature()})]
-    done = Conversion(made)(make_task(payloads))
+    done = ShardConversion(made)(make_task(payloads))
     assert done.beside == 2
     assert list(made.notes(0)) == []
     assert list(made.notes(1234)) == [

@@ -21,7 +21,7 @@ from tfrecreg.example import (
     int64_feature,
     unset_feature,
 )
-from tfrecreg.operations.export.converted.convert import Conversion
+from tfrecreg.operations.export.converted.convert import ShardConversion
 from tfrecreg.operations.export.converted.webdataset import WebDatasetFormat, make_webdataset
 from tfrecreg.schema import parse_schema
 
@@ -49,7 +49,7 @@ def write(make_task: MakeTask, tmp_path: Path) -> Write:
         layout: WebDatasetFormat | None = None,
     ) -> Path:
         task = make_task([encode(each) for each in examples], keys)
-        Conversion(layout or made())(task)
+        ShardConversion(layout or made())(task)
         return tmp_path / "stage/out"
 
     return call

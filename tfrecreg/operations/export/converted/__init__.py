@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from tfrecreg.operations.export.converted.content import require_equal_content, write_description
-from tfrecreg.operations.export.converted.convert import Conversion
+from tfrecreg.operations.export.converted.convert import ShardConversion
 from tfrecreg.operations.export.converted.formats import (
     CONVERTED,
     RecordFormat,
@@ -23,8 +23,8 @@ from tfrecreg.operations.export.converted.formats import (
 
 __all__ = [
     "CONVERTED",
-    "Conversion",
     "RecordFormat",
+    "ShardConversion",
     "make_format",
     "require_equal_content",
     "require_library",

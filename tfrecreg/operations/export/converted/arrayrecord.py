@@ -15,7 +15,7 @@ from typing import Any
 from tfrecreg.errors import FailureError, StorageError
 from tfrecreg.example import canonical
 from tfrecreg.operations.export.shards import ExportTask
-from tfrecreg.operations.export.source_records import SourceRecord
+from tfrecreg.operations.export.source_records import ShardRecord
 from tfrecreg.shards import shard_name
 from tfrecreg.text import safe
 
@@ -35,7 +35,7 @@ class ArrayRecordFormat:
         head, _, tail = shard_name(dataset, split, number, of).rpartition(".tfrecord-")
         return f"{head}.array_record-{tail}"
 
-    def write(self, task: ExportTask, records: Iterator[SourceRecord]) -> int:
+    def write(self, task: ExportTask, records: Iterator[ShardRecord]) -> int:
         """Write all payloads unchanged."""
         path = _path(task)
         # The library opens files itself, and creates no folders.

@@ -1,7 +1,7 @@
 """The columns that a schema gives, and features as Arrow arrays.
 
 A column holds a feature exactly, or not at all: `null` is a feature that is absent, an empty list
-one without values. :meth:`Column.holds` says which features it holds.
+one without values. :meth:`FeatureColumn.holds` says which features it holds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class FeatureColumn:
     """The column of one feature. Picklable."""
 
     name: str
@@ -107,7 +107,7 @@ class Column:
         return pa.array(values, type=pa.int64())
 
 
-def schema_columns(schema: Schema, reserved: frozenset[str]) -> tuple[Column, ...]:
+def schema_columns(schema: Schema, reserved: frozenset[str]) -> tuple[FeatureColumn, ...]:
     """The columns for the features that a schema declares with a type, in order of their names.
 
     Args:
@@ -116,7 +116,7 @@ def schema_columns(schema: Schema, reserved: frozenset[str]) -> tuple[Column, ..
     """
     rules = {each.name: each for each in schema.features}
     return tuple(
-        Column(
+        FeatureColumn(
             name=name,
             kind=_KINDS[rule.kind],
             is_text=is_text(rule),

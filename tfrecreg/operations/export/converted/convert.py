@@ -10,12 +10,12 @@ from tfrecreg.errors import FailureError
 from tfrecreg.example import canonical
 from tfrecreg.operations.export.converted.formats import RecordFormat
 from tfrecreg.operations.export.shards import BroughtShard, ExportTask
-from tfrecreg.operations.export.source_records import SourceRecord, read_records
+from tfrecreg.operations.export.source_records import ShardRecord, read_records
 from tfrecreg.text import safe
 
 
 @dataclass(frozen=True, slots=True)
-class Conversion:
+class ShardConversion:
     """The task of converting a shard. Picklable."""
 
     format: RecordFormat
@@ -68,7 +68,7 @@ def _differs(task: ExportTask, what: str) -> FailureError:
     )
 
 
-def _digested(records: Iterator[SourceRecord], digests: bytearray) -> Iterator[SourceRecord]:
+def _digested(records: Iterator[ShardRecord], digests: bytearray) -> Iterator[ShardRecord]:
     for record in records:
         digests += record_digest(canonical(record.payload))
         yield record

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import Any
 
 from tfrecreg.storage.interface import Reader, Writer
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer, WriteableBuffer
 
 _BUFFER = 1 << 18
 _WHENCE_CURRENT, _WHENCE_END = io.SEEK_CUR, io.SEEK_END
@@ -28,7 +25,7 @@ class WritingFile(io.RawIOBase):
         """True."""
         return True
 
-    def write(self, data: ReadableBuffer, /) -> int:
+    def write(self, data: Any, /) -> int:
         """Append all of `data`.
 
         Raises:
@@ -60,7 +57,7 @@ class ReadingFile(io.RawIOBase):
         """True."""
         return True
 
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
+    def readinto(self, buffer: Any, /) -> int:
         """Fill `buffer`, as far as the file goes.
 
         Raises:

@@ -7,9 +7,10 @@ from importlib.util import find_spec
 from typing import Protocol
 
 from tfrecreg.errors import MissingExtraError
+from tfrecreg.example.arrow import require_parquet
 from tfrecreg.manifest import Manifest
 from tfrecreg.operations.export.shards import ExportTask
-from tfrecreg.operations.export.source_records import SourceRecord
+from tfrecreg.operations.export.source_records import ShardRecord
 from tfrecreg.schema import Schema
 
 
@@ -26,7 +27,7 @@ class RecordFormat(Protocol):
             of: number of shards of the split.
         """
 
-    def write(self, task: ExportTask, records: Iterator[SourceRecord]) -> int:
+    def write(self, task: ExportTask, records: Iterator[ShardRecord]) -> int:
         """Write all records to the file ``task.name`` of the stage, in order.
 
         Returns:
@@ -56,11 +57,6 @@ class RecordFormat(Protocol):
 CONVERTED = ("arrayrecord", "parquet", "webdataset")
 """Values of `--to` for these formats."""
 
-_LIBRARIES = {
-    "arrayrecord": ("array_record", "writing ArrayRecord files"),
-    "parquet": ("pyarrow", "writing Parquet files"),
-}
-
 
 def require_library(to: str) -> None:
     """Make sure that the library of a format is installed. Nothing is imported.
@@ -68,10 +64,10 @@ def require_library(to: str) -> None:
     Raises:
         MissingExtraError: it is not.
     """
-    if to in _LIBRARIES:
-        module, feature = _LIBRARIES[to]
-        if find_spec(module) is None:
-            raise MissingExtraError(feature, to)
+    if to == "parquet":
+        require_parquet()
+    if to == "arrayrecord" and find_spec("array_record") is None:
+        raise MissingExtraError("writing ArrayRecord files", "arrayrecord")
 
 
 def make_format(to: str, reference: str, manifest: Manifest, schema: Schema | None) -> RecordFormat:

@@ -12,12 +12,13 @@ from typing import Any
 
 from tfrecreg.errors import FailureError
 from tfrecreg.example import Example, Feature, decode, encode
+from tfrecreg.example.arrow import load_parquet, load_pyarrow
 from tfrecreg.manifest import Manifest
-from tfrecreg.operations.export.converted.columns import Column, schema_columns
+from tfrecreg.operations.export.converted.columns import FeatureColumn, schema_columns
 from tfrecreg.operations.export.converted.file_objects import ReadingFile, WritingFile
 from tfrecreg.operations.export.converted.parts import keyed_examples
 from tfrecreg.operations.export.shards import ExportTask
-from tfrecreg.operations.export.source_records import SourceRecord
+from tfrecreg.operations.export.source_records import ShardRecord
 from tfrecreg.schema import Schema
 from tfrecreg.text import safe
 
@@ -30,7 +31,7 @@ _GROUP_ROWS, _GROUP_BYTES = 10_000, 32 << 20
 class ParquetFormat:
     """Writes and reads Parquet files. See :class:`.formats.RecordFormat`."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[FeatureColumn, ...]
     """Columns of features, in order."""
     metadata: str
     """JSON for the file's metadata, under ``tfrecreg``."""
@@ -40,7 +41,7 @@ class ParquetFormat:
         del dataset
         return f"data/{split}-{number:05d}-of-{of:05d}.parquet"
 
-    def write(self, task: ExportTask, records: Iterator[SourceRecord]) -> int:
+    def write(self, task: ExportTask, records: Iterator[ShardRecord]) -> int:
         """Write all records; the result is the number of those with a value in ``__rest__``."""
         pa, pq = _modules()
         schema = self._arrow_schema(pa)
@@ -127,7 +128,7 @@ def make_parquet(reference: str, manifest: Manifest, schema: Schema) -> ParquetF
 class _Rows:
     """The rows of one row group."""
 
-    def __init__(self, columns: tuple[Column, ...], split: str) -> None:
+    def __init__(self, columns: tuple[FeatureColumn, ...], split: str) -> None:
         self._columns = columns
         self._names = frozenset(each.name for each in columns)
         self._split = split
@@ -183,7 +184,4 @@ def _text(key: str) -> str:
 
 def _modules() -> tuple[Any, Any]:
     """pyarrow, and its module for Parquet."""
-    import pyarrow
-    import pyarrow.parquet
-
-    return pyarrow, pyarrow.parquet
+    return load_pyarrow(), load_parquet()

@@ -10,7 +10,7 @@ from tfrecreg.example import Example, NotAnExampleError
 from tfrecreg.example.decode import decode_fast, decode_fully
 from tfrecreg.index import Index, load_index
 from tfrecreg.operations.export.shards import ExportTask, refused
-from tfrecreg.operations.export.source_records import SourceRecord
+from tfrecreg.operations.export.source_records import ShardRecord
 from tfrecreg.text import safe
 
 
@@ -26,7 +26,7 @@ class KeyedExample(NamedTuple):
     features: Example
 
 
-def keyed_examples(task: ExportTask, records: Iterator[SourceRecord]) -> Iterator[KeyedExample]:
+def keyed_examples(task: ExportTask, records: Iterator[ShardRecord]) -> Iterator[KeyedExample]:
     """The records as Examples, with their keys.
 
     Raises:

@@ -17,7 +17,7 @@ from tfrecreg.operations.export.converted.file_objects import buffered
 from tfrecreg.operations.export.converted.parts import keyed_examples
 from tfrecreg.operations.export.converted.samples import SampleLayout, sample_features
 from tfrecreg.operations.export.shards import ExportTask
-from tfrecreg.operations.export.source_records import SourceRecord
+from tfrecreg.operations.export.source_records import ShardRecord
 from tfrecreg.schema import Schema
 from tfrecreg.shards import shard_name
 from tfrecreg.text import safe
@@ -39,7 +39,7 @@ class WebDatasetFormat:
         head = shard_name(dataset, split, number, of).rpartition(".tfrecord-")[0]
         return f"{head}-{number:06d}.tar"
 
-    def write(self, task: ExportTask, records: Iterator[SourceRecord]) -> int:
+    def write(self, task: ExportTask, records: Iterator[ShardRecord]) -> int:
         """Write all records."""
         names = _Names()
         with task.stage.create(task.name) as file:
