@@ -19,7 +19,7 @@ class ShardRecord(NamedTuple):
     payload: bytes
 
 
-def read_records(task: ExportTask) -> Iterator[ShardRecord]:
+def verified_records(task: ExportTask) -> Iterator[ShardRecord]:
     """Read all records of the shard of `task`, in order.
 
     What was read is known to be the registered stream only when the iterator has ended.

@@ -15,7 +15,7 @@ from tfrecreg.operations.export.shards import (
     bring_unchanged,
     read_back,
 )
-from tfrecreg.operations.export.source_records import read_records
+from tfrecreg.operations.export.source_records import verified_records
 from tfrecreg.operations.stats import stats
 from tfrecreg.progress import Progress
 from tfrecreg.records import frame
@@ -59,7 +59,7 @@ def bring_gzip(task: ExportTask) -> BroughtShard:
         return bring_unchanged(task)
     encoder = GzipEncoder()
     with task.stage.create(task.name) as writer:
-        for record in read_records(task):
+        for record in verified_records(task):
             head, foot = frame(record.payload)
             writer.write(encoder.write(b"".join((head, record.payload, foot))))
         writer.write(encoder.end_member())

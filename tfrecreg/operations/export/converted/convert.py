@@ -10,7 +10,7 @@ from tfrecreg.errors import FailureError
 from tfrecreg.example import canonical
 from tfrecreg.operations.export.converted.formats import RecordFormat
 from tfrecreg.operations.export.shards import BroughtShard, ExportTask
-from tfrecreg.operations.export.source_records import ShardRecord, read_records
+from tfrecreg.operations.export.source_records import ShardRecord, verified_records
 from tfrecreg.text import safe
 
 
@@ -30,7 +30,7 @@ class ShardConversion:
             StorageError: the file system refused.
         """
         expected = bytearray()
-        records = _digested(read_records(task), expected)
+        records = _digested(verified_records(task), expected)
         beside = self.format.write(task, records)
         for _ in records:  # the shard is verified only at its end
             raise RuntimeError(f"the format of `{task.name}` did not take all records")
