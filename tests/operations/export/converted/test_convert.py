@@ -76,7 +76,7 @@ _FEATURES = st.one_of(
 
 @pytest.mark.parametrize("name", ["parquet", "webdataset"])
 @settings(
-    max_examples=30,
+    max_examples=20,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,

@@ -157,6 +157,26 @@ def test_several_images_have_suffixes_of_their_own(write: Write) -> None:
     assert all(sample[suffix] == example[name].values[0] for suffix, name in files.items())
 
 
+@pytest.mark.parametrize(
+    ("declared", "images"),
+    [
+        ({"a": "shape {}", "list": "value_count { min: 0 }"}, ["a"]),
+        (
+            {"a": "value_count { min: 1 max: 1 }", "any": "", "two": "shape { dim { size: 2 } }"},
+            ["a"],
+        ),
+        ({"any": "", "two": "shape { dim { size: 2 } }"}, ["any"]),
+        ({"two": "shape { dim { size: 2 } }"}, []),
+    ],
+)
+def test_lists_of_images_are_no_files(declared: dict[str, str], images: list[str]) -> None:
+    schema = "".join(
+        f'feature {{ name: "{name}" type: BYTES {shape} image_domain {{}} }}\n'
+        for name, shape in declared.items()
+    )
+    assert made(schema).layout.images == tuple((name, "") for name in images)
+
+
 KEYS = [
     "plain-key_1",
     "a.b",
@@ -217,9 +237,11 @@ def test_headers_name_no_machine(write: Write) -> None:
 
 
 LABELS = """
-feature { name: "a" type: INT }
-feature { name: "b" type: INT }
-feature { name: "text" type: BYTES }
+feature { name: "a" type: INT presence { min_fraction: 1 } shape {} }
+feature { name: "b" type: INT presence { min_fraction: 1 } value_count { min: 1 max: 1 } }
+feature { name: "list" type: INT presence { min_fraction: 1 } }
+feature { name: "optional" type: INT shape {} }
+feature { name: "text" type: BYTES presence { min_fraction: 1 } shape {} }
 """
 
 
@@ -230,8 +252,10 @@ feature { name: "text" type: BYTES }
         (LABELS, {"b": ["x", "y"]}, "b"),
         (LABELS, {"a": ["x"], "b": ["x"]}, None),
         (LABELS, {"text": ["x"], "gone": ["x"]}, None),
+        (LABELS, {"list": ["x"], "optional": ["x"]}, None),
+        (LABELS, {"list": ["x"], "a": ["x"]}, "a"),
         (SCHEMA, {}, "image/class/label"),
-        (SCHEMA, {"sizes": ["x", "y"]}, "sizes"),
+        (SCHEMA, {"sizes": ["x", "y"]}, "image/class/label"),
     ],
 )
 def test_the_label_is_the_feature_with_class_names(

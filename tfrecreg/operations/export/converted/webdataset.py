@@ -23,6 +23,8 @@ from tfrecreg.shards import shard_name
 from tfrecreg.text import safe
 
 _LABEL = "image/class/label"
+_SINGLE = ((), (1,))
+"""Shapes of a single value."""
 _MAX_KEY = 100
 """Characters of a key in a member's name."""
 _MODE = 0o644
@@ -80,12 +82,26 @@ def make_webdataset(schema: Schema, labels: Mapping[str, Sequence[str]]) -> WebD
         schema: of its records.
         labels: feature to class names.
     """
-    images = schema.images()
-    integers = [each.name for each in schema.features if each.kind == "INT"]
-    named = [name for name in integers if labels.get(name)]
+    images = _images(schema)
+    integers = {each.name: each for each in schema.features if each.kind == "INT"}
+    named = [
+        name
+        for name, rule in integers.items()
+        if labels.get(name) and rule.is_required and rule.tensor_shape in _SINGLE
+    ]
     label = named[0] if len(named) == 1 else _LABEL if _LABEL in integers else None
     prefixes = _prefixes(images) if len(images) > 1 else [""] * len(images)
     return WebDatasetFormat(SampleLayout(tuple(zip(images, prefixes, strict=True)), label))
+
+
+def _images(schema: Schema) -> tuple[str, ...]:
+    """The features with one image a record: a list of images stays a list, in the JSON."""
+    images = [each for each in schema.features if each.is_image]
+    for shapes in (_SINGLE, (None,)):
+        found = tuple(each.name for each in images if each.tensor_shape in shapes)
+        if found:
+            return found
+    return ()
 
 
 def _prefixes(images: Sequence[str]) -> list[str]:
