@@ -61,6 +61,7 @@ def samples(path: Path, decode: bool = True) -> list[dict[str, Any]]:
         files = tariterators.tar_file_expander([{"url": str(path), "stream": stream}])
         found = list(tariterators.group_by_keys(files))
     if decode:
+        pytest.importorskip("PIL", reason="the extra `images` is not installed")
         found = list(map(autodecode.Decoder([autodecode.imagehandler("rgb8")]), found))
     return [
         {name: value for name, value in each.items() if name == "__key__" or name[0] != "_"}
