@@ -194,8 +194,8 @@ def test_a_note_counts_what_columns_do_not_hold(
     registry = place_build({"train": [[plain], [{**plain, "more": int64_feature(1)}]]}, SCHEMA)
     result = export(registry, "things", tmp_path / "out", to="parquet")
     assert result.notes == (
-        "records with features that the schema does not declare so: 1; these features are in the "
-        "column `__rest__`",
+        "1 record has features that the columns of the schema cannot hold: they are in the column "
+        "`__rest__`",
     )
 
 

@@ -113,8 +113,8 @@ def test_a_note_counts_records_with_a_rest(make_task: MakeTask) -> None:
     assert done.beside == 2
     assert list(made.notes(0)) == []
     assert list(made.notes(1234)) == [
-        "records with features that the schema does not declare so: 1,234; these features are in "
-        "the column `__rest__`"
+        "1,234 records have features that the columns of the schema cannot hold: they are in the "
+        "column `__rest__`"
     ]
 
 

@@ -78,9 +78,10 @@ class ParquetFormat:
     def notes(self, beside: int) -> Iterator[str]:
         """How many records have a value in ``__rest__``."""
         if beside:
+            records = "1 record has" if beside == 1 else f"{beside:,} records have"
             yield (
-                f"records with features that the schema does not declare so: {beside:,}; these "
-                f"features are in the column `{_REST}`"
+                f"{records} features that the columns of the schema cannot hold: they are in the "
+                f"column `{_REST}`"
             )
 
     def _arrow_schema(self, pa: Any) -> Any:
