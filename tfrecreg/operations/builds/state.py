@@ -69,9 +69,14 @@ class BuildRecord:
 
 
 def raw_files(
-    source: GuardedSource, raw: Storage, progress: Progress = SILENT
+    source: GuardedSource, raw: Storage | None, progress: Progress = SILENT
 ) -> tuple[RawTotals, dict[str, tuple[int, int]]]:
-    """The raw files that the source reads: totals, and size and time of each."""
+    """The raw files that the source reads: totals, and size and time of each.
+
+    A program's data have none.
+    """
+    if raw is None:
+        return RawTotals(files=0, stored=0, decoded=0), {}
     stored = decoded = 0
     files: dict[str, tuple[int, int]] = {}
     listed = iter(source.raw_files())
