@@ -6,7 +6,7 @@ where the keys come from: ``position``, ``function``, or ``feature NAME``.
 
 from __future__ import annotations
 
-from tfrecreg.manifest.adopted import DISTRIBUTION
+from tfrecreg.guard import OURS
 from tfrecreg.manifest.model import Manifest
 
 PYTHON = "python"
@@ -19,4 +19,4 @@ BUILD_AGAIN = "run the program that calls `tfrecreg.build(…, data=…)`"
 
 def is_python_data(manifest: Manifest) -> bool:
     """Whether a program handed the data of this build or release to `tfrecreg.build`."""
-    return (manifest.source.name, manifest.source.distribution) == (PYTHON, DISTRIBUTION)
+    return (manifest.source.name, manifest.source.distribution) == (PYTHON, OURS)

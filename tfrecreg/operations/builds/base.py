@@ -229,6 +229,8 @@ def announced_source(registry: Registry, name: str, source: str) -> Announced[So
         where, manifest = made_before(registry, name)
         if manifest is None or manifest.source.name != source.rpartition(":")[2]:
             raise
+        if is_python_data(manifest):
+            raise  # no distribution has that source
         raise error.brought_by(
             manifest.source.distribution, manifest.source.version, where
         ) from None

@@ -11,8 +11,7 @@ from tfrecreg._version import __version__
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.engines import Engine
 from tfrecreg.errors import UsageError
-from tfrecreg.guard import Brought
-from tfrecreg.manifest.adopted import DISTRIBUTION
+from tfrecreg.guard import OURS, Brought
 from tfrecreg.manifest.python_data import KEYS, PYTHON
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, policy_of
 from tfrecreg.progress import Progress
@@ -110,7 +109,7 @@ def prepare_data(
             name=request.name,
             source=GuardedSource(source, Brought("source", PYTHON)),
             source_name=PYTHON,
-            distribution=DISTRIBUTION,
+            distribution=OURS,
             version=__version__,
             raw=None,
             options={KEYS: str(rule)},

@@ -13,9 +13,9 @@ from tfrecreg.errors import (
     FailureError,
     ManifestError,
     NewerFormatError,
-    RawDataError,
     RefusedError,
 )
+from tfrecreg.findings import Location
 from tfrecreg.gating import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers
@@ -33,7 +33,13 @@ from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
 from tfrecreg.operations.builds.settings import BuildSettings, compare_settings
 from tfrecreg.operations.builds.shard import MadeShard
-from tfrecreg.operations.builds.state import BuildRecord, raw_files, raw_state, remember
+from tfrecreg.operations.builds.state import (
+    BuildRecord,
+    expect_raw_unchanged,
+    raw_files,
+    raw_state,
+    remember,
+)
 from tfrecreg.operations.check import CheckOptions, Report, check_target
 from tfrecreg.operations.overwrite_guard import expect_no_loss, expect_no_strangers
 from tfrecreg.operations.policy import expect_policy
@@ -221,7 +227,7 @@ def _build(
     with staged.create(MANIFEST_NAME) as writer:
         writer.write(render_manifest(manifest))
     report = _read_back(registry, begun, manifest, staged, checking, progress)
-    _raw_is_unchanged(begun, progress)
+    expect_raw_unchanged(prepared.raw, begun.files, progress)
     unchanged = _is_there(registry, manifest)
     # What was read back just now is the manifest's, byte for byte.
     change.replace(layout.build_folder(name), staged, manifest, verified=True)
@@ -260,7 +266,7 @@ def _begin(
     schema = dataset.schema_text()
     text = prepared.source.schema() if schema is None else schema
     if schema is None and not request.default_schema:
-        expect_same_schema(dataset, text)
+        expect_same_schema(dataset, text, drafted=prepared.data is not None)
     parse_schema(text, dataset.schema_path)
     totals, files = raw_files(prepared.source, prepared.raw, progress)
     salt = {f"option.{name}": value for name, value in prepared.options.items()}
@@ -345,28 +351,21 @@ def _read_back(
             f"the new build could not be read back, and the old one stays: {report.errors[0]}",
             hint="fix this and run the build again; finished shards are reused",
         )
-    first = report.findings[0].message
+    first, hint = report.findings[0], "fix the schema or the raw data; the findings above say where"
+    where = ""
+    if begun.prepared.data is not None:
+        hint = "fix the data, or the schema: `findings` of this error has all of them"
+        places = (f" ({_place(each)})" for each in first.locations)
+        where = next(places, "")
     raise RefusedError(
-        f"the new build does not pass its own check, and the old one stays: {first}",
-        hint="fix the schema or the raw data; the findings above say where",
+        f"the new build does not pass its own check, and the old one stays: {first.message}{where}",
+        hint=hint,
         findings=report.findings,
     )
 
 
-def _raw_is_unchanged(begun: _Begun, progress: Progress) -> None:
-    """Raise if a raw file changed during the build: it would mix two states of the data."""
-    raw = begun.prepared.raw
-    if raw is None:
-        return  # a program's data are compared when they are read again
-    with counting(progress, "checking whether raw data changed", "files") as ticker:
-        for path, before in begun.files.items():
-            entry = raw.stat(path, follow="all")
-            if entry is None or (entry.size, entry.mtime_ns) != before:
-                raise RawDataError(
-                    f"the raw file `{safe(path)}` changed during the build",
-                    hint="build again when no other process writes to the raw data",
-                )
-            ticker.add(1, 0)
+def _place(location: Location) -> str:
+    return f"split `{safe(location.split or '')}`, key `{safe(location.key or '')}`"
 
 
 def _is_there(registry: Registry, manifest: Manifest) -> bool:

@@ -98,6 +98,26 @@ def raw_files(
     return RawTotals(files=len(files), stored=stored, decoded=decoded), files
 
 
+def expect_raw_unchanged(
+    raw: Storage | None, files: dict[str, tuple[int, int]], progress: Progress
+) -> None:
+    """Raise if a raw file changed during the build: it would mix two states of the data.
+
+    The data of a program have no files: they are compared when they are read again.
+    """
+    if raw is None:
+        return
+    with counting(progress, "checking whether raw data changed", "files") as ticker:
+        for path, before in files.items():
+            entry = raw.stat(path, follow="all")
+            if entry is None or (entry.size, entry.mtime_ns) != before:
+                raise RawDataError(
+                    f"the raw file `{safe(path)}` changed during the build",
+                    hint="build again when no other process writes to the raw data",
+                )
+            ticker.add(1, 0)
+
+
 def raw_state(files: dict[str, tuple[int, int]]) -> str:
     """One digest over all raw files' sizes and times: part of a plan."""
     hasher = blake3(b"tfrecreg raw state v1\n")
