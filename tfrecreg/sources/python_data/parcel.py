@@ -171,13 +171,14 @@ class _Bounded:
         """Whether the pickle refers to the main module, or seems to."""
 
     def write(self, data: bytes | memoryview) -> int:
-        size = len(memoryview(data).cast("B"))
+        flat = pickle.PickleBuffer(data).raw()  # of arrays, too
+        size = len(flat)
         self.size += size
         if self.size > self._most:
             raise _StaysError(f"pickled, the data have more than {MOST_PICKLED >> 20} MiB")
-        self.names_main |= size < _SMALL and b"__main__" in bytes(data)
-        self.hasher.update(data)
-        self._write(data)  # type: ignore[operator]
+        self.names_main |= size < _SMALL and b"__main__" in bytes(flat)
+        self.hasher.update(flat)
+        self._write(flat)  # type: ignore[operator]
         return size
 
 

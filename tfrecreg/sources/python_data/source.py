@@ -86,14 +86,6 @@ class PythonSource(Source):
         return merged_sketch(self._surveyed()).render(self.dataset)
 
     def labels(self) -> Mapping[str, Sequence[str]]:
-        features = {name for split in self._surveyed() for name in split.features}
-        for name in self._labels:
-            if name not in features:
-                known = ", ".join(f"`{safe(each)}`" for each in sorted(features)[:5])
-                raise UsageError(
-                    f"`labels` names the feature `{safe(name)}`, which no element has",
-                    hint=f"features: {known}",
-                )
         return self._labels
 
     def survey(self) -> None:
@@ -102,9 +94,17 @@ class PythonSource(Source):
         Raises:
             RawDataError: an element cannot be read or has no lossless place in an example, two
                 have the same key, or a split is empty.
+            UsageError: there are class names of a feature that no element has.
             StorageError: the disk refused.
         """
-        self._surveyed()
+        features = {name for split in self._surveyed() for name in split.features}
+        for name in self._labels:
+            if name not in features:
+                known = ", ".join(f"`{safe(each)}`" for each in sorted(features)[:5])
+                raise UsageError(
+                    f"`labels` names the feature `{safe(name)}`, which no element has",
+                    hint=f"features: {known}",
+                )
 
     def engine_for(self, small: Engine, large: Engine) -> Engine:
         """The engine that makes the records: the time that an element takes is not known from its
