@@ -23,8 +23,10 @@ from tfrecreg.sources.python_data.convert import Converter, ElementRecord, posit
 from tfrecreg.sources.python_data.parcel import Parcel
 from tfrecreg.text import safe
 
-_PORTION = 256
-"""Elements of a task. A constant, since the draft of a schema may depend on it."""
+_PORTION = 16
+"""Elements of a part. A constant, since the draft of a schema may depend on it."""
+_MOST_PARTS, _TASK_SECONDS = 64, 0.2
+"""Maximum number of parts of a task, and about the time that it takes."""
 _WORTH_SECONDS = 0.75
 """Time in this process after which worker processes take the rest."""
 
@@ -65,17 +67,20 @@ class SurveyTask:
     draft: bool
 
 
-def survey_part(task: SurveyTask) -> SurveyedPart:
-    """Convert the elements and keep what is known of them.
+def survey_elements(task: SurveyTask) -> list[SurveyedPart]:
+    """Convert the elements and keep what is known of them, part by part.
 
     Raises:
         RawDataError: an element cannot be read, or has no place in an example.
     """
     split = task.parcel.open()
-    part = _empty(split.converter, draft=task.draft)
-    for position in range(task.first, task.stop):
-        part.add(split.record(position))
-    return part
+    parts = []
+    for first in range(task.first, task.stop, _PORTION):
+        part = _empty(split.converter, draft=task.draft)
+        for position in range(first, min(first + _PORTION, task.stop)):
+            part.add(split.record(position))
+        parts.append(part)
+    return parts
 
 
 class SurveyedSplit:
@@ -174,21 +179,22 @@ def survey_sequence(
             key, or there are none.
     """
     found = SurveyedSplit(converter, draft=draft)
-    tasks = (
-        SurveyTask(parcel, first, min(first + _PORTION, count), draft)
-        for first in range(0, count, _PORTION)
-    )
     progress.start(f"reading {safe(converter.split)}", count, "elements")
     began = monotonic()
     try:
-        for task in tasks:
-            _take(found, survey_part(task), progress)
+        while len(found) < count:
             if engine.jobs > 1 and monotonic() - began > _WORTH_SECONDS:
                 found.is_slow = True
                 break
-        with closing(engine.run(survey_part, tasks)) as parts:
-            for part in parts:
-                _take(found, part, progress)
+            task = _task(parcel, len(found), _PORTION, count, draft=draft)
+            _take(found, survey_elements(task), progress)
+        read = len(found)
+        step = _PORTION * _parts_of_a_task(read, monotonic() - began)
+        starts = range(read, count, step)
+        tasks = (_task(parcel, first, step, count, draft=draft) for first in starts)
+        with closing(engine.run(survey_elements, tasks)) as several:
+            for parts in several:
+                _take(found, parts, progress)
     finally:
         progress.stop()
     found.end()
@@ -217,7 +223,7 @@ def survey_records(
             part = _empty(converter, draft=draft)
             for made in islice(remaining, _PORTION):
                 part.add(made)
-            _take(found, part, progress)
+            _take(found, [part], progress)
             if len(part.sizes) < _PORTION:
                 break
     finally:
@@ -226,9 +232,27 @@ def survey_records(
     return found
 
 
-def _take(found: SurveyedSplit, part: SurveyedPart, progress: Progress) -> None:
-    found.extend(part)
-    progress.advance(len(part.sizes), sum(part.sizes))
+def _task(parcel: Parcel, first: int, step: int, count: int, *, draft: bool) -> SurveyTask:
+    return SurveyTask(parcel, first, min(first + step, count), draft)
+
+
+def _parts_of_a_task(read: int, seconds: float) -> int:
+    """How many parts make a task of about the right length; this does not affect the result.
+
+    Args:
+        read: number of elements that were read.
+        seconds: time that it took.
+    """
+    if not read:
+        return 1
+    part = max(seconds * _PORTION / read, 1e-6)
+    return max(1, min(_MOST_PARTS, int(_TASK_SECONDS / part)))
+
+
+def _take(found: SurveyedSplit, parts: Iterable[SurveyedPart], progress: Progress) -> None:
+    for part in parts:
+        found.extend(part)
+        progress.advance(len(part.sizes), sum(part.sizes))
 
 
 def merged_sketch(splits: Sequence[SurveyedSplit]) -> SchemaSketch:
