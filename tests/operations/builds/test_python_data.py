@@ -658,6 +658,21 @@ def test_an_error_in_a_process_is_the_same_error(
     assert error.message.startswith("split `train`, element 700, key `00700`: feature `x`: float32")
 
 
+@pytest.mark.slow
+def test_tensors_of_tensorflow_are_arrays(registry: Registry) -> None:
+    tf = pytest.importorskip("tensorflow")
+    arrays = {"x": np.arange(24, dtype=np.uint8).reshape(4, 2, 3), "y": np.arange(4)}
+    expected = made(registry, {"train": arrays}).manifest
+    tensors = {name: tf.constant(array) for name, array in arrays.items()}
+    assert made(registry, {"train": tensors}).manifest == expected
+    dataset = tf.data.Dataset.from_tensor_slices(arrays)
+    assert made(registry, {"train": dataset}).manifest == expected
+    spec = {"x": tf.TensorSpec((2, 3), tf.uint8)}
+    loaded = tfrecreg.load("shapes", "train", registry=registry, tensors=spec)
+    found = {int(each["y"]): each["x"].numpy() for each in loaded}
+    np.testing.assert_array_equal(np.stack([found[number] for number in range(4)]), arrays["x"])
+
+
 SESSION = """
 import tfrecreg
 class Elements:
