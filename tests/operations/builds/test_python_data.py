@@ -158,7 +158,8 @@ def test_columns_are_a_sequence_of_elements(registry: Registry) -> None:
 def test_images_are_stored_as_png(registry: Registry) -> None:
     image = pytest.importorskip("PIL.Image")
     pixels = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
-    made(registry, {"train": [{"image/encoded": image.fromarray(pixels)}]})
+    manifest = made(registry, {"train": [{"image/encoded": image.fromarray(pixels)}]}).manifest
+    assert manifest.codecs.keys() == {"zlib", "pillow"}
     assert "image_domain {}" in (registry.dataset("shapes").schema_text() or "")
     (found,) = tfrecreg.data_source("shapes", "train", registry=registry, decode=True)
     np.testing.assert_array_equal(found["image/encoded"], pixels)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tfrecreg.errors import RawDataError, UsageError
 from tfrecreg.example import Example, encode
 from tfrecreg.example.keys import feature_key
-from tfrecreg.example.values import to_example
+from tfrecreg.example.values import is_image, to_example
 from tfrecreg.guard import calling, reason_of
 from tfrecreg.sources.python_data.elements import CALLER, MapStyle
 from tfrecreg.text import safe
@@ -70,6 +70,8 @@ class ElementRecord(NamedTuple):
     key: str
     example: Example
     payload: bytes
+    has_image: bool
+    """Whether Pillow encoded a value of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,8 @@ class Converter:
         try:
             with calling(CALLER, "convert"):  # values may be of the caller's classes
                 example = to_example(element)
-                return ElementRecord(key, example, encode(example))
+                has_image = any(map(is_image, element.values()))
+                return ElementRecord(key, example, encode(example), has_image)
         except UsageError as error:
             raise RawDataError(
                 f"{self._place(position, key)}: {error.message}", hint=error.hint

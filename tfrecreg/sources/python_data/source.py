@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from importlib import import_module
 from typing import Any
 
 from tfrecreg.digests import DIGEST_BYTES, record_digest
@@ -87,6 +88,12 @@ class PythonSource(Source):
 
     def labels(self) -> Mapping[str, Sequence[str]]:
         return self._labels
+
+    def codecs(self) -> Mapping[str, str]:
+        """Pillow, where it encoded images."""
+        if not any(split.has_images for split in self._surveyed()):
+            return {}
+        return {"pillow": str(import_module("PIL").__version__)}
 
     def survey(self) -> None:
         """Read the data for the first time, if that was not done.

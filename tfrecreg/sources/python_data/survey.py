@@ -43,6 +43,8 @@ class SurveyedPart:
     """None if keys are numbers."""
     features: set[str] = field(default_factory=set)
     """Names of all features."""
+    has_images: bool = False
+    """Whether Pillow encoded a value."""
     sketch: SchemaSketch | None = None
     """None if no schema is to be drafted."""
 
@@ -53,6 +55,7 @@ class SurveyedPart:
         if self.keys is not None:
             self.keys.append(made.key)
         self.features.update(made.example)
+        self.has_images |= made.has_image
         if self.sketch is not None:
             self.sketch.add(made.example)
 
@@ -103,6 +106,11 @@ class SurveyedSplit:
         return self._all.features
 
     @property
+    def has_images(self) -> bool:
+        """Whether Pillow encoded a value."""
+        return self._all.has_images
+
+    @property
     def sketch(self) -> SchemaSketch | None:
         """The summary of the examples; None if no schema is to be drafted."""
         return self._all.sketch
@@ -118,6 +126,7 @@ class SurveyedSplit:
         every.digests += part.digests
         every.sizes.extend(part.sizes)
         every.features |= part.features
+        every.has_images |= part.has_images
         if every.sketch is not None and part.sketch is not None:
             every.sketch.merge(part.sketch)
         if every.keys is None or part.keys is None:
