@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from operator import length_hint
 from typing import Any, Protocol
 
 from tfrecreg.errors import RawDataError
@@ -103,7 +105,7 @@ def sequence_or_iterator(split: str, given: object) -> MapStyle | Iterator[Any]:
         return given  # type: ignore[return-value]  # it has both methods
     try:
         with calling(CALLER, "iter"):
-            return iter(given)  # type: ignore[call-overload, no-any-return]
+            return _bounded(iter(given))  # type: ignore[call-overload]
     except Exception as error:
         raise RawDataError(
             f"split `{safe(split)}` cannot be read: {reason_of(error)}", hint=_FORMS
@@ -124,6 +126,26 @@ def length_of(split: str, sequence: MapStyle) -> int:
             f"split `{safe(split)}`: the length is not known: {reason_of(error)}",
             hint="an iterator has no length and is spooled: pass `iter(data)`",
         ) from error
+
+
+def _bounded(elements: Iterator[Any]) -> Iterator[Any]:
+    """The same elements, and no more than the sequence has that they come from.
+
+    Python iterates over a sequence without ``__iter__`` until it raises an IndexError, which those
+    of PyTorch need not do.
+    """
+    if not isinstance(elements, _OF_SEQUENCE):
+        return elements
+    count = length_hint(elements, -1)
+    return elements if count < 0 else islice(elements, count)
+
+
+class _ByNumber:
+    def __getitem__(self, position: int) -> None: ...
+
+
+_OF_SEQUENCE = type(iter(_ByNumber()))
+"""The type of iterators over sequences without ``__iter__``."""
 
 
 def _is_map_style(value: object) -> bool:
