@@ -108,7 +108,7 @@ BAD: list[tuple[Any, dict[str, Any], str, str]] = [
     (
         {"train": halting()},
         {},
-        "split `train`: the iterable failed after 1 elements: OSError: the disk is gone "
+        "split `train`: the iterable failed at element 1: OSError: the disk is gone "
         "(test_python_data_refused.py, line ",
         "nothing was built",
     ),

@@ -53,8 +53,8 @@ class Spool:
                     break
                 except Exception as error:
                     raise RawDataError(
-                        f"split `{safe(self.split)}`: the iterable failed after {position:,} "
-                        f"elements: {reason_of(error)}",
+                        f"split `{safe(self.split)}`: the iterable failed at element "
+                        f"{position}: {reason_of(error)}",
                         hint="nothing was built; give an iterable that runs to its end",
                     ) from error
                 made = converter.convert(position, element)
