@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from tfrecreg.digests import DIGEST_BYTES, record_digest
@@ -93,7 +93,10 @@ class PythonSource(Source):
         """Pillow, where it encoded images."""
         if not any(split.has_images for split in self._surveyed()):
             return {}
-        return {"pillow": str(import_module("PIL").__version__)}
+        try:
+            return {"pillow": version("pillow")}
+        except PackageNotFoundError:
+            return {"pillow": "unknown"}  # a fork of it, with another name
 
     def survey(self) -> None:
         """Read the data for the first time, if that was not done.
