@@ -11,7 +11,7 @@ FUZZ_SECONDS ?= 600
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo pipeline test test-slow fuzz lint types layers format docs benchmark clean
+.PHONY: help demo pipeline test test-slow fuzz lint types layers format docs screenshots benchmark clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -55,8 +55,11 @@ format: $(VENV)/.installed ## Format the code
 docs: $(VENV)/.installed ## Regenerate the generated pages and the README's image
 	$(BIN)/python docs/generate.py
 
+screenshots: $(VENV)/.installed ## Take screenshots of pages about generated data, with Chromium
+	$(BIN)/python docs/screenshots.py
+
 benchmark: $(VENV)/.installed ## Run the benchmarks, side by side with the baselines
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove the files made by the targets above
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build dist screenshots .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

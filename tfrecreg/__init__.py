@@ -12,7 +12,7 @@ and may change with any version:
 - work: `statistics`, `training`, `scan`, `engines`
 - extension points: `sources`, `validators`, `plugins`; `guard`, through which all their code is
   called; `testing`, for the tests of plugins
-- `operations`: the commands as functions; `cli` and `report`: the user interfaces
+- `operations`: the commands as functions; `pages`: HTML; `cli`: the command line
 
 Everything is imported on first use, so that ``import tfrecreg`` is fast.
 """
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     )
     from tfrecreg.operations.stats import stats
     from tfrecreg.operations.tag import TagRequest, tag
+    from tfrecreg.pages import PageResult, SiteResult, report, site
     from tfrecreg.records import Records, read
     from tfrecreg.records.tfrecord_writer import TFRecordWriter
     from tfrecreg.registry import Build, Dataset, Registry, Release, open_registry, resolve
@@ -78,6 +79,7 @@ __all__ = [
     "DiffResult",
     "FailOn",
     "Order",
+    "PageResult",
     "Records",
     "Registry",
     "Release",
@@ -85,6 +87,7 @@ __all__ = [
     "ReleaseResult",
     "Report",
     "ShardPolicy",
+    "SiteResult",
     "SkipLimit",
     "TFRecordWriter",
     "TagRequest",
@@ -117,9 +120,11 @@ __all__ = [
     "read",
     "release",
     "repair",
+    "report",
     "resolve",
     "salvage",
     "serialize_tensor",
+    "site",
     "stats",
     "tag",
     "to_example",
@@ -158,6 +163,7 @@ _EXPORTS = {
     ),
     "tfrecreg.operations.stats": ("stats",),
     "tfrecreg.operations.tag": ("TagRequest", "tag"),
+    "tfrecreg.pages": ("PageResult", "SiteResult", "report", "site"),
     "tfrecreg.records": ("Records", "read"),
     "tfrecreg.records.tfrecord_writer": ("TFRecordWriter",),
     "tfrecreg.registry": (

@@ -55,6 +55,7 @@ def tfrecreg(root: Path, *arguments: str, code: int = 0) -> str:
     return done.stdout if code == 0 else done.stderr
 
 
+@pytest.mark.slow
 def test_tensorflow_reads_every_image_and_label_as_the_idx_has_them(repository) -> None:
     tf = pytest.importorskip("tensorflow", reason="reading the release needs TensorFlow")
     from tfrecreg.index import read_index

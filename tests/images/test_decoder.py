@@ -80,6 +80,7 @@ def test_a_bomb_of_pixels_is_refused(decoder) -> None:
     assert verify(decoder, png()) == ("", "")
 
 
+@pytest.mark.slow
 def test_memory_is_limited(decoder) -> None:
     small = Decoder(memory=300 << 20, pixels=1 << 40)
     try:

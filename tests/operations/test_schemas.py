@@ -52,6 +52,11 @@ def test_a_draft_accepts_the_records_it_was_made_from(
     assert report.findings == ()
 
 
+def test_a_draft_says_what_it_was_made_from(tmp_path: Path) -> None:
+    draft = infer_schema(files(tmp_path, stream(3)), ENGINE)
+    assert "# Drafted from 3 examples of files.\n" in draft
+
+
 def test_one_job_and_two_draft_the_same(digits_original: Path) -> None:
     found = find_target("digits", registry=digits_original)
     assert infer_schema(found, ENGINE) == infer_schema(found, LocalEngine(2))

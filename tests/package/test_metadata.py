@@ -45,6 +45,8 @@ PROVIDERS = {
     "apache_beam": "apache-beam",
     "dvc_data": "dvc",  # which is made of it
     "google.protobuf": "protobuf",
+    "jinja2": "jinja2",
+    "markupsafe": "jinja2",  # which is made of it
     "google_crc32c": "google-crc32c",
     "ruamel.yaml": "dvc",  # which reads its own files with it
     "tensorflow_data_validation": "tensorflow-data-validation",

@@ -28,6 +28,8 @@ from tests_support import flip
 from tfrecreg import __version__
 from tfrecreg.codes import PAGES
 
+TEMPLATES = ("index.html.j2", "macros.html.j2", "page.css", "page.html.j2", "page.js")
+
 SCHEMAS = sorted(path.name for path in (CHECKOUT / "schemas").glob("*.pbtxt"))
 
 READ_SCHEMA = """
@@ -114,6 +116,7 @@ def test_the_wheel_holds_nothing_but_code_and_data_of_its_packages(
     known = (".py", ".pbtxt", "/py.typed")
     others = {name for name in files if not name.endswith(known) and ".dist-info/" not in name}
     others -= {f"tfrecreg/codes/{page}.md" for page in PAGES}
+    others -= {f"tfrecreg/pages/templates/{name}" for name in TEMPLATES}
     assert others == ({LIBRARY} if has_compiler() else set())
 
 
@@ -195,6 +198,7 @@ def test_the_sdist_holds_what_builds_tests_and_explains_the_project(archives: Ar
     for folder, pattern in (("tests", "*.py"), ("docs", "*.md")):
         found = (CHECKOUT / folder).rglob(pattern)
         wanted |= {path.relative_to(CHECKOUT).as_posix() for path in found}
+    wanted |= {f"examples/{path.name}" for path in CHECKOUT.glob("examples/*.*")}
     assert wanted - names == set()
 
 

@@ -81,7 +81,8 @@ def silent(tf: Any, path: Path, compression: str) -> int | None:
         return None
 
 
-@pytest.mark.parametrize("compression", ["none", pytest.param("gzip", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("compression", ["none", "gzip"])
 def test_every_cut_that_tensorflow_swallows_is_found(
     tf: Any, tmp_path: Path, compression: Any, shard: Any, compress: Any, see: Any
 ) -> None:

@@ -83,12 +83,14 @@ def test_where_it_cannot_be_had_that_is_said(on, machine, named) -> None:
     assert error.exit_code == 3
 
 
+@pytest.mark.slow
 def test_a_process_without_a_stream_of_errors_imports_it_too() -> None:
     needs_tfdv()
     code = "import os; os.close(2); from tfrecreg.statistics import load_tfdv; load_tfdv()"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_importing_it_says_nothing_and_leaves_logging_as_it_was() -> None:
     needs_tfdv()
     code = (

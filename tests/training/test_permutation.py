@@ -97,7 +97,7 @@ def test_seeds_and_epochs_give_other_permutations() -> None:
     assert len(found) == 400
 
 
-@pytest.mark.parametrize("size", [3, 4, 5])
+@pytest.mark.parametrize("size", [3, 4, pytest.param(5, marks=pytest.mark.slow)])
 def test_small_permutations_are_equally_frequent(size: int) -> None:
     """Of 100 seeds for each permutation; 40 % off would be four standard deviations."""
     every = list(permutations(range(size)))

@@ -22,6 +22,7 @@ def folder(realdata: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(realdata / "tfrecord", tmp_path / "tfrecord"))
 
 
+@pytest.mark.slow
 def test_every_published_file_is_a_sequence(folder: Path) -> None:
     seen: Counter[str] = Counter()
     for path in sorted(folder.rglob("*")):

@@ -18,6 +18,8 @@ COMMANDS: Mapping[str, str] = {
     "adopt": "Make a build from TFRecords written by another tool",
     "release": "Freeze a build under a version number",
     "check": "Check builds, releases or any TFRecord files",
+    "report": "Write a page that shows a dataset",
+    "site": "Write a static site of the registry",
     "gate": "Judge the report of a check under today's gate and waivers",
     "list": "List the datasets of the registry",
     "show": "Show a build or a release",

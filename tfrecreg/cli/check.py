@@ -129,6 +129,7 @@ def command(
     from tfrecreg.operations.check import CheckOptions, check
 
     chosen = choose_format(face, form)
+    page = None
     options = CheckOptions(
         only=_names(only),
         skip=_names(skip),
@@ -148,6 +149,17 @@ def command(
         raise UsageError(
             "`--base` goes with `--registry`", hint="tfrecreg check --registry --base REV"
         )
+    elif chosen == "html":
+        from tfrecreg.pages import report
+
+        made = report(
+            targets,
+            registry=face.registry,
+            options=options,
+            engine=engine,
+            progress=face.progress(),
+        )
+        reports, page = list(made.reports), made.html
     else:
         reports = check(
             targets,
@@ -157,7 +169,7 @@ def command(
             progress=face.progress(),
         )
     _measured(reports, metrics, plots)
-    show(face, reports, chosen, output)
+    show(face, reports, chosen, output, page=page)
     return exit_code(reports)
 
 

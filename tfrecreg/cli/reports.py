@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-REPORT_FORMATS = ("text", "json", "junit", "sarif", "github", "markdown")
+REPORT_FORMATS = ("text", "json", "junit", "sarif", "github", "markdown", "html")
 """Values of `--format`."""
 _PRECEDENCE = (3, 1, 0)
 """The worst of several reports decides, and an incomplete one is worse than a failed one."""
@@ -31,7 +31,8 @@ def format_options(function: F) -> F:
         "form",
         type=click.Choice(REPORT_FORMATS),
         help="Report format. json: the same as --json. junit, sarif: for CI and code scanning. "
-        "github: annotations and a job summary. markdown: for a pull request comment.",
+        "github: annotations and a job summary. markdown: for a pull request comment. "
+        "html: a page with images.",
     )
     to: Callable[[F], F] = click.option(
         "--output",
@@ -71,6 +72,7 @@ def show(
     *,
     more: Mapping[str, object] | None = None,
     summary: bool = True,
+    page: str | None = None,
 ) -> None:
     """Print the reports, or write them to a file.
 
@@ -81,6 +83,7 @@ def show(
         output: the file; None for stdout.
         more: fields of the JSON document beside those of the reports.
         summary: whether `github` adds to the summary of the job.
+        page: the page, for `html`; None for one that shows no records.
 
     Raises:
         UsageError: a file that cannot be written.
@@ -89,6 +92,8 @@ def show(
         _show_json(reports, output, more or {})
     elif form == "text":
         _show_text(face, reports, output)
+    elif page is not None:
+        _show_page(face, reports, page, output)
     else:
         _show_document(face, reports, form, output, summary=summary)
 
@@ -117,6 +122,18 @@ def _show_text(face: Face, reports: Sequence[Report], output: str | None) -> Non
         for report in reports:
             print_report(console, report)
     write_text(output, capture.get())
+
+
+def _show_page(face: Face, reports: Sequence[Report], page: str, output: str | None) -> None:
+    if output is None:
+        import sys
+
+        sys.stdout.write(page)
+        return
+    from tfrecreg.cli.render.outcomes import print_page
+
+    write_text(output, page)
+    print_page(face.out, output, page, reports)
 
 
 def _show_document(

@@ -176,7 +176,7 @@ def _records(shard: Shard, most: int, passed: list[PassedOver]) -> Iterator[Show
             seen += 1
             place = event.first + position, event.offsets[position], event.lengths[position]
             payload = event.payload(position) if event.whole else None
-            yield _shown(shard, index, place, payload)
+            yield shown_record(shard, index, place, payload)
 
 
 def _passed(shard: Shard, record: int | None, offset: int, reason: str) -> PassedOver:
@@ -202,10 +202,12 @@ def _from(shard: Shard, at: int, count: int, passed: list[PassedOver]) -> Iterat
                 passed.append(_passed(shard, number, int(records.offsets[number]), reason))
                 continue
             shown += 1
-            yield _shown(shard, index, (number, int(records.offsets[number]), length), payload)
+            yield shown_record(
+                shard, index, (number, int(records.offsets[number]), length), payload
+            )
 
 
-def _shown(
+def shown_record(
     shard: Shard, index: Index | None, place: tuple[int, int, int], payload: bytes | None
 ) -> ShownRecord:
     """One record.

@@ -101,8 +101,8 @@ def _tf(version: _Version) -> str:
     return f"""\
 import tfrecreg
 
-train = tfrecreg.load({version.where})
-for batch in train.shuffle(10_000).batch(32).prefetch(2):
+train = tfrecreg.load({version.where}, batch_size=32, shuffle=True, seed=1)
+for batch in train:
 {body}
     break
 """
@@ -113,21 +113,22 @@ def _keras(version: _Version) -> str:
     height, width, channels = _image_shape(version.resolved, image)
     return f"""\
 import keras
-import tensorflow as tf
 import tfrecreg
 
-
-def pair(example):
-    image = example[{image!a}]
-    image = tf.io.decode_image(image, channels={channels}, expand_animations=False)
-    return tf.image.resize(image, ({height}, {width})) / 255, example[{label!a}]
-
-
-train = tfrecreg.load({version.where})
-train = train.map(pair, num_parallel_calls=tf.data.AUTOTUNE).shuffle(10_000).batch(32).prefetch(2)
+train = tfrecreg.load(
+    {version.where},
+    batch_size=32,
+    shuffle=True,
+    seed=1,
+    decode=True,
+    channels={channels},
+    image_size=({height}, {width}),
+    as_supervised=({image!a}, {label!a}),
+)
 model = keras.Sequential(
     [
         keras.Input(({height}, {width}, {channels})),
+        keras.layers.Rescaling(1 / 255),
         keras.layers.Conv2D(32, 3, activation="relu"),
         keras.layers.MaxPooling2D(),
         keras.layers.Flatten(),

@@ -76,7 +76,7 @@ def by_command(
     "options",
     [
         pytest.param(("--shards", "1"), marks=pytest.mark.slow),
-        ("--shards", "2", "--compression", "gzip"),
+        pytest.param(("--shards", "2", "--compression", "gzip"), marks=pytest.mark.slow),
     ],
 )
 def test_jobs_hash_seed_locale_and_folder_order_change_no_byte(many, tmp_path, options) -> None:

@@ -22,8 +22,8 @@ def read(dataset: Any) -> list[bytes]:
     return found
 
 
-@pytest.mark.parametrize("hosts", [1, 2, 3, 5])
-@pytest.mark.parametrize("shards", [1, 2, 7])
+@pytest.mark.parametrize("hosts", [1, 2, 3, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("shards", [1, 2, pytest.param(7, marks=pytest.mark.slow)])
 def test_every_record_goes_to_one_host(
     tf: Any, numbered: Path, keys: Keys, shards: int, hosts: int
 ) -> None:
@@ -48,7 +48,7 @@ def test_every_record_goes_to_one_host(
         assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
-@pytest.mark.parametrize(("shards", "hosts"), [(7, 5), (2, 2)])
+@pytest.mark.parametrize(("shards", "hosts"), [pytest.param(7, 5, marks=pytest.mark.slow), (2, 2)])
 def test_shuffled_batches_of_hosts_have_every_record_once(
     tf: Any, numbered: Path, keys: Keys, shards: int, hosts: int
 ) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tfrecreg.operations.adopt import AdoptPlan, AdoptResult
     from tfrecreg.operations.builds import Growth
     from tfrecreg.operations.builds.run import Preview
+    from tfrecreg.operations.check import Report
     from tfrecreg.operations.pipeline import Changes, PipelineResult
     from tfrecreg.operations.remote import Doomed, PullResult, PushResult
     from tfrecreg.operations.repair import RepairResult
@@ -37,6 +38,18 @@ _STATUS = {
     "missing": ("missing", "bold red"),
     "unreadable": ("not read", "bold red"),
 }
+
+
+def print_page(
+    console: Console, path: str, page: str, reports: Sequence[Report], left_out: Sequence[str] = ()
+) -> None:
+    """Where the page is, and what the check found."""
+    for each in reports:
+        found = count(len(each.findings), "finding")
+        console.print(line(f"{each.target}: {each.status}, {found}"))
+    console.print(line(f"wrote {safe(path, limit=1000)}, {si_bytes(len(page.encode()))}"))
+    if left_out:
+        console.print(line(f"left out: {', '.join(left_out)}; --budget makes room for more"))
 
 
 def print_preview(console: Console, found: Preview) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -42,7 +43,7 @@ from tfrecreg.registry import (
 )
 from tfrecreg.registry.absence import has_shards, strays
 from tfrecreg.registry.yanks import not_yanked
-from tfrecreg.scan import Baseline, Expected, ScanCache, Target
+from tfrecreg.scan import Baseline, Expected, ScanCache, Target, Validator
 from tfrecreg.storage import user_cache
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
@@ -50,6 +51,9 @@ from tfrecreg.text import safe
 _BROKEN = (ManifestError, NewerFormatError, SchemaError, StorageError)
 """Errors of one target that do not affect the others."""
 _UNFIT = (*_BROKEN, NotHereError)
+
+Beside: TypeAlias = Callable[[Target], Validator]
+"""Gives a validator that looks at the records of a target beside those that judge them."""
 
 _Found: TypeAlias = tuple[Target, "Registry | None"]
 """A target, and the registry whose gate judges it."""
@@ -62,6 +66,7 @@ def check(
     options: CheckOptions | None = None,
     engine: Engine | None = None,
     progress: Progress = SILENT,
+    beside: Beside | None = None,
 ) -> list[Report]:
     """Check references and files.
 
@@ -72,6 +77,8 @@ def check(
         options: what to check and when to fail.
         engine: where to scan; None for this process.
         progress: updated during the work.
+        beside: gives a validator of this project for each target that is read: see
+            :func:`check_target`.
 
     Returns:
         One report for each reference, in their order, and one for all the files together. Without
@@ -95,7 +102,7 @@ def check(
         )
     expected = _expected(options, registry)
     if not named:
-        return _check_all(open_registry(registry), options, engine, progress)
+        return _check_all(open_registry(registry), options, engine, progress, beside)
     if options.ignore_missing:
         raise UsageError(
             "`--ignore-missing` goes without targets", hint="leave it out, or name no target"
@@ -121,7 +128,9 @@ def check(
     for home in filter(None, homes.values()):
         expect_policy(home, options.gate)
     alone = len(todo) == 1
-    return [_judged(each, registry, options, engine, progress, alone=alone) for each in todo]
+    return [
+        _judged(each, registry, options, engine, progress, beside, alone=alone) for each in todo
+    ]
 
 
 def _target(found: Resolved, options: CheckOptions, progress: Progress) -> _Found:
@@ -165,6 +174,7 @@ def _judged(
     options: CheckOptions,
     engine: Engine,
     progress: Progress,
+    beside: Beside | None,
     *,
     alone: bool,
 ) -> Report:
@@ -173,13 +183,15 @@ def _judged(
         return found
     target, home = found
     try:
+        target = _compared(target, options, registry, engine, progress)
         return check_target(
-            _compared(target, options, registry, engine, progress),
+            target,
             home.config if home is not None else Config(),
             options,
             engine=engine,
             progress=progress,
             cache=scan_cache(home, reuse=options.cached),
+            beside=[beside(target)] if beside is not None else [],
         )
     except _BROKEN as error:
         if alone or _is_the_users(error, options):
@@ -224,7 +236,11 @@ def _registry_here(registry: RegistryLike | None) -> Registry | None:
 
 
 def _check_all(
-    opened: Registry, options: CheckOptions, engine: Engine, progress: Progress
+    opened: Registry,
+    options: CheckOptions,
+    engine: Engine,
+    progress: Progress,
+    beside: Beside | None,
 ) -> list[Report]:
     expect_policy(opened, options.gate)
     reports: list[Report] = []
@@ -242,7 +258,7 @@ def _check_all(
                 continue
             found = _unjudged(name, error)
         root = opened.storage.root
-        reports.append(_judged(found, root, options, engine, progress, alone=False))
+        reports.append(_judged(found, root, options, engine, progress, beside, alone=False))
     if not names:
         raise UsageError(
             "the registry has no dataset yet", hint="tfrecreg build NAME, or name files"

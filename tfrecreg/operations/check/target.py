@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tfrecreg.config import CONFIG_NAME, Config, GateConfig
@@ -24,7 +24,7 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import StreamEnd
 from tfrecreg.registry import Registry
 from tfrecreg.registry.absence import absent_schema
-from tfrecreg.scan import ScanCache, ScanResult, Shard, Target, run_scan
+from tfrecreg.scan import ScanCache, ScanResult, Shard, Target, Validator, run_scan
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
@@ -69,6 +69,7 @@ def check_target(
     progress: Progress = SILENT,
     today: datetime.date | None = None,
     cache: ScanCache | None = None,
+    beside: Sequence[Validator] = (),
 ) -> Report:
     """Check one target under the gate that `options` name.
 
@@ -80,6 +81,8 @@ def check_target(
         progress: updated during the work, with notes about expired waivers.
         today: the date for judging waivers; None for the current one, in UTC.
         cache: what earlier checks found; None for nothing.
+        beside: validators of this project that look at the records in the same pass, and find
+            nothing. The report does not name them.
 
     Raises:
         UsageError: an unknown validator or gate, a schema that does not parse, bad limits.
@@ -104,9 +107,12 @@ def check_target(
     try:
         result = run_scan(
             target,
-            choice.running,
+            [*choice.running, *beside],
             engine_for(target, engine),
-            announced=choice.announced,
+            announced=[
+                *choice.announced,
+                *((Brought("validator", each.name), None) for each in beside),
+            ],
             options=limits,
             progress=tell,
             cache=cache,
@@ -125,7 +131,7 @@ def check_target(
     )
     for note in verdict.notes:
         progress.note(note)
-    if options.cached and result.uncacheable:
+    if options.cached and result.uncacheable and not beside:
         names = listed(result.uncacheable)
         progress.note(f"every shard was read: what the validator {names} finds cannot be cached")
     if cache is not None and cache.problem:

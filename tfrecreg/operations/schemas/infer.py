@@ -51,7 +51,7 @@ def infer_schema(
         )
     if damage is not None:
         damage += sketcher.damage
-    return sketcher.sketch.render(target.dataset or "inferred")
+    return sketcher.sketch.render(target.dataset or target.name)
 
 
 class _ShardSketch(NamedTuple):

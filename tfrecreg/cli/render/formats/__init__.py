@@ -4,6 +4,7 @@
 - `sarif`: SARIF 2.1.0, for code scanning
 - `github`: annotations of GitHub Actions, and the summary of a job
 - `markdown`: for the comment of a pull request
+- `html`: a page, without the records that `check --format html` shows
 
 The JSON of a report is :meth:`tfrecreg.operations.check.Report.to_json`, its text
 :func:`tfrecreg.cli.render.findings.print_report`.
@@ -14,18 +15,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tfrecreg.cli.render.formats.github import workflow_commands, write_summary
+from tfrecreg.cli.render.formats.html import html
 from tfrecreg.cli.render.formats.junit import junit
 from tfrecreg.cli.render.formats.markdown import markdown
 from tfrecreg.cli.render.formats.sarif import sarif
 from tfrecreg.operations.check import Report
 
-__all__ = ["FORMATS", "junit", "markdown", "sarif", "workflow_commands", "write_summary"]
+__all__ = ["FORMATS", "html", "junit", "markdown", "sarif", "workflow_commands", "write_summary"]
 
 FORMATS: Mapping[str, Callable[[Sequence[Report], str], str]] = {
     "junit": junit,
     "sarif": sarif,
     "github": workflow_commands,
     "markdown": markdown,
+    "html": html,
 }
 """The writer of each format. It takes reports, and the path of their registry (empty for the
 current folder)."""

@@ -1,0 +1,140 @@
+"""`tfrecreg report`, and the pages of `check` and `gate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from page_support import read_page
+
+
+@pytest.fixture
+def here(digits_registry: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(digits_registry)
+    return digits_registry
+
+
+@pytest.fixture
+def damaged(here: Path) -> Path:
+    shard = next((here / "data" / "digits").glob("digits-train*00000*"))
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    (here / "train.tfrecord").write_bytes(data)
+    return here / "train.tfrecord"
+
+
+def test_it_says_where_the_page_is(cli, here: Path) -> None:
+    done = cli("report", "digits", "--output", "page.html")
+    assert (done.code, done.err) == (0, "")
+    first, second = done.out.splitlines()
+    assert first == "digits: pass, 0 findings"
+    assert second.startswith("wrote page.html, ")
+    assert read_page((here / "page.html").read_text("utf-8")).images > 100
+
+
+def test_findings_are_shown_and_not_judged(cli, damaged: Path) -> None:
+    done = cli("report", "train.tfrecord", "--output", "page.html")
+    assert done.code == 0
+    assert done.out.startswith("train.tfrecord: fail, 1 finding\n")
+
+
+def test_an_incomplete_check_is_3(cli, here: Path) -> None:
+    (here / "datasets" / "other.toml").write_text('source = "mnist"\nraw = "raw"\n')
+    done = cli("report", "--output", "page.html")
+    assert done.code == 3
+    assert "digits: pass, 0 findings\nother: error, 0 findings\n" in done.out
+    assert "tfrecreg build other" in read_page((here / "page.html").read_text("utf-8")).text
+
+
+def test_json_names_the_page(cli, damaged: Path) -> None:
+    done = cli("report", "train.tfrecord", "--output", "page.html", "--json")
+    size = (damaged.parent / "page.html").stat().st_size
+    assert done.json == {
+        "format_version": 1,
+        "page": "page.html",
+        "bytes": size,
+        "left_out": [],
+        "targets": [{"target": "train.tfrecord", "status": "fail", "findings": 1}],
+    }
+
+
+def test_check_judges_and_writes_the_page(cli, damaged: Path) -> None:
+    done = cli("check", "train.tfrecord", "--format", "html", "--output", "page.html")
+    assert (done.code, done.err) == (1, "")
+    assert done.out.startswith("train.tfrecord: fail, 1 finding\nwrote page.html, ")
+    page = read_page((damaged.parent / "page.html").read_text("utf-8"))
+    assert page.images > 50
+    printed = cli("check", "train.tfrecord", "--format", "html")
+    assert printed.code == 1
+    assert printed.out == (damaged.parent / "page.html").read_text("utf-8")
+
+
+def test_a_check_that_fails_leaves_a_page_that_says_so(cli, here: Path) -> None:
+    done = cli("check", "nothing", "--format", "html", "--output", "page.html")
+    assert done.code == 2
+    page = read_page((here / "page.html").read_text("utf-8"))
+    assert "Incomplete" in page.text
+    assert "no dataset `nothing`" in page.text
+
+
+def test_a_gate_writes_a_page_without_records(cli, here: Path) -> None:
+    assert cli("check", "digits", "--fail-on", "never", "--json", "--output", "r.json").code == 0
+    done = cli("gate", "digits", "--report", "r.json", "--format", "html", "--output", "g.html")
+    assert done.code == 0
+    page = read_page((here / "g.html").read_text("utf-8"))
+    assert page.images == 0
+    assert "Pass" in page.text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (
+            ("digits", "--output", "no/page.html"),
+            "`no/page.html` cannot be written: No such file or directory",
+            "name a file in a folder that is there and that you may write to",
+        ),
+        (
+            ("digits", "--output", "p.html", "--budget", "little"),
+            "`--budget`: expected a size such as `256MiB`, `1.5GB` or a number of bytes, found "
+            "`little`",
+            "as in `--budget 20MB`",
+        ),
+        (
+            ("digits", "--output", "p.html", "--budget", "5kB"),
+            "a page of 5,000 bytes has no room for records",
+            "--budget 8MB is the default; 500kB is the smallest",
+        ),
+        (
+            ("--output", "p.html", "--against", "digits@1.0.0"),
+            "`--against` compares one build or release with another",
+            "tfrecreg report mnist --against mnist@latest --output page.html",
+        ),
+        (
+            ("raw", "--output", "p.html", "--against", "digits@1.0.0"),
+            "`--against` compares one build or release with another",
+            "tfrecreg report mnist --against mnist@latest --output page.html",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    cli, here: Path, arguments: tuple[str, ...], message: str, hint: str
+) -> None:
+    done = cli("report", *arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err == f"error: {message}\nhint: {hint}\n"
+    assert not (here / "p.html").exists()
+
+
+def test_without_pillow_the_page_says_how_to_get_images(
+    cli, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfrecreg.images.decoder.find_spec", lambda name: None)
+    from tfrecreg.images.decoder import shared_decoder
+
+    shared_decoder().close()
+    assert cli("report", "digits", "--output", "page.html").code == 0
+    page = read_page((here / "page.html").read_text("utf-8"))
+    assert page.images == 0
+    assert "tfrecreg[images]" in page.text

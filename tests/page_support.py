@@ -1,0 +1,97 @@
+"""A strict reader of pages: what may be in them, and nothing else.
+
+On sys.path by `pythonpath` in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+__all__ = ["ReadPage", "read_page"]
+
+_VOID = {"br", "img", "input", "meta", "rect", "circle", "path"}
+_ATTRIBUTES = re.compile(
+    r"aria-[a-z]+|data-[a-z-]+|alt|charset|class|colspan|content|cx|cy|d|height|hidden|href"
+    r"|http-equiv|id|lang|name|open|preserveaspectratio|r|role|scope|src|text-anchor|type|value"
+    r"|viewbox|width|x|y"
+)
+_LINK = re.compile(r"#[a-z0-9-]+|(\.\./)?([A-Za-z0-9_-]+/)?[A-Za-z0-9_.-]+\.html")
+_IMAGE = re.compile(r"data:image/(png|jpeg);base64,[A-Za-z0-9+/]+=*")
+
+
+class ReadPage(HTMLParser):
+    """A page, read; anything that should not be there is an assertion."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.images = 0
+        self.texts: list[str] = []
+        self.headings: list[str] = []
+        self.inline: dict[str, list[str]] = {"script": [], "style": []}
+        self.policy = ""
+        self.links: list[str] = []
+        """Links to other pages of a site."""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        assert len(values) == len(attrs)
+        for name, value in attrs:
+            assert _ATTRIBUTES.fullmatch(name), (tag, name)
+            if name == "href":
+                assert value is not None
+                assert _LINK.fullmatch(value)
+                if not value.startswith("#"):
+                    self.links.append(value)
+            if name == "src":
+                assert tag == "img"
+                assert value is not None
+                assert _IMAGE.fullmatch(value)
+        if values.get("http-equiv") == "Content-Security-Policy":
+            self.policy = values["content"] or ""
+        self.images += tag == "img"
+        if tag in ("h1", "h2", "h3"):
+            self.headings.append("")
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in _VOID
+        self.handle_starttag(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        inside = self.open[-1] if self.open else ""
+        if inside in self.inline:
+            self.inline[inside].append(data)
+        else:
+            self.texts.append(data)
+        if self.headings and any(each in self.open for each in ("h1", "h2", "h3")):
+            self.headings[-1] += data
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data}")
+
+    @property
+    def text(self) -> str:
+        """All that a reader reads."""
+        return " ".join(" ".join(self.texts).split())
+
+
+def read_page(html: str) -> ReadPage:
+    """Read a page, and check that it is whole and that its policy names what is inside."""
+    page = ReadPage()
+    page.feed(html)
+    page.close()
+    assert page.open == []
+    for kind, texts in page.inline.items():
+        assert len(texts) == 1, kind
+        digest = base64.b64encode(hashlib.sha256(texts[0].encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in page.policy
+    assert page.policy.startswith("default-src 'none'; img-src data:;")
+    return page

@@ -1,0 +1,242 @@
+"""Pages of real records: what they show, and that the same data give the same page."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+from collections import Counter
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from page_support import read_page
+from PIL import Image
+
+import tfrecreg
+from tfrecreg.engines import LocalEngine
+from tfrecreg.errors import UsageError
+from tfrecreg.operations.page import make_page
+from tfrecreg.operations.page.content import Bars
+from tfrecreg.pages.make import BUDGET
+
+
+def bars(page: tfrecreg.operations.page.Page, heading: str) -> Bars:
+    (target,) = page.targets
+    (found,) = [each for each in target.charts if each.heading == heading]
+    assert isinstance(found, Bars)
+    return found
+
+
+def test_the_page_of_a_release(digits_original: Path) -> None:
+    made = tfrecreg.report("digits@1.0.0", registry=digits_original)
+    page = read_page(made.html)
+    assert page.headings[:5] == [
+        "digits@1.0.0",
+        "Verdict",
+        "Contact sheet",
+        "Sample of test",
+        "Sample of train",
+    ]
+    assert page.headings[-4:] == ["Ledger", "Releases", "Code that loads it", "Schema"]
+    assert 100 < page.images <= 120
+    assert "Pass" in page.text
+    assert "260 records in 4 shards" in page.text
+    assert made.left_out == ()
+
+
+def test_classes_are_counted_and_all_are_in_the_sample(digits_original: Path) -> None:
+    page = make_page("digits", registry=digits_original, budget=BUDGET)
+    chart = bars(page, "Classes: image/class/label")
+    counts = {each.name: dict(zip(chart.labels, each.values, strict=True)) for each in chart.series}
+    expected: dict[str, Counter[str]] = {"train": Counter(), "test": Counter()}
+    for split, counter in expected.items():
+        source = tfrecreg.data_source("digits", split, registry=digits_original)
+        counter.update(str(int(each["image/class/label"])) for each in source)
+    assert counts == {split: dict(counter) for split, counter in expected.items()}
+    (target,) = page.targets
+    for gallery in target.galleries[:2]:
+        assert {record.label for record in gallery.records} == set(map(str, range(10)))
+
+
+def keys(page: tfrecreg.operations.page.Page) -> list[list[str | None]]:
+    (target,) = page.targets
+    return [[record.key for record in gallery.records] for gallery in target.galleries]
+
+
+def test_the_sample_depends_on_the_records_only(digits_original: Path, tmp_path: Path) -> None:
+    first = make_page("digits", registry=digits_original, budget=BUDGET)
+    second = make_page("digits", registry=digits_original, budget=BUDGET, engine=LocalEngine(2))
+    assert keys(first) == keys(second)
+    root = shutil.copytree(digits_original, tmp_path / "again")
+    request = tfrecreg.BuildRequest(
+        name="digits", policy=tfrecreg.ShardPolicy(shards=5), compression="gzip", base="none"
+    )
+    tfrecreg.build(tfrecreg.open_registry(root), request)
+    assert keys(make_page("digits", registry=root, budget=BUDGET)) == keys(first)
+
+
+def test_the_same_version_gives_the_same_bytes(digits_original: Path) -> None:
+    first = tfrecreg.report("digits@1.0.0", registry=digits_original).html
+    assert tfrecreg.report("digits@1.0.0", registry=digits_original).html == first
+
+
+def test_a_damaged_record_has_its_neighbours(digits_original: Path, tmp_path: Path) -> None:
+    shard = next((digits_original / "data" / "digits").glob("digits-train*00000*"))
+    copy = tmp_path / "train.tfrecord"
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    copy.write_bytes(data)
+    page = make_page(str(copy), budget=BUDGET)
+    (target,) = page.targets
+    (finding,) = target.findings
+    (place,) = finding.locations
+    assert place.record is not None
+    assert "CRC002" in place.record.problem
+    number = place.record.record
+    assert [each.record for each in place.neighbours] == [number - 1, number + 1]
+    assert all(each.image is not None for each in place.neighbours)
+    assert place.command == f"tfrecreg head {copy} --shard {copy} --at {number} -n 1"
+    assert finding.explanation
+
+
+def test_the_difference_shows_the_records(digits_original: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(digits_original, tmp_path / "changed")
+    labels = root / "raw" / "train-labels-idx1-ubyte.gz"
+    data = bytearray(gzip.decompress(labels.read_bytes()))
+    data[8] = (data[8] + 1) % 10
+    labels.write_bytes(gzip.compress(data))
+    request = tfrecreg.BuildRequest(name="digits", raw=str(root / "raw"))
+    tfrecreg.build(tfrecreg.open_registry(root), request)
+    made = tfrecreg.report("digits", registry=root, against="digits@1.0.0")
+    text = read_page(made.html).text
+    assert "Difference from digits@1.0.0" in text
+    assert "Changed: 1 example" in text
+    assert "a major number" in text
+    assert re.search(r"Classes: image/class/label before after", text)
+
+
+def write(path: Path, records: list[dict[str, object]]) -> str:
+    with tfrecreg.TFRecordWriter(path) as writer:
+        for record in records:
+            writer.write(record)
+    return str(path)
+
+
+@pytest.mark.parametrize("count", [1, 300])
+def test_records_without_images(tmp_path: Path, count: int) -> None:
+    path = write(tmp_path / "plain.tfrecord", [{"x": [1.5, 2.0]} for _ in range(count)])
+    page = read_page(tfrecreg.report(path).html)
+    assert page.images == 0
+    assert f"{count} record" in page.text
+    assert "1.5, 2" in page.text
+
+
+def test_a_thousand_classes(tmp_path: Path) -> None:
+    records = [{"image/class/label": number % 1000} for number in range(3000)]
+    page = make_page(write(tmp_path / "many.tfrecord", records), budget=BUDGET)
+    chart = bars(page, "Classes: image/class/label")
+    assert chart.note == "the 40 most frequent of 1,000 classes"
+    assert chart.series[0].values == (3,) * 40
+    (target,) = page.targets
+    assert len({each.label for each in target.galleries[0].records}) == 60
+
+
+def test_boxes_and_keypoints_are_drawn(tmp_path: Path) -> None:
+    record = {
+        "image/encoded": png(),
+        "image/object/bbox/xmin": np.array([0.25, -1.0], np.float32),
+        "image/object/bbox/xmax": np.array([0.5, 2.0], np.float32),
+        "image/object/bbox/ymin": np.array([0.0, float("nan")], np.float32),
+        "image/object/bbox/ymax": np.array([0.5, 1.0], np.float32),
+        "image/object/class/text": ["cat", "dog"],
+        "image/object/keypoint/x": np.array([0.5, 0.1], np.float32),
+        "image/object/keypoint/y": np.array([0.5, 0.1], np.float32),
+        "image/object/keypoint/visibility": [2, 0],
+    }
+    page = make_page(write(tmp_path / "boxes.tfrecord", [record]), budget=BUDGET)
+    (target,) = page.targets
+    (shown,) = target.galleries[0].records
+    assert shown.image is not None
+    assert [tuple(box) for box in shown.image.boxes] == [
+        (0.25, 0.0, 0.25, 0.5, "cat"),
+        (0.0, 0.0, 1.0, 1.0, "dog"),
+    ]
+    assert shown.image.points == ((0.5, 0.5),)
+    assert shown.label == "cat, dog"
+
+
+def png() -> bytes:
+    out = BytesIO()
+    Image.new("RGB", (80, 40)).save(out, "PNG")
+    return out.getvalue()
+
+
+def test_what_does_not_fit_is_left_out_and_said(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    records = []
+    for number in range(60):
+        out = BytesIO()
+        Image.fromarray(rng.integers(0, 256, (160, 160, 3), np.uint8)).save(out, "PNG")
+        records.append({"image/encoded": out.getvalue(), "n": number})
+    made = tfrecreg.report(write(tmp_path / "noise.tfrecord", records), budget=600_000)
+    assert len(made.html) < 600_000
+    assert re.fullmatch(r"\d+ images", made.left_out[0])
+    lines = ", ".join(made.left_out)
+    assert f"Left out, to keep the page small: {lines}" in read_page(made.html).text
+
+
+def test_what_cannot_be_compared_is_refused(digits_original: Path) -> None:
+    with pytest.raises(UsageError, match="compares one build or release with another"):
+        tfrecreg.report(registry=digits_original, against="digits@1.0.0")
+    with pytest.raises(UsageError, match="no release"):
+        tfrecreg.report("digits", registry=digits_original, against="digits@7.0.0")
+    with pytest.raises(UsageError, match="a page of 1,000 bytes has no room for records"):
+        tfrecreg.report("digits", registry=digits_original, budget=1000)
+
+
+def test_a_page_is_written_at_once(digits_original: Path, tmp_path: Path) -> None:
+    made = tfrecreg.report("digits", tmp_path / "page.html", registry=digits_original)
+    assert (tmp_path / "page.html").read_text("utf-8") == made.html
+    with pytest.raises(UsageError, match="there is no such folder"):
+        tfrecreg.report("digits", tmp_path / "no" / "page.html", registry=digits_original)
+
+
+def test_a_site_has_a_page_for_each_state(digits_original: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(digits_original, tmp_path / "shop"))
+    (root / "datasets" / "other.toml").write_text('source = "mnist"\nraw = "raw"\n')
+    made = tfrecreg.site(tmp_path / "public", registry=root)
+    files = sorted(str(each.relative_to(made.folder)) for each in Path(made.folder).rglob("*.html"))
+    assert files == ["digits/1.0.0.html", "digits/build.html", "index.html"]
+    assert made.pages == 3
+    assert [(each.target, each.status) for each in made.reports] == [
+        ("digits", "pass"),
+        ("digits@1.0.0", "pass"),
+    ]
+    index = read_page((Path(made.folder) / "index.html").read_text("utf-8"))
+    assert index.links == ["digits/1.0.0.html", "digits/1.0.0.html"]
+    assert "other never built No release." in index.text
+    release = read_page((Path(made.folder) / "digits" / "1.0.0.html").read_text("utf-8"))
+    assert release.links == ["../index.html", "1.0.0.html"]
+    again = tfrecreg.site(tmp_path / "again", registry=root)
+    for name in files:
+        one, other = (Path(each.folder) / name for each in (made, again))
+        assert one.read_bytes() == other.read_bytes()
+    with pytest.raises(UsageError, match="is not empty"):
+        tfrecreg.site(made.folder, registry=root)
+
+
+def test_a_release_that_is_elsewhere_has_a_page_that_says_so(
+    digits_original: Path, tmp_path: Path
+) -> None:
+    root = Path(shutil.copytree(digits_original, tmp_path / "shop"))
+    shutil.rmtree(root / "versions" / "digits")
+    shutil.rmtree(root / "data" / "digits")
+    made = tfrecreg.site(tmp_path / "public", registry=root)
+    (report,) = made.reports
+    assert report.status == "error"
+    page = read_page((Path(made.folder) / "digits" / "1.0.0.html").read_text("utf-8"))
+    assert "Incomplete" in page.text
+    assert "content digest" in page.text
+    assert page.images == 0

@@ -1,0 +1,105 @@
+"""`tfrecreg report`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tfrecreg.cli import complete
+from tfrecreg.cli.common import Face, jobs_option, json_option
+from tfrecreg.cli.output import write_text
+
+if TYPE_CHECKING:
+    from tfrecreg.engines import Engine
+
+
+@click.command(name="report")
+@click.argument("targets", nargs=-1, metavar="[TARGET..]", shell_complete=complete.targets)
+@click.option(
+    "--output",
+    metavar="PAGE.html",
+    required=True,
+    shell_complete=complete.files,
+    help="Write the page to this file.",
+)
+@click.option(
+    "--against",
+    metavar="REF",
+    shell_complete=complete.references,
+    help="Also show the difference from this version.",
+)
+@click.option(
+    "--budget",
+    metavar="SIZE",
+    default="8MB",
+    show_default=True,
+    help="Size of the page. Images and records that do not fit are left out.",
+)
+@click.option(
+    "--schema", metavar="FILE", shell_complete=complete.files, help="Check against this schema."
+)
+@jobs_option
+@json_option
+@click.pass_obj
+def command(
+    face: Face,
+    targets: tuple[str, ...],
+    output: str,
+    against: str | None,
+    budget: str,
+    schema: str | None,
+    engine: Engine,
+) -> int:
+    """Write a page that shows a dataset.
+
+    TARGET is a reference (mnist, mnist@1.0.0), or a path, folder or glob of TFRecord files. Without
+    one, the page shows every dataset of the registry. The page is one HTML file that opens anywhere
+    and needs no network: verdict, findings, images, numbers and history.
+
+    The exit code is 0 also if the check has findings; `check` is the command that judges.
+    """
+    from tfrecreg.operations.check import CheckOptions
+    from tfrecreg.pages import report
+
+    face.warn_of_broken_plugins()
+    made = report(
+        targets,
+        registry=face.registry,
+        options=CheckOptions(schema=schema),
+        against=against,
+        budget=_size(budget),
+        engine=engine,
+        progress=face.progress(),
+    )
+    write_text(output, made.html)
+    if face.as_json:
+        face.print_json(
+            {
+                "page": output,
+                "bytes": len(made.html.encode()),
+                "left_out": list(made.left_out),
+                "targets": [
+                    {"target": each.target, "status": each.status, "findings": len(each.findings)}
+                    for each in made.reports
+                ],
+            }
+        )
+    else:
+        from tfrecreg.cli.render.outcomes import print_page
+
+        print_page(face.out, output, made.html, made.reports, made.left_out)
+    return 3 if any(each.status == "error" for each in made.reports) else 0
+
+
+def _size(text: str) -> int:
+    from tfrecreg.amounts import parse_size
+    from tfrecreg.errors import UsageError
+    from tfrecreg.text import safe
+
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise UsageError(
+            f"`--budget`: {error}, found `{safe(text)}`", hint="as in `--budget 20MB`"
+        ) from None

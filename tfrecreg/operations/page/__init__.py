@@ -1,0 +1,16 @@
+"""The content of pages that show targets, their findings and their records.
+
+- `run`: the operation: check, survey, and fill a page
+- `content`: the page as data, which `tfrecreg.pages` renders
+- `survey`: counts and a sample of the records, from the pass of the check
+- `records`: records and their images as a page shows them
+- `charts`: the numbers as charts
+- `budget`: the size of a page
+"""
+
+from __future__ import annotations
+
+from tfrecreg.operations.page.content import Page
+from tfrecreg.operations.page.run import make_page, page_without_records, provenance_of
+
+__all__ = ["Page", "make_page", "page_without_records", "provenance_of"]

@@ -1,0 +1,298 @@
+"""Records as a page shows them: their values, and their image as a thumbnail with its boxes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tfrecreg.errors import TfrecregError
+from tfrecreg.example import Example, Kind, decode_or_none
+from tfrecreg.images import ImageError, read_header
+from tfrecreg.images.decoder import Conversion, Undecodable, shared_decoder
+from tfrecreg.operations.head import ShownFeature, shown_record
+from tfrecreg.records import HOLD_LIMIT, Records
+from tfrecreg.scan import Shard, Target
+from tfrecreg.scan.indexes import index_of
+from tfrecreg.text import safe, safe_value
+from tfrecreg.validators.annotations.label_features import (
+    BOX,
+    IMAGE_LABEL,
+    KEYPOINTS,
+    OBJECT_LABEL,
+)
+
+_SIDE = 160
+"""Pixels of the shorter side of a thumbnail, at most."""
+_LOSSLESS = 64
+"""Images up to this many pixels on their longer side become PNGs, as do their pixels."""
+_QUALITY = 80
+"""Quality of thumbnails that become JPEGs."""
+_BOXES = 60
+"""Boxes drawn on an image."""
+_CLASSES = 6
+"""Classes of objects named below an image."""
+_POINTS = 400
+"""Keypoints drawn on an image."""
+_FEATURES = 60
+"""Features shown of a record."""
+
+
+class PagePlace(NamedTuple):
+    """The place of a record in a target."""
+
+    shard: str
+    """The shard's name, as in locations."""
+    record: int
+    """Number in its shard, from 0."""
+
+
+class PageBox(NamedTuple):
+    """A box on an image, in fractions of its sides, clipped to it."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+    label: str
+    """Class of the object, escaped; empty if it has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageImage:
+    """The thumbnail of an image."""
+
+    format: str
+    """``jpeg`` or ``png``."""
+    data: bytes = field(repr=False)
+    width: int
+    """Pixels of the image itself, not of the thumbnail."""
+    height: int
+    boxes: tuple[PageBox, ...] = ()
+    more_boxes: int = 0
+    """Boxes that are not drawn."""
+    points: tuple[tuple[float, float], ...] = ()
+    """Visible keypoints, in fractions of the sides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRecord:
+    """One record. Every string is escaped for terminals, not for HTML."""
+
+    split: str
+    shard: str
+    record: int
+    offset: int | None
+    length: int | None
+    key: str | None
+    label: str
+    """Its class, or those of its objects; empty if it has none."""
+    features: tuple[ShownFeature, ...]
+    more_features: int
+    image: PageImage | None
+    problem: str
+    """Why it, or its image, cannot be shown; empty if it can."""
+
+
+def read_records(
+    target: Target, places: Iterable[PagePlace], labels: Mapping[str, Sequence[str]]
+) -> dict[PagePlace, PageRecord]:
+    """Read records by number. One shard is open at a time.
+
+    Args:
+        target: that they are in.
+        places: may repeat.
+        labels: class names in order of their numbers, by feature.
+
+    Returns:
+        The records by place, damaged ones among them, which say why.
+    """
+    wanted: dict[str, list[int]] = {}
+    for place in sorted(set(places)):
+        wanted.setdefault(place.shard, []).append(place.record)
+    found: dict[PagePlace, PageRecord] = {}
+    for shard in target.shards:
+        numbers = wanted.get(shard.name)
+        if numbers:
+            found.update(_read_shard(shard, numbers, labels))
+    return found
+
+
+def _read_shard(
+    shard: Shard, numbers: Sequence[int], labels: Mapping[str, Sequence[str]]
+) -> dict[PagePlace, PageRecord]:
+    index = index_of(shard)
+    found: dict[PagePlace, PageRecord] = {}
+    try:
+        records = Records(shard.path, storage=shard.storage, name=shard.name)
+    except TfrecregError as error:
+        return {
+            PagePlace(shard.name, number): _unread(shard, number, error.message)
+            for number in numbers
+        }
+    with records:
+        for number in numbers:
+            if not 0 <= number < len(records):
+                continue
+            offset, length = int(records.offsets[number]), int(records.lengths[number])
+            key = index.key(number) if index is not None and number < len(index) else None
+            place = PagePlace(shard.name, number)
+            try:
+                payload = records[number] if length <= HOLD_LIMIT else None
+            except TfrecregError as error:
+                found[place] = _unread(shard, number, error.message, offset=offset, key=key)
+                continue
+            shown = shown_record(shard, index, (number, offset, length), payload)
+            example = decode_or_none(payload) if payload is not None else None
+            image, problem = _image_of(example, labels) if example is not None else (None, "")
+            features = shown.features or ()
+            found[place] = PageRecord(
+                split=safe(shard.split),
+                shard=shown.shard,
+                record=number,
+                offset=offset,
+                length=length,
+                key=shown.key,
+                label=_label_of(example, labels) if example is not None else "",
+                features=features[:_FEATURES],
+                more_features=max(len(features) - _FEATURES, 0),
+                image=image,
+                problem=problem or ("" if shown.features is not None else shown.start),
+            )
+    return found
+
+
+def _unread(
+    shard: Shard, number: int, reason: str, *, offset: int | None = None, key: str | None = None
+) -> PageRecord:
+    return PageRecord(
+        split=safe(shard.split),
+        shard=safe(shard.name),
+        record=number,
+        offset=offset,
+        length=None,
+        key=safe(key) if key is not None else None,
+        label="",
+        features=(),
+        more_features=0,
+        image=None,
+        problem=reason,
+    )
+
+
+def _label_of(example: Example, labels: Mapping[str, Sequence[str]]) -> str:
+    for name in dict.fromkeys((IMAGE_LABEL, *sorted(labels))):
+        feature = example.get(name)
+        if feature is not None and feature.kind is Kind.INT64 and feature.count == 1:
+            return name_of_class(name, int(feature.values[0]), labels, example)
+    counts = Counter(box.label for box in _boxes(example, labels) if box.label)
+    named = [f"{name} × {number}" if number > 1 else name for name, number in counts.most_common()]
+    more = [f"{len(named) - _CLASSES} more"] if len(named) > _CLASSES else []
+    return ", ".join(named[:_CLASSES] + more)
+
+
+def name_of_class(
+    feature: str,
+    number: int,
+    labels: Mapping[str, Sequence[str]],
+    example: Example | None = None,
+) -> str:
+    """The name of a class, escaped; its number if it has none.
+
+    Args:
+        feature: of class numbers.
+        number: of the class.
+        labels: class names in order of their numbers, by feature.
+        example: may have the name of its class, where `labels` do not.
+    """
+    names = labels.get(feature, ())
+    if 0 <= number < len(names) and names[number]:
+        return safe(names[number], limit=60)
+    text = example.get(feature.replace("class/label", "class/text")) if example else None
+    if text is not None and text.kind is Kind.BYTES and text.count == 1:
+        return safe_value(text.values[0])
+    return str(number)
+
+
+def _image_of(
+    example: Example, labels: Mapping[str, Sequence[str]]
+) -> tuple[PageImage | None, str]:
+    """The thumbnail of the first image of a record, or why there is none."""
+    for _, feature in sorted(example.items()):
+        if feature.kind is not Kind.BYTES or feature.count < 1:
+            continue
+        data = feature.first(1)[0]
+        try:
+            header = read_header(data)
+        except ImageError:
+            continue
+        small = max(header.width, header.height) <= _LOSSLESS
+        conversion = Conversion(
+            shorter=_SIDE,
+            width=0,
+            height=0,
+            format="png" if small else "jpeg",
+            quality=0 if small else _QUALITY,
+        )
+        try:
+            made = shared_decoder().convert(data, header, conversion)
+        except Undecodable as error:
+            return None, f"the image does not decode: {error.detail}"
+        except TfrecregError as error:
+            return None, f"{error.message}: {error.hint}"
+        boxes = _boxes(example, labels)
+        return (
+            PageImage(
+                format=conversion.format,
+                data=made,
+                width=header.width,
+                height=header.height,
+                boxes=tuple(boxes[:_BOXES]),
+                more_boxes=max(len(boxes) - _BOXES, 0),
+                points=_points(example),
+            ),
+            "",
+        )
+    return None, ""
+
+
+def _floats(example: Example, name: str) -> Sequence[float] | None:
+    feature = example.get(name)
+    return feature.values if feature is not None and feature.kind is Kind.FLOAT else None
+
+
+def _boxes(example: Example, labels: Mapping[str, Sequence[str]]) -> list[PageBox]:
+    sides = [_floats(example, name) for name in BOX]
+    if any(side is None for side in sides) or len({len(side or ()) for side in sides}) != 1:
+        return []
+    numbers = example.get(OBJECT_LABEL)
+    texts = example.get("image/object/class/text")
+    found = []
+    for at, (xmin, xmax, ymin, ymax) in enumerate(
+        zip(*(side or () for side in sides), strict=True)
+    ):
+        label = ""
+        if texts is not None and texts.kind is Kind.BYTES and at < texts.count:
+            label = safe_value(texts.values[at])
+        elif numbers is not None and numbers.kind is Kind.INT64 and at < numbers.count:
+            label = name_of_class(OBJECT_LABEL, int(numbers.values[at]), labels)
+        left, right, top, bottom = (_clipped(each) for each in (xmin, xmax, ymin, ymax))
+        found.append(PageBox(left, top, max(right - left, 0), max(bottom - top, 0), label))
+    return found
+
+
+def _points(example: Example) -> tuple[tuple[float, float], ...]:
+    x, y = (_floats(example, name) for name in KEYPOINTS[:2])
+    if x is None or y is None:
+        return ()
+    seen = example.get(KEYPOINTS[2])
+    visible = seen.values if seen is not None and seen.kind is Kind.INT64 else (1,) * len(x)
+    rows = zip(x, y, visible, strict=False)
+    points = [(_clipped(left), _clipped(top)) for left, top, how in rows if how]
+    return tuple(points[:_POINTS])
+
+
+def _clipped(share: float) -> float:
+    return min(max(share, 0.0), 1.0) if math.isfinite(share) else 0.0

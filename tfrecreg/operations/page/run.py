@@ -1,0 +1,389 @@
+"""The operation: check targets, survey their records in the same pass, and fill a page."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tfrecreg.codes import CORE_CODES
+from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.errors import TfrecregError, UsageError
+from tfrecreg.findings import Finding
+from tfrecreg.gating import Waiver
+from tfrecreg.operations.catalog import log
+from tfrecreg.operations.check import CheckOptions, Report, check
+from tfrecreg.operations.diff import RecordDiff, diff
+from tfrecreg.operations.page.budget import Budget
+from tfrecreg.operations.page.charts import charts_of, class_charts
+from tfrecreg.operations.page.content import (
+    Bars,
+    Gallery,
+    Page,
+    PageChange,
+    PageDifference,
+    PageFinding,
+    PageLocation,
+    PageProvenance,
+    TargetPage,
+)
+from tfrecreg.operations.page.records import PagePlace, PageRecord, read_records
+from tfrecreg.operations.page.survey import EXTREMES, Pick, Survey, SurveyValidator
+from tfrecreg.operations.snippets import FRAMEWORKS, snippet
+from tfrecreg.operations.targets import (
+    TargetsLike,
+    find,
+    named_targets,
+    reference_target,
+    resolve_in,
+)
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry import (
+    Build,
+    Registry,
+    RegistryLike,
+    Release,
+    open_registry,
+    resolve,
+)
+from tfrecreg.scan import Target, run_scan
+from tfrecreg.text import safe
+
+_FINDINGS = 200
+"""Findings of a target that are shown."""
+_PLACES = 6
+"""Locations of a finding that are shown with their records."""
+_SAMPLE = 60
+"""Records of a split in the contact sheet."""
+_CHANGES = 12
+"""Examples of each kind of difference."""
+_HTML = 300_000
+"""Bytes for all that is no record: styles, charts, tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Surveyed:
+    target: Target
+    survey: SurveyValidator
+
+
+def make_page(
+    targets: TargetsLike = (),
+    *,
+    registry: RegistryLike | None = None,
+    options: CheckOptions | None = None,
+    against: str | None = None,
+    budget: int,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> Page:
+    """Check targets, and collect the content of a page about them.
+
+    Args:
+        targets: as for :func:`tfrecreg.check`.
+        registry: an open registry or a path in one; None for that of the current folder.
+        options: of the check.
+        against: a reference: the page shows the difference from it. Only for a single reference.
+        budget: size of the page in bytes. Records beyond it are left out.
+        engine: where to scan; None for this process.
+        progress: updated during the work.
+
+    Raises:
+        UsageError: as :func:`tfrecreg.check`; or `against` and a target cannot be compared.
+    """
+    if against is not None:
+        _expect_one_version(targets, registry)
+        resolve_in(registry, against)
+    surveyed: list[_Surveyed] = []
+
+    def survey(target: Target) -> SurveyValidator:
+        validator = SurveyValidator()
+        surveyed.append(_Surveyed(target, validator))
+        return validator
+
+    reports = check(
+        targets,
+        registry=registry,
+        options=options,
+        engine=engine,
+        progress=progress,
+        beside=survey,
+    )
+    by_name = {each.target.name: each for each in surveyed}
+    spent = Budget(max(budget - _HTML * len(reports), 0))
+    pages = [
+        _page_of(report, by_name.get(report.target), registry, against, spent, progress)
+        for report in reports
+    ]
+    return Page(targets=tuple(pages), left_out=spent.left_out())
+
+
+def _expect_one_version(targets: TargetsLike, registry: RegistryLike | None) -> None:
+    named = named_targets(targets)
+    if len(named) != 1 or isinstance(find(named[0], registry), str):
+        raise UsageError(
+            "`--against` compares one build or release with another",
+            hint="tfrecreg report mnist --against mnist@latest --output page.html",
+        )
+
+
+def _page_of(
+    report: Report,
+    surveyed: _Surveyed | None,
+    registry: RegistryLike | None,
+    against: str | None,
+    budget: Budget,
+    progress: Progress,
+) -> TargetPage:
+    if surveyed is None:  # it could not be read: the report says why
+        return _without_records(report)
+    target, splits = surveyed.target, surveyed.survey.splits
+    labels = target.manifest.labels if target.manifest is not None else {}
+    found = _read_findings(report, target, labels, budget)
+    findings = tuple(found)
+    return TargetPage(
+        report=report,
+        findings=findings,
+        more_findings=len(report.findings) + len(report.waived) - len(findings),
+        galleries=tuple(_galleries(target, splits, labels, budget)),
+        charts=tuple(charts_of(report, target.manifest, splits, labels)),
+        difference=_difference(report.target, against, registry, splits, budget, progress)
+        if against is not None
+        else None,
+        provenance=provenance_of(resolve(Registry(target.home), target.name))
+        if target.home is not None
+        else None,
+    )
+
+
+def page_without_records(reports: Iterable[Report]) -> Page:
+    """The page of finished checks, whose records are not at hand: of a gate, or of a failure."""
+    return Page(targets=tuple(map(_without_records, reports)), left_out=())
+
+
+def _without_records(report: Report) -> TargetPage:
+    findings = tuple(_findings(report, {}, {}, ""))
+    return TargetPage(
+        report=report,
+        findings=findings,
+        more_findings=len(report.findings) + len(report.waived) - len(findings),
+        galleries=(),
+        charts=(),
+        difference=None,
+        provenance=None,
+    )
+
+
+def _read_findings(
+    report: Report, target: Target, labels: Mapping[str, Sequence[str]], budget: Budget
+) -> Iterator[PageFinding]:
+    places: set[PagePlace] = set()
+    damaged: set[PagePlace] = set()
+    for finding in (*report.findings, *report.waived)[:_FINDINGS]:
+        for location in finding.locations[:_PLACES]:
+            if location.shard is not None and location.record is not None:
+                place = PagePlace(location.shard, location.record)
+                places.add(place)
+                if finding.code.startswith("CRC"):
+                    damaged.add(place)
+    beside = {
+        PagePlace(place.shard, place.record + step)
+        for place in damaged
+        for step in (-1, 1)
+        if place.record + step >= 0
+    }
+    records = read_records(target, places | beside, labels)
+    shown: dict[PagePlace, PageRecord] = {}
+    for place in sorted(records):
+        record = budget.spend(records[place])
+        if record is not None:
+            shown[place] = record
+    yield from _findings(report, shown, _neighbours(damaged, shown), _shown_name(target))
+
+
+def _neighbours(
+    damaged: Iterable[PagePlace], shown: Mapping[PagePlace, PageRecord]
+) -> dict[PagePlace, tuple[PageRecord, ...]]:
+    found = {}
+    for place in damaged:
+        beside = (PagePlace(place.shard, place.record + step) for step in (-1, 1))
+        found[place] = tuple(shown[each] for each in beside if each in shown)
+    return found
+
+
+def _findings(
+    report: Report,
+    records: Mapping[PagePlace, PageRecord],
+    neighbours: Mapping[PagePlace, tuple[PageRecord, ...]],
+    target: str,
+) -> Iterator[PageFinding]:
+    judged: list[tuple[Finding, Waiver | None]] = [(each, None) for each in report.findings]
+    judged += zip(report.waived, report.waivers, strict=False)
+    for finding, waiver in judged[:_FINDINGS]:
+        code = CORE_CODES.get(finding.code)
+        locations = []
+        for location in finding.locations:
+            place = PagePlace(
+                location.shard or "", -1 if location.record is None else location.record
+            )
+            locations.append(
+                PageLocation(
+                    location=location,
+                    record=records.get(place),
+                    neighbours=neighbours.get(place, ()),
+                    command=_command(target, place) if place.record >= 0 and target else "",
+                )
+            )
+        yield PageFinding(
+            finding=finding,
+            waiver=waiver,
+            explanation=code.page if code is not None else "",
+            locations=tuple(locations),
+        )
+
+
+def _shown_name(target: Target) -> str:
+    """What names the target on a command line; empty for several files."""
+    if target.kind != "files":
+        return target.name
+    return shlex.quote(target.shards[0].name) if len(target.shards) == 1 else ""
+
+
+def _command(target: str, place: PagePlace) -> str:
+    return safe(
+        f"tfrecreg head {target} --shard {shlex.quote(place.shard)} --at {place.record} -n 1",
+        limit=1000,
+    )
+
+
+def _galleries(
+    target: Target,
+    splits: Mapping[str, Survey],
+    labels: Mapping[str, Sequence[str]],
+    budget: Budget,
+) -> Iterator[Gallery]:
+    for split, survey in sorted(splits.items()):
+        picks = _sample(survey)
+        records = _shown(target, picks, labels, budget)
+        name = f"Sample of {safe(split)}" if split else "Sample"
+        note = f"{len(records)} of {survey.records:,} records, chosen by a hash of their content"
+        if records:
+            yield Gallery(heading=name, records=records, note=note)
+    whole = Survey()
+    for survey in splits.values():
+        for name, picks in survey.extremes.items():
+            whole.keep_extreme(name, picks)
+        whole.count_sizes(survey.sizes)
+        whole.objects.update(survey.objects)
+    for name, heading in EXTREMES.items():
+        differs = len(whole.objects if name == "objects" else whole.sizes) > 1
+        if name in whole.extremes and differs:
+            records = _shown(target, whole.extremes[name], labels, budget)
+            if records:
+                yield Gallery(heading=heading, records=records)
+
+
+def _sample(survey: Survey) -> list[Pick]:
+    """Records of every class in turn, as far as a contact sheet goes; then of any."""
+    classes = [picks for number, picks in sorted(survey.samples.items(), key=_class_order)]
+    chosen: dict[tuple[str, int], Pick] = {}
+    for round_ in range(max(map(len, classes), default=0)):
+        for picks in classes:
+            if round_ < len(picks) and len(chosen) < _SAMPLE:
+                pick = picks[round_]
+                chosen.setdefault((pick.shard, pick.record), pick)
+    return list(chosen.values())
+
+
+def _class_order(item: tuple[int | None, list[Pick]]) -> tuple[bool, int]:
+    number = item[0]
+    return number is None, number or 0
+
+
+def _shown(
+    target: Target,
+    picks: Sequence[Pick],
+    labels: Mapping[str, Sequence[str]],
+    budget: Budget,
+) -> tuple[PageRecord, ...]:
+    places = [PagePlace(pick.shard, pick.record) for pick in picks]
+    records = read_records(target, places, labels)
+    spent = (budget.spend(records[place]) for place in places if place in records)
+    return tuple(record for record in spent if record is not None)
+
+
+def _difference(
+    name: str,
+    against: str,
+    registry: RegistryLike | None,
+    splits: Mapping[str, Survey],
+    budget: Budget,
+    progress: Progress,
+) -> PageDifference:
+    opened = open_registry(registry)
+    before, after = resolve(opened, against), resolve(opened, name)
+    result = diff(before, after, progress=progress)
+    chosen = [each for kind in result.examples.values() for each in kind[:_CHANGES]]
+    old = _records_of(before, [each for each in chosen if each.kind == "removed"], budget)
+    new = _records_of(after, [each for each in chosen if each.kind != "removed"], budget)
+    changes = tuple(
+        PageChange(change=each, before=old.get(_place(each)), after=new.get(_place(each)))
+        for each in chosen
+    )
+    return PageDifference(result=result, changes=changes, classes=_balance(before, splits))
+
+
+def _balance(before: Build | Release, splits: Mapping[str, Survey]) -> tuple[Bars, ...]:
+    """Classes before and after; empty if the records of before are not on this machine."""
+    try:
+        target = reference_target(before, schema=None, raw=None)
+    except TfrecregError:
+        return ()
+    survey = SurveyValidator()
+    run_scan(target, [survey], LocalEngine(1))
+    sides = {"before": Survey(), "after": Survey()}
+    for side, surveys in (("before", survey.splits), ("after", splits)):
+        for each in surveys.values():
+            for feature, counts in each.classes.items():
+                sides[side].count_classes(feature, counts)
+    return tuple(class_charts(sides, before.manifest.labels))
+
+
+def _place(change: RecordDiff) -> PagePlace:
+    return PagePlace(change.shard, change.record)
+
+
+def _records_of(
+    resolved: Build | Release, changes: Sequence[RecordDiff], budget: Budget
+) -> dict[PagePlace, PageRecord]:
+    try:
+        target = reference_target(resolved, schema=None, raw=None)
+    except TfrecregError:
+        return {}  # its bytes are not here: the difference itself is from the indexes
+    names = {shard.name.rpartition("/")[2]: shard.name for shard in target.shards}
+    places = {
+        PagePlace(names.get(each.shard, each.shard), each.record): _place(each) for each in changes
+    }
+    records = read_records(target, places, resolved.manifest.labels)
+    found = {}
+    for place, record in records.items():
+        spent = budget.spend(record)
+        if spent is not None:
+            found[places[place]] = spent
+    return found
+
+
+def provenance_of(resolved: Build | Release) -> PageProvenance:
+    """The origin and history of a build or a release, from its manifest and its dataset."""
+    code = {}
+    for name in FRAMEWORKS:
+        try:
+            code[name] = snippet(resolved, name)
+        except TfrecregError:
+            continue  # the framework does not fit its records, or these are not here
+    return PageProvenance(
+        manifest=resolved.manifest,
+        history=tuple(log(resolved.registry, str(resolved.dataset))),
+        schema=resolved.schema or "",
+        code=code,
+    )

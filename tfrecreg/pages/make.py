@@ -1,0 +1,104 @@
+"""The operation: check targets and write a page about them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tfrecreg.engines import Engine
+from tfrecreg.errors import UsageError
+from tfrecreg.operations.check import CheckOptions, Report
+from tfrecreg.operations.page import make_page
+from tfrecreg.operations.targets import TargetsLike
+from tfrecreg.pages.render import render_page
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry import RegistryLike
+from tfrecreg.storage import LocalStorage
+from tfrecreg.text import safe
+
+BUDGET = 8_000_000
+"""Default size of a page in bytes."""
+_SMALLEST = 500_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageResult:
+    """A page that was made."""
+
+    html: str
+    """The whole file."""
+    reports: tuple[Report, ...]
+    """Results of the check, one per target."""
+    left_out: tuple[str, ...]
+    """What did not fit into the budget, one line each."""
+
+
+def report(
+    targets: TargetsLike = (),
+    output: str | os.PathLike[str] | None = None,
+    *,
+    registry: RegistryLike | None = None,
+    options: CheckOptions | None = None,
+    against: str | None = None,
+    budget: int = BUDGET,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> PageResult:
+    """Check targets, and make a page that shows the verdict, the findings and the data.
+
+    The page is one HTML file without any request to a network. Making it reads the records once,
+    as a check does.
+
+    Args:
+        targets: as for :func:`tfrecreg.check`: references, builds, releases, paths, globs or
+            folders; empty for every dataset of the registry.
+        output: the file to write, which is replaced; None to write none.
+        registry: an open registry or a path in one; None for that of the current folder.
+        options: of the check.
+        against: a version: the page also shows the difference from it. Only for a single build or
+            release.
+        budget: size of the page in bytes, at least 500,000. Images, and then records, that do not
+            fit are left out, and the page says how many.
+        engine: where to read; None for this process.
+        progress: updated during the work.
+
+    Raises:
+        UsageError: as :func:`tfrecreg.check`; a budget that is too small; `output` cannot be
+            written.
+    """
+    if budget < _SMALLEST:
+        raise UsageError(
+            f"a page of {budget:,} bytes has no room for records",
+            hint="--budget 8MB is the default; 500kB is the smallest",
+        )
+    page = make_page(
+        targets,
+        registry=registry,
+        options=options,
+        against=against,
+        budget=budget,
+        engine=engine,
+        progress=progress,
+    )
+    html = render_page(page)
+    if output is not None:
+        _write(Path(output), html)
+    return PageResult(
+        html=html,
+        reports=tuple(each.report for each in page.targets),
+        left_out=page.left_out,
+    )
+
+
+def _write(path: Path, html: str) -> None:
+    """Replace the file at once, so that a page is never half-written."""
+    folder = path.parent
+    if path.is_dir() or not folder.is_dir():
+        raise UsageError(
+            f"`{safe(str(path), limit=1000)}` cannot be written: "
+            + ("it is a folder" if path.is_dir() else "there is no such folder"),
+            hint="name a file in a folder that exists",
+        )
+    with LocalStorage(folder).create(path.name) as writer:
+        writer.write(html.encode("utf-8"))

@@ -1,0 +1,159 @@
+"""The content of a page as one HTML file: styles, script and images are inside.
+
+The page's own Content-Security-Policy forbids every request and everything that is not the styles
+and the script below, which it names by their hashes. It works without the script.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+from markupsafe import Markup
+
+from tfrecreg._version import __version__
+from tfrecreg.findings import Severity
+from tfrecreg.operations.page.content import Bars, Page
+from tfrecreg.pages.charts import bar_chart, number_of, scatter_chart
+from tfrecreg.text import safe, si_bytes
+
+if TYPE_CHECKING:
+    from tfrecreg.operations.page.records import PageImage
+
+_TEMPLATES = ("page.html.j2", "index.html.j2", "macros.html.j2")
+_RANKS = {"error": 2, "warning": 1, "info": 0}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteEntry:
+    """One dataset on the first page of a site."""
+
+    name: str
+    page: str
+    """Path of its newest page; empty if it was never built."""
+    status: str
+    """``pass``, ``fail`` or ``error`` of that page's check; empty without a page."""
+    latest: str
+    """The newest release that was not yanked; empty if there is none."""
+    releases: Mapping[str, str]
+    """Page by version, the newest first."""
+    records: int
+    bytes: int
+    splits: Mapping[str, int]
+    sample: tuple[PageImage, ...]
+    """A few images."""
+    problem: str
+    """Why there is no page; empty if there is one."""
+
+
+def render_page(page: Page, links: Mapping[str, str] | None = None) -> str:
+    """The page as HTML. The same content gives the same bytes.
+
+    Args:
+        page: the content.
+        links: the page of each release by version, in a site; None for a page of its own.
+    """
+    return _render("page.html.j2", page=page, links=defaultdict(str, links or {}))
+
+
+def render_index(entries: Sequence[SiteEntry]) -> str:
+    """The first page of a site."""
+    return _render("index.html.j2", entries=entries)
+
+
+def _render(template: str, **content: Any) -> str:
+    style, script = _text("page.css"), _text("page.js")
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            "img-src data:",
+            f"style-src '{_hash(style)}'",
+            f"script-src '{_hash(script)}'",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    html = (
+        _environment()
+        .get_template(template)
+        .render(
+            **content,
+            policy=policy,
+            style=Markup(style),
+            script=Markup(script),
+            version=__version__,
+        )
+    )
+    # Names may have bytes that were not UTF-8: they are lone surrogates here.
+    return html.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=DictLoader({name: _text(name) for name in _TEMPLATES}),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        size=si_bytes,
+        chart=_chart,
+        data_uri=_data_uri,
+        shown=lambda text: safe(text, limit=400),
+        lines=_lines,
+        share=lambda number: f"{number:.4f}".rstrip("0").rstrip("."),
+        count=lambda number: f"{number:,}",
+        plural=_plural,
+        amount=number_of,
+    )
+    environment.tests["bars"] = lambda chart: isinstance(chart, Bars)
+    environment.globals["rank"] = _rank
+    return environment
+
+
+def _rank(severity: Severity) -> int:
+    return _RANKS[severity.value]
+
+
+def _chart(chart: Any) -> Markup:
+    return bar_chart(chart) if isinstance(chart, Bars) else scatter_chart(chart)
+
+
+def _data_uri(image: PageImage) -> str:
+    return f"data:image/{image.format};base64,{base64.b64encode(image.data).decode('ascii')}"
+
+
+def _plural(number: int, noun: str) -> str:
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun}s" if number else f"no {noun}s"
+
+
+def _lines(text: str) -> str:
+    """A text of several lines, with escapes for what cannot be printed."""
+    return "".join(
+        each
+        if each == "\n" or each.isprintable()
+        else each.encode("unicode_escape").decode("ascii")
+        for each in text
+    )
+
+
+def _hash(text: str) -> str:
+    """The source expression of CSP 3, section 2.3.1, that allows `text` inline."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
+
+
+def _text(name: str) -> str:
+    folder = resources.files("tfrecreg.pages") / "templates"
+    return (folder / name).read_text(encoding="utf-8")

@@ -1,0 +1,178 @@
+"""The operation: a folder of pages about a whole registry, for a web server of files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from tfrecreg.engines import Engine
+from tfrecreg.errors import TfrecregError
+from tfrecreg.operations.check.report import Report, error_report
+from tfrecreg.operations.page import Page, make_page, page_without_records, provenance_of
+from tfrecreg.operations.page.records import PageImage
+from tfrecreg.pages.render import SiteEntry, render_index, render_page
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry import (
+    Build,
+    Dataset,
+    RegistryLike,
+    Release,
+    open_registry,
+    open_release,
+    resolve,
+)
+from tfrecreg.registry.output_folder import free_folder, new_folder
+from tfrecreg.registry.yanks import not_yanked
+from tfrecreg.storage import Storage
+
+PAGE_BUDGET = 3_000_000
+"""Default size of each page of a site in bytes."""
+_SAMPLE = 8
+"""Images of a dataset on the first page."""
+_BUILD = "build.html"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteResult:
+    """A site that was made."""
+
+    folder: str
+    pages: int
+    """Number of files."""
+    bytes: int
+    reports: tuple[Report, ...]
+    """Results of the checks, one per build and release."""
+
+
+def site(
+    folder: str | os.PathLike[str],
+    *,
+    registry: RegistryLike | None = None,
+    budget: int = PAGE_BUDGET,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> SiteResult:
+    """Write a static site of a registry: an index, and a page for each build and release.
+
+    Every build and release whose bytes are on this machine is checked. The pages of others show
+    their manifests and say how to fetch them.
+
+    Args:
+        folder: does not exist, or is empty. It appears when all pages are there.
+        registry: an open registry or a path in one; None for that of the current folder.
+        budget: size of each page in bytes.
+        engine: where to read; None for this process.
+        progress: updated during the work.
+
+    Raises:
+        UsageError: the folder is not free.
+        FailureError: a worker died.
+    """
+    opened = open_registry(registry)
+    path = free_folder(folder, opened, "a site")
+    reports: list[Report] = []
+    entries: list[SiteEntry] = []
+    with new_folder(path, "site") as stage:
+        for dataset in opened.datasets():
+            pages: dict[str, Page] = {}
+            problem = ""
+            try:
+                for version in _states(dataset):
+                    pages[version.name] = _page(version, budget, engine, progress)
+            except TfrecregError as error:
+                problem = f"{error.message}: {error.hint}" if error.hint else error.message
+            links = {
+                name.partition("@")[2]: _file(name).partition("/")[2]
+                for name in pages
+                if "@" in name
+            }
+            for name, page in pages.items():
+                _write(stage, _file(name), render_page(page, links))
+                reports += (each.report for each in page.targets)
+            entries.append(_entry(dataset, pages, problem))
+        _write(stage, "index.html", render_index(entries))
+        sizes = [entry.size for entry in stage.list() if entry.kind == "file"]
+    return SiteResult(folder=str(path), pages=len(sizes), bytes=sum(sizes), reports=tuple(reports))
+
+
+def _states(dataset: Dataset) -> Iterator[Build | Release]:
+    """The releases of a dataset, the newest first, and before them its build."""
+    if dataset.is_built():
+        yield resolve(dataset.registry, dataset.name)
+    for version in reversed(dataset.versions()):
+        yield open_release(dataset, version)
+
+
+def _page(
+    resolved: Build | Release, budget: int, engine: Engine | None, progress: Progress
+) -> Page:
+    try:
+        return make_page(
+            resolved, registry=resolved.registry, budget=budget, engine=engine, progress=progress
+        )
+    except TfrecregError as error:
+        hint = f"; hint: {error.hint}" if error.hint else ""
+        page = page_without_records([error_report(resolved.name, f"{error.message}{hint}")])
+        (target,) = page.targets
+        return replace(page, targets=(replace(target, provenance=provenance_of(resolved)),))
+
+
+def _file(name: str) -> str:
+    dataset, _, version = name.partition("@")
+    return f"{dataset}/{version}.html" if version else f"{dataset}/{_BUILD}"
+
+
+def _entry(dataset: Dataset, pages: Mapping[str, Page], problem: str) -> SiteEntry:
+    releases = {name.partition("@")[2]: _file(name) for name in pages if name.partition("@")[2]}
+    latest = _latest(dataset)
+    newest = f"{dataset.name}@{latest}" if latest else dataset.name
+    page = pages.get(newest) or next(iter(pages.values()), None)
+    if page is None:
+        return SiteEntry(
+            name=dataset.name,
+            page="",
+            status="",
+            latest="",
+            releases={},
+            records=0,
+            bytes=0,
+            splits={},
+            sample=(),
+            problem=problem or "never built",
+        )
+    (target,) = page.targets
+    manifest = target.provenance.manifest if target.provenance is not None else None
+    return SiteEntry(
+        name=dataset.name,
+        page=_file(target.report.target),
+        status=target.report.status,
+        latest=latest,
+        releases=releases,
+        records=sum(each.records for each in manifest.splits) if manifest else 0,
+        bytes=sum(each.bytes for each in manifest.shards) if manifest else 0,
+        splits={each.name: each.records for each in manifest.splits} if manifest else {},
+        sample=tuple(_images(page)),
+        problem=problem,
+    )
+
+
+def _latest(dataset: Dataset) -> str:
+    try:
+        versions = not_yanked(dataset)
+    except TfrecregError:
+        return ""
+    return str(versions[-1]) if versions else ""
+
+
+def _images(page: Page) -> Iterator[PageImage]:
+    (target,) = page.targets
+    records = [record for gallery in target.galleries[:1] for record in gallery.records]
+    for record in [each for each in records if each.image is not None][:_SAMPLE]:
+        assert record.image is not None
+        yield record.image
+
+
+def _write(stage: Storage, name: str, html: str) -> None:
+    with stage.create(name) as writer:
+        writer.write(html.encode("utf-8"))
