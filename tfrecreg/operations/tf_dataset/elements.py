@@ -12,6 +12,7 @@ from tfrecreg.images import ImageError, read_header
 from tfrecreg.images.decodable import why_undecodable
 from tfrecreg.operations.load_records import PayloadFault, SplitRecords
 from tfrecreg.operations.tf_dataset.form import PAYLOAD_NAME, ElementForm
+from tfrecreg.operations.tf_dataset.small_images import together
 from tfrecreg.text import safe
 from tfrecreg.training.data_source import KEY_FEATURE
 
@@ -147,15 +148,25 @@ class ElementReader:
         tf, form = self._tf, self._form
         height, width, channels = form.images[name]
 
+        def finished(images: Any) -> Any:
+            images.set_shape((*images.shape[:-1], channels))
+            if form.image_size is not None:
+                images = tf.image.resize(images, form.image_size)
+                images = tf.cast(tf.round(images), tf.uint8)
+            return tf.ensure_shape(images, (*images.shape[:-3], height, width, channels))
+
         def decoded(one: Any) -> Any:
             image = tf.io.decode_image(one, channels=form.channels, expand_animations=False)
-            image.set_shape((None, None, channels))
-            if form.image_size is not None:
-                image = tf.image.resize(image, form.image_size)
-                image = tf.cast(tf.round(image), tf.uint8)
-            return tf.ensure_shape(image, (height, width, channels))
+            image.set_shape((None, None, None))
+            return finished(image)
 
-        return self._mapped(decoded, data, tf.TensorSpec((height, width, channels), tf.uint8))
+        def one_by_one() -> Any:
+            return self._mapped(decoded, data, tf.TensorSpec((height, width, channels), tf.uint8))
+
+        if self._single or tf.executing_eagerly():
+            return one_by_one()
+        pixels = together(tf, tf.reshape(data, [-1]), form.channels)
+        return tf.cond(tf.size(pixels) > 0, lambda: finished(pixels), one_by_one)
 
     def _tensors(self, name: str, data: Any) -> Any:
         tf, spec = self._tf, self._form.tensors[name]
