@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tfrecreg.digests import DIGEST_BYTES
 from tfrecreg.errors import TfrecregError
 from tfrecreg.example import decode_or_none
 from tfrecreg.images import ImageError, read_header
@@ -14,6 +15,7 @@ from tfrecreg.operations.load_records import PayloadFault, SplitRecords
 from tfrecreg.operations.tf_dataset.form import PAYLOAD_NAME, ElementForm
 from tfrecreg.operations.tf_dataset.small_images import together
 from tfrecreg.text import safe
+from tfrecreg.training.certificate import DIGEST_FEATURE, digests_of
 from tfrecreg.training.data_source import KEY_FEATURE
 
 Features = dict[str, Any]
@@ -52,6 +54,8 @@ class ElementReader:
             features[name] = self._tensors(name, features[name])
         if self._form.with_key:
             features[KEY_FEATURE] = self._keys(numbers)
+        if self._form.with_digest:
+            features[DIGEST_FEATURE] = self._digests(payloads)
         return features
 
     def finish(self, features: Features) -> Any:
@@ -102,14 +106,17 @@ class ElementReader:
         """Why sound records do not make a batch; empty if they do."""
         tf = self._tf
         features = self._parsed(tf.constant(list(payloads)))
-        for names, step, hint in (
-            (self._form.images, self._images, "`image_size=(224, 224)` resizes them"),
-            (self._form.tensors, self._tensors, "leave out `batch_size`"),
+        for names, step in (
+            (self._form.images, self._images),
+            (self._form.tensors, self._tensors),
         ):
             for name in names:
                 each = [step(name, value[None]) for value in tf.unstack(features[name])]
                 shapes = sorted({tuple(value.shape[1:]) for value in each})
                 if len(shapes) > 1:
+                    hint = "leave out `batch_size`"
+                    if name in self._form.images:
+                        hint = _how_to_stack(shapes)
                     return (
                         f"`{safe(name)}` has values of {len(shapes)} shapes, {shapes[0]} and "
                         f"{shapes[-1]} among them, which do not fit into one batch: {hint}"
@@ -210,6 +217,13 @@ class ElementReader:
 
         return tf.ensure_shape(tf.py_function(found, [numbers], tf.string), numbers.shape)
 
+    def _digests(self, payloads: Any) -> Any:
+        tf = self._tf
+        found = tf.numpy_function(
+            lambda payloads: digests_of(payloads.tolist()), [payloads], tf.uint8, stateful=False
+        )
+        return tf.ensure_shape(found, (*payloads.shape, DIGEST_BYTES))
+
     def missing_key(self, numbers: Sequence[int]) -> str:
         """Why the keys of records cannot be read; empty if they can."""
         try:
@@ -218,6 +232,15 @@ class ElementReader:
         except TfrecregError as error:
             return str(error)
         return ""
+
+
+def _how_to_stack(shapes: Sequence[tuple[int, ...]]) -> str:
+    """What makes images of these shapes fit into one batch."""
+    if len({shape[:2] for shape in shapes}) == 1:
+        return "`channels=3` gives them the same channels"
+    if len({shape[2:] for shape in shapes}) == 1:
+        return "`image_size=(224, 224)` resizes them"
+    return "`image_size=(224, 224), channels=3` makes them alike"
 
 
 def _without_nodes(text: str) -> str:
