@@ -7,16 +7,20 @@ import sys
 import tempfile
 from argparse import Namespace
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from benchmarks.pairs import Measured, alternate, row, run
+from benchmarks.pairs import Measured, row, run
 from benchmarks.raw import digits, images
 from tfrecreg import BuildRequest, Registry, build, init, open_registry
 
 __all__ = ["main"]
 
 _JPEGS = 1000
+_NAMES = {
+    "plain": "the tutorials' pipeline",
+    "tuned": "a tuned pipeline",
+    "encoded": "a tuned pipeline that does not decode",
+}
 
 
 def main(arguments: Namespace) -> list[str]:
@@ -33,36 +37,20 @@ def main(arguments: Namespace) -> list[str]:
         small = f"{arguments.count:,} digits as PNG, decoded, by 256"
         large = f"{_JPEGS:,} JPEGs, decoded and resized to 224 × 224, by 32"
         for what, dataset, settings, targets in (
-            (small, "mnist", ["256"], ("at least 3", "at least 1")),
-            (large, "jpegs", ["32", "224"], ("", "at least 1")),
+            (small, "mnist", ["256"], {"plain": "at least 3", "tuned": "at least 1"}),
+            (large, "jpegs", ["32", "224"], {"plain": "", "tuned": "at least 1"}),
         ):
-
-            def reading(
-                way: str, dataset: str = dataset, settings: list[str] = settings
-            ) -> Measured:
-                return run(
-                    [
-                        *(sys.executable, "-m", "benchmarks.load_read"),
-                        *(way, str(root), dataset, *settings),
-                    ],
-                    TF_CPP_MIN_LOG_LEVEL="3",
-                )
-
-            for way, target in zip(("plain", "tuned"), targets, strict=True):
-                name = "the tutorials' pipeline" if way == "plain" else "a tuned pipeline"
-                ours, theirs = alternate(
-                    arguments.runs, partial(reading, "load"), partial(reading, way)
-                )
-                rows.append(row(f"{what}: {name} / `load`", ours, theirs, target, faster=True))
+            command = [sys.executable, "-m", "benchmarks.load_read"]
+            taken: dict[str, list[Measured]] = {way: [] for way in ("load", *_NAMES)}
+            for _ in range(arguments.runs):
+                for way, measured in taken.items():
+                    more = [way, str(root), dataset, *settings]
+                    measured.append(run([*command, *more], TF_CPP_MIN_LOG_LEVEL="3"))
+            for way, name in _NAMES.items():
+                ours, theirs, title = taken["load"], taken[way], f"{what}: {name} / `load`"
+                rows.append(row(title, ours, theirs, targets.get(way, ""), faster=True))
                 cpu = [_cpu(each) for each in ours], [_cpu(each) for each in theirs]
-                rows.append(row("the same: CPU seconds", *cpu, "", faster=True))
-            if dataset == "mnist":
-                ours, theirs = alternate(
-                    arguments.runs, partial(reading, "load"), partial(reading, "encoded")
-                )
-                rows.append(
-                    row(f"{what}: without decoding / `load`", ours, theirs, "", faster=True)
-                )
+                rows.append(row(f"{title}, CPU", *cpu, "", faster=True))
     return rows
 
 
