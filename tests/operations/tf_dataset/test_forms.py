@@ -81,7 +81,6 @@ def test_images_of_all_sizes_and_channels_make_a_batch(tf: Any, boxes: Path) -> 
     ("arguments", "shapes", "hint"),
     [
         ({}, "10 shapes, (4, 6, 3) and (13, 6, 1)", "`image_size=(224, 224), channels=3` makes"),
-        ({"channels": 1}, "10 shapes, (4, 6, 1) and (13, 6, 1)", "`image_size=(224, 224)` resizes"),
         ({"ragged": True, "channels": 1}, "10 shapes, ", "`image_size=(224, 224)` resizes them"),
         ({"image_size": (8, 9)}, "2 shapes, (8, 9, 1) and (8, 9, 3)", "`channels=3` gives them"),
     ],

@@ -90,8 +90,8 @@ def test_shuffled_batches_of_hosts_have_every_record_once(
     "arguments",
     [
         {"decode": True, "batch_size": 16},
-        {"decode": True},
-        {"cache": True, "shuffle": True, "batch_size": 16},
+        pytest.param({"decode": True}, marks=pytest.mark.slow),
+        pytest.param({"cache": True, "shuffle": True, "batch_size": 16}, marks=pytest.mark.slow),
         {"features": [], "deterministic": False},
     ],
 )

@@ -55,7 +55,7 @@ def test_a_damaged_record_is_named(tf: Any, copy: Path, pipeline: str) -> None:
     assert "; its key is `" in message
 
 
-@pytest.mark.parametrize("arguments", [{}, {"decode": True}, {"batch_size": 16, "decode": True}])
+@pytest.mark.parametrize("arguments", [{"decode": True}, {"batch_size": 16, "decode": True}])
 def test_records_before_damage_come(
     tf: Any, copy: Path, keys: Callable[..., list[bytes]], arguments: dict[str, Any]
 ) -> None:

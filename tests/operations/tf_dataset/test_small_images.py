@@ -38,14 +38,14 @@ def batches(root: Path, **arguments: Any) -> list[Any]:
 @pytest.mark.parametrize(
     ("colour", "channels"),
     [
-        ("grey", 0),
         ("grey", 3),
-        ("grey with alpha", 0),
-        ("grey with alpha", 1),
-        ("rgb", 0),
-        ("rgb", 1),
         ("rgba", 0),
-        ("rgba", 3),
+        pytest.param("grey", 0, marks=pytest.mark.slow),
+        pytest.param("grey with alpha", 0, marks=pytest.mark.slow),
+        pytest.param("grey with alpha", 1, marks=pytest.mark.slow),
+        pytest.param("rgb", 0, marks=pytest.mark.slow),
+        pytest.param("rgb", 1, marks=pytest.mark.slow),
+        pytest.param("rgba", 3, marks=pytest.mark.slow),
     ],
 )
 def test_tensorflow_decodes_the_same(
@@ -59,6 +59,7 @@ def test_tensorflow_decodes_the_same(
     assert np.array_equal(np.concatenate(found), np.stack(expected))
 
 
+@pytest.mark.slow
 def test_resized_images_are_those_of_single_elements(tf: Any, odd: Callable[..., Path]) -> None:
     root = made(odd, images(2))
     together = np.concatenate(batches(root, image_size=(9, 4)))

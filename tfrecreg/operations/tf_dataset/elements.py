@@ -21,7 +21,7 @@ from tfrecreg.training.data_source import KEY_FEATURE
 Features = dict[str, Any]
 
 _LARGE = 1 << 14
-"""Bytes of an encoded image or tensor that takes long to decode."""
+"""Mean bytes of records whose images or tensors take long to decode."""
 _AT_ONCE = 32
 
 
@@ -194,18 +194,14 @@ class ElementReader:
         tf = self._tf
         flat = tf.reshape(data, [-1])
 
-        def at_once(count: int) -> Any:
-            return tf.map_fn(function, flat, fn_output_signature=spec, parallel_iterations=count)
+        # Small values one after the other, which takes half the time: batches run in parallel
+        # anyway. Large ones are decoded as cores become free, so that none is idle at the end.
+        at_once = _AT_ONCE if self._records.mean_bytes >= _LARGE else 1
 
         def mapped() -> Any:
             if self._single and not tf.executing_eagerly():
                 return tf.expand_dims(function(flat[0]), 0)
-            if tf.executing_eagerly():
-                return at_once(1)
-            # Small values one after the other, which takes half the time: batches run in parallel
-            # anyway. Large ones are decoded as cores become free, so that none waits at the end.
-            is_large = tf.reduce_max(tf.strings.length(flat)) >= _LARGE
-            return tf.cond(is_large, lambda: at_once(_AT_ONCE), lambda: at_once(1))
+            return tf.map_fn(function, flat, fn_output_signature=spec, parallel_iterations=at_once)
 
         if spec.shape.is_fully_defined() and not self._single:
             return mapped()
