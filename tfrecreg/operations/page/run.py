@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tfrecreg.codes import CORE_CODES
 from tfrecreg.engines import Engine, LocalEngine
@@ -27,6 +27,7 @@ from tfrecreg.operations.page.content import (
     PageProvenance,
     TargetPage,
 )
+from tfrecreg.operations.page.looks import look_galleries
 from tfrecreg.operations.page.records import PagePlace, PageRecord, read_records
 from tfrecreg.operations.page.survey import EXTREMES, Pick, Survey, SurveyValidator
 from tfrecreg.operations.snippets import FRAMEWORKS, snippet
@@ -262,11 +263,13 @@ def _galleries(
     labels: Mapping[str, Sequence[str]],
     budget: Budget,
 ) -> Iterator[Gallery]:
+    sample: list[PageRecord] = []
     for split, survey in sorted(splits.items()):
         picks = _sample(survey)
         records = _shown(target, picks, labels, budget)
         name = f"Sample of {safe(split)}" if split else "Sample"
         note = f"{len(records)} of {survey.records:,} records, chosen by a hash of their content"
+        sample += records
         if records:
             yield Gallery(heading=name, records=records, note=note)
     whole = Survey()
@@ -281,6 +284,9 @@ def _galleries(
             records = _shown(target, whole.extremes[name], labels, budget)
             if records:
                 yield Gallery(heading=heading, records=records)
+    for gallery in look_galleries(sample):
+        spent = (budget.spend(record) for record in gallery.records)
+        yield replace(gallery, records=tuple(each for each in spent if each is not None))
 
 
 def _sample(survey: Survey) -> list[Pick]:
