@@ -18,6 +18,7 @@ import pytest
 from git_support import commit, start
 from hostile_support import NAMES
 from package_support import CHECKOUT
+from page_support import read_page
 from tests_support import flip
 
 yaml = pytest.importorskip("ruamel.yaml", reason="the extra `dvc` is not installed")
@@ -117,6 +118,16 @@ def test_the_action_checks_annotates_and_fails(runner: Runner, tmp_path: Path) -
     assert (runner.here / "report.sarif").exists()
     said = runner.step("Check", expect=2, targets="data/no-such-*")
     assert "no file matches `data/no-such-*`" in said
+
+
+def test_the_page_is_written_whatever_the_verdict(runner: Runner) -> None:
+    flip(runner.here / SHARD, 30)
+    runner.step("Check", expect=1)
+    said = runner.step("Page", targets="digits\n", page="page.html")
+    assert said.startswith("digits: fail, 1 finding\nwrote page.html, ")
+    page = read_page((runner.here / "page.html").read_text("utf-8"))
+    assert "Fail : 1 of 1 finding fails" in page.text
+    assert runner.step("Page", page="all.html").startswith("digits: fail, 1 finding\n")
 
 
 def test_datasets_that_the_job_does_not_have_fail_it(runner: Runner, tmp_path: Path) -> None:
