@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from diff_support import SCHEMA, example, put_build, put_release
+from page_support import read_page
 
 from tfrecreg.example import bytes_feature, int64_feature
 from tfrecreg.reference import Version
@@ -186,3 +187,18 @@ def test_what_is_not_there_is_refused(cli, root: Path, arguments, message) -> No
     assert done.code == 2
     assert message in done.err
     assert "hint: " in done.err
+
+
+def test_a_page_shows_the_difference(cli, digits_registry: Path, monkeypatch) -> None:
+    monkeypatch.chdir(digits_registry)
+    done = cli("diff", "digits@1.0.0", "digits", "--format", "html", "--output", "d.html")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("wrote d.html, ")
+    html = (digits_registry / "d.html").read_text("utf-8")
+    assert "Nothing differs." in read_page(html).text
+    assert cli("diff", "digits@1.0.0", "digits", "--format", "html").out == html
+    done = cli("diff", "digits@1.0.0", "digits", "--output", "d.html")
+    assert (done.code, done.err) == (
+        2,
+        "error: `--output` goes with `--format html`\nhint: redirect stdout instead\n",
+    )

@@ -29,6 +29,7 @@ from tfrecreg import __version__
 from tfrecreg.codes import PAGES
 
 TEMPLATES = (
+    "difference.html.j2",
     "index.html.j2",
     "macros.html.j2",
     "page.css",

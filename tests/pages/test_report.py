@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hostile_support import NAMES
 from page_support import read_page
 from PIL import Image
 
@@ -21,6 +22,7 @@ from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.page import make_page
 from tfrecreg.operations.page.content import Bars
+from tfrecreg.pages import diff_page
 from tfrecreg.pages.make import BUDGET
 
 
@@ -96,6 +98,8 @@ def test_a_damaged_record_has_its_neighbours(digits_original: Path, tmp_path: Pa
     (place,) = finding.locations
     assert place.record is not None
     assert "CRC002" in place.record.problem
+    assert "this is what its bytes show" in place.record.problem
+    assert {each.name for each in place.record.features} > {"image/class/label"}
     number = place.record.record
     assert [each.record for each in place.neighbours] == [number - 1, number + 1]
     assert all(each.image is not None for each in place.neighbours)
@@ -115,8 +119,24 @@ def test_the_difference_shows_the_records(digits_original: Path, tmp_path: Path)
     text = read_page(made.html).text
     assert "Difference from digits@1.0.0" in text
     assert "Changed: 1 example" in text
+    assert "Changed labels feature before after examples image/class/label" in text
     assert "a major number" in text
     assert re.search(r"Classes: image/class/label before after", text)
+    page = make_page("digits", registry=root, against="digits@1.0.0", budget=BUDGET)
+    (target,) = page.targets
+    assert target.difference is not None
+    (change,) = target.difference.changes
+    assert change.before is not None
+    assert change.after is not None
+    assert change.before.key == change.after.key == "00000"
+    assert change.before.label != change.after.label
+    html, result = diff_page("digits@1.0.0", "digits", registry=root)
+    alone = read_page(html)
+    assert not result.same
+    assert alone.images == 2
+    assert "Classes: image/class/label before after" in alone.text
+    (root / "versions" / "digits" / "1.0.0").rename(tmp_path / "elsewhere")
+    assert read_page(diff_page("digits@1.0.0", "digits", registry=root)[0]).images == 1
 
 
 def write(path: Path, records: list[dict[str, object]]) -> str:
@@ -178,6 +198,27 @@ def png() -> bytes:
     out = BytesIO()
     Image.new("RGB", (80, 40)).save(out, "PNG")
     return out.getvalue()
+
+
+def test_hostile_records_stay_in_their_cells(tmp_path: Path) -> None:
+    names = [name for name in NAMES if name and name.encode("utf-8", "replace").decode() == name]
+    records = [
+        {
+            "image/encoded": png(),
+            name: name,
+            "image/class/text": name,
+            "image/class/label": number,
+            "image/object/class/text": [name],
+            **{f"image/object/bbox/{side}": np.zeros(1, np.float32) for side in ("xmin", "ymin")},
+            **{f"image/object/bbox/{side}": np.ones(1, np.float32) for side in ("xmax", "ymax")},
+        }
+        for number, name in enumerate(names)
+    ]
+    made = tfrecreg.report(write(tmp_path / "names.tfrecord", records))
+    page = read_page(made.html)
+    assert page.images > 50
+    assert made.left_out == ()
+    assert "alert(1)" in page.text
 
 
 def test_what_does_not_fit_is_left_out_and_said(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import click
 
 from tfrecreg.cli import complete
 from tfrecreg.cli.common import Face, json_option
+from tfrecreg.cli.output import write_text
+from tfrecreg.cli.reports import choose_format
 
 
 @click.command(name="diff")
@@ -15,9 +17,29 @@ from tfrecreg.cli.common import Face, json_option
     "--records", is_flag=True, help="List every example that differs, not only the first."
 )
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if they differ, as git diff does.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "html"]),
+    help="json: the same as --json. html: a page that shows the records.",
+)
+@click.option(
+    "--output",
+    metavar="PAGE.html",
+    shell_complete=complete.files,
+    help="With --format html: write the page to this file instead of stdout.",
+)
 @json_option
 @click.pass_obj
-def command(face: Face, before: str, after: str, records: bool, exit_code: bool) -> int:
+def command(
+    face: Face,
+    before: str,
+    after: str,
+    records: bool,
+    exit_code: bool,
+    form: str | None,
+    output: str | None,
+) -> int:
     """Compare two builds or releases, example by example.
 
     A and B are references: mnist for the build, mnist@1.0.0 for a release. Examples are matched
@@ -27,16 +49,41 @@ def command(face: Face, before: str, after: str, records: bool, exit_code: bool)
     """
     from tfrecreg.operations.diff import diff
 
+    chosen = choose_format(face, form)
+    if output is not None and chosen != "html":
+        from tfrecreg.errors import UsageError
+
+        raise UsageError("`--output` goes with `--format html`", hint="redirect stdout instead")
+    if chosen == "html":
+        return _page(face, before, after, output, exit_code=exit_code)
     result = diff(before, after, registry=face.registry, progress=face.progress())
-    if face.as_json and records:
+    if chosen == "json" and records:
         from tfrecreg.cli.render.console import print_json_list
 
         document = {"format_version": 1, **result.to_json()}
         print_json_list(document, "records", (each.to_json() for each in result.records()))
-    elif face.as_json:
+    elif chosen == "json":
         face.print_json(result.to_json())
     else:
         from tfrecreg.cli.render.diff import print_diff
 
         print_diff(face.out, result, records=records)
+    return 1 if exit_code and not result.same else 0
+
+
+def _page(face: Face, before: str, after: str, output: str | None, *, exit_code: bool) -> int:
+    import sys
+
+    from tfrecreg.pages import diff_page
+    from tfrecreg.text import safe, si_bytes
+
+    html, result = diff_page(before, after, registry=face.registry, progress=face.progress())
+    if output is None:
+        sys.stdout.write(html)
+    else:
+        from tfrecreg.cli.render.console import line
+
+        write_text(output, html)
+        size = si_bytes(len(html.encode()))
+        face.out.print(line(f"wrote {safe(output, limit=1000)}, {size}"))
     return 1 if exit_code and not result.same else 0

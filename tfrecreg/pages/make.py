@@ -10,12 +10,15 @@ from pathlib import Path
 from tfrecreg.engines import Engine
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.check import CheckOptions, Report
+from tfrecreg.operations.diff import DiffResult
 from tfrecreg.operations.page import make_page
+from tfrecreg.operations.page.budget import Budget
+from tfrecreg.operations.page.difference import difference_of
 from tfrecreg.operations.page.records import PagePlace, read_records
-from tfrecreg.operations.targets import TargetsLike
-from tfrecreg.pages.render import render_page, render_records
+from tfrecreg.operations.targets import TargetsLike, resolve_in
+from tfrecreg.pages.render import render_difference, render_page, render_records
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import RegistryLike
+from tfrecreg.registry import RegistryLike, Resolved
 from tfrecreg.scan import Target
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
@@ -106,6 +109,31 @@ def show_records(target: Target, places: Sequence[tuple[str, int]]) -> str:
     labels = target.manifest.labels if target.manifest is not None else {}
     records = read_records(target, wanted, labels)
     return render_records(target.name, [records[place] for place in wanted])
+
+
+def diff_page(
+    before: str | Resolved,
+    after: str | Resolved,
+    *,
+    registry: RegistryLike | None = None,
+    budget: int = BUDGET,
+    progress: Progress = SILENT,
+) -> tuple[str, DiffResult]:
+    """A page of the difference of two versions, as HTML, and the difference itself.
+
+    Args:
+        before: a reference, a build or a release: the first side.
+        after: the second side.
+        registry: an open registry or a path in one; None for that of the current folder.
+        budget: size of the page in bytes.
+        progress: updated during the comparison.
+
+    Raises:
+        UsageError: there is no such build or release.
+    """
+    first, second = resolve_in(registry, before), resolve_in(registry, after)
+    found = difference_of(first, second, Budget(budget), progress)
+    return render_difference(found), found.result
 
 
 def _write(path: Path, html: str) -> None:

@@ -20,14 +20,20 @@ from markupsafe import Markup
 
 from tfrecreg._version import __version__
 from tfrecreg.findings import Severity
-from tfrecreg.operations.page.content import Bars, Page
+from tfrecreg.operations.page.content import Bars, Page, PageDifference
 from tfrecreg.pages.charts import bar_chart, number_of, scatter_chart
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
     from tfrecreg.operations.page.records import PageImage, PageRecord
 
-_TEMPLATES = ("page.html.j2", "index.html.j2", "records.html.j2", "macros.html.j2")
+_TEMPLATES = (
+    "page.html.j2",
+    "index.html.j2",
+    "records.html.j2",
+    "difference.html.j2",
+    "macros.html.j2",
+)
 _RANKS = {"error": 2, "warning": 1, "info": 0}
 
 
@@ -71,6 +77,11 @@ def render_index(entries: Sequence[SiteEntry]) -> str:
 def render_records(target: str, records: Sequence[PageRecord]) -> str:
     """A page of records alone."""
     return _render("records.html.j2", target=target, records=records)
+
+
+def render_difference(found: PageDifference) -> str:
+    """A page of the difference of two versions alone."""
+    return _render("difference.html.j2", found=found)
 
 
 def _render(template: str, **content: Any) -> str:

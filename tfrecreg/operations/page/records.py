@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tfrecreg.errors import TfrecregError
+from tfrecreg.errors import StorageError, TfrecregError
 from tfrecreg.example import Example, Kind, decode_or_none
 from tfrecreg.images import ImageError, read_header
 from tfrecreg.images.decoder import Conversion, Undecodable, shared_decoder
@@ -32,6 +32,8 @@ _QUALITY = 80
 """Quality of thumbnails that become JPEGs."""
 _BOXES = 60
 """Boxes drawn on an image."""
+_HEADER_BYTES = 12
+"""Bytes of a record before its payload: its length, and the checksum of that."""
 _CORNERS = 2000
 """Corners of polygons drawn on an image."""
 _CLASSES = 6
@@ -149,9 +151,14 @@ def _read_shard(
             place = PagePlace(shard.name, number)
             try:
                 payload = records[number] if length <= HOLD_LIMIT else None
+                damage = ""
             except TfrecregError as error:
-                found[place] = _unread(shard, number, error.message, offset=offset, key=key)
-                continue
+                payload = _as_it_is(shard, offset, length)
+                damage = error.message
+                if payload is None:
+                    found[place] = _unread(shard, number, damage, offset=offset, key=key)
+                    continue
+                damage = f"{damage}; this is what its bytes show"
             shown = shown_record(shard, index, (number, offset, length), payload)
             example = decode_or_none(payload) if payload is not None else None
             image, problem = _image_of(example, labels) if example is not None else (None, "")
@@ -167,9 +174,25 @@ def _read_shard(
                 features=features[:_FEATURES],
                 more_features=max(len(features) - _FEATURES, 0),
                 image=image,
-                problem=problem or ("" if shown.features is not None else shown.start),
+                problem=_joined(damage, problem, "" if shown.features else shown.start),
             )
     return found
+
+
+def _as_it_is(shard: Shard, offset: int, length: int) -> bytes | None:
+    """The payload of a damaged record of a plain shard, if it still is an Example."""
+    if shard.declared == "gzip" or not 0 < length <= HOLD_LIMIT:
+        return None
+    try:
+        with shard.storage.open(shard.path) as file:
+            payload = file.read_at(offset + _HEADER_BYTES, length)
+    except StorageError:
+        return None
+    return payload if len(payload) == length and decode_or_none(payload) is not None else None
+
+
+def _joined(*problems: str) -> str:
+    return "; ".join(filter(None, problems))
 
 
 def _unread(

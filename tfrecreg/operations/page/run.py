@@ -7,26 +7,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tfrecreg.codes import CORE_CODES
-from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.engines import Engine
 from tfrecreg.errors import TfrecregError, UsageError
 from tfrecreg.findings import Finding
 from tfrecreg.gating import Waiver
 from tfrecreg.operations.catalog import log
 from tfrecreg.operations.check import CheckOptions, Report, check
-from tfrecreg.operations.diff import RecordDiff, diff
 from tfrecreg.operations.page.budget import Budget
-from tfrecreg.operations.page.charts import charts_of, class_charts
+from tfrecreg.operations.page.charts import charts_of
 from tfrecreg.operations.page.content import (
-    Bars,
     Gallery,
     Page,
-    PageChange,
     PageDifference,
     PageFinding,
     PageLocation,
     PageProvenance,
     TargetPage,
 )
+from tfrecreg.operations.page.difference import difference_of
 from tfrecreg.operations.page.looks import look_galleries
 from tfrecreg.operations.page.records import PagePlace, PageRecord, read_records
 from tfrecreg.operations.page.survey import EXTREMES, Pick, Survey, SurveyValidator
@@ -35,7 +33,6 @@ from tfrecreg.operations.targets import (
     TargetsLike,
     find,
     named_targets,
-    reference_target,
     resolve_in,
 )
 from tfrecreg.progress import SILENT, Progress
@@ -47,7 +44,7 @@ from tfrecreg.registry import (
     open_registry,
     resolve,
 )
-from tfrecreg.scan import Target, run_scan
+from tfrecreg.scan import Target
 from tfrecreg.text import safe
 
 _FINDINGS = 200
@@ -56,8 +53,6 @@ _PLACES = 6
 """Locations of a finding that are shown with their records."""
 _SAMPLE = 60
 """Records of a split in the contact sheet."""
-_CHANGES = 12
-"""Examples of each kind of difference."""
 _HTML = 300_000
 """Bytes for all that is no record: styles, charts, tables."""
 
@@ -328,55 +323,7 @@ def _difference(
 ) -> PageDifference:
     opened = open_registry(registry)
     before, after = resolve(opened, against), resolve(opened, name)
-    result = diff(before, after, progress=progress)
-    chosen = [each for kind in result.examples.values() for each in kind[:_CHANGES]]
-    old = _records_of(before, [each for each in chosen if each.kind == "removed"], budget)
-    new = _records_of(after, [each for each in chosen if each.kind != "removed"], budget)
-    changes = tuple(
-        PageChange(change=each, before=old.get(_place(each)), after=new.get(_place(each)))
-        for each in chosen
-    )
-    return PageDifference(result=result, changes=changes, classes=_balance(before, splits))
-
-
-def _balance(before: Build | Release, splits: Mapping[str, Survey]) -> tuple[Bars, ...]:
-    """Classes before and after; empty if the records of before are not on this machine."""
-    try:
-        target = reference_target(before, schema=None, raw=None)
-    except TfrecregError:
-        return ()
-    survey = SurveyValidator()
-    run_scan(target, [survey], LocalEngine(1))
-    sides = {"before": Survey(), "after": Survey()}
-    for side, surveys in (("before", survey.splits), ("after", splits)):
-        for each in surveys.values():
-            for feature, counts in each.classes.items():
-                sides[side].count_classes(feature, counts)
-    return tuple(class_charts(sides, before.manifest.labels))
-
-
-def _place(change: RecordDiff) -> PagePlace:
-    return PagePlace(change.shard, change.record)
-
-
-def _records_of(
-    resolved: Build | Release, changes: Sequence[RecordDiff], budget: Budget
-) -> dict[PagePlace, PageRecord]:
-    try:
-        target = reference_target(resolved, schema=None, raw=None)
-    except TfrecregError:
-        return {}  # its bytes are not here: the difference itself is from the indexes
-    names = {shard.name.rpartition("/")[2]: shard.name for shard in target.shards}
-    places = {
-        PagePlace(names.get(each.shard, each.shard), each.record): _place(each) for each in changes
-    }
-    records = read_records(target, places, resolved.manifest.labels)
-    found = {}
-    for place, record in records.items():
-        spent = budget.spend(record)
-        if spent is not None:
-            found[places[place]] = spent
-    return found
+    return difference_of(before, after, budget, progress, surveyed=splits)
 
 
 def provenance_of(resolved: Build | Release) -> PageProvenance:

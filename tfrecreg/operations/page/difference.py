@@ -1,0 +1,139 @@
+"""The difference of two builds or releases, with the records that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from tfrecreg.engines import LocalEngine
+from tfrecreg.errors import TfrecregError
+from tfrecreg.operations.diff import RecordDiff, diff
+from tfrecreg.operations.page.budget import Budget
+from tfrecreg.operations.page.charts import class_charts
+from tfrecreg.operations.page.content import Bars, PageChange, PageDifference
+from tfrecreg.operations.page.records import PagePlace, PageRecord, read_records
+from tfrecreg.operations.page.survey import Survey, SurveyValidator
+from tfrecreg.operations.targets import reference_target
+from tfrecreg.progress import Progress
+from tfrecreg.registry import Resolved
+from tfrecreg.scan import Target, run_scan
+from tfrecreg.scan.indexes import index_of
+
+_CHANGES = 12
+"""Examples of each kind of difference."""
+
+
+def difference_of(
+    before: Resolved,
+    after: Resolved,
+    budget: Budget,
+    progress: Progress,
+    *,
+    surveyed: Mapping[str, Survey] | None = None,
+) -> PageDifference:
+    """Compare two versions, and read some of the records that differ.
+
+    Records are read where the bytes of their side are on this machine.
+
+    Args:
+        before: the first side.
+        after: the second side.
+        budget: is spent on the records.
+        progress: updated during the comparison.
+        surveyed: survey of `after` by split; None to make it.
+
+    Raises:
+        ManifestError: a manifest or an index is not the one that was released.
+    """
+    result = diff(before, after, progress=progress)
+    first, second = _target(before), _target(after)
+    chosen = [each for kind in result.examples.values() for each in kind[:_CHANGES]]
+    gone = [each for each in chosen if each.kind == "removed"]
+    here = [each for each in chosen if each.kind != "removed"]
+    old = _read(first, {_place(first, each): _key(each) for each in gone}, before, budget)
+    new = _read(second, {_place(second, each): _key(each) for each in here}, after, budget)
+    known = [each for each in here if each.kind != "added"]
+    old |= _read(first, _places_of(first, {_key_before(each) for each in known}), before, budget)
+    changes = tuple(
+        PageChange(
+            change=each,
+            before=old.get(_key(each) if each.kind == "removed" else _key_before(each)),
+            after=new.get(_key(each)) if each.kind != "removed" else None,
+        )
+        for each in chosen
+    )
+    if surveyed is None:
+        surveyed = _survey(second) if second is not None else {}
+    classes = _balance(_survey(first), surveyed, before) if first is not None else ()
+    return PageDifference(result=result, changes=changes, classes=classes)
+
+
+_Key = tuple[str, str]
+"""Split and key of an example."""
+
+
+def _key(change: RecordDiff) -> _Key:
+    return change.split, change.key
+
+
+def _key_before(change: RecordDiff) -> _Key:
+    return change.from_split or change.split, change.from_key or change.key
+
+
+def _target(resolved: Resolved) -> Target | None:
+    try:
+        return reference_target(resolved, schema=None, raw=None)
+    except TfrecregError:
+        return None  # its bytes are not here: the comparison is from the indexes
+
+
+def _place(target: Target | None, change: RecordDiff) -> PagePlace:
+    shards = target.shards if target is not None else ()
+    names = {shard.name.rpartition("/")[2]: shard.name for shard in shards}
+    return PagePlace(names.get(change.shard, change.shard), change.record)
+
+
+def _places_of(target: Target | None, wanted: Collection[_Key]) -> dict[PagePlace, _Key]:
+    """The places of examples, by the indexes."""
+    found: dict[PagePlace, _Key] = {}
+    for shard in target.shards if target is not None and wanted else ():
+        index = index_of(shard)
+        for number in range(len(index) if index is not None else 0):
+            assert index is not None
+            if (shard.split, index.key(number)) in wanted:
+                found[PagePlace(shard.name, number)] = (shard.split, index.key(number))
+    return found
+
+
+def _read(
+    target: Target | None,
+    places: Mapping[PagePlace, _Key],
+    resolved: Resolved,
+    budget: Budget,
+) -> dict[_Key, PageRecord]:
+    if target is None:
+        return {}
+    found = {}
+    for place, record in read_records(target, places, resolved.manifest.labels).items():
+        spent = budget.spend(record)
+        if spent is not None:
+            found[places[place]] = spent
+    return found
+
+
+def _survey(target: Target) -> dict[str, Survey]:
+    validator = SurveyValidator()
+    run_scan(target, [validator], LocalEngine(1))
+    return validator.splits
+
+
+def _balance(
+    first: Mapping[str, Survey], second: Mapping[str, Survey], before: Resolved
+) -> tuple[Bars, ...]:
+    """Classes before and after."""
+    sides = {"before": Survey(), "after": Survey()}
+    for side, surveys in zip(sides.values(), (first, second), strict=True):
+        for each in surveys.values():
+            for feature, counts in each.classes.items():
+                side.count_classes(feature, counts)
+    labels: Mapping[str, Sequence[str]] = before.manifest.labels
+    return tuple(class_charts(sides, labels))
