@@ -103,7 +103,7 @@ def test_a_damaged_record_has_its_neighbours(digits_original: Path, tmp_path: Pa
     number = place.record.record
     assert [each.record for each in place.neighbours] == [number - 1, number + 1]
     assert all(each.image is not None for each in place.neighbours)
-    assert place.command == f"tfrecreg head {copy} --shard {copy} --at {number} -n 1"
+    assert place.command == f"tfrecreg head {copy} --at {number}"
     assert finding.explanation
 
 

@@ -158,7 +158,7 @@ def page_without_records(reports: Iterable[Report]) -> Page:
 
 
 def _without_records(report: Report) -> TargetPage:
-    findings = tuple(_findings(report, {}, {}, ""))
+    findings = tuple(_findings(report, {}, {}, None))
     return TargetPage(
         report=report,
         findings=findings,
@@ -194,7 +194,7 @@ def _read_findings(
         record = budget.spend(records[place])
         if record is not None:
             shown[place] = record
-    yield from _findings(report, shown, _neighbours(damaged, shown), _shown_name(target))
+    yield from _findings(report, shown, _neighbours(damaged, shown), target)
 
 
 def _neighbours(
@@ -211,7 +211,7 @@ def _findings(
     report: Report,
     records: Mapping[PagePlace, PageRecord],
     neighbours: Mapping[PagePlace, tuple[PageRecord, ...]],
-    target: str,
+    target: Target | None,
 ) -> Iterator[PageFinding]:
     judged: list[tuple[Finding, Waiver | None]] = [(each, None) for each in report.findings]
     judged += zip(report.waived, report.waivers, strict=False)
@@ -227,7 +227,9 @@ def _findings(
                     location=location,
                     record=records.get(place),
                     neighbours=neighbours.get(place, ()),
-                    command=_command(target, place) if place.record >= 0 and target else "",
+                    command=_command(target, place)
+                    if target is not None and place.record >= 0
+                    else "",
                 )
             )
         yield PageFinding(
@@ -238,18 +240,11 @@ def _findings(
         )
 
 
-def _shown_name(target: Target) -> str:
-    """What names the target on a command line; empty for several files."""
-    if target.kind != "files":
-        return target.name
-    return shlex.quote(target.shards[0].name) if len(target.shards) == 1 else ""
-
-
-def _command(target: str, place: PagePlace) -> str:
-    return safe(
-        f"tfrecreg head {target} --shard {shlex.quote(place.shard)} --at {place.record} -n 1",
-        limit=1000,
-    )
+def _command(target: Target, place: PagePlace) -> str:
+    """The command that prints a record."""
+    shard = shlex.quote(place.shard)
+    where = shard if target.kind == "files" else f"{target.name} --shard {shard}"
+    return safe(f"tfrecreg head {where} --at {place.record}", limit=1000)
 
 
 def _galleries(
