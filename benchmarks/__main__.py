@@ -13,6 +13,8 @@ COUNTS = {
     "annotations": 100_000,
     "scan": 200_000,
     "source": 60_000,
+    "pages": 60_000,
+    "load": 60_000,
     "check": 44_000,
     "records": 60_000,
     "stats": 2_600,

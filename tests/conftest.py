@@ -62,3 +62,24 @@ def digits_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def digits_registry(digits_original: Path, tmp_path: Path) -> Path:
     """A copy of `digits_original` for one test, to do things to."""
     return Path(shutil.copytree(digits_original, tmp_path / "digits-registry"))
+
+
+@pytest.fixture(scope="session")
+def numbered(digits_original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A registry with the builds `digits1`, `digits2` and `digits7`, of so many shards a split."""
+    from tfrecreg.operations.builds import BuildRequest, build
+    from tfrecreg.registry import open_registry
+    from tfrecreg.shards import ShardPolicy
+
+    root = tmp_path_factory.mktemp("numbered") / "registry"
+    shutil.copytree(digits_original, root)
+    registry = open_registry(root)
+    for shards in (1, 2, 7):
+        policy = ShardPolicy(shards=shards)
+        build(
+            registry,
+            BuildRequest(
+                name=f"digits{shards}", source="mnist", raw=str(root / "raw"), policy=policy
+            ),
+        )
+    return root

@@ -92,7 +92,7 @@ class Salvage(_Outside):
 class _Export(_Outside):
     """Export a release into a folder beside the registry's."""
 
-    to: Literal["tfds", "index"]
+    to: Literal["arrayrecord", "index", "parquet", "tfds", "webdataset"]
 
     def write(self, folder: Path) -> None:
         export(open_registry(self.root), "digits@1.0.0", folder, to=self.to)
@@ -109,3 +109,18 @@ class ExportTfds(_Export):
 class ExportIndex(_Export):
     __doc__ = _Export.__doc__
     to = "index"
+
+
+class ExportArrayRecord(_Export):
+    __doc__ = _Export.__doc__
+    to = "arrayrecord"
+
+
+class ExportParquet(_Export):
+    __doc__ = _Export.__doc__
+    to = "parquet"
+
+
+class ExportWebDataset(_Export):
+    __doc__ = _Export.__doc__
+    to = "webdataset"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,14 @@ from deeds_dvc_support import (
     ReleaseStage,
     Tag,
 )
-from deeds_outside_support import ExportIndex, ExportTfds, Salvage
+from deeds_outside_support import (
+    ExportArrayRecord,
+    ExportIndex,
+    ExportParquet,
+    ExportTfds,
+    ExportWebDataset,
+    Salvage,
+)
 from deeds_publish_support import (
     AdoptCopy,
     AdoptInPlace,
@@ -48,6 +56,9 @@ DEEDS: dict[str, Callable[[Path], Deed]] = {
     "salvage": Salvage,
     "export-tfds": ExportTfds,
     "export-index": ExportIndex,
+    "export-arrayrecord": ExportArrayRecord,
+    "export-parquet": ExportParquet,
+    "export-webdataset": ExportWebDataset,
 }
 WITH_DVC: dict[str, Callable[[Path], Deed]] = {
     "release-dvc": ReleaseDvc,
@@ -62,9 +73,14 @@ WITH_DVC: dict[str, Callable[[Path], Deed]] = {
 }
 
 
+_LIBRARIES = {"export-arrayrecord": "array_record", "export-parquet": "pyarrow"}
+
+
 @pytest.fixture(scope="module")
 def deed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Deed:
     """The deed that a test names, by indirect parametrisation."""
+    if find_spec(_LIBRARIES.get(request.param, "json")) is None:
+        pytest.skip(f"{_LIBRARIES[request.param]} is not installed")
     if request.param in WITH_DVC:
         pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
     make = (DEEDS | WITH_DVC)[request.param]

@@ -22,6 +22,7 @@ QUICK = ("growth", "adopt-copy")
 LIBRARY = (
     *("build", "growth", "first", "release", "adopt-copy", "adopt-link", "adopt-in-place"),
     *("repair", "yank", "gc", "salvage", "export-tfds", "export-index"),
+    *("export-arrayrecord", "export-parquet", "export-webdataset"),
 )
 WITH_DVC = ("release-dvc", "pull", "gc-dvc")
 COMMANDS = (

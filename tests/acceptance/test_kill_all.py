@@ -18,7 +18,7 @@ from system_support import unsynced as unsynced  # and this one: what is killed 
 from tfrecreg.tracking import cloud
 
 QUICK = ("first", "growth", "repair", "yank", "gc", "salvage", "export-tfds")
-ALL = ("first", "yank", "gc", "salvage", "export-index", "tag", "gc-dvc")
+ALL = ("first", "yank", "gc", "salvage", "export-index", "export-webdataset", "tag", "gc-dvc")
 SAMPLE = 3
 FURTHER = 4
 """Of so many trials at every call, one goes on to the next command, and to `gc`."""

@@ -17,6 +17,7 @@ from system_support import unsynced as unsynced  # and this one: what is killed 
 KILLED = (
     *("build", "growth", "first", "release", "adopt-copy", "adopt-link", "adopt-in-place"),
     *("repair", "yank", "gc", "salvage", "export-tfds", "export-index"),
+    *("export-arrayrecord", "export-parquet", "export-webdataset"),
 )
 KILLED_WITH_DVC = ("release-dvc", "release-stage", "pull", "gc-dvc")
 QUICK = ("build", "adopt-copy", "adopt-in-place", "export-index")

@@ -61,7 +61,7 @@ def bash(shell: Shell) -> Press:
         ("tfrecreg check --only crc,man", "tfrecreg check --only crc,manifest "),
         ("tfrecreg build new --source imagef", "tfrecreg build new --source imagefolder "),
         ("tfrecreg check --format sar", "tfrecreg check --format sarif "),
-        ("tfrecreg export digits --to tf", "tfrecreg export digits --to tfds "),
+        ("tfrecreg export digits --to tfd", "tfrecreg export digits --to tfds "),
         ("tfrecreg export digits --to cr", "tfrecreg export digits --to croissant "),
         ("tfrecreg digest digi", "tfrecreg digest digits"),
         ("tfrecreg check x --same-as digits@l", "tfrecreg check x --same-as digits@latest "),

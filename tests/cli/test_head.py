@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from image_support import png
+from page_support import read_page
 from scan_support import framed
 from tests_support import flip
 
@@ -134,11 +135,17 @@ def test_where_there_are_none_that_is_said(cli, tmp_path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_images_reach_a_pipe_only_if_asked_for(cli, shard, monkeypatch) -> None:
-    monkeypatch.setenv("TERM", "xterm-kitty")
-    for name in ("TMUX", "TERM_PROGRAM", "LC_TERMINAL", "KONSOLE_VERSION"):
-        monkeypatch.delenv(name, raising=False)
-    assert "\x1b" not in cli("head", shard).out
-    assert cli("head", shard, "--images", "always").out.count("\x1b_Ga=T,f=100") == 5
-    assert "\x1b" not in cli("head", shard, "--images", "never").out
-    assert cli("head", shard, "--images", "always", "--json").json["records"]
+def test_a_page_of_the_records_is_opened(cli, shard, monkeypatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+    done = cli("head", shard, "-n", "3", "--open")
+    assert done.code == 0
+    (url,) = opened
+    path = Path(url.removeprefix("file://"))
+    assert done.err == f"page: {path}\n"
+    page = read_page(path.read_text("utf-8"))
+    assert page.images == 3
+    path.unlink()
+    plain = cli("head", shard, "-n", "3")
+    assert plain.out == done.out
+    assert len(opened) == 1

@@ -29,6 +29,7 @@ from tfrecreg import __version__
 
 HEAVY = {
     "apache-beam",
+    "array-record",
     "dvc",
     "pandas",
     "pillow",
@@ -43,6 +44,7 @@ HEAVY = {
 PROVIDERS = {
     "PIL": "pillow",
     "apache_beam": "apache-beam",
+    "array_record": "array-record",
     "dvc_data": "dvc",  # which is made of it
     "google.protobuf": "protobuf",
     "jinja2": "jinja2",
@@ -160,13 +162,14 @@ def test_everything_that_is_imported_is_required_and_nothing_else(
 def test_the_extras_are_those_that_are_promised(described: Message) -> None:
     extras = set(described.get_all("Provides-Extra", []))
     promised = {"tf", "tfdv", "dvc", "beam", "torch", "all"}
-    assert extras == {*promised, "tfdv-1-16", "images", "coco", "dev"}
+    formats = {"arrayrecord", "parquet"}
+    assert extras == {*promised, *formats, "tfdv-1-16", "images", "coco", "dev"}
 
 
 def test_all_is_what_the_commands_use(required: list[Requirement]) -> None:
     everything = brought(required, "all")
     used = {"tensorflow", "tensorflow-data-validation", "apache-beam", "dvc", "pillow"}
-    assert set(everything) >= {*used, "pycocotools"}
+    assert set(everything) >= {*used, "pycocotools", "pyarrow", "array-record"}
     assert "torch" not in everything
 
 

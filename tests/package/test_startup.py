@@ -18,6 +18,7 @@ HEAVY = frozenset(
     {
         "PIL",
         "apache_beam",
+        "array_record",
         "dvc",
         "pandas",
         "pyarrow",

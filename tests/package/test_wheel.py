@@ -28,7 +28,14 @@ from tests_support import flip
 from tfrecreg import __version__
 from tfrecreg.codes import PAGES
 
-TEMPLATES = ("index.html.j2", "macros.html.j2", "page.css", "page.html.j2", "page.js")
+TEMPLATES = (
+    "index.html.j2",
+    "macros.html.j2",
+    "page.css",
+    "page.html.j2",
+    "page.js",
+    "records.html.j2",
+)
 
 SCHEMAS = sorted(path.name for path in (CHECKOUT / "schemas").glob("*.pbtxt"))
 

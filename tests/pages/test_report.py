@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import re
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from io import BytesIO
 from pathlib import Path
@@ -154,6 +156,9 @@ def test_boxes_and_keypoints_are_drawn(tmp_path: Path) -> None:
         "image/object/keypoint/x": np.array([0.5, 0.1], np.float32),
         "image/object/keypoint/y": np.array([0.5, 0.1], np.float32),
         "image/object/keypoint/visibility": [2, 0],
+        "image/object/polygon/x": np.array([0.0, 0.5, 1.5, 0.2], np.float32),
+        "image/object/polygon/y": np.array([0.0, 0.5, 1.0, 0.2], np.float32),
+        "image/object/polygon/points": [3, 4],
     }
     page = make_page(write(tmp_path / "boxes.tfrecord", [record]), budget=BUDGET)
     (target,) = page.targets
@@ -164,6 +169,8 @@ def test_boxes_and_keypoints_are_drawn(tmp_path: Path) -> None:
         (0.0, 0.0, 1.0, 1.0, "dog"),
     ]
     assert shown.image.points == ((0.5, 0.5),)
+    # The second polygon has fewer corners than it says.
+    assert shown.image.polygons == (((0.0, 0.0), (0.5, 0.5), (1.0, 1.0)),)
     assert shown.label == "cat, dog"
 
 
@@ -240,3 +247,26 @@ def test_a_release_that_is_elsewhere_has_a_page_that_says_so(
     assert "Incomplete" in page.text
     assert "content digest" in page.text
     assert page.images == 0
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_records(tmp_path: Path) -> None:
+    def peak(count: int) -> int:
+        path = tmp_path / f"{count}.tfrecord"
+        with tfrecreg.TFRecordWriter(path) as writer:
+            for number in range(count):
+                writer.write({"image/class/label": number % 1000, "x": float(number)})
+        program = (
+            "import resource, sys, tfrecreg\n"
+            f"html = tfrecreg.report({str(path)!r}).html\n"
+            "assert len(html) < 8_000_000\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        )
+        return int(done.stdout)
+
+    small, large = 20_000, 500_000
+    # The validator `duplicates` keeps digests of all records, spilled to disk beyond a bound.
+    assert peak(large) - peak(small) < 60 * (large - small)

@@ -583,3 +583,29 @@ def test_a_run_of_records_is_scanned_and_damage_in_it_found(
         assert wrong == [record]
         flip(path, at, 0x01)
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+@pytest.mark.parametrize(
+    ("at", "number", "code"),
+    [(3, 2, "CRC001"), (8, 2, "CRC001"), (700, 2, "CRC002"), (-2, 1, "CRC002")],
+)
+def test_damage_in_a_large_record_is_found_alone_and_among_many(
+    tmp_path: Path, at: int, number: int, code: str
+) -> None:
+    payloads = [bytes([number]) * (40_000 + number) for number in range(5)]
+    path = tmp_path / "shard"
+    path.write_bytes(b"".join(map(framed, payloads)))
+    with Records(path) as records:
+        assert records.read_each([4, 2, 0]) == [payloads[each] for each in (4, 2, 0)]
+        place = int(records.offsets[2]) + at
+        with path.open("r+b") as file:  # the file that is open, not another in its place
+            file.seek(place)
+            file.write(bytes([path.read_bytes()[place] ^ 1]))
+        found = records.read_each(range(5))
+        with pytest.raises(DamagedRecordError) as caught:
+            records[number]
+    assert [each for each in found if isinstance(each, bytes)] == [
+        payload for other, payload in enumerate(payloads) if other != number
+    ]
+    assert str(found[number]) == str(caught.value)
+    assert f"is damaged: {code}" in caught.value.message

@@ -52,6 +52,28 @@ def test_hosts_and_workers_read_every_record_once(
     assert source.report(certificate).is_complete
 
 
+@pytest.mark.parametrize("hosts", [1, 2, 3, 5])
+@pytest.mark.parametrize("shards", [1, 2, 7])
+def test_every_record_goes_to_one_host(numbered: Path, shards: int, hosts: int) -> None:
+    source = tfrecreg.data_source(f"digits{shards}", "train", registry=numbered, with_digest=True)
+    certificate = source.certificate()
+    shuffled = grain.MapDataset.source(source).shuffle(seed=1)
+    for host in range(hosts):
+        for batch in shuffled[host::hosts].batch(32):
+            certificate.add(batch["record/digest"])
+    assert source.report(certificate).is_complete
+
+
+def test_the_records_that_a_sampler_of_grain_drops_are_named(source: tfrecreg.DataSource) -> None:
+    """Its hosts get equal shares, and what is left goes to none."""
+    certificate = source.certificate()
+    for host in range(3):
+        for batch in loader(source, 0, host, 3):
+            certificate.add(batch["record/digest"])
+    report = source.report(certificate)
+    assert (report.missed, report.doubled, len(report.missed_records)) == (2, 0, 2)
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_run_resumes_from_the_state_of_grain(source: tfrecreg.DataSource, workers: int) -> None:
     certificate = source.certificate()

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     metavar="FORMAT",
     shell_complete=complete.export_formats,
     help="tfds: for TensorFlow Datasets. index: for readers that seek to records, such as DALI's. "
-    "croissant: with a description in JSON-LD.",
+    "croissant: with a description in JSON-LD. tfx: for TFX pipelines. arrayrecord, parquet, "
+    "webdataset: files of these formats.",
 )
 @click.option(
     "--suffix",
@@ -40,8 +41,14 @@ def command(face: Face, reference: str, to: str, suffix: str, folder: str, engin
     REF is exported to the new folder DIR. `--to tfds` writes a folder for
     `tfds.builder_from_directory(DIR)`; `--to index` writes the shards, each with an index in the
     format of `tfrecord2idx` of DALI and of the package tfrecord; `--to croissant` writes the
-    shards as they are and `croissant.json`, their description with the sha256 of every file. Shards
-    are hard links where possible: never edit them in place. Existing files are never overwritten.
+    shards as they are and `croissant.json`, their description with the sha256 of every file; `--to
+    tfx` writes examples, statistics and schema as the components of TFX do. Shards are hard links
+    where possible: never edit them in place.
+
+    `--to arrayrecord`, `parquet` and `webdataset` write the records to files of these formats, one
+    for each shard, read them again, and compare their content digest with the manifest.
+
+    Existing files are never overwritten.
     """
     from tfrecreg.operations.export import export
 
@@ -73,11 +80,30 @@ def _print(face: Face, result: ExportResult, suffix: str) -> None:
     face.out.print(f"  {records:,} records in {shards} shards ({ways}), {size}")
     for note in result.notes:
         face.out.print(f"  note: {note}")
+    if result.content is not None:
+        face.out.print(f"content digest equal: {result.content}")
+    face.out.print(_how_to_read(result, suffix))
+
+
+def _how_to_read(result: ExportResult, suffix: str) -> str:
+    """The last line: what a reader opens."""
     if result.to == "index":
-        face.out.print(f"each shard has its index beside it, with the suffix {suffix}")
-        return
+        return f"each shard has its index beside it, with the suffix {suffix}"
     if result.to == "croissant":
-        face.out.print("the description is `croissant.json`: publish it with the shards")
-        return
+        return "the description is `croissant.json`: publish it with the shards"
     # A Python literal, so that it can be pasted whatever the path holds.
-    face.out.print(f"read it: tfds.builder_from_directory({result.folder!a})")
+    if result.to == "tfds":
+        return f"read it: tfds.builder_from_directory({result.folder!a})"
+    if result.to == "tfx":
+        return "import it: an Importer each for `examples`, `statistics` and `schema`"
+    if result.to == "arrayrecord":
+        pattern = f"{result.folder}/{result.dataset}-*.array_record-*"
+        return f"read it: ArrayRecordDataSource(sorted(glob({pattern!a})))"
+    if result.to == "parquet":
+        return f"read it: pandas.read_parquet({result.folder + '/data'!a})"
+    # The largest split, and its shards as the library counts them.
+    split = max(result.splits, key=lambda each: result.splits[each], default="")
+    head = f"{result.folder}/{result.dataset}-{split}-"
+    last = sum(name.startswith(f"{result.dataset}-{split}-") for name in result.files) - 1
+    pattern = f"{head}{{000000..{max(last, 0):06d}}}.tar"
+    return f"read it: webdataset.WebDataset({pattern!a})"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +13,7 @@ from tfrecreg.cli.common import Face, json_option
 if TYPE_CHECKING:
     from tfrecreg.operations.full_scan import PassedOver
     from tfrecreg.operations.head import ShownRecord
+    from tfrecreg.scan import Target
 
 
 @click.command(name="head")
@@ -41,10 +40,10 @@ if TYPE_CHECKING:
     help="Write the images of these records to files in DIR.",
 )
 @click.option(
-    "--images",
-    type=click.Choice(["auto", "always", "never"]),
-    default="auto",
-    help="Show images inline: in terminals with support (auto), or also in pipes (always).",
+    "--open",
+    "opens",
+    is_flag=True,
+    help="Open a page with the images of these records in the browser.",
 )
 @json_option
 @click.pass_obj
@@ -55,7 +54,7 @@ def command(
     at: int | None,
     shard: str | None,
     save: str | None,
-    images: str,
+    opens: bool,
 ) -> int:
     """Show the first records.
 
@@ -79,25 +78,26 @@ def command(
         records = save_images(records, save)
     if face.as_json:
         shown = [each.to_json() for each in records]
-        places = [asdict(each) for each in damage]
-        face.print_json({"target": target, "records": shown, "damage": places})
+        lost = [asdict(each) for each in damage]
+        face.print_json({"target": target, "records": shown, "damage": lost})
         return 1 if damage else 0
-    from tfrecreg.cli.render.records import find_image_protocol, print_records
+    from tfrecreg.cli.render.records import print_records
 
-    out = face.out
-    protocol = find_image_protocol(
-        os.environ, terminal=sys.stdout.isatty(), always=images == "always"
-    )
+    places: list[tuple[str, int]] = []
     seen = saved = 0
 
     def counted() -> Iterator[ShownRecord]:
         nonlocal seen, saved
         for each in records:
             seen += 1
+            if opens:
+                places.append((each.shard, each.record))
             saved += len(each.saved)
             yield each
 
-    print_records(out, counted(), protocol=protocol if images != "never" else None)
+    print_records(face.out, counted())
+    if places:
+        _open(face, found, places)
     if save is not None and not saved:
         face.err.print("these records have no images: nothing was saved")
     if damage:
@@ -105,3 +105,19 @@ def command(
     if not seen and count:
         face.err.print(f"{found.name} has no records")
     return 0
+
+
+def _open(face: Face, target: Target, places: Sequence[tuple[str, int]]) -> None:
+    """Write the page of these records to a temporary file, and open it in the browser."""
+    import tempfile
+    import webbrowser
+    from pathlib import Path
+
+    from tfrecreg.pages import show_records
+
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", prefix="tfrecreg-", suffix=".html", delete=False
+    ) as file:
+        file.write(show_records(target, places))
+    webbrowser.open(Path(file.name).as_uri())
+    face.err.print(f"page: {file.name}")

@@ -15,6 +15,8 @@ For code that creates examples (sources) or reads them (validators, digests, dif
 * :mod:`.columns` - many payloads with the same layout at once, as columns, with NumPy
 * :mod:`.tensors` - tensors in a value, as `tf.io.serialize_tensor` writes them
 * :mod:`.values` - from Python values, arrays and images to features
+* :mod:`.arrow` - imports pyarrow
+* :mod:`.keys` - the key of a record, from a feature
 * :mod:`.wire` - protobuf's wire format: varints and fields
 
 The canonical form is a format that never changes: see "Canonical Example" in `docs/formats.md`.

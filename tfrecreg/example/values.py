@@ -71,6 +71,11 @@ def to_example(values: Mapping[str, object]) -> Example:
     return example
 
 
+def is_image(value: object) -> bool:
+    """Whether it is an image of Pillow, which is encoded."""
+    return hasattr(value, "getbands") and hasattr(value, "save")
+
+
 _HINT = "an example holds bytes, float32 and int64, alone or in flat lists"
 
 
@@ -95,7 +100,7 @@ def _feature(value: Any) -> Feature:
         return float_feature(value)
     if isinstance(value, (list, tuple)):
         return _list(value)
-    if hasattr(value, "getbands") and hasattr(value, "save"):
+    if is_image(value):
         return bytes_feature(_png(value))
     return _array(_as_array(value))
 

@@ -12,6 +12,7 @@ or raises :class:`ImageError`.
 - `decoder`: decoding of pixels by Pillow, in a process with limits, whose program is
   `decoder_child`
 - `pixels`: decoding for training, by Pillow in this process
+- `png_pixels`: the same for batches of small PNGs, by zlib and NumPy
 """
 
 from __future__ import annotations

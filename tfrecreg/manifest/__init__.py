@@ -2,7 +2,8 @@
 
 `model` has its fields, `canonical` the canonical form of JSON, `file` reading, writing and digests,
 `totals` its sums without parsing all of it, `adopted` the entries for shards that another tool
-wrote, `salvaged` the mark of a folder with shards that were salvaged from damaged ones.
+wrote, `python_data` those for the data of a program, `salvaged` the mark of a folder with shards
+that were salvaged from damaged ones.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest.model import Manifest
+from tfrecreg.manifest.python_data import BUILD_AGAIN, is_python_data
 
 ADOPT = "adopt"
 """The name of the source, which is not a plugin."""
@@ -26,7 +27,11 @@ def is_adopted(manifest: Manifest) -> bool:
 
 
 def remake_command(manifest: Manifest) -> str:
-    """The command that creates the build again, for instance after a change of its schema."""
+    """What creates the build again, for instance after a change of its schema: a command, or a
+    program.
+    """
+    if is_python_data(manifest):
+        return BUILD_AGAIN
     if is_adopted(manifest):
         return f"tfrecreg adopt {manifest.dataset} --in-place"
     return f"tfrecreg build {manifest.dataset}"

@@ -19,7 +19,7 @@ from tfrecreg.operations.split_target import (
     splits_of_release,
     without_keys,
 )
-from tfrecreg.operations.targets import find, read_schema_file
+from tfrecreg.operations.targets import files_target, find, names_files, read_schema_file
 from tfrecreg.operations.tf_dataset import (
     ElementForm,
     FormRequest,
@@ -55,6 +55,7 @@ def load(
     pad_to: int | Mapping[str, int] | Literal["longest"] | None = None,
     as_supervised: bool | tuple[str, str] = False,
     with_key: bool = False,
+    with_digest: bool = False,
     batch_size: int | None = None,
     drop_remainder: bool = False,
     shuffle: bool | int = False,
@@ -93,6 +94,8 @@ def load(
             batch. A record with more values than a given length is an error.
         as_supervised: whether elements are pairs of image and label; or the names of two features.
         with_key: whether elements have the key of their record, as ``record/key``.
+        with_digest: whether elements have the digest of their record, as ``record/digest``, uint8
+            of shape (16,): for the certificate of an epoch.
         batch_size: elements of a batch; None for single elements. Images of a batch need one size.
         drop_remainder: whether to leave out a last batch that is smaller.
         shuffle: whether to shuffle in each epoch: the shards, and then records in a buffer; or the
@@ -145,6 +148,7 @@ def load(
         pad_to=pad_to,
         as_supervised=as_supervised,
         with_key=with_key,
+        with_digest=with_digest,
     )
     _expect_sense(chosen, request)
     resolved, target = _find(reference, split, registry)
@@ -199,13 +203,15 @@ def _find(
     """The build or release, unless it is a folder, and its shards."""
     named = reference if isinstance(reference, Resolved) else os.fsdecode(reference)
     found = find(named, registry)
-    if isinstance(found, str) and Path(found).is_dir():
-        target = splits_of_folder(found, split, _CALLER)
+    if isinstance(found, str) and names_files(found):
+        target = splits_of_folder(found, split, _CALLER) if Path(found).is_dir() else None
         if target is not None:
             return None, target
+        files_target([found], schema=None, raw=None)
         raise UsageError(
             f"`{safe(found, limit=1000)}` has no manifest, which `load` needs",
-            hint="`tfrecreg.data_source` reads TFRecords of any tool",
+            hint="`tfrecreg.data_source` reads TFRecords of any tool, `tfrecreg adopt` makes a "
+            "build of them",
         )
     # Anything else that is no reference is an error, and this is where it is told.
     resolved = resolve(open_registry(registry), found) if isinstance(found, str) else found

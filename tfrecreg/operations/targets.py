@@ -79,6 +79,11 @@ def find(argument: str | Resolved, registry: RegistryLike | None) -> Resolved | 
     return resolve(open_registry(registry), argument)
 
 
+def names_files(argument: str) -> bool:
+    """Whether an argument that is no reference means files, such as ``shards/train-*``."""
+    return "/" in argument or glob.has_magic(argument) or os.path.lexists(argument)
+
+
 def expect_no_misspelt_reference(argument: str, registry: RegistryLike | None) -> None:
     """Refuse what names no file and was meant as a reference: ``mnist@1``, ``Mnist@latest``.
 
@@ -90,7 +95,7 @@ def expect_no_misspelt_reference(argument: str, registry: RegistryLike | None) -
     """
     name, *others = re.split("([@#])", argument, maxsplit=1)
     mark, rest = others or ("", "")
-    if not mark or "/" in argument or glob.has_magic(argument) or os.path.lexists(argument):
+    if not mark or names_files(argument):
         return
     if mark == "@" and rest.isdecimal():
         root = registry if registry is not None else find_registry()

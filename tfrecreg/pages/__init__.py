@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from tfrecreg.pages.make import PageResult, report
+from tfrecreg.pages.make import PageResult, report, show_records
 from tfrecreg.pages.static_site import SiteResult, site
 
-__all__ = ["PageResult", "SiteResult", "report", "site"]
+__all__ = ["PageResult", "SiteResult", "report", "show_records", "site"]

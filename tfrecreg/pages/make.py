@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,10 +11,12 @@ from tfrecreg.engines import Engine
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.check import CheckOptions, Report
 from tfrecreg.operations.page import make_page
+from tfrecreg.operations.page.records import PagePlace, read_records
 from tfrecreg.operations.targets import TargetsLike
-from tfrecreg.pages.render import render_page
+from tfrecreg.pages.render import render_page, render_records
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import RegistryLike
+from tfrecreg.scan import Target
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 
@@ -89,6 +92,20 @@ def report(
         reports=tuple(each.report for each in page.targets),
         left_out=page.left_out,
     )
+
+
+def show_records(target: Target, places: Sequence[tuple[str, int]]) -> str:
+    """A page of records alone, as HTML.
+
+    Args:
+        target: that they are in.
+        places: name of the shard, escaped, and number of the record in it.
+    """
+    names = {safe(shard.name): shard.name for shard in target.shards}
+    wanted = [PagePlace(names[shard], record) for shard, record in places]
+    labels = target.manifest.labels if target.manifest is not None else {}
+    records = read_records(target, wanted, labels)
+    return render_records(target.name, [records[place] for place in wanted])
 
 
 def _write(path: Path, html: str) -> None:

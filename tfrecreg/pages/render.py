@@ -25,9 +25,9 @@ from tfrecreg.pages.charts import bar_chart, number_of, scatter_chart
 from tfrecreg.text import safe, si_bytes
 
 if TYPE_CHECKING:
-    from tfrecreg.operations.page.records import PageImage
+    from tfrecreg.operations.page.records import PageImage, PageRecord
 
-_TEMPLATES = ("page.html.j2", "index.html.j2", "macros.html.j2")
+_TEMPLATES = ("page.html.j2", "index.html.j2", "records.html.j2", "macros.html.j2")
 _RANKS = {"error": 2, "warning": 1, "info": 0}
 
 
@@ -66,6 +66,11 @@ def render_page(page: Page, links: Mapping[str, str] | None = None) -> str:
 def render_index(entries: Sequence[SiteEntry]) -> str:
     """The first page of a site."""
     return _render("index.html.j2", entries=entries)
+
+
+def render_records(target: str, records: Sequence[PageRecord]) -> str:
+    """A page of records alone."""
+    return _render("records.html.j2", target=target, records=records)
 
 
 def _render(template: str, **content: Any) -> str:

@@ -145,24 +145,26 @@ def expects_schema(dataset: Dataset) -> bool:
     return made or table.schema is not None
 
 
-def expect_same_schema(dataset: Dataset, default: str) -> None:
+def expect_same_schema(dataset: Dataset, default: str, *, drafted: bool = False) -> None:
     """Refuse to put the source's schema where a dataset had another one, or names a file.
 
     Args:
         dataset: one whose working schema is missing.
         default: the text that would become its schema.
+        drafted: whether it was drafted from the data of a program.
 
     Raises:
         UsageError: its build or its newest release has another schema, or its configuration
             names the file that is missing.
     """
     name, path = dataset.name, dataset.schema_path
+    own = "the draft from the data" if drafted else "the source's own schema"
     digest = blake3(default.encode("utf-8")).hexdigest()
     known = dict(_schemas(dataset))
     of = next((each for each, found in known.items() if found != digest), None)
     if of is not None:
         message = (
-            f"`{path}` is missing, and the source's own schema is not that of `{of}`: expected "
+            f"`{path}` is missing, and {own} is not that of `{of}`: expected "
             f"digest {safe(known[of])[:16]}…, found {digest[:16]}…"
         )
     elif not known and dataset.config.schema is not None:
@@ -172,6 +174,8 @@ def expect_same_schema(dataset: Dataset, default: str) -> None:
     else:
         return
     accept = f"take the source's own: tfrecreg build {name} --default-schema"
+    if drafted:
+        accept = "take the draft: `BuildRequest(…, default_schema=True)`"
     restore = schema_hint(dataset)
     hint = f"{restore}; or {accept}" if restore.startswith("restore") else accept
     raise UsageError(message, hint=hint)

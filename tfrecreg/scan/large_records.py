@@ -26,7 +26,7 @@ class LargeRecords:
         verb: says in messages what cannot be done, and what to repeat.
     """
 
-    def __init__(self, shard: Shard, verb: Literal["adopt", "check"] = "adopt") -> None:
+    def __init__(self, shard: Shard, verb: Literal["adopt", "check", "export"] = "adopt") -> None:
         self._shard = shard
         self._done = f"{verb}ed"
         self._verb = verb

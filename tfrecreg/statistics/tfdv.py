@@ -1,4 +1,4 @@
-"""The one home of TensorFlow Data Validation and of what it brings: `tfx_bsl`, pyarrow.
+"""The one home of TensorFlow Data Validation and of `tfx_bsl`, which it brings.
 
 Importing TFDV takes seconds and half a gigabyte, so it happens when statistics are made, and not
 on the way to anything else. It also talks: warnings of Google's libraries about Python versions, a
@@ -25,6 +25,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from tfrecreg.errors import FailureError, MissingExtraError, TfrecregError
+from tfrecreg.example.arrow import load_pyarrow
 from tfrecreg.text import safe
 
 _FEATURE = "statistics"
@@ -162,7 +163,7 @@ def _silent_descriptor() -> Iterator[None]:
 
 
 def _import() -> Tfdv:
-    import pyarrow
+    pyarrow = load_pyarrow()
     import tensorflow_data_validation
     from tensorflow_data_validation.api import validation_api
     from tensorflow_data_validation.statistics import stats_impl

@@ -23,6 +23,7 @@ from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import Index
 from tfrecreg.manifest import LEDGER_NAME, Ledger, Manifest
 from tfrecreg.manifest.adopted import is_adopted
+from tfrecreg.manifest.python_data import is_python_data
 from tfrecreg.plugins import plugins
 from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.scan.indexes import index_of
@@ -116,6 +117,8 @@ def _locating_source(manifest: Manifest, raw: Storage) -> tuple[GuardedSource | 
         return None, "not compared: the manifest does not name a source"
     if is_adopted(manifest):
         return None, "not compared: the shards were adopted, their raw data are unknown"
+    if is_python_data(manifest):
+        return None, "not compared: a program had the data, and they came from no raw files"
     try:
         options, _ = plugins().source_options(name, manifest.source.options)
         source = plugins().open_source(name, raw, options)

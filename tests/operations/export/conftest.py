@@ -124,6 +124,16 @@ def croissant_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     yield from _python_with(("mlcroissant",), "TFRECREG_CROISSANT_PYTHON", tmp_path_factory)
 
 
+@pytest.fixture(scope="session")
+def huggingface_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An interpreter with Hugging Face's datasets, in an environment of its own.
+
+    `TFRECREG_DATASETS_PYTHON` names one that is there already.
+    """
+    packages = ("datasets", "pillow")
+    yield from _python_with(packages, "TFRECREG_DATASETS_PYTHON", tmp_path_factory)
+
+
 def _python_with(
     packages: Sequence[str], variable: str, factory: pytest.TempPathFactory
 ) -> Iterator[str]:

@@ -289,7 +289,9 @@ def refused(
 
 def test_an_unknown_format_is_refused(registry, tmp_path) -> None:
     refused(registry, tmp_path, UsageError, "no format `tdfs` to export to", to="tdfs")
-    assert EXPORT_FORMATS == ("croissant", "index", "tfds")
+    assert (
+        *("arrayrecord", "croissant", "index", "parquet", "tfds", "tfx", "webdataset"),
+    ) == EXPORT_FORMATS
 
 
 def test_a_schema_that_changed_since_the_build_is_refused(registry, tmp_path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,34 +11,13 @@ import pytest
 from registry_support import put_odd
 
 from tfrecreg.index import load_index
-from tfrecreg.operations.builds import BuildRequest, build
 from tfrecreg.registry import open_registry
-from tfrecreg.shards import ShardPolicy
 from tfrecreg.storage import LocalStorage
-
-SHARDS = (1, 2, 7)
 
 
 @pytest.fixture(scope="module")
 def tf() -> Any:
     return pytest.importorskip("tensorflow", reason="the extra `tf` is not installed")
-
-
-@pytest.fixture(scope="session")
-def numbered(digits_original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A registry with the builds `digits1`, `digits2` and `digits7`, of so many shards a split."""
-    root = tmp_path_factory.mktemp("numbered") / "registry"
-    shutil.copytree(digits_original, root)
-    registry = open_registry(root)
-    for shards in SHARDS:
-        policy = ShardPolicy(shards=shards)
-        build(
-            registry,
-            BuildRequest(
-                name=f"digits{shards}", source="mnist", raw=str(root / "raw"), policy=policy
-            ),
-        )
-    return root
 
 
 def keys_of(root: Path, name: str, split: str) -> list[bytes]:

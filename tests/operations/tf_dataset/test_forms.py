@@ -77,13 +77,22 @@ def test_images_of_all_sizes_and_channels_make_a_batch(tf: Any, boxes: Path) -> 
     assert [np.unique(image).tolist() for image in values] == [[0], [1], [2], [3], [4]]
 
 
-def test_images_of_several_sizes_make_no_batch_and_the_error_says_how(tf: Any, boxes: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "shapes", "hint"),
+    [
+        ({}, "10 shapes, (4, 6, 3) and (13, 6, 1)", "`image_size=(224, 224), channels=3` makes"),
+        ({"ragged": True, "channels": 1}, "10 shapes, ", "`image_size=(224, 224)` resizes them"),
+        ({"image_size": (8, 9)}, "2 shapes, (8, 9, 1) and (8, 9, 3)", "`channels=3` gives them"),
+    ],
+)
+def test_images_of_several_sizes_make_no_batch_and_the_error_says_how(
+    tf: Any, boxes: Path, arguments: dict[str, Any], shapes: str, hint: str
+) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
-        batches(boxes, batch_size=5, decode=True)
-    assert (
-        "`image/encoded` has values of 10 shapes, (4, 6, 3) and (13, 6, 1) among them, which do "
-        "not fit into one batch: `image_size=(224, 224)` resizes them"
-    ) in caught.value.message
+        batches(boxes, batch_size=5, decode=True, **arguments)
+    message = caught.value.message
+    assert f"`image/encoded` has values of {shapes}" in message
+    assert f" among them, which do not fit into one batch: {hint}" in message
 
 
 def test_single_images_keep_their_sizes(tf: Any, boxes: Path) -> None:
@@ -155,8 +164,16 @@ def test_a_folder_with_its_manifest_needs_no_registry(
     with pytest.raises(UsageError, match="no schema says how to parse the records of"):
         load(folder, "test")
     (folder / "manifest.json").unlink()
-    with pytest.raises(UsageError, match="has no manifest, which `load` needs"):
-        load(folder, "test", schema=schema)
+    for files in (folder, shard, f"{folder}/*", f"{folder}/digits-train.tfrecord@2"):
+        with pytest.raises(UsageError) as caught:
+            load(files, "test", schema=schema)
+        assert str(caught.value) == (
+            f"`{files}` has no manifest, which `load` needs\n"
+            "hint: `tfrecreg.data_source` reads TFRecords of any tool, `tfrecreg adopt` makes a "
+            "build of them"
+        )
+    with pytest.raises(UsageError, match=r"no file matches `.*/none-"):
+        load(f"{folder}/none-*", "test", schema=schema)
 
 
 # What follows is refused before TensorFlow is imported.
@@ -187,6 +204,10 @@ def test_a_folder_with_its_manifest_needs_no_registry(
         ({"features": []}, "no feature is left to parse"),
         (
             {"as_supervised": True, "with_key": True},
+            "`as_supervised` makes pairs of input and label, and has no place for others",
+        ),
+        (
+            {"as_supervised": True, "with_digest": True},
             "`as_supervised` makes pairs of input and label, and has no place for others",
         ),
         (

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests_support import flip
 
@@ -51,6 +53,19 @@ def test_a_damaged_record_is_named(tf: Any, copy: Path, pipeline: str) -> None:
     message = stopped(tf, copy, **PIPELINES[pipeline])
     assert f"record 9 of `{SHARD}` of digits7 is damaged: CRC002" in message
     assert "; its key is `" in message
+
+
+@pytest.mark.parametrize("arguments", [{"decode": True}, {"batch_size": 16, "decode": True}])
+def test_records_before_damage_come(
+    tf: Any, copy: Path, keys: Callable[..., list[bytes]], arguments: dict[str, Any]
+) -> None:
+    flip(copy / "data/digits7" / SHARD, start_of(copy, 9) + 40)
+    came: list[Any] = []
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"record 9 of .* is damaged: CRC002"):
+        came.extend(load("digits7", "train", registry=copy, with_key=True, **arguments))
+    found = [key for each in came for key in np.atleast_1d(each["record/key"].numpy())]
+    shards = [copy / "data/digits7" / SHARD.replace("4", str(number), 1) for number in range(4)]
+    assert found == keys()[: sum(map(len, map(Records, shards))) + 9]
 
 
 @pytest.mark.parametrize("pipeline", ["batches", "shuffled batches", "cached", "host of records"])

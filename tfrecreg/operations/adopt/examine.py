@@ -12,8 +12,9 @@ from typing import Any
 from tfrecreg.codes import SHD007
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import RefusedError, TfrecregError
-from tfrecreg.example import Example, Kind, canonical, decode_or_none, encode
+from tfrecreg.example import Example, canonical, decode_or_none, encode
 from tfrecreg.example.decode import decode_fast
+from tfrecreg.example.keys import feature_key
 from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import IndexBuilder, load_index
@@ -204,15 +205,6 @@ def _members(shard: Shard) -> tuple[tuple[int, int], ...]:
 def file_key(file: str, record: int) -> str:
     """``train-00000-of-00002#17``: the file's path below the common folder, and the number."""
     return f"{file}#{record}"
-
-
-def feature_key(example: Example | None, feature: str) -> str | None:
-    """The one value of `feature` as text; None where it has none, several, or a float."""
-    found = example.get(feature) if example is not None else None
-    if found is None or found.count != 1 or found.kind not in (Kind.BYTES, Kind.INT64):
-        return None
-    value = found.values[0]
-    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
 
 
 def expect_unique(storage: Storage, indexes: Iterable[tuple[str, str]], feature: str) -> None:

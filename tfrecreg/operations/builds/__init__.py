@@ -1,6 +1,7 @@
 """Making a build: a pure function of raw data, options and schema.
 
 - `request`: the settings of a build, from arguments and the configuration
+- `data`: the settings of a build whose data a program has
 - `settings`: settings of this build that an earlier or the next build does not have
 - `base`: the release that a build grows from, and the builds before it
 - `growth`: which shards of the base stay, and what a push will send

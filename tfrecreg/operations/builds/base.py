@@ -27,6 +27,7 @@ from tfrecreg.errors import (
 )
 from tfrecreg.index import INDEX_LIMIT, Index, read_index
 from tfrecreg.manifest import LEDGER_NAME, FileEntry, Manifest, ShardEntry
+from tfrecreg.manifest.python_data import is_python_data
 from tfrecreg.plugins import Announced, plugins
 from tfrecreg.registry import Registry, resolve
 from tfrecreg.registry.indexes import find_index
@@ -208,6 +209,12 @@ def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:
         return "", None
 
 
+def made_of_python_data(registry: Registry, name: str) -> bool:
+    """Whether a program handed its data to the newest release, or to the build."""
+    manifest = made_before(registry, name)[1]
+    return manifest is not None and is_python_data(manifest)
+
+
 def announced_source(registry: Registry, name: str, source: str) -> Announced[SourceRecord]:
     """The source of that name, to make the dataset `name` with.
 
@@ -222,6 +229,8 @@ def announced_source(registry: Registry, name: str, source: str) -> Announced[So
         where, manifest = made_before(registry, name)
         if manifest is None or manifest.source.name != source.rpartition(":")[2]:
             raise
+        if is_python_data(manifest):
+            raise  # no distribution has that source
         raise error.brought_by(
             manifest.source.distribution, manifest.source.version, where
         ) from None

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.config import DatasetConfig
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.builds.base import announced_source
+from tfrecreg.manifest.python_data import BUILD_AGAIN
+from tfrecreg.operations.builds.base import announced_source, made_of_python_data
 from tfrecreg.operations.builds.state import WatchedStorage
 from tfrecreg.plugins import plugins
 from tfrecreg.progress import Progress
@@ -19,6 +20,7 @@ from tfrecreg.reference import check_dataset_name
 from tfrecreg.registry import Registry, layout
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import GuardedSource
+from tfrecreg.sources.python_data import PythonSource
 from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 
@@ -60,7 +62,8 @@ class Prepared:
     distribution: str
     version: str
     """Version of the distribution."""
-    raw: LocalStorage
+    raw: LocalStorage | None
+    """Folder of the raw data; None where a program has the data."""
     options: dict[str, str]
     """The source's options as text, defaults included."""
     policy: ShardPolicy
@@ -70,6 +73,8 @@ class Prepared:
     """Settings to save in `datasets/<name>.toml` so that ``build NAME`` repeats the build; empty if
     it has them already.
     """
+    data: PythonSource | None = None
+    """The data of a program; None where a plugin reads raw files."""
 
 
 def _max_skipped(request: BuildRequest) -> SkipLimit | None:
@@ -103,6 +108,12 @@ def prepare(
     config = registry.dataset(request.name).config
     source_name = request.source or config.source
     if source_name is None:
+        if made_of_python_data(registry, request.name):
+            raise UsageError(
+                f"`{request.name}` was built from the data of a program, which this command does "
+                "not have",
+                hint=f"{BUILD_AGAIN}; or name raw files: --source SOURCE --raw PATH",
+            )
         known = ", ".join(each.record.name for each in plugins().sources())
         raise UsageError(
             f"no source is known for `{request.name}`",
@@ -114,7 +125,7 @@ def prepare(
     options, options_text = plugins().source_options(source_name, given)
     raw, raw_text = _raw(registry, request, config)
     watched = raw if progress is None else WatchedStorage(raw, progress)
-    policy = request.policy or _policy(config)
+    policy = request.policy or policy_of(config)
     remembered = _remember(request, config, source_name, raw_text, given)
     if remembered and request.name in registry.config.tables:
         place = registry.dataset(request.name).config_place
@@ -176,7 +187,8 @@ def _raw(
     return LocalStorage(folder), text
 
 
-def _policy(config: DatasetConfig) -> ShardPolicy:
+def policy_of(config: DatasetConfig) -> ShardPolicy:
+    """The sizes of shards that the file of a dataset asks for."""
     return ShardPolicy(
         shards=config.shards,
         shard_size=config.shard_size,

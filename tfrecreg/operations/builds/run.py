@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from typing import Any
 
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import (
     FailureError,
     ManifestError,
     NewerFormatError,
-    RawDataError,
     RefusedError,
 )
+from tfrecreg.findings import Location
 from tfrecreg.gating import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers
+from tfrecreg.operations.builds.data import prepare_data, program_data
 from tfrecreg.operations.builds.growth import (
     Growth,
     PushCost,
@@ -30,7 +33,13 @@ from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
 from tfrecreg.operations.builds.settings import BuildSettings, compare_settings
 from tfrecreg.operations.builds.shard import MadeShard
-from tfrecreg.operations.builds.state import BuildRecord, raw_files, raw_state, remember
+from tfrecreg.operations.builds.state import (
+    BuildRecord,
+    expect_raw_unchanged,
+    raw_files,
+    raw_state,
+    remember,
+)
 from tfrecreg.operations.check import CheckOptions, Report, check_target
 from tfrecreg.operations.overwrite_guard import expect_no_loss, expect_no_strangers
 from tfrecreg.operations.policy import expect_policy
@@ -39,9 +48,10 @@ from tfrecreg.progress import SILENT, Progress, Ticker, counting
 from tfrecreg.registry import Dataset, Registry, layout
 from tfrecreg.registry.absence import expect_same_schema
 from tfrecreg.registry.schemas import keep_schema
-from tfrecreg.registry.transaction import transaction
+from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.schema import parse_schema
 from tfrecreg.sources import Item, Remark, Skipped
+from tfrecreg.sources.python_data import SplitData
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 from tfrecreg.toml_files import update_toml
@@ -112,7 +122,9 @@ def preview(
         UsageError: as :func:`build` does before its work starts.
         FailureError: a plugin or a worker failed.
     """
-    begun = _begin(registry, request, LocalEngine(1), progress)
+    expect_policy(registry, request.name)
+    prepared = prepare(registry, request, progress)
+    begun = _begin(registry, request, prepared, LocalEngine(1), progress)
     plan = begun.plan
     kept: set[str] = set()
     if plan.base is not None:
@@ -135,79 +147,132 @@ def build(
     registry: Registry,
     request: BuildRequest,
     *,
+    data: Mapping[str, SplitData] | None = None,
+    key: str | Callable[[Any], object] | None = None,
+    labels: Mapping[str, Sequence[str]] | None = None,
+    jobs: int = 1,
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> BuildResult:
-    """Make `data/<name>` from the raw data.
+    """Make `data/<name>` from raw data that a source reads, or from the data of this program.
 
     The old build stays whole until the new one was read back and passed; then the folders are
     exchanged. A killed run is resumed.
 
+    Args:
+        registry: an open registry.
+        request: settings of the build.
+        data: the elements of each split: a sequence of dictionaries from feature name to value, a
+            dictionary of columns of equal length, or an iterable of dictionaries. A sequence is
+            read twice and has to give the same elements; an iterable is read once, to disk. None
+            where the request names a source.
+        key: of an element of `data`: the name of a feature, or a function of the element. By
+            default the key is the number of the element in its split.
+        labels: class names in order of their numbers, by feature of `data`.
+        jobs: number of worker processes. With more than one, a script keeps its code under
+            ``if __name__ == "__main__":``.
+        engine: runs the work in place of an own engine with `jobs` processes.
+        progress: updated during the work.
+
     Raises:
-        UsageError: bad names, options, configuration, raw data or schema.
+        UsageError: bad names, options, configuration, raw data or schema, or an element that has
+            no lossless place in an example.
         RefusedError: too many items were skipped, or the check of the new build has findings.
         FailureError: a plugin, a worker or the disk failed.
     """
-    engine = engine or LocalEngine(1)
-    with transaction(registry.dataset(request.name), progress) as change:
-        begun = _begin(registry, request, engine, progress)
-        name = request.name
-        stage = change.plan_stage(begun.plan.digest)
-        staged = stage.below("build")
-        engine = engine_for_build(begun.plan, engine)
-        made, resumed = make_all(begun.plan, begun.prepared, stage, staged, engine, progress)
-        _accept_skipped(begun, made)
-        manifest = assemble(
-            begun.prepared,
+    given = program_data(data, key=key, labels=labels)
+    with ExitStack() as opened:
+        if engine is None:
+            engine = opened.enter_context(closing(LocalEngine(jobs)))
+        change = opened.enter_context(transaction(registry.dataset(request.name), progress))
+        expect_policy(registry, request.name)
+        if given is None:
+            prepared = prepare(registry, request, progress)
+        else:
+            scratch = opened.enter_context(change.stage("data"))
+            prepared = opened.enter_context(
+                prepare_data(
+                    registry, request, given, scratch=scratch, engine=engine, progress=progress
+                )
+            )
+        return _build(registry, request, prepared, change, engine, progress)
+
+
+def _build(
+    registry: Registry,
+    request: BuildRequest,
+    prepared: Prepared,
+    change: Transaction,
+    engine: Engine,
+    progress: Progress,
+) -> BuildResult:
+    begun = _begin(registry, request, prepared, engine, progress)
+    name = request.name
+    stage = change.plan_stage(begun.plan.digest)
+    staged = stage.below("build")
+    making = checking = engine_for_build(begun.plan, engine)
+    if prepared.data is not None:
+        making = prepared.data.engine_for(making, engine)
+    made, resumed = make_all(begun.plan, begun.prepared, stage, staged, making, progress)
+    _accept_skipped(begun, made)
+    manifest = assemble(
+        begun.prepared,
+        begun.plan,
+        made,
+        build=staged,
+        schema=begun.schema,
+        raw=begun.raw,
+        labels=begun.prepared.source.labels(),
+    )
+    with staged.create(MANIFEST_NAME) as writer:
+        writer.write(render_manifest(manifest))
+    report = _read_back(registry, begun, manifest, staged, checking, progress)
+    expect_raw_unchanged(prepared.raw, begun.files, progress)
+    unchanged = _is_there(registry, manifest)
+    # What was read back just now is the manifest's, byte for byte.
+    change.replace(layout.build_folder(name), staged, manifest, verified=True)
+    _settle(registry, begun, manifest)
+    return BuildResult(
+        manifest=manifest,
+        folder=layout.build_folder(name),
+        report=report,
+        resumed=resumed,
+        growth=growth_of(
             begun.plan,
-            made,
-            build=staged,
-            schema=begun.schema,
-            raw=begun.raw,
-            labels=begun.prepared.source.labels(),
-        )
-        with staged.create(MANIFEST_NAME) as writer:
-            writer.write(render_manifest(manifest))
-        report = _read_back(registry, begun, manifest, staged, engine, progress)
-        _raw_is_unchanged(begun, progress)
-        unchanged = _is_there(registry, manifest)
-        # What was read back just now is the manifest's, byte for byte.
-        change.replace(layout.build_folder(name), staged, manifest, verified=True)
-        _settle(registry, begun, manifest)
-        return BuildResult(
-            manifest=manifest,
-            folder=layout.build_folder(name),
-            report=report,
-            resumed=resumed,
-            growth=growth_of(
-                begun.plan,
-                {shard.entry.path for shard in made if shard.kept},
-                {shard.entry.path: shard.entry.bytes for shard in made},
-            ),
-            unchanged=unchanged,
-            settings=begun.settings,
-        )
+            {shard.entry.path for shard in made if shard.kept},
+            {shard.entry.path: shard.entry.bytes for shard in made},
+        ),
+        unchanged=unchanged,
+        settings=begun.settings,
+    )
 
 
-def _begin(registry: Registry, request: BuildRequest, engine: Engine, progress: Progress) -> _Begun:
-    expect_policy(registry, request.name)
-    prepared = prepare(registry, request, progress)
+def _begin(
+    registry: Registry,
+    request: BuildRequest,
+    prepared: Prepared,
+    engine: Engine,
+    progress: Progress,
+) -> _Begun:
     settings = compare_settings(registry, request, prepared)
     for note in settings.notes():
         progress.note(note)
     dataset = registry.dataset(request.name)
     _expect_replaceable(dataset)
+    base = choose_base(registry, request, prepared)
+    if prepared.data is not None:
+        prepared.data.survey()
+        engine = LocalEngine(1) if not prepared.data.travels else engine
     schema = dataset.schema_text()
     text = prepared.source.schema() if schema is None else schema
     if schema is None and not request.default_schema:
-        expect_same_schema(dataset, text)
+        expect_same_schema(dataset, text, drafted=prepared.data is not None)
     parse_schema(text, dataset.schema_path)
     totals, files = raw_files(prepared.source, prepared.raw, progress)
     salt = {f"option.{name}": value for name, value in prepared.options.items()}
     salt["compression"] = prepared.compression
     salt["source"] = f"{prepared.distribution} {prepared.version} {prepared.source_name}"
     salt["raw"] = raw_state(files)
-    base = choose_base(registry, request, prepared)
     with counting(progress, f"planning {request.name}", "items") as ticker:
         listed = warming(_counted(prepared.source.items(), ticker), engine)
         plan = make_plan(
@@ -286,25 +351,21 @@ def _read_back(
             f"the new build could not be read back, and the old one stays: {report.errors[0]}",
             hint="fix this and run the build again; finished shards are reused",
         )
-    first = report.findings[0].message
+    first, hint = report.findings[0], "fix the schema or the raw data; the findings above say where"
+    where = ""
+    if begun.prepared.data is not None:
+        hint = "fix the data, or the schema: `findings` of this error has all of them"
+        places = (f" ({_place(each)})" for each in first.locations)
+        where = next(places, "")
     raise RefusedError(
-        f"the new build does not pass its own check, and the old one stays: {first}",
-        hint="fix the schema or the raw data; the findings above say where",
+        f"the new build does not pass its own check, and the old one stays: {first.message}{where}",
+        hint=hint,
         findings=report.findings,
     )
 
 
-def _raw_is_unchanged(begun: _Begun, progress: Progress) -> None:
-    """Raise if a raw file changed during the build: it would mix two states of the data."""
-    with counting(progress, "checking whether raw data changed", "files") as ticker:
-        for path, before in begun.files.items():
-            entry = begun.prepared.raw.stat(path, follow="all")
-            if entry is None or (entry.size, entry.mtime_ns) != before:
-                raise RawDataError(
-                    f"the raw file `{safe(path)}` changed during the build",
-                    hint="build again when no other process writes to the raw data",
-                )
-            ticker.add(1, 0)
+def _place(location: Location) -> str:
+    return f"split `{safe(location.split or '')}`, key `{safe(location.key or '')}`"
 
 
 def _is_there(registry: Registry, manifest: Manifest) -> bool:
@@ -332,5 +393,7 @@ def _settle(registry: Registry, begun: _Begun, manifest: Manifest) -> None:
             writer.write(text.encode("utf-8"))
     elif storage.stat(path) is not None:  # as above
         storage.sync_dir(path.rpartition("/")[0])
-    record = BuildRecord(manifest=manifest.digest, raw=begun.prepared.raw.root, files=begun.files)
-    remember(registry, name, record)
+    raw = begun.prepared.raw
+    if raw is not None:
+        record = BuildRecord(manifest=manifest.digest, raw=raw.root, files=begun.files)
+        remember(registry, name, record)

@@ -78,9 +78,9 @@ def compare_settings(
 ) -> BuildSettings:
     """Compare the settings of a build with the configuration and with earlier builds."""
     unsaved: tuple[_Difference, ...] = ()
-    if not prepared.remember:
+    if not prepared.remember and prepared.raw is not None:
         config = registry.dataset(request.name).config
-        unsaved = tuple(_unsaved(registry, request, config, prepared))
+        unsaved = tuple(_unsaved(registry, request, config, prepared, prepared.raw.root))
     since, changed = _changed(registry, prepared)
     where = registry.dataset(request.name).config_place
     return BuildSettings(
@@ -89,7 +89,11 @@ def compare_settings(
 
 
 def _unsaved(
-    registry: Registry, request: BuildRequest, config: DatasetConfig, prepared: Prepared
+    registry: Registry,
+    request: BuildRequest,
+    config: DatasetConfig,
+    prepared: Prepared,
+    raw: str,
 ) -> Iterator[_Difference]:
     saved = {
         "source": config.source or "",
@@ -101,7 +105,7 @@ def _unsaved(
     used = dict(saved)
     if request.source is not None:
         used["source"] = request.source
-    if request.raw is not None and prepared.raw.root != _absolute(registry, saved["raw"]):
+    if request.raw is not None and raw != _absolute(registry, saved["raw"]):
         used["raw"] = request.raw
     if request.compression is not None:
         used["compression"] = request.compression

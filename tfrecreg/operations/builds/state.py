@@ -69,9 +69,14 @@ class BuildRecord:
 
 
 def raw_files(
-    source: GuardedSource, raw: Storage, progress: Progress = SILENT
+    source: GuardedSource, raw: Storage | None, progress: Progress = SILENT
 ) -> tuple[RawTotals, dict[str, tuple[int, int]]]:
-    """The raw files that the source reads: totals, and size and time of each."""
+    """The raw files that the source reads: totals, and size and time of each.
+
+    A program's data have none.
+    """
+    if raw is None:
+        return RawTotals(files=0, stored=0, decoded=0), {}
     stored = decoded = 0
     files: dict[str, tuple[int, int]] = {}
     listed = iter(source.raw_files())
@@ -91,6 +96,26 @@ def raw_files(
             decoded += file.decoded
             ticker.add(1, file.stored)
     return RawTotals(files=len(files), stored=stored, decoded=decoded), files
+
+
+def expect_raw_unchanged(
+    raw: Storage | None, files: dict[str, tuple[int, int]], progress: Progress
+) -> None:
+    """Raise if a raw file changed during the build: it would mix two states of the data.
+
+    The data of a program have no files: they are compared when they are read again.
+    """
+    if raw is None:
+        return
+    with counting(progress, "checking whether raw data changed", "files") as ticker:
+        for path, before in files.items():
+            entry = raw.stat(path, follow="all")
+            if entry is None or (entry.size, entry.mtime_ns) != before:
+                raise RawDataError(
+                    f"the raw file `{safe(path)}` changed during the build",
+                    hint="build again when no other process writes to the raw data",
+                )
+            ticker.add(1, 0)
 
 
 def raw_state(files: dict[str, tuple[int, int]]) -> str:

@@ -17,6 +17,7 @@ from tfrecreg.config import GateConfig
 from tfrecreg.findings import Finding, Location, fingerprint
 from tfrecreg.gating import FailOn, Waiver, judge
 from tfrecreg.manifest.adopted import is_adopted
+from tfrecreg.manifest.python_data import is_python_data
 from tfrecreg.records import LFS_POINTER
 from tfrecreg.scan import Shard, Target
 from tfrecreg.scan.indexes import keys_of
@@ -128,7 +129,8 @@ def _hint(finding: Finding, target: Target) -> str:
     if finding.code not in _REPAIRABLE:
         return ""
     # A build that is not published yet has no home, and nothing to repair.
-    if target.home is None or target.manifest is None or is_adopted(target.manifest):
+    manifest = target.manifest
+    if target.home is None or manifest is None or is_adopted(manifest) or is_python_data(manifest):
         return ""
     command = f"tfrecreg build {target.dataset} --repair {target.name}"
     return f"`{command}` rebuilds the damaged files, byte for byte"

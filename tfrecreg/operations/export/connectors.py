@@ -87,6 +87,12 @@ def require_expressible(schema: Schema) -> None:
             )
 
 
+def is_text(rule: SchemaFeature) -> bool:
+    """Whether the values are text in UTF-8, as far as the schema says it."""
+    texts = isinstance(rule.domain, OtherDomain) and rule.domain.name in _TEXTS
+    return rule.kind == "BYTES" and (texts or isinstance(rule.domain, StringDomain))
+
+
 def make_connectors(
     schema: Schema, labels: Mapping[str, Sequence[str]], images: Mapping[str, ImagesSeen]
 ) -> Connectors:
@@ -147,8 +153,7 @@ def _leaf(
         return _connector("class_label_feature.ClassLabel", classLabel=classes)
     if rule.is_image and rule.name in images:
         return _image(rule, images[rule.name], notes)
-    texts = isinstance(rule.domain, OtherDomain) and rule.domain.name in _TEXTS
-    if rule.kind == "BYTES" and (texts or isinstance(rule.domain, StringDomain)):
+    if is_text(rule):
         return _connector("text_feature.Text", text={})
     return _tensor(rule)
 

@@ -93,10 +93,20 @@ def write_croissant(
     """
     document = croissant(manifest, config, schema, brought)
     text = json.dumps(document, indent=2, ensure_ascii=True) + "\n"
-    for name, data in ((CROISSANT_NAME, text), (_SCHEMA_FILE, schema.text)):
-        with stage.create(name) as writer:
-            writer.write(data.encode("utf-8", "surrogateescape"))
+    with stage.create(CROISSANT_NAME) as writer:
+        writer.write(text.encode("ascii"))
+    write_schema(stage, schema)
     return list(_notes(manifest, config))
+
+
+def write_schema(stage: Storage, schema: Schema, path: str = _SCHEMA_FILE) -> None:
+    """Write the schema's own text into the folder of an export.
+
+    Raises:
+        StorageError: the file system refused.
+    """
+    with stage.create(path) as writer:
+        writer.write(schema.text.encode("utf-8", "surrogateescape"))
 
 
 def croissant(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import UsageError
@@ -15,12 +14,21 @@ from tfrecreg.example.kinds import PayloadKind
 from tfrecreg.manifest import Manifest, ShardEntry
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.export.connectors import make_connectors, require_expressible
-from tfrecreg.operations.export.croissant import write_croissant
+from tfrecreg.operations.export.converted import (
+    CONVERTED,
+    ShardConversion,
+    make_format,
+    require_equal_content,
+    require_library,
+    write_description,
+)
+from tfrecreg.operations.export.croissant import write_croissant, write_schema
 from tfrecreg.operations.export.images import ImagesSeen
 from tfrecreg.operations.export.index import IndexedShards, index_notes, require_suffix
 from tfrecreg.operations.export.shards import (
     BroughtShard,
     ExportTask,
+    ShardMethod,
     bring_shard,
     bring_unchanged,
     numbered,
@@ -31,6 +39,12 @@ from tfrecreg.operations.export.tfds import (
     require_shards_of_splits,
     require_split_names,
     write_files,
+)
+from tfrecreg.operations.export.tfx import (
+    bring_gzip,
+    require_statistics,
+    tfx_name,
+    write_tfx,
 )
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Build, Registry, Resolved, resolve
@@ -43,8 +57,11 @@ from tfrecreg.storage import LocalStorage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-EXPORT_FORMATS = ("croissant", "index", "tfds")
+EXPORT_FORMATS = ("arrayrecord", "croissant", "index", "parquet", "tfds", "tfx", "webdataset")
 """Values of `--to`."""
+
+_READERS = {"parquet": "Parquet", "webdataset": "WebDataset"}
+"""Formats of Examples only, for messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +83,11 @@ class ExportResult:
     """Paths in the folder, sorted."""
     bytes: int
     """Size of the exported shards in bytes."""
-    shards: dict[Literal["linked", "copied", "decompressed"], int]
+    shards: dict[ShardMethod, int]
     """Number of shards by method."""
+    content: str | None
+    """Content digest computed from what was written, equal to that of the manifest; None for
+    formats that keep the shards."""
     notes: tuple[str, ...]
     """Notes for the user, one line each."""
 
@@ -86,7 +106,9 @@ def export(
 
     ``tfds``: what `tfds.builder_from_directory` takes. ``index``: the shards, each with an index
     beside it, as NVIDIA DALI and the package `tfrecord` take them. ``croissant``: the shards
-    as they are, and their description in Croissant's JSON-LD.
+    as they are, and their description in Croissant's JSON-LD. ``tfx``: the shards in gzip,
+    statistics and schema, as components of TFX write them. ``arrayrecord``, ``parquet`` and
+    ``webdataset``: the records in files of these formats.
 
     Args:
         registry: where the dataset is.
@@ -99,8 +121,10 @@ def export(
 
     Raises:
         UsageError: no such dataset, release or format; the folder is not free; the bytes are not
-            on this machine; the schema holds what TFDS cannot read.
+            on this machine; the schema or a record holds what the format cannot express.
         RefusedError: the bytes are not those that were registered.
+        MissingExtraError: the format needs a library that is not installed.
+        FailureError: records that were written and read again differ.
         StorageError: the file system refused.
     """
     if to not in EXPORT_FORMATS:
@@ -115,6 +139,10 @@ def export(
         return _export_index(resolved, path, suffix, engine, progress)
     if to == "croissant":
         return _export_croissant(resolved, path, engine, progress)
+    if to == "tfx":
+        return _export_tfx(resolved, path, engine, progress)
+    if to in CONVERTED:
+        return _export_converted(resolved, path, to, engine, progress)
     schema = _schema(resolved, "TFDS")
     require_expressible(schema)
     require_split_names(resolved.manifest)
@@ -133,9 +161,8 @@ def _export_index(
     manifest = resolved.manifest
     with new_folder(path) as stage:
         brought = _bring_all(resolved, (), stage, engine, progress, IndexedShards(suffix))
-        version = manifest.release.version if manifest.release is not None else BUILD_VERSION
         notes = tuple(index_notes(manifest))
-        return _result(resolved, stage, brought, str(path), "index", version, notes)
+        return _result(resolved, stage, brought, str(path), "index", _version(resolved), notes)
 
 
 def _export_croissant(
@@ -147,23 +174,66 @@ def _export_croissant(
     with new_folder(path) as stage:
         brought = _bring_all(resolved, (), stage, engine, progress, bring_unchanged)
         notes = write_croissant(stage, manifest, resolved.dataset.config, schema, brought)
-        version = manifest.release.version if manifest.release is not None else BUILD_VERSION
+        version = _version(resolved)
         return _result(resolved, stage, brought, str(path), "croissant", version, tuple(notes))
 
 
+def _export_tfx(resolved: Resolved, path: Path, engine: Engine, progress: Progress) -> ExportResult:
+    require_statistics()
+    schema = _schema(resolved, "TFX")
+    resolved.storage()
+    with new_folder(path) as stage:
+        brought = _bring_all(resolved, (), stage, engine, progress, bring_gzip, tfx_name)
+        notes = write_tfx(stage, resolved, schema, brought, engine, progress)
+        return _result(resolved, stage, brought, str(path), "tfx", _version(resolved), tuple(notes))
+
+
+def _export_converted(
+    resolved: Resolved, path: Path, to: str, engine: Engine, progress: Progress
+) -> ExportResult:
+    require_library(to)
+    any_payload = to == "arrayrecord"
+    schema = _any_schema(resolved) if any_payload else _schema(resolved, _READERS[to])
+    resolved.storage()
+    manifest = resolved.manifest
+    made = make_format(to, resolved.name, manifest, schema)
+    with new_folder(path) as stage:
+        convert = ShardConversion(made)
+        brought = _bring_all(resolved, (), stage, engine, progress, convert, made.file_name)
+        content = require_equal_content(manifest, resolved.name, brought)
+        version = _version(resolved)
+        write_description(stage, to, resolved.name, version, manifest, brought)
+        if schema is not None:
+            write_schema(stage, schema)
+        notes = tuple(made.notes(sum(each.beside for each in brought)))
+        return _result(resolved, stage, brought, str(path), to, version, notes, content)
+
+
+def _version(resolved: Resolved) -> str:
+    release = resolved.manifest.release
+    return release.version if release is not None else BUILD_VERSION
+
+
+def _any_schema(resolved: Resolved) -> Schema | None:
+    """The schema, if there is one."""
+    text = resolved.schema
+    if text is not None and isinstance(resolved, Build):
+        text = built_schema(resolved)
+    return None if text is None else parse_schema(text, resolved.schema_path)
+
+
 def _schema(resolved: Resolved, reader: str) -> Schema:
-    text, name = resolved.schema, resolved.name
+    name = resolved.name
     kind = adopted_kind(resolved.manifest)
     if kind is not PayloadKind.EXAMPLE:
         raise UsageError(
             f"`{name}` holds {kind.plural}, and {reader} reads Examples only",
             hint="its shards are plain TFRecord files: `tf.data.TFRecordDataset` reads them",
         )
-    if text is None:
+    schema = _any_schema(resolved)
+    if schema is None:
         raise absent_schema(resolved.dataset)
-    if isinstance(resolved, Build):
-        text = built_schema(resolved)
-    return parse_schema(text, resolved.schema_path)
+    return schema
 
 
 def _bring_all(
@@ -173,6 +243,7 @@ def _bring_all(
     engine: Engine,
     progress: Progress,
     bring: Callable[[ExportTask], BroughtShard],
+    name_of: Callable[[str, str, int, int], str] = shard_name,
 ) -> list[BroughtShard]:
     manifest = resolved.manifest
     tasks = (
@@ -182,7 +253,7 @@ def _bring_all(
             entry=shard,
             compression=manifest.compression,
             stage=stage,
-            name=shard_name(manifest.dataset, shard.split, number, of),
+            name=name_of(manifest.dataset, shard.split, number, of),
             images=images,
         )
         for shard, number, of in numbered(manifest.shards)
@@ -237,10 +308,11 @@ def _result(
     to: str,
     version: str,
     notes: tuple[str, ...],
+    content: str | None = None,
 ) -> ExportResult:
     files = list(stage.list())
     shards = {each.name for each in brought}
-    ways: dict[Literal["linked", "copied", "decompressed"], int] = {}
+    ways: dict[ShardMethod, int] = {}
     for each in brought:
         ways[each.how] = ways.get(each.how, 0) + 1
     return ExportResult(
@@ -250,9 +322,10 @@ def _result(
         dataset=resolved.dataset.name,
         version=version,
         splits={split.name: split.records for split in resolved.manifest.splits},
-        files=tuple(entry.path for entry in files),
+        files=tuple(entry.path for entry in files if entry.kind != "dir"),
         bytes=sum(entry.size for entry in files if entry.path in shards),
         shards=ways,
+        content=content,
         notes=notes,
     )
 

@@ -16,6 +16,9 @@ from tfrecreg.records.reader import open_stream
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 
+ShardMethod = Literal["linked", "copied", "decompressed", "compressed", "converted"]
+"""The way of a shard into the folder."""
+
 _CHUNK = 1 << 20
 
 _EVERYWHERE = LocalStorage("/")
@@ -44,18 +47,29 @@ class ExportTask:
 class BroughtShard:
     """What became of it."""
 
-    how: Literal["linked", "copied", "decompressed"]
+    how: ShardMethod
     entry: ShardEntry
     name: str
     """Name of the shard's file in the exported folder."""
     images: dict[str, ImagesSeen] = field(default_factory=dict)
     """Images seen, by feature."""
+    digests: bytes = b""
+    """Record digests computed from what was written, concatenated in order; empty for shards that
+    keep their stream."""
+    beside: int = 0
+    """Records that the format holds only in part in its own types."""
 
 
-def _expect_file(task: ExportTask) -> None:
+def expect_file(task: ExportTask) -> None:
+    """Make sure that the shard is there.
+
+    Raises:
+        RefusedError: it is missing.
+        StorageError: the file system refused.
+    """
     found = _EVERYWHERE.stat(_source(task))
     if found is None or found.kind != "file":
-        raise _refused(task, "it is missing")
+        raise refused(task, "it is missing")
 
 
 def bring_shard(task: ExportTask) -> BroughtShard:
@@ -68,9 +82,9 @@ def bring_shard(task: ExportTask) -> BroughtShard:
         RefusedError: the shard is missing, damaged or another one.
         StorageError: the file system refused.
     """
-    _expect_file(task)
+    expect_file(task)
     how = _decompress(task) if task.compression == "gzip" else _link(task)
-    return BroughtShard(how=how, entry=task.entry, name=task.name, images=_read_back(task))
+    return BroughtShard(how=how, entry=task.entry, name=task.name, images=read_back(task))
 
 
 def bring_unchanged(task: ExportTask) -> BroughtShard:
@@ -80,12 +94,12 @@ def bring_unchanged(task: ExportTask) -> BroughtShard:
         RefusedError: the shard is missing, damaged or another one.
         StorageError: the file system refused.
     """
-    _expect_file(task)
+    expect_file(task)
     how = _link(task)
     size, digest = hash_file(task.stage, task.name)
     if digest != task.entry.blake3:
         expected = f"{task.entry.bytes} bytes, blake3 {task.entry.blake3[:16]}…"
-        raise _refused(task, f"expected {expected}, found {size} bytes, blake3 {digest[:16]}…")
+        raise refused(task, f"expected {expected}, found {size} bytes, blake3 {digest[:16]}…")
     return BroughtShard(how=how, entry=task.entry, name=task.name)
 
 
@@ -117,15 +131,30 @@ def _decompress(task: ExportTask) -> Literal["decompressed"]:
     return "decompressed"
 
 
-def _read_back(task: ExportTask) -> dict[str, ImagesSeen]:
+def read_back(
+    task: ExportTask, compression: Literal["none", "gzip"] = "none"
+) -> dict[str, ImagesSeen]:
+    """Read the file in the stage, and compare its records with the manifest.
+
+    Args:
+        task: what was exported.
+        compression: of the file in the stage.
+
+    Returns:
+        The images seen, by feature.
+
+    Raises:
+        RefusedError: it is damaged, or its records differ.
+        StorageError: the file system refused.
+    """
     seen = {name: ImagesSeen() for name in task.images}
-    for event in scan(task.stage, task.name, declared="none", digest=True):
+    for event in scan(task.stage, task.name, declared=compression, digest=True):
         if isinstance(event, Fault):
-            raise _refused(task, f"{event.code} at byte {event.offset}: {event.detail}")
+            raise refused(task, f"{event.code} at byte {event.offset}: {event.detail}")
         if isinstance(event, RecordBatch):
             _see(task, event, seen)
         elif event.stream_blake3 != task.entry.stream_blake3:
-            raise _refused(
+            raise refused(
                 task,
                 f"its records should have the digest {task.entry.stream_blake3[:16]}…, "
                 f"found {(event.stream_blake3 or '')[:16]}…",
@@ -146,7 +175,8 @@ def _see(task: ExportTask, batch: RecordBatch, seen: dict[str, ImagesSeen]) -> N
                     images.add(value, where)
 
 
-def _refused(task: ExportTask, why: str) -> RefusedError:
+def refused(task: ExportTask, why: str) -> RefusedError:
+    """The error for a shard that is not exported, with the reason."""
     return RefusedError(
         f"`{safe(task.entry.path)}` is not what `{task.reference}` has registered: {why}",
         hint=f"tfrecreg check {task.reference}",

@@ -30,7 +30,8 @@ class Budget:
         image = record.image
         if image is None:
             return record
-        image_size = len(image.data) * 4 // 3 + 120 * (len(image.boxes) + len(image.points))
+        drawn = 120 * (len(image.boxes) + len(image.points)) + 16 * sum(map(len, image.polygons))
+        image_size = len(image.data) * 4 // 3 + drawn
         if image_size > self.left:
             self.images += 1
             return replace(record, image=None, problem="the image is left out: the page is full")

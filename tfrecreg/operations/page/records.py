@@ -32,12 +32,18 @@ _QUALITY = 80
 """Quality of thumbnails that become JPEGs."""
 _BOXES = 60
 """Boxes drawn on an image."""
+_CORNERS = 2000
+"""Corners of polygons drawn on an image."""
 _CLASSES = 6
 """Classes of objects named below an image."""
 _POINTS = 400
 """Keypoints drawn on an image."""
 _FEATURES = 60
 """Features shown of a record."""
+
+
+POLYGONS = tuple(f"image/object/polygon/{name}" for name in ("x", "y", "points"))
+"""Corners of all polygons of a record, and the number of corners of each."""
 
 
 class PagePlace(NamedTuple):
@@ -75,6 +81,8 @@ class PageImage:
     """Boxes that are not drawn."""
     points: tuple[tuple[float, float], ...] = ()
     """Visible keypoints, in fractions of the sides."""
+    polygons: tuple[tuple[tuple[float, float], ...], ...] = ()
+    """Outlines of masks, in fractions of the sides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +260,7 @@ def _image_of(
                 boxes=tuple(boxes[:_BOXES]),
                 more_boxes=max(len(boxes) - _BOXES, 0),
                 points=_points(example),
+                polygons=_polygons(example),
             ),
             "",
         )
@@ -292,6 +301,23 @@ def _points(example: Example) -> tuple[tuple[float, float], ...]:
     rows = zip(x, y, visible, strict=False)
     points = [(_clipped(left), _clipped(top)) for left, top, how in rows if how]
     return tuple(points[:_POINTS])
+
+
+def _polygons(example: Example) -> tuple[tuple[tuple[float, float], ...], ...]:
+    """The outlines that the source `coco` writes: the corners of all polygons in one list."""
+    x, y = (_floats(example, name) for name in POLYGONS[:2])
+    counts = example.get(POLYGONS[2])
+    if x is None or y is None or counts is None or counts.kind is not Kind.INT64:
+        return ()
+    corners = [(_clipped(left), _clipped(top)) for left, top in zip(x, y, strict=False)]
+    found, start = [], 0
+    for count in counts.values:
+        end = start + count
+        if count < 0 or end > min(len(corners), _CORNERS):
+            break
+        found.append(tuple(corners[start:end]))
+        start = end
+    return tuple(found)
 
 
 def _clipped(share: float) -> float:

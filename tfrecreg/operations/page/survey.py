@@ -41,6 +41,7 @@ _EXTREMES = 6
 """Records kept of each extreme."""
 _BINS = 20
 """Bins of the relative area of boxes, three for each power of ten from 1e-6.67 to 1."""
+_ANY = np.uint64(2**64 - 1)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 """2^64 divided by the golden ratio: multiplying by it spreads hashes (Knuth, TAOCP 3, 6.4)."""
 
@@ -149,6 +150,8 @@ class SurveyVisitor(Visitor):
         self._labels = labels
         self._shard = shard.name
         self._survey = Survey()
+        self._bars: _Hashes = np.full(_CLASSES, _ANY)
+        """By class: records whose hash is lower are kept. Most batches then have none."""
 
     def batch(self, batch: RecordBatch) -> None:
         self._survey.records += len(batch)
@@ -156,7 +159,8 @@ class SurveyVisitor(Visitor):
             return
         order = _hashes(batch)
         numbers = batch.first + np.arange(len(batch))
-        self._survey.keep(None, self._lowest(order, numbers, _OF_NO_CLASS))
+        pool = self._survey.samples.get(None, [])
+        self._survey.keep(None, self._lower(pool, order, numbers, _OF_NO_CLASS))
         tables = tables_of(batch)
         for table in tables.tables:
             self._look_at_table(tables, table, order[table.positions], numbers[table.positions])
@@ -168,7 +172,15 @@ class SurveyVisitor(Visitor):
         del end
         return self._survey
 
-    def _lowest(self, order: npt.NDArray[Any], numbers: _Ints, most: int) -> list[Pick]:
+    def _lower(
+        self, kept: list[Pick], order: npt.NDArray[Any], numbers: _Ints, most: int
+    ) -> list[Pick]:
+        """The records that may take the place of one in `kept`; mostly none."""
+        if len(kept) == most:
+            rows = np.flatnonzero(order < kept[-1].order)
+            if not rows.size:
+                return []
+            order, numbers = order[rows], numbers[rows]
         chosen = np.argsort(order, kind="stable")[:most]
         return [Pick(int(order[each]), self._shard, int(numbers[each])) for each in chosen]
 
@@ -190,16 +202,21 @@ class SurveyVisitor(Visitor):
         self._survey.count_sizes(sizes)
         if len(sizes) > 1 or not self._survey.extremes:
             for name, value in _extremes(width, height).items():
-                self._survey.keep_extreme(name, self._lowest(value, numbers, _EXTREMES))
+                kept = self._survey.extremes.get(name, [])
+                self._survey.keep_extreme(name, self._lower(kept, value, numbers, _EXTREMES))
 
     def _count_table(self, label: str, values: _Ints, order: _Hashes, numbers: _Ints) -> None:
         found, counts = np.unique(values, return_counts=True)
         self._survey.count_classes(label, dict(zip(found.tolist(), counts.tolist(), strict=True)))
-        if len(found) > _CLASSES:
-            return
-        for number in found.tolist():
-            rows = np.flatnonzero(values == number)
-            self._survey.keep(number, self._lowest(order[rows], numbers[rows], _PER_CLASS))
+        known = (values >= 0) & (values < _CLASSES)
+        kept = ~known | (order < self._bars[np.where(known, values, 0)])
+        for row in np.flatnonzero(kept).tolist():
+            number = int(values[row])
+            pick = Pick(int(order[row]), self._shard, int(numbers[row]))
+            self._survey.keep(number, (pick,))
+            picks = self._survey.samples.get(number, [])
+            if 0 <= number < _CLASSES and len(picks) == _PER_CLASS:
+                self._bars[number] = picks[-1].order
 
     def _look_at(self, example: Example, order: int, number: int) -> None:
         survey, pick = self._survey, Pick(order, self._shard, number)

@@ -16,6 +16,7 @@ from tfrecreg.example import canonical
 from tfrecreg.index import Index
 from tfrecreg.manifest import FileEntry, Manifest, ShardEntry
 from tfrecreg.manifest.adopted import is_adopted
+from tfrecreg.manifest.python_data import BUILD_AGAIN, is_python_data
 from tfrecreg.operations.builds.plan import PlannedShard, make_plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
 from tfrecreg.operations.builds.shard import (
@@ -138,6 +139,13 @@ def open_raw(registry: Registry, manifest: Manifest, raw: str | None) -> RawData
             f"`{manifest.dataset}` was adopted from another tool: no source makes its records",
             hint="restore the files from DVC or a backup, or save the undamaged records with "
             "`tfrecreg salvage`",
+        )
+        return RawData(None, problem)
+    if is_python_data(manifest):
+        problem = UsageError(
+            f"`{manifest.dataset}` was built from the data of a program, which are not here",
+            hint=f"{BUILD_AGAIN}: the same data give the same bytes; or restore the files from "
+            "DVC or a backup",
         )
         return RawData(None, problem)
     request = BuildRequest(

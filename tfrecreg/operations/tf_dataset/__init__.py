@@ -3,6 +3,7 @@
 - `form`: the form of the elements, by the schema and the arguments of `load`
 - `source`: shards to numbered payloads; damage becomes a mark, not an error
 - `elements`: batches of payloads to tensors: parse, decode, resize, pad
+- `small_images`: small PNGs of a batch, together
 - `single_images`: images of single elements, one by one
 - `checked`: errors that name shard, record and key, at no cost to sound records
 - `plain`: functions that AutoGraph leaves alone

@@ -24,7 +24,7 @@ WhyLost = Callable[[list[int], bool], str]
 def checked_map(
     tensorflow: Any, groups: tf.data.Dataset, function: Callable[[Any, Any], Any], why: WhyLost
 ) -> tf.data.Dataset:
-    """Apply a function to batches of numbers and payloads.
+    """Apply a function to batches of numbers and payloads, up to the first mark of damage.
 
     Args:
         tensorflow: the module.
@@ -33,7 +33,8 @@ def checked_map(
         why: called once, after which iteration ends with a `tf.errors.InvalidArgumentError`.
 
     Returns:
-        Pairs of batch size and what the function returned.
+        Pairs of batch size and what the function returned. The batch with a mark holds the records
+        before it; the error follows.
     """
     data, int64 = tensorflow.data, tensorflow.int64
 
@@ -46,23 +47,27 @@ def checked_map(
         return (at + 1, kept, sizes), (at, before, numbers, payloads)
 
     def applied(at: Any, before: Any, numbers: Any, payloads: Any) -> tuple[Any, ...]:
-        return at, before, numbers, function(numbers, payloads)
+        marks = tensorflow.cast(tensorflow.concat([numbers < 0, [True]], 0), tensorflow.int32)
+        sound = tensorflow.argmax(marks, output_type=tensorflow.int32)
+        return at, before, numbers, sound, function(numbers[:sound], payloads[:sound])
 
     def described(lost: Any, numbers: Any) -> str:
         return why([int(each) for each in numbers], bool(lost))
 
-    def followed(expected: Any, element: Any) -> tuple[Any, Any]:
-        at, before, numbers, values = element
-        lost = tensorflow.not_equal(at, expected)
-        marked = tensorflow.reduce_any(numbers < 0)
-        chosen = tensorflow.cond(lost, lambda: before, lambda: numbers)
+    def followed(state: Any, element: Any) -> tuple[Any, Any]:
+        expected, marked = state
+        at, before, numbers, sound, values = element
+        is_marked = tensorflow.size(marked) > 0
+        lost = tensorflow.logical_and(at != expected, tensorflow.logical_not(is_marked))
+        chosen = tensorflow.cond(is_marked, lambda: marked, lambda: before)
         check = tensorflow.cond(
-            tensorflow.logical_or(lost, marked),
+            tensorflow.logical_or(lost, is_marked),
             lambda: _stop(tensorflow, described, lost, chosen),
             tensorflow.no_op,
         )
         with tensorflow.control_dependencies([check]):
-            return tensorflow.identity(at + 1), (tensorflow.size(numbers, int64), values)
+            following = tensorflow.identity(at + 1), numbers[sound:]
+            return following, (tensorflow.cast(sound, int64), values)
 
     zero = tensorflow.constant(0, int64)
     none = tensorflow.constant([], int64)
@@ -74,7 +79,7 @@ def checked_map(
         # In order, whatever the options of the dataset say: the numbers have to follow each other.
         .map(plain(tensorflow, applied), num_parallel_calls=data.AUTOTUNE, deterministic=True)
         .ignore_errors()
-        .scan(zero, plain(tensorflow, followed))
+        .scan((zero, none), plain(tensorflow, followed))
     )
 
 

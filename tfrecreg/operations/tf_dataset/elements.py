@@ -6,16 +6,23 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tfrecreg.digests import DIGEST_BYTES
 from tfrecreg.errors import TfrecregError
 from tfrecreg.example import decode_or_none
 from tfrecreg.images import ImageError, read_header
 from tfrecreg.images.decodable import why_undecodable
 from tfrecreg.operations.load_records import PayloadFault, SplitRecords
 from tfrecreg.operations.tf_dataset.form import PAYLOAD_NAME, ElementForm
+from tfrecreg.operations.tf_dataset.small_images import together
 from tfrecreg.text import safe
+from tfrecreg.training.certificate import DIGEST_FEATURE, digests_of
 from tfrecreg.training.data_source import KEY_FEATURE
 
 Features = dict[str, Any]
+
+_LARGE = 1 << 14
+"""Mean bytes of records whose images or tensors take long to decode."""
+_AT_ONCE = 32
 
 
 class ElementReader:
@@ -51,6 +58,8 @@ class ElementReader:
             features[name] = self._tensors(name, features[name])
         if self._form.with_key:
             features[KEY_FEATURE] = self._keys(numbers)
+        if self._form.with_digest:
+            features[DIGEST_FEATURE] = self._digests(payloads)
         return features
 
     def finish(self, features: Features) -> Any:
@@ -101,14 +110,17 @@ class ElementReader:
         """Why sound records do not make a batch; empty if they do."""
         tf = self._tf
         features = self._parsed(tf.constant(list(payloads)))
-        for names, step, hint in (
-            (self._form.images, self._images, "`image_size=(224, 224)` resizes them"),
-            (self._form.tensors, self._tensors, "leave out `batch_size`"),
+        for names, step in (
+            (self._form.images, self._images),
+            (self._form.tensors, self._tensors),
         ):
             for name in names:
                 each = [step(name, value[None]) for value in tf.unstack(features[name])]
                 shapes = sorted({tuple(value.shape[1:]) for value in each})
                 if len(shapes) > 1:
+                    hint = "leave out `batch_size`"
+                    if name in self._form.images:
+                        hint = _how_to_stack(shapes)
                     return (
                         f"`{safe(name)}` has values of {len(shapes)} shapes, {shapes[0]} and "
                         f"{shapes[-1]} among them, which do not fit into one batch: {hint}"
@@ -147,15 +159,25 @@ class ElementReader:
         tf, form = self._tf, self._form
         height, width, channels = form.images[name]
 
+        def finished(images: Any) -> Any:
+            images.set_shape((*images.shape[:-1], channels))
+            if form.image_size is not None:
+                images = tf.image.resize(images, form.image_size)
+                images = tf.cast(tf.round(images), tf.uint8)
+            return tf.ensure_shape(images, (*images.shape[:-3], height, width, channels))
+
         def decoded(one: Any) -> Any:
             image = tf.io.decode_image(one, channels=form.channels, expand_animations=False)
-            image.set_shape((None, None, channels))
-            if form.image_size is not None:
-                image = tf.image.resize(image, form.image_size)
-                image = tf.cast(tf.round(image), tf.uint8)
-            return tf.ensure_shape(image, (height, width, channels))
+            image.set_shape((None, None, None))
+            return finished(image)
 
-        return self._mapped(decoded, data, tf.TensorSpec((height, width, channels), tf.uint8))
+        def one_by_one() -> Any:
+            return self._mapped(decoded, data, tf.TensorSpec((height, width, channels), tf.uint8))
+
+        if self._single or tf.executing_eagerly():
+            return one_by_one()
+        pixels = together(tf, tf.reshape(data, [-1]), form.channels)
+        return tf.cond(tf.size(pixels) > 0, lambda: finished(pixels), one_by_one)
 
     def _tensors(self, name: str, data: Any) -> Any:
         tf, spec = self._tf, self._form.tensors[name]
@@ -172,12 +194,14 @@ class ElementReader:
         tf = self._tf
         flat = tf.reshape(data, [-1])
 
+        # Small values one after the other, which takes half the time: batches run in parallel
+        # anyway. Large ones are decoded as cores become free, so that none is idle at the end.
+        at_once = _AT_ONCE if self._records.mean_bytes >= _LARGE else 1
+
         def mapped() -> Any:
             if self._single and not tf.executing_eagerly():
                 return tf.expand_dims(function(flat[0]), 0)
-            # One after the other: batches run in parallel, and so it is twice as fast for small
-            # images.
-            return tf.map_fn(function, flat, fn_output_signature=spec, parallel_iterations=1)
+            return tf.map_fn(function, flat, fn_output_signature=spec, parallel_iterations=at_once)
 
         if spec.shape.is_fully_defined() and not self._single:
             return mapped()
@@ -199,6 +223,13 @@ class ElementReader:
 
         return tf.ensure_shape(tf.py_function(found, [numbers], tf.string), numbers.shape)
 
+    def _digests(self, payloads: Any) -> Any:
+        tf = self._tf
+        found = tf.numpy_function(
+            lambda payloads: digests_of(payloads.tolist()), [payloads], tf.uint8, stateful=False
+        )
+        return tf.ensure_shape(found, (*payloads.shape, DIGEST_BYTES))
+
     def missing_key(self, numbers: Sequence[int]) -> str:
         """Why the keys of records cannot be read; empty if they can."""
         try:
@@ -207,6 +238,15 @@ class ElementReader:
         except TfrecregError as error:
             return str(error)
         return ""
+
+
+def _how_to_stack(shapes: Sequence[tuple[int, ...]]) -> str:
+    """What makes images of these shapes fit into one batch."""
+    if len({shape[:2] for shape in shapes}) == 1:
+        return "`channels=3` gives them the same channels"
+    if len({shape[2:] for shape in shapes}) == 1:
+        return "`image_size=(224, 224)` resizes them"
+    return "`image_size=(224, 224), channels=3` makes them alike"
 
 
 def _without_nodes(text: str) -> str:

@@ -32,6 +32,7 @@ class FormRequest:
     pad_to: int | Mapping[str, int] | Literal["longest"] | None = None
     as_supervised: bool | tuple[str, str] = False
     with_key: bool = False
+    with_digest: bool = False
 
     def expect_nothing(self) -> None:
         """Refuse what only Examples have.
@@ -69,6 +70,7 @@ class ElementForm:
     supervised: tuple[str, str] | None = None
     """Features that make pairs of input and label."""
     with_key: bool = False
+    with_digest: bool = False
 
     @property
     def stacks(self) -> bool:
@@ -91,7 +93,7 @@ def find_form(schema: Schema, request: FormRequest) -> ElementForm:
     elif request.features is not None:
         _expect_known(request.features, specs)
         chosen = [name for name in specs if name in request.features]
-    if not chosen and not request.with_key:
+    if not chosen and not request.with_key and not request.with_digest:
         raise UsageError(
             "no feature is left to parse",
             hint=f"available: {listed(specs)}"
@@ -121,6 +123,7 @@ def find_form(schema: Schema, request: FormRequest) -> ElementForm:
         longest=request.pad_to == "longest",
         supervised=supervised,
         with_key=request.with_key,
+        with_digest=request.with_digest,
     )
 
 
@@ -129,10 +132,10 @@ def _supervised(
 ) -> tuple[str, str] | None:
     if request.as_supervised is False:
         return None
-    if request.features is not None or request.with_key:
+    if request.features is not None or request.with_key or request.with_digest:
         raise UsageError(
             "`as_supervised` makes pairs of input and label, and has no place for others",
-            hint="leave out `features` and `with_key`",
+            hint="leave out `features`, `with_key` and `with_digest`",
         )
     if request.as_supervised is not True:
         _expect_known(request.as_supervised, specs)

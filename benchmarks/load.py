@@ -1,0 +1,69 @@
+"""`load` against two tf.data pipelines over the same shards: the tutorials' and a tuned one."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.pairs import Measured, row, run
+from benchmarks.raw import digits, images
+from tfrecreg import BuildRequest, Registry, build, init, open_registry
+
+__all__ = ["main"]
+
+_JPEGS = 1000
+_NAMES = {
+    "plain": "the tutorials' pipeline",
+    "tuned": "a tuned pipeline",
+    "encoded": "a tuned pipeline that does not decode",
+}
+
+
+def main(arguments: Namespace) -> list[str]:
+    """Run it and return the rows of the table."""
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="tfrecreg-bench-", dir=arguments.work) as work:
+        digits(Path(work) / "digits", arguments.count)
+        images(Path(work) / "jpegs", _JPEGS)
+        root = Path(work) / "registry"
+        init(root, with_dvc=False)
+        registry = open_registry(root)
+        _build(registry, "mnist", "mnist", Path(work) / "digits")
+        _build(registry, "jpegs", "imagefolder", Path(work) / "jpegs")
+        small = f"{arguments.count:,} digits as PNG, decoded, by 256"
+        large = f"{_JPEGS:,} JPEGs, decoded and resized to 224 × 224, by 32"
+        for what, dataset, settings, targets in (
+            (
+                *(small, "mnist", ["256"]),
+                {"plain": "at least 3", "tuned": "at least 1", "encoded": ""},
+            ),
+            (large, "jpegs", ["32", "224"], {"plain": "", "tuned": "at least 1"}),
+        ):
+            command = [sys.executable, "-m", "benchmarks.load_read"]
+            taken: dict[str, list[Measured]] = {way: [] for way in ("load", *targets)}
+            for _ in range(arguments.runs):
+                for way, measured in taken.items():
+                    more = [way, str(root), dataset, *settings]
+                    measured.append(run([*command, *more], TF_CPP_MIN_LOG_LEVEL="3"))
+            for way, target in targets.items():
+                title = f"{what}: {_NAMES[way]} / `load`"
+                ours, theirs = taken["load"], taken[way]
+                rows.append(row(title, ours, theirs, target, faster=True))
+                cpu = [_cpu(each) for each in ours], [_cpu(each) for each in theirs]
+                rows.append(row(f"{title}, CPU", *cpu, "", faster=True))
+    return rows
+
+
+def _build(registry: Registry, name: str, source: str, raw: Path) -> None:
+    build(registry, BuildRequest(name=name, source=source, raw=str(raw)))
+
+
+def _cpu(measured: Measured) -> Measured:
+    """The same run, by the CPU seconds that it printed."""
+    found = re.search(r"\bcpu=([0-9.]+)", measured.output)
+    assert found is not None
+    return replace(measured, inner=float(found[1]))

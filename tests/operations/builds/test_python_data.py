@@ -1,0 +1,206 @@
+"""Data that a program hands to a build: the same bytes in any form; and what commands do then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from python_data_support import COUNT, Elements, element, made, stage
+from python_data_support import registry as registry  # the fixture
+
+import tfrecreg
+from tfrecreg.cli.main import main
+from tfrecreg.index import load_index
+from tfrecreg.operations.builds import BuildResult
+from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.registry import Registry, open_registry
+from tfrecreg.shards import ShardPolicy
+
+
+def keys(registry: Registry, found: BuildResult) -> set[str]:
+    folder = registry.storage.below(found.folder)
+    indexes = [load_index(folder, shard.index) for shard in found.manifest.shards]
+    return {index.key(number) for index in indexes for number in range(len(index))}
+
+
+FORMS: dict[str, Callable[[], object]] = {
+    "list": lambda: [element(number) for number in range(COUNT)],
+    "sequence": Elements,
+    "generator": lambda: (element(number) for number in range(COUNT)),
+    "iterator of a list": lambda: iter([element(number) for number in range(COUNT)]),
+    # One that raises no IndexError at its end.
+    "iterator of a sequence": lambda: iter(Elements()),  # type: ignore[call-overload]
+}
+
+
+def test_the_form_of_a_split_does_not_change_the_bytes(registry: Registry) -> None:
+    found = []
+    for form in FORMS.values():
+        schema = Path(registry.storage.root, "schemas/shapes.pbtxt")
+        schema.unlink(missing_ok=True)
+        result = made(registry, {"train": form(), "test": [element(7)]}, default_schema=True)
+        assert [split.records for split in result.manifest.splits] == [1, COUNT]
+        found.append((result.manifest.digest, schema.read_bytes(), result.unchanged))
+    assert len({each[:2] for each in found}) == 1
+    assert [each[2] for each in found] == [False, *[True] * (len(FORMS) - 1)]
+    assert not stage(registry).exists()
+
+
+def test_columns_are_a_sequence_of_elements(registry: Registry) -> None:
+    class Held:
+        """What tensors of other libraries have."""
+
+        def __init__(self, value: Any) -> None:
+            self.value = value
+
+        def __len__(self) -> int:
+            return len(self.value)
+
+        def __getitem__(self, number: int) -> Held:
+            return Held(self.value[number])
+
+        def __array__(self, *arguments: Any, **named: Any) -> np.ndarray[Any, Any]:
+            return np.asarray(self.value)
+
+    columns = {
+        "pixels": np.arange(45, dtype=np.uint8).reshape(5, 3, 3),
+        "label": Held(np.arange(5)),
+        "box": np.ones((5, 4), np.float32),
+        "name": ["a", "b", "c", "d", "é"],
+    }
+    made(registry, {"train": columns}, labels={"label": list("vwxyz")})
+    (report,) = tfrecreg.check("shapes", registry=registry)
+    assert report.status == "pass"
+    released = release(registry, ReleaseRequest(name="shapes", version="1.0.0"))
+    assert released.manifest.labels == {"label": list("vwxyz")}
+    train = tfrecreg.data_source("shapes@1.0.0", "train", registry=registry)
+    by_name = {each["name"]: each for each in train}
+    assert by_name.keys() == {b"a", b"b", b"c", b"d", "é".encode()}
+    assert by_name[b"c"]["label"] == 2
+    assert by_name[b"c"]["box"].shape == (4,)
+    pixels = tfrecreg.parse_tensor(by_name[b"c"]["pixels"])
+    np.testing.assert_array_equal(pixels, columns["pixels"][2])
+
+
+def test_images_are_stored_as_png(registry: Registry) -> None:
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.arange(60, dtype=np.uint8).reshape(4, 5, 3)
+    manifest = made(registry, {"train": [{"image/encoded": image.fromarray(pixels)}]}).manifest
+    assert manifest.codecs.keys() == {"zlib", "pillow"}
+    assert "image_domain {}" in (registry.dataset("shapes").schema_text() or "")
+    (found,) = tfrecreg.data_source("shapes", "train", registry=registry, decode=True)
+    np.testing.assert_array_equal(found["image/encoded"], pixels)
+
+
+def test_the_manifest_names_a_program_and_no_raw_data(registry: Registry) -> None:
+    manifest = made(registry, {"train": Elements()}, key="id").manifest
+    assert (manifest.source.name, manifest.source.distribution) == ("python", "tfrecreg")
+    assert manifest.source.options == {"keys": "feature id"}
+    assert (manifest.raw.files, manifest.raw.stored) == (0, 0)
+    assert manifest.ledger["train"].written == COUNT
+    assert not Path(registry.storage.root, "datasets/shapes.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        (None, {"00000", "00001"}),
+        ("id", {"a-0", "a-1"}),
+        ("label", {"0", "1"}),
+        (lambda each: each["label"] + 5, {"5", "6"}),
+        (lambda each: np.str_(each["id"][2:]), {"0", "1"}),
+    ],
+)
+def test_keys_are_numbers_features_or_results(
+    registry: Registry, key: Any, expected: set[str]
+) -> None:
+    assert keys(registry, made(registry, {"train": Elements(2)}, key=key)) == expected
+    again = made(registry, {"train": iter([element(0), element(1)])}, key=key)
+    assert keys(registry, again) == expected
+
+
+def test_appended_elements_keep_the_shards_of_the_release(registry: Registry) -> None:
+    made(registry, {"train": Elements(30)}, policy=ShardPolicy(shards=3))
+    release(registry, ReleaseRequest(name="shapes", version="1.0.0"))
+    grown = made(registry, {"train": Elements(35)})
+    assert grown.growth is not None
+    assert (grown.growth.kept, grown.growth.rewritten, grown.growth.new) == (3, 0, 1)
+    changed = made(registry, {"train": Elements(30, "b")})
+    assert changed.growth is not None
+    assert changed.growth.kept == 0
+    released = release(registry, ReleaseRequest(name="shapes"))
+    assert str(released.version) == "2.0.0"
+
+
+def test_settings_of_the_dataset_apply(registry: Registry) -> None:
+    folder = Path(registry.storage.root, "datasets")
+    folder.mkdir(exist_ok=True)
+    (folder / "shapes.toml").write_text('shards = 4\ncompression = "gzip"\n')
+    registry = open_registry(registry.storage.root)
+    manifest = made(registry, {"train": Elements()}).manifest
+    assert (len(manifest.shards), manifest.compression) == (4, "gzip")
+
+
+# Afterwards.
+
+
+@pytest.fixture
+def here(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> Path:
+    made(registry, {"train": Elements()})
+    monkeypatch.chdir(registry.storage.root)
+    return Path(registry.storage.root)
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = main(list(arguments))
+    shown = capsys.readouterr()
+    return code, shown.out + shown.err
+
+
+def test_the_command_cannot_build_it_again(here: Path, capsys: Any) -> None:
+    code, text = said(capsys, "build", "shapes")
+    assert code == 2
+    assert text == (
+        "error: `shapes` was built from the data of a program, which this command does not have\n"
+        "hint: run the program that calls `tfrecreg.build(…, data=…)`; or name raw files: "
+        "--source SOURCE --raw PATH\n"
+    )
+    code, text = said(capsys, "build", "shapes", "--source", "python", "--raw", ".")
+    assert code == 2
+    assert "`python`" in text
+    assert "pip install" not in text
+
+
+def test_a_damaged_shard_is_not_repaired_by_a_command(here: Path, capsys: Any) -> None:
+    (shard,) = (here / "data/shapes").glob("*.tfrecord-*")
+    shard.write_bytes(shard.read_bytes()[:-1])
+    code, text = said(capsys, "check", "shapes")
+    assert code == 1
+    assert "--repair" not in text
+    code, text = said(capsys, "build", "shapes", "--repair", "shapes")
+    assert code == 2
+    assert "error: `shapes` was built from the data of a program, which are not here\n" in text
+    assert "hint: run the program that calls `tfrecreg.build(…, data=…)`: the same data" in text
+    assert made(open_registry(here), {"train": Elements()}).report.status == "pass"
+
+
+def test_raw_files_are_not_compared(here: Path, capsys: Any) -> None:
+    code, text = said(capsys, "check", "shapes", "--raw", str(here / "schemas"), "--json")
+    document = json.loads(text[text.index("{") :])
+    assert code in (0, 1)
+    assert "SRC" not in {each["code"][:3] for each in document["findings"]}
+    code, text = said(capsys, "show", "shapes")
+    assert "source    python (tfrecreg " in text
+    assert ", keys=position" in text
+
+
+def test_a_changed_schema_names_the_program(here: Path, capsys: Any) -> None:
+    schema = here / "schemas/shapes.pbtxt"
+    schema.write_text(schema.read_text() + 'feature { name: "age" type: INT }\n')
+    code, text = said(capsys, "release", "shapes", "--version", "1.0.0")
+    assert code == 2
+    assert "hint: run the program that calls `tfrecreg.build(…, data=…)`\n" in text

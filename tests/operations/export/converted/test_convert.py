@@ -1,0 +1,220 @@
+"""A shard in another format: nothing is lost, and what is lost is noticed."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests_support import flip
+
+from tfrecreg.digests import record_digest
+from tfrecreg.errors import FailureError, ManifestError, RefusedError, UsageError
+from tfrecreg.example import (
+    bytes_feature,
+    canonical,
+    encode,
+    float_feature,
+    int64_feature,
+    unset_feature,
+)
+from tfrecreg.operations.export.converted.convert import ShardConversion
+from tfrecreg.operations.export.converted.formats import RecordFormat
+from tfrecreg.operations.export.converted.parquet import ParquetFormat
+from tfrecreg.operations.export.shards import ExportTask
+from tfrecreg.operations.export.source_records import ShardRecord
+
+from .conftest import FORMATS, NASTY, MakeTask, renamed
+
+
+def digests(payloads: list[bytes]) -> bytes:
+    return b"".join(record_digest(canonical(each)) for each in payloads)
+
+
+def test_whatever_an_example_holds_comes_back(
+    record_format: RecordFormat, nasty: ExportTask
+) -> None:
+    done = pickle.loads(pickle.dumps(ShardConversion(record_format)))(nasty)
+    assert done.how == "converted"
+    assert done.digests == digests([encode(each) for each in NASTY])
+    again = [canonical(each) for each in record_format.read(nasty)]
+    assert again == [encode(each) for each in NASTY]
+    assert pickle.loads(pickle.dumps(done)) == done
+
+
+def test_a_shard_without_records_has_a_file(
+    record_format: RecordFormat, make_task: MakeTask, tmp_path: Path
+) -> None:
+    done = ShardConversion(record_format)(make_task([]))
+    assert done.digests == b""
+    assert (tmp_path / "stage/out").is_file()
+    assert list(record_format.read(make_task([]))) == []
+
+
+def test_equal_records_have_equal_bytes(
+    record_format: RecordFormat, nasty: ExportTask, tmp_path: Path
+) -> None:
+    ShardConversion(record_format)(nasty)
+    first = (tmp_path / "stage/out").read_bytes()
+    (tmp_path / "stage/out").unlink()
+    ShardConversion(record_format)(nasty)
+    assert (tmp_path / "stage/out").read_bytes() == first
+
+
+_NAMES = st.sampled_from(["text", "name", "raw", "score", "boxes", "sizes", "image/encoded", "x"])
+_FEATURES = st.one_of(
+    st.lists(st.one_of(st.binary(max_size=5), st.text(max_size=3)), max_size=3).map(bytes_feature),
+    st.lists(st.integers(-(2**63), 2**63 - 1), max_size=3).map(int64_feature),
+    st.lists(st.floats(width=32), max_size=3).map(float_feature),
+    st.just(unset_feature()),
+)
+
+
+@pytest.mark.parametrize("name", ["parquet", "webdataset"])
+@settings(
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize=True,
+)
+@given(examples=st.lists(st.dictionaries(_NAMES, _FEATURES, max_size=6), max_size=4))
+def test_any_examples_come_back(make_task: MakeTask, tmp_path: Path, name: str, examples) -> None:
+    payloads = [encode(each) for each in examples]
+    assert ShardConversion(FORMATS[name]())(make_task(payloads)).digests == digests(payloads)
+
+
+def test_what_is_not_canonical_comes_back_with_the_same_content(
+    record_format: RecordFormat, make_task: MakeTask
+) -> None:
+    one, two = (encode({name: int64_feature(1)}) for name in ("b", "a"))
+    payload = one + two  # protobuf merges the two maps
+    assert canonical(payload) != payload
+    assert ShardConversion(record_format)(make_task([payload])).digests == digests([payload])
+
+
+@pytest.mark.parametrize("name", ["parquet", "webdataset"])
+@pytest.mark.parametrize("payload", [b"no Example", b"\x1a\x01x"])
+def test_a_record_that_is_no_example_is_named(
+    make_task: MakeTask, name: str, payload: bytes, tmp_path: Path
+) -> None:
+    task = make_task([encode(NASTY[0]), payload])
+    with pytest.raises(UsageError) as caught:
+        ShardConversion(FORMATS[name]())(task)
+    assert caught.value.message == (
+        "record 1 of `s/shard` of `things@1.0.0` is not a tf.train.Example, or has fields that it "
+        "does not define"
+    )
+    assert caught.value.hint == "`--to arrayrecord` exports any payload"
+    assert not (tmp_path / "stage/out").exists()
+
+
+def test_array_records_hold_any_payload(make_task: MakeTask) -> None:
+    payloads = [b"no Example", b"\x1a\x01x", b"", bytes(70_000)]
+    made = FORMATS["arrayrecord"]()
+    task = make_task(payloads)
+    assert ShardConversion(made)(task).digests == digests(payloads)
+    assert list(made.read(task)) == payloads  # canonical as they are
+
+
+def test_a_damaged_shard_is_named(record_format: RecordFormat, nasty: ExportTask, tmp_path) -> None:
+    flip(tmp_path / "source/s/shard", 400)
+    with pytest.raises(RefusedError, match=r"^`s/shard` is not what `things@1\.0\.0` has register"):
+        ShardConversion(record_format)(nasty)
+
+
+def test_another_shard_is_refused(record_format: RecordFormat, nasty: ExportTask) -> None:
+    with pytest.raises(RefusedError, match=r"should have the digest 0000000000000000…, found "):
+        ShardConversion(record_format)(renamed(nasty, stream_blake3="0" * 64))
+
+
+def test_a_missing_shard_is_refused(record_format: RecordFormat, nasty: ExportTask) -> None:
+    with pytest.raises(RefusedError, match="registered: it is missing"):
+        ShardConversion(record_format)(renamed(nasty, path="s/other"))
+
+
+@pytest.mark.parametrize("name", ["parquet", "webdataset"])
+def test_an_index_of_other_records_is_refused(make_task: MakeTask, name: str) -> None:
+    task = make_task([encode(each) for each in NASTY], [str(each) for each in range(len(NASTY))])
+    with pytest.raises(ManifestError, match=r"`s/index` has 11 records, and its shard 12"):
+        ShardConversion(FORMATS[name]())(renamed(task, records=12))
+
+
+@dataclass(frozen=True, slots=True)
+class Faulty:
+    """A format whose disk loses, changes or repeats a record."""
+
+    inner: RecordFormat
+    fault: str
+
+    def file_name(self, dataset: str, split: str, number: int, of: int) -> str:
+        return self.inner.file_name(dataset, split, number, of)
+
+    def write(self, task: ExportTask, records: Iterator[ShardRecord]) -> int:
+        return self.inner.write(task, records)
+
+    def read(self, task: ExportTask) -> Iterator[bytes]:
+        payloads = list(self.inner.read(task))
+        if self.fault == "loses":
+            del payloads[-1]
+        elif self.fault == "changes":
+            payloads[3] = encode({"x": int64_feature(1)})
+        else:
+            payloads.append(payloads[0])
+        return iter(payloads)
+
+    def notes(self, beside: int) -> Iterator[str]:
+        return self.inner.notes(beside)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("loses", "record 10 of `s/shard` of `things@1.0.0` is missing in what was written: read"),
+        (
+            "changes",
+            "record 3 of `s/shard` of `things@1.0.0` has other content in what was written",
+        ),
+        ("repeats", "`out` has more than 11 records in what was written: read again from `out`"),
+    ],
+)
+def test_a_file_that_reads_otherwise_is_noticed(
+    nasty: ExportTask, fault: str, message: str
+) -> None:
+    with pytest.raises(FailureError) as caught:
+        ShardConversion(Faulty(FORMATS["webdataset"](), fault))(nasty)
+    assert caught.value.message.startswith(message)
+    assert caught.value.exit_code == 3
+
+
+def test_damage_to_the_written_file_is_one_error(
+    record_format: RecordFormat, make_task: MakeTask, tmp_path: Path
+) -> None:
+    """Bytes changed here and there, and the file cut: never another exception."""
+    payloads = [encode(each) for each in NASTY]
+    task = make_task(payloads)
+    ShardConversion(record_format)(task)
+    path = tmp_path / "stage/out"
+    sound = path.read_bytes()
+    step = len(sound) // 40
+    broken = [sound[:at] for at in range(0, len(sound), step)]
+    if not isinstance(record_format, ParquetFormat):  # whose pages have no checksums
+        broken += [
+            sound[:at] + bytes((sound[at] ^ 0x55,)) + sound[at + 1 :]
+            for at in range(0, len(sound), step)
+        ]
+    noticed = 0
+    messages = []
+    for data in broken:
+        path.write_bytes(data)
+        try:
+            again = [canonical(each) for each in record_format.read(task)]
+        except FailureError as error:
+            messages.append(error.message)
+        else:
+            noticed += again != payloads
+    assert noticed + len(messages) > 10
+    assert all(each.startswith("`out` cannot be read again: ") for each in messages)

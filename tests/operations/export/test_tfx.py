@@ -1,0 +1,180 @@
+"""The folders of TFX's components, as TFDV and tfx_bsl read them."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from foreign_support import SEQUENCES, put
+from tests_support import flip, tree
+
+import tfrecreg
+from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.example import bytes_feature, encode, int64_feature
+from tfrecreg.manifest import ShardEntry
+from tfrecreg.operations.export import export
+from tfrecreg.operations.export.shards import ExportTask
+from tfrecreg.operations.export.tfx import bring_gzip, tfx_name
+from tfrecreg.records import ShardWriter
+from tfrecreg.registry import Registry
+from tfrecreg.storage import LocalStorage
+
+SCHEMA = """
+feature { name: "x" type: BYTES presence { min_fraction: 1 } shape {} }
+feature { name: "n" type: INT presence { min_fraction: 1 } shape {} }
+"""
+NAME = tfx_name("things", "train", 0, 1)
+
+
+def examples(count: int) -> list[dict[str, tfrecreg.Feature]]:
+    return [{"x": bytes_feature(b"value"), "n": int64_feature(each)} for each in range(count)]
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> ExportTask:
+    source = LocalStorage(tmp_path / "source")
+    with ShardWriter(source, "s/shard") as writer:
+        for number, example in enumerate(examples(40)):
+            writer.write(encode(example), digest=bytes(16), key=str(number))
+    return ExportTask(
+        reference="things@1.0.0",
+        bytes=source,
+        entry=ShardEntry.of("s/shard", writer.written, split="train", index=""),
+        compression="none",
+        stage=LocalStorage(tmp_path / "stage"),
+        name=NAME,
+        images=(),
+    )
+
+
+def test_shards_are_called_as_by_example_gen() -> None:
+    assert NAME == "examples/Split-train/data_tfrecord-00000-of-00001.gz"
+    assert tfx_name("x", "minival2017", 7, 12) == (
+        "examples/Split-minival2017/data_tfrecord-00007-of-00012.gz"
+    )
+
+
+def test_a_plain_shard_is_compressed_with_the_same_records(
+    task: ExportTask, tmp_path: Path
+) -> None:
+    done = bring_gzip(task)
+    assert done.how == "compressed"
+    written = (tmp_path / "stage" / NAME).read_bytes()
+    assert gzip.decompress(written) == (tmp_path / "source/s/shard").read_bytes()
+    bring_gzip(replace(task, name="again.gz"))
+    assert (tmp_path / "stage/again.gz").read_bytes() == written
+
+
+def test_an_empty_shard_is_an_empty_file(task: ExportTask, tmp_path: Path) -> None:
+    with ShardWriter(LocalStorage(tmp_path / "source"), "s/empty") as writer:
+        pass
+    entry = ShardEntry.of("s/empty", writer.written, split="train", index="")
+    bring_gzip(replace(task, entry=entry))
+    assert (tmp_path / "stage" / NAME).read_bytes() == b""
+
+
+def test_damage_is_named_before_anything_is_written(task: ExportTask, tmp_path: Path) -> None:
+    flip(tmp_path / "source/s/shard", 700)
+    with pytest.raises(RefusedError, match=r"^`s/shard` is not what .* CRC00[12] at byte "):
+        bring_gzip(task)
+    assert not (tmp_path / "stage" / NAME).exists()
+
+
+def test_without_tfdv_nothing_is_made(
+    place_build: Callable[..., Registry], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = place_build({"train": [examples(1)]}, SCHEMA)
+    monkeypatch.setitem(sys.modules, "tensorflow_data_validation", None)
+    with pytest.raises(tfrecreg.TfrecregError, match="statistics needs ") as caught:
+        export(registry, "things", tmp_path / "out", to="tfx")
+    assert caught.value.exit_code == 3
+    assert "pip install 'tfrecreg[tfdv]'" in caught.value.hint
+    assert [each.name for each in tmp_path.iterdir()] == ["registry-root"]
+
+
+READ = """
+import sys
+from pathlib import Path
+import tensorflow_data_validation as tfdv
+from tfx_bsl.tfxio import dataset_options, tf_example_record
+
+for folder in map(Path, sys.argv[1:]):
+    schema = tfdv.load_schema_text(str(folder / "schema/schema.pbtxt"))
+    for split in sorted(path.name for path in (folder / "examples").iterdir()):
+        # As TFX's components make it: every file of the folder of a split.
+        reader = tf_example_record.TFExampleRecord(
+            str(folder / "examples" / split / "*"), schema=schema, telemetry_descriptors=["t"]
+        )
+        options = dataset_options.RecordBatchesOptions(
+            batch_size=7, num_epochs=1, shuffle=False, drop_final_batch=False
+        )
+        records = sum(batch.num_rows for batch in reader.RecordBatches(options))
+        path = folder / "statistics" / split / "FeatureStats.pb"
+        statistics = tfdv.load_stats_binary(str(path))
+        anomalies = tfdv.validate_statistics(statistics, schema).anomaly_info
+        (dataset,) = statistics.datasets
+        names = [feature.path.step[0] for feature in dataset.features]
+        print(split, records, dataset.num_examples, len(anomalies), *sorted(names))
+exec(sys.stdin.read())  # the block of the page
+"""
+DOCS = Path(__file__).parents[3] / "docs/export.md"
+BLOCK = re.compile(r"^```python\n(import tensorflow_data_validation.*?)^```$", re.M | re.S)
+
+
+@pytest.mark.slow
+def test_tfx_reads_examples_statistics_and_schema(
+    place_build: Callable[..., Registry], digits_registry: Path, tmp_path: Path
+) -> None:
+    """And the block for TFDV in `docs/export.md` works as written."""
+    if find_spec("tensorflow_data_validation") is None:
+        pytest.skip("the extra `tfdv` is not installed")
+    splits = {"train": [examples(30), [], examples(3)], "eval": [examples(5)], "none": []}
+    for compression, how in (("none", "compressed"), ("gzip", "linked")):
+        registry = place_build(splits, SCHEMA, compression=compression)
+        result = export(registry, "things", tmp_path / compression, to="tfx")
+        assert sorted(tree(tmp_path / compression)) == sorted(result.files)
+        assert sorted(result.files) == [
+            "examples/Split-eval/data_tfrecord-00000-of-00001.gz",
+            "examples/Split-train/data_tfrecord-00000-of-00003.gz",
+            "examples/Split-train/data_tfrecord-00001-of-00003.gz",
+            "examples/Split-train/data_tfrecord-00002-of-00003.gz",
+            "schema/schema.pbtxt",
+            "statistics/Split-eval/FeatureStats.pb",
+            "statistics/Split-train/FeatureStats.pb",
+        ]
+        assert result.shards == {how: 4}
+        assert result.content is None
+        assert result.notes == (
+            "the split `none` has no shards, and is left out: TFX reads no empty split",
+        )
+    folders = [str(tmp_path / each) for each in ("none", "gzip")]
+    export(tfrecreg.open_registry(digits_registry), "digits", tmp_path / "digits-tfx", to="tfx")
+    (block,) = BLOCK.findall(DOCS.read_text("utf-8"))
+    done = subprocess.run(
+        [sys.executable, "-c", READ, *folders],
+        input=block,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    splits_read = ["Split-eval 5 5 0 n x", "Split-train 33 33 0 n x"]
+    assert done.stdout.splitlines() == [*splits_read, *splits_read, "{}"], done.stderr[-4000:]
+
+
+def test_what_is_no_example_is_refused(tmp_path: Path, digits_registry: Path) -> None:
+    if find_spec("tensorflow_data_validation") is None:
+        pytest.skip("the extra `tfdv` is not installed")
+    put(tmp_path / "logs/train-00000-of-00001.tfrecord", *SEQUENCES)
+    registry = tfrecreg.open_registry(digits_registry)
+    request = tfrecreg.AdoptRequest(name="logs", paths=(str(tmp_path / "logs"),))
+    tfrecreg.adopt(registry, request)
+    with pytest.raises(UsageError, match=r"`logs` holds SequenceExamples, and TFX reads Examples"):
+        export(registry, "logs", tmp_path / "out", to="tfx")

@@ -1,0 +1,89 @@
+"""Data of programs, and builds of them. On sys.path by `pythonpath` in pyproject.toml."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tfrecreg.errors import TfrecregError
+from tfrecreg.operations.builds import BuildRequest, BuildResult, build
+from tfrecreg.operations.init import init
+from tfrecreg.registry import Registry, layout, open_registry
+
+__all__ = ["COUNT", "Elements", "Notes", "Slow", "element", "made", "refused", "registry", "stage"]
+
+COUNT = 40
+
+
+def element(number: int, version: str = "a") -> dict[str, Any]:
+    return {
+        "id": f"{version}-{number}",
+        "pixels": np.full((3, 3), number, np.uint8),
+        "label": number % 3,
+        "score": np.arange(number % 3 + 1, dtype=np.float32),
+    }
+
+
+class Elements:
+    """A sequence that is picklable, and can be made to count, to die or to change."""
+
+    def __init__(self, count: int = COUNT, version: str = "a", dies_at: int = 0) -> None:
+        self.count, self.version, self.dies_at = count, version, dies_at
+        self.reads = 0
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, number: int) -> dict[str, Any]:
+        self.reads += 1
+        if self.reads == self.dies_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return element(number, self.version)
+
+
+class Slow(Elements):
+    """A sequence that takes its time, so that processes share it and a kill comes in between."""
+
+    def __getitem__(self, number: int) -> dict[str, Any]:
+        time.sleep(0.01)
+        return super().__getitem__(number)
+
+
+class Notes:
+    """A progress that keeps its notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def start(self, what: str, total: int, unit: str = "records") -> None: ...
+    def advance(self, records: int, size: int) -> None: ...
+    def stop(self) -> None: ...
+    def note(self, message: str) -> None:
+        self.notes.append(message)
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    init(tmp_path / "registry", with_dvc=False)
+    return open_registry(tmp_path / "registry")
+
+
+def made(registry: Registry, data: Any, name: str = "shapes", **given: Any) -> BuildResult:
+    settings = {key: given.pop(key) for key in ("policy", "base", "default_schema") if key in given}
+    return build(registry, BuildRequest(name=name, **settings), data=data, **given)
+
+
+def refused(registry: Registry, data: Any, **given: Any) -> TfrecregError:
+    with pytest.raises(TfrecregError) as caught:
+        made(registry, data, **given)
+    return caught.value
+
+
+def stage(registry: Registry, name: str = "shapes") -> Path:
+    return Path(registry.storage.root, layout.stage_folder(name))

@@ -1,0 +1,146 @@
+"""The settings of a build whose data a program has: they come with the call, not from a plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tfrecreg._version import __version__
+from tfrecreg.amounts import SkipLimit
+from tfrecreg.engines import Engine
+from tfrecreg.errors import UsageError
+from tfrecreg.guard import OURS, Brought
+from tfrecreg.manifest.python_data import KEYS, PYTHON
+from tfrecreg.operations.builds.request import BuildRequest, Prepared, policy_of
+from tfrecreg.progress import Progress
+from tfrecreg.reference import check_dataset_name
+from tfrecreg.registry import Registry
+from tfrecreg.sources import GuardedSource
+from tfrecreg.sources.python_data import KeyRule, SplitData, open_python_data
+from tfrecreg.storage import Storage
+from tfrecreg.text import safe
+
+_OF_PLUGINS = ("source", "raw", "options", "max_skipped", "save")
+"""Settings of a request that mean nothing without a plugin that reads raw files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramData:
+    """What a program hands to a build."""
+
+    splits: Mapping[str, SplitData]
+    """The elements of each split."""
+    key: str | Callable[[Any], object] | None = None
+    """Where keys come from: the name of a feature, a function, or None for numbers."""
+    labels: Mapping[str, Sequence[str]] | None = None
+    """Class names in order of their numbers, by feature."""
+
+
+def program_data(
+    splits: Mapping[str, SplitData] | None,
+    *,
+    key: str | Callable[[Any], object] | None,
+    labels: Mapping[str, Sequence[str]] | None,
+) -> ProgramData | None:
+    """The data of the program; None where a source reads raw data.
+
+    Raises:
+        UsageError: a key or class names without data.
+    """
+    if splits is not None:
+        return ProgramData(splits=splits, key=key, labels=labels)
+    for name, value in (("key", key), ("labels", labels)):
+        if value is not None:
+            raise UsageError(
+                f"`{name}` is about the elements of `data`, which is missing",
+                hint="a source has keys and class names of its own",
+            )
+    return None
+
+
+@contextmanager
+def prepare_data(
+    registry: Registry,
+    request: BuildRequest,
+    data: ProgramData,
+    *,
+    scratch: Storage,
+    engine: Engine,
+    progress: Progress,
+) -> Iterator[Prepared]:
+    """Decide everything that the request leaves open, and open the data as a source.
+
+    Args:
+        registry: whose configuration fills in.
+        request: the requested settings.
+        data: the data of the program.
+        scratch: an empty folder that lasts as long as the block.
+        engine: where the data are read on the first pass.
+        progress: updated during the first pass.
+
+    Raises:
+        UsageError: a bad name, or settings that are about raw files.
+        RawDataError: a split is given as something that holds no elements.
+    """
+    check_dataset_name(request.name)
+    dataset = registry.dataset(request.name)
+    config = dataset.config
+    _expect_no_plugin(request)
+    if config.source is not None:
+        raise UsageError(
+            f"{dataset.config_place} names the source `{safe(config.source)}` for "
+            f"`{request.name}`, and the call brings data",
+            hint="remove `source` there, or build the data under another name",
+        )
+    rule = KeyRule.of(data.key)
+    with open_python_data(
+        request.name,
+        data.splits,
+        rule,
+        _class_names(data.labels),
+        scratch=scratch,
+        engine=engine,
+        progress=progress,
+        draft=dataset.schema_text() is None,
+    ) as source:
+        yield Prepared(
+            name=request.name,
+            source=GuardedSource(source, Brought("source", PYTHON)),
+            source_name=PYTHON,
+            distribution=OURS,
+            version=__version__,
+            raw=None,
+            options={KEYS: str(rule)},
+            policy=request.policy or policy_of(config),
+            compression=request.compression or config.compression,
+            max_skipped=SkipLimit.parse(0),
+            remember={},
+            data=source,
+        )
+
+
+def _expect_no_plugin(request: BuildRequest) -> None:
+    given = [name for name in _OF_PLUGINS if getattr(request, name)]
+    if given:
+        listed = " and ".join(f"`{name}`" for name in given)
+        raise UsageError(
+            f"{listed} and `data` exclude each other: a program's data have no source and no "
+            "raw files",
+            hint="leave out one of them",
+        )
+
+
+def _class_names(labels: Mapping[str, Sequence[str]] | None) -> dict[str, list[str]]:
+    """The class names as a manifest has them."""
+    found: dict[str, list[str]] = {}
+    for feature, names in (labels or {}).items():
+        one_text = isinstance(names, str)
+        if one_text or not all(isinstance(each, str) for each in (feature, *names)):
+            raise UsageError(
+                f"`labels` has no list of names for `{safe(str(feature))}`",
+                hint='`labels={"label": ["cat", "dog"]}`, in order of their numbers',
+            )
+        found[feature] = list(names)
+    return found

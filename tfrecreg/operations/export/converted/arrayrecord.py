@@ -1,0 +1,105 @@
+"""ArrayRecord files: payloads of any kind, at random access.
+
+https://github.com/google/array_record
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tfrecreg.errors import FailureError, StorageError
+from tfrecreg.example import canonical
+from tfrecreg.operations.export.shards import ExportTask
+from tfrecreg.operations.export.source_records import ShardRecord
+from tfrecreg.shards import shard_name
+from tfrecreg.text import safe
+
+_OPTIONS = "group_size:1,uncompressed"
+"""One record a chunk, so that reading a record reads nothing else."""
+
+_READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
+"""No threads: the library's threads do not survive a fork, and readers would wait for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayRecordFormat:
+    """Writes and reads ArrayRecord files. See :class:`.formats.RecordFormat`."""
+
+    def file_name(self, dataset: str, split: str, number: int, of: int) -> str:
+        """As TFDS names them: ``mnist-train.array_record-00000-of-00010``."""
+        head, _, tail = shard_name(dataset, split, number, of).rpartition(".tfrecord-")
+        return f"{head}.array_record-{tail}"
+
+    def write(self, task: ExportTask, records: Iterator[ShardRecord]) -> int:
+        """Write all payloads unchanged."""
+        path = _path(task)
+        # The library opens files itself, and creates no folders.
+        path.parent.mkdir(parents=True, exist_ok=True)
+        writer = _module().ArrayRecordWriter(str(path), _OPTIONS)
+        try:
+            for record in records:
+                try:
+                    writer.write(record.payload)
+                except RuntimeError as error:
+                    raise _unwritten(task, error) from error
+            try:
+                writer.close()
+            except RuntimeError as error:
+                raise _unwritten(task, error) from error
+            _sync(path, task)
+        finally:
+            if writer.is_open():
+                with suppress(RuntimeError):
+                    writer.close()
+        return 0
+
+    def read(self, task: ExportTask) -> Iterator[bytes]:
+        """The payloads, in order, each in canonical form."""
+        reader = _module().ArrayRecordReader(str(_path(task)), _READER_OPTIONS)
+        try:
+            for _ in range(reader.num_records()):
+                yield canonical(reader.read())
+        except (RuntimeError, IndexError) as error:
+            raise FailureError(
+                f"`{safe(task.name)}` cannot be read again: {safe(str(error), limit=300)}",
+                hint="the disk may be faulty: export to another one",
+            ) from error
+        finally:
+            with suppress(RuntimeError):
+                reader.close()
+
+    def notes(self, beside: int) -> Iterator[str]:
+        """None: every payload fits."""
+        del beside
+        return iter(())
+
+
+def _module() -> Any:
+    from array_record.python import array_record_module
+
+    return array_record_module
+
+
+def _path(task: ExportTask) -> Path:
+    return Path(task.stage.root, task.name)
+
+
+def _sync(path: Path, task: ExportTask) -> None:
+    try:
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise _unwritten(task, error) from error
+    task.stage.sync_dir("")
+
+
+def _unwritten(task: ExportTask, error: Exception) -> StorageError:
+    return StorageError(
+        f"`{safe(task.name)}` cannot be written: {safe(str(error), limit=300)}",
+        hint="check the free space and the permissions of the folder",
+    )

@@ -1,0 +1,188 @@
+"""Parquet files: a column for each feature of the schema, and one for what no column can hold.
+
+https://parquet.apache.org
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tfrecreg.errors import FailureError
+from tfrecreg.example import Example, Feature, decode, encode
+from tfrecreg.example.arrow import load_parquet, load_pyarrow
+from tfrecreg.manifest import Manifest
+from tfrecreg.operations.export.converted.columns import FeatureColumn, schema_columns
+from tfrecreg.operations.export.converted.file_objects import ReadingFile, WritingFile
+from tfrecreg.operations.export.converted.parts import keyed_examples
+from tfrecreg.operations.export.shards import ExportTask
+from tfrecreg.operations.export.source_records import ShardRecord
+from tfrecreg.schema import Schema
+from tfrecreg.text import safe
+
+_KEY, _SPLIT, _REST = "__key__", "__split__", "__rest__"
+_GROUP_ROWS, _GROUP_BYTES = 10_000, 32 << 20
+"""Rows and payload bytes at which a row group ends: what is in memory at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFormat:
+    """Writes and reads Parquet files. See :class:`.formats.RecordFormat`."""
+
+    columns: tuple[FeatureColumn, ...]
+    """Columns of features, in order."""
+    metadata: str
+    """JSON for the file's metadata, under ``tfrecreg``."""
+
+    def file_name(self, dataset: str, split: str, number: int, of: int) -> str:
+        """As Hugging Face's Datasets finds splits: ``data/train-00000-of-00010.parquet``."""
+        del dataset
+        return f"data/{split}-{number:05d}-of-{of:05d}.parquet"
+
+    def write(self, task: ExportTask, records: Iterator[ShardRecord]) -> int:
+        """Write all records; the result is the number of those with a value in ``__rest__``."""
+        pa, pq = _modules()
+        schema = self._arrow_schema(pa)
+        beside = 0
+        with (
+            task.stage.create(task.name) as to,
+            WritingFile(to) as file,
+            pq.ParquetWriter(file, schema) as writer,
+        ):
+            rows = _Rows(self.columns, task.entry.split)
+            for record in keyed_examples(task, records):
+                if rows.are_full(record.size):
+                    writer.write_table(rows.to_arrow(pa, schema))
+                    rows.clear()
+                beside += rows.add(record.key, record.size, record.features)
+            if len(rows):
+                writer.write_table(rows.to_arrow(pa, schema))
+        return beside
+
+    def read(self, task: ExportTask) -> Iterator[bytes]:
+        """The canonical payloads, in order."""
+        pa, pq = _modules()
+        with task.stage.open(task.name) as reader, ReadingFile(reader) as source:
+            try:
+                file = pq.ParquetFile(source)
+                for number in range(file.num_row_groups):
+                    yield from self._payloads(pa, file.read_row_group(number, use_threads=False))
+            except (pa.ArrowException, OSError, ValueError) as error:
+                raise FailureError(
+                    f"`{safe(task.name)}` cannot be read again: {safe(str(error), limit=300)}",
+                    hint="the disk may be faulty: export to another one",
+                ) from error
+
+    def notes(self, beside: int) -> Iterator[str]:
+        """How many records have a value in ``__rest__``."""
+        if beside:
+            records = "1 record has" if beside == 1 else f"{beside:,} records have"
+            yield (
+                f"{records} features that the columns of the schema cannot hold: they are in the "
+                f"column `{_REST}`"
+            )
+
+    def _arrow_schema(self, pa: Any) -> Any:
+        fields = [
+            (_KEY, pa.string()),
+            (_SPLIT, pa.string()),
+            *((each.name, each.arrow_type(pa)) for each in self.columns),
+            (_REST, pa.binary()),
+        ]
+        return pa.schema(fields, metadata={"tfrecreg": self.metadata})
+
+    def _payloads(self, pa: Any, table: Any) -> Iterator[bytes]:
+        for batch in table.to_batches():
+            found = [
+                (each.name, each.from_arrow(pa, batch.column(position)))
+                for position, each in enumerate(self.columns, 2)
+            ]
+            rest = batch.column(len(self.columns) + 2).to_pylist()
+            for row, more in enumerate(rest):
+                features: dict[str, Feature] = {} if more is None else dict(decode(more))
+                for name, values in found:
+                    feature = values[row]
+                    if feature is not None:
+                        features[name] = feature
+                yield encode(features)
+
+
+def make_parquet(reference: str, manifest: Manifest, schema: Schema) -> ParquetFormat:
+    """The format for one dataset.
+
+    Args:
+        reference: of the build or release.
+        manifest: of it.
+        schema: of its records.
+    """
+    metadata = {
+        "reference": reference,
+        "content": manifest.content,
+        "labels": {name: list(names) for name, names in manifest.labels.items()},
+    }
+    columns = schema_columns(schema, frozenset((_KEY, _SPLIT, _REST)))
+    return ParquetFormat(columns, json.dumps(metadata, sort_keys=True))
+
+
+class _Rows:
+    """The rows of one row group."""
+
+    def __init__(self, columns: tuple[FeatureColumn, ...], split: str) -> None:
+        self._columns = columns
+        self._names = frozenset(each.name for each in columns)
+        self._split = split
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin the next row group."""
+        self._keys: list[str | None] = []
+        self._rest: list[bytes | None] = []
+        self._features: list[list[Feature | None]] = [[] for _ in self._columns]
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def are_full(self, size: int) -> bool:
+        """Whether the row group ends before a record of `size` bytes."""
+        full = len(self) >= _GROUP_ROWS or self._bytes + size > _GROUP_BYTES
+        return full and len(self) > 0
+
+    def add(self, key: str | None, size: int, features: Example) -> bool:
+        """Add a record; returns whether it has features that no column holds."""
+        rest = {name: each for name, each in features.items() if name not in self._names}
+        for column, rows in zip(self._columns, self._features, strict=True):
+            feature = features.get(column.name)
+            if feature is not None and not column.holds(feature):
+                rest[column.name] = feature
+                feature = None
+            rows.append(feature)
+        self._keys.append(key)
+        self._rest.append(encode(rest) if rest else None)
+        self._bytes += size
+        return bool(rest)
+
+    def to_arrow(self, pa: Any, schema: Any) -> Any:
+        """The rows as a table of one row group."""
+        arrays = [
+            pa.array([None if key is None else _text(key) for key in self._keys], pa.string()),
+            pa.array([self._split] * len(self), pa.string()),
+            *(
+                column.to_arrow(pa, rows)
+                for column, rows in zip(self._columns, self._features, strict=True)
+            ),
+            pa.array(self._rest, pa.binary()),
+        ]
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _text(key: str) -> str:
+    """A key as valid text, with escapes for bytes that are not UTF-8."""
+    return key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _modules() -> tuple[Any, Any]:
+    """pyarrow, and its module for Parquet."""
+    return load_pyarrow(), load_parquet()

@@ -1,0 +1,161 @@
+"""WebDataset's tar files: a sample for each record.
+
+https://github.com/webdataset/webdataset
+"""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote_from_bytes
+
+from tfrecreg.errors import FailureError
+from tfrecreg.example import encode
+from tfrecreg.operations.export.converted.file_objects import buffered
+from tfrecreg.operations.export.converted.parts import keyed_examples
+from tfrecreg.operations.export.converted.samples import SampleLayout, sample_features
+from tfrecreg.operations.export.shards import ExportTask
+from tfrecreg.operations.export.source_records import ShardRecord
+from tfrecreg.schema import Schema
+from tfrecreg.shards import shard_name
+from tfrecreg.text import safe
+
+_LABEL = "image/class/label"
+_SINGLE = ((), (1,))
+"""Shapes of a single value."""
+_MAX_KEY = 100
+"""Characters of a key in a member's name."""
+_MODE = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class WebDatasetFormat:
+    """Writes and reads tar files. See :class:`.formats.RecordFormat`."""
+
+    layout: SampleLayout
+
+    def file_name(self, dataset: str, split: str, number: int, of: int) -> str:
+        """As brace expressions count them: ``mnist-train-000000.tar``."""
+        head = shard_name(dataset, split, number, of).rpartition(".tfrecord-")[0]
+        return f"{head}-{number:06d}.tar"
+
+    def write(self, task: ExportTask, records: Iterator[ShardRecord]) -> int:
+        """Write all records."""
+        names = _Names()
+        with task.stage.create(task.name) as file:
+            # Not by a TarFile: it would keep the header of every member.
+            for record in keyed_examples(task, records):
+                name = names.name(record.number, record.key)
+                for member in self.layout.members(record.key, record.features):
+                    header = _header(f"{name}.{member.suffix}", len(member.data))
+                    file.write(header)
+                    file.write(member.data)
+                    file.write(bytes(-len(member.data) % tarfile.BLOCKSIZE))
+            file.write(bytes(2 * tarfile.BLOCKSIZE))  # the end of an archive
+        return 0
+
+    def read(self, task: ExportTask) -> Iterator[bytes]:
+        """The canonical payloads, in order."""
+        with task.stage.open(task.name) as reader, buffered(reader) as file:
+            try:
+                with tarfile.open(fileobj=file, mode="r:") as tar:
+                    for members in _samples(tar):
+                        yield encode(sample_features(members))
+            except (tarfile.TarError, EOFError, ValueError, KeyError) as error:
+                raise FailureError(
+                    f"`{safe(task.name)}` cannot be read again: {safe(str(error), limit=300)}",
+                    hint="the disk may be faulty: export to another one",
+                ) from error
+
+    def notes(self, beside: int) -> Iterator[str]:
+        """None."""
+        del beside
+        return iter(())
+
+
+def make_webdataset(schema: Schema, labels: Mapping[str, Sequence[str]]) -> WebDatasetFormat:
+    """The format for one dataset.
+
+    Args:
+        schema: of its records.
+        labels: feature to class names.
+    """
+    images = _images(schema)
+    integers = {each.name: each for each in schema.features if each.kind == "INT"}
+    named = [
+        name
+        for name, rule in integers.items()
+        if labels.get(name) and rule.is_required and rule.tensor_shape in _SINGLE
+    ]
+    label = named[0] if len(named) == 1 else _LABEL if _LABEL in integers else None
+    prefixes = _prefixes(images) if len(images) > 1 else [""] * len(images)
+    return WebDatasetFormat(SampleLayout(tuple(zip(images, prefixes, strict=True)), label))
+
+
+def _images(schema: Schema) -> tuple[str, ...]:
+    """The features with one image a record: a list of images stays a list, in the JSON."""
+    images = [each for each in schema.features if each.is_image]
+    for shapes in (_SINGLE, (None,)):
+        found = tuple(each.name for each in images if each.tensor_shape in shapes)
+        if found:
+            return found
+    return ()
+
+
+def _prefixes(images: Sequence[str]) -> list[str]:
+    """What the suffix of each feature begins with. Loaders convert suffixes to lower case."""
+    prefixes: list[str] = []
+    for number, name in enumerate(images):
+        prefix = re.sub("[^a-z0-9]", "_", name.lower()) + "."
+        prefixes.append(prefix if prefix not in prefixes else f"{number}_{prefix}")
+    return prefixes
+
+
+class _Names:
+    """Names of the samples of one shard, each different."""
+
+    def __init__(self) -> None:
+        self._given: set[str] = set()
+
+    def name(self, number: int, key: str | None) -> str:
+        """The name for a record: its key if possible, otherwise a name with its number."""
+        name = _safe(key) if key else ""
+        if not name or len(name) > _MAX_KEY or name in self._given:
+            name = f"record_{number:09d}"
+            while name in self._given:  # a key that has the form of these names
+                name += "_"
+        self._given.add(name)
+        return name
+
+
+def _safe(text: str) -> str:
+    """Text without dots, slashes and anything else that a path or a loader could misread."""
+    data = text.encode("utf-8", "surrogateescape")
+    # `quote` never escapes these two, and dots end a key.
+    return quote_from_bytes(data, safe="").replace(".", "%2E").replace("~", "%7E")
+
+
+def _header(name: str, size: int) -> bytes:
+    """The header of a file; time, user and group are 0 and empty."""
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = size, _MODE
+    return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
+
+
+def _samples(tar: tarfile.TarFile) -> Iterator[dict[str, bytes]]:
+    """The files of each sample by suffix: neighbors with the same key."""
+    current, members = None, dict[str, bytes]()
+    while (header := tar.next()) is not None:
+        key, _, suffix = header.name.partition(".")
+        file = tar.extractfile(header)
+        if key != current and members:
+            yield members
+            members = {}
+        current = key
+        members[suffix] = file.read() if file is not None else b""
+        # It keeps the header of every member, and the stubs do not name the list.
+        tar.members.clear()  # type: ignore[attr-defined]
+    if members:
+        yield members

@@ -1,0 +1,23 @@
+"""Data that a program hands to a build: sequences, arrays and iterables, without a plugin.
+
+A build reads a sequence twice. The first pass converts every element and keeps the digest of its
+record; the second writes the records in the order of the plan, and compares each with that digest.
+An iterable can be read only once, so its records are spooled to disk on the first pass.
+
+- `elements`: the forms in which a split may be given
+- `convert`: one element to its key, its example and its payload
+- `parcel`: a sequence on its way to worker processes
+- `spool`: the records of an iterable, on disk
+- `survey`: the first pass
+- `source`: the source whose items are the elements
+
+Nothing here is a plugin: `tfrecreg.build(…, data=…)` is the only user.
+"""
+
+from __future__ import annotations
+
+from tfrecreg.sources.python_data.convert import KeyRule
+from tfrecreg.sources.python_data.elements import MapStyle, SplitData
+from tfrecreg.sources.python_data.source import PythonSource, open_python_data
+
+__all__ = ["KeyRule", "MapStyle", "PythonSource", "SplitData", "open_python_data"]
