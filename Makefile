@@ -58,6 +58,7 @@ docs: $(VENV)/.installed ## Regenerate the generated pages and the README's imag
 
 # It has an environment of its own, so that what it needs does not meet TFDV's requirements.
 $(SITE_VENV)/.installed: requirements/site.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("error: the site needs Python 3.11\nhint: make site PYTHON=python3.11")'
 	$(PYTHON) -m venv $(SITE_VENV)
 	$(SITE_VENV)/bin/python -m pip install --quiet --requirement $<
 	touch $@

@@ -8,6 +8,7 @@ library are made here. `mkdocs.yml` reads the result, so no generator needs a pl
 
 from __future__ import annotations
 
+import argparse
 import ast
 import posixpath
 import re
@@ -157,7 +158,9 @@ def _write(path: Path, text: str) -> None:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="where to write the pages; it is replaced")
     try:
-        collect(ROOT, Path(sys.argv[1]))
+        collect(ROOT, parser.parse_args().folder)
     except BrokenLinkError as error:
         sys.exit(f"error: {error}")

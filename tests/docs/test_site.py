@@ -84,6 +84,26 @@ def test_a_link_to_nowhere_is_an_error(tmp_path: Path) -> None:
     assert done.stderr == "error: docs/page.md: ../gone.md does not exist\n"
 
 
+def test_an_older_python_is_refused(tmp_path: Path) -> None:
+    """Asked of a Python that claims to be 3.10, since none may be installed."""
+    if not shutil.which("make"):
+        pytest.skip("there is no make")
+    old = tmp_path / "python3.10"
+    claim = "import sys; sys.version_info = (3, 10); exec(sys.argv.pop(1))"
+    old.write_text(f"#!/bin/sh\nshift\nexec '{sys.executable}' -c '{claim}' \"$@\"\n", "utf-8")
+    old.chmod(0o755)
+    done = subprocess.run(
+        ["make", "site", f"PYTHON={old}", f"SITE_VENV={tmp_path / 'venv'}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    hint = "error: the site needs Python 3.11\nhint: make site PYTHON=python3.11\n"
+    assert done.stderr.startswith(hint)
+    assert not (tmp_path / "venv").exists()
+
+
 def test_every_page_is_in_the_navigation(pages: Path) -> None:
     named = set(re.findall(r"(?:- |: )([\w/-]+\.md)$", CONFIG.read_text("utf-8"), re.MULTILINE))
     there = {path.relative_to(pages).as_posix() for path in pages.rglob("*.md")}
