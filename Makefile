@@ -3,6 +3,7 @@
 
 PYTHON ?= $(shell for p in python3.11 python3.10 python3; do $$p -c '' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
+SITE_VENV ?= .venv-site
 BIN := $(VENV)/bin
 PYVER = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 CONSTRAINTS = $(wildcard requirements/constraints-$(PYVER).txt)
@@ -11,7 +12,7 @@ FUZZ_SECONDS ?= 600
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo pipeline test test-slow fuzz lint types layers format docs screenshots benchmark clean
+.PHONY: help demo pipeline test test-slow fuzz lint types layers format docs site screenshots benchmark clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -55,6 +56,17 @@ format: $(VENV)/.installed ## Format the code
 docs: $(VENV)/.installed ## Regenerate the generated pages and the README's image
 	$(BIN)/python docs/generate.py
 
+# It has an environment of its own, so that what it needs does not meet TFDV's requirements.
+$(SITE_VENV)/.installed: requirements/site.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("error: the site needs Python 3.11\nhint: make site PYTHON=python3.11")'
+	$(PYTHON) -m venv $(SITE_VENV)
+	$(SITE_VENV)/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+site: $(SITE_VENV)/.installed ## Build the documentation site, strictly, into site/html
+	$(SITE_VENV)/bin/python docs/site_source.py site/pages
+	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --quiet --strict --clean
+
 screenshots: $(VENV)/.installed ## Take screenshots of pages about generated data, with Chromium
 	$(BIN)/python docs/screenshots.py
 
@@ -62,4 +74,4 @@ benchmark: $(VENV)/.installed ## Run the benchmarks, side by side with the basel
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove the files made by the targets above
-	rm -rf $(VENV) build dist screenshots .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(SITE_VENV) build dist screenshots site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

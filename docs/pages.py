@@ -36,7 +36,7 @@ def cli_page() -> str:
         "# The command line",
         MADE,
         "Output of `-h` or `--help` of each command. Results go to stdout, messages and "
-        "progress to stderr;\nevery command takes `--json`. [README](../README.md#reference) "
+        "progress to stderr;\nevery command takes `--json`. [Reference](reference.md) "
         "has the exit codes and the JSON of `check`.",
     ]
     for path, command in command_tree():

@@ -40,6 +40,7 @@ from image_support import png
 from tests_support import flip
 
 from tfrecreg.cli.app import COMMANDS
+from tfrecreg.codes import CORE_CODES
 from tfrecreg.config import parse_config, parse_dataset
 from tfrecreg.example import bytes_feature, encode, int64_feature
 from tfrecreg.operations.demo.digits import draw_digits, write_digits
@@ -364,8 +365,8 @@ def reader(tmp_path: Path) -> Reader:
     return Reader(here, environment)
 
 
-FIRST = ("README.md",)
-"""Runs each time; the other pages take minutes."""
+FIRST = ("README.md", "docs/first-release.md", "docs/reference.md")
+"""Run each time; the other pages take minutes."""
 
 
 @pytest.mark.parametrize(
@@ -432,15 +433,21 @@ def test_an_exit_code_that_the_page_does_not_say_fails(reader: Reader) -> None:
         console(reader, Block("console", "$ true  # exit 1\n", ()))
 
 
-def test_the_readme_names_every_command_and_every_bundled_validator() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    rows = [line.split("|")[1] for line in readme.splitlines() if line.startswith("| `")]
+def test_the_reference_names_every_command_and_every_bundled_validator() -> None:
+    reference = (ROOT / "docs/reference.md").read_text("utf-8")
+    rows = [line.split("|")[1] for line in reference.splitlines() if line.startswith("| `")]
     named = {re.split(r"[ `]", word)[0] for row in rows for word in row.split("`")[1::2]}
     assert set(COMMANDS) <= named
     bundled = {
         each.record.name for each in plugins().validators() if each.distribution == "tfrecreg"
     }
     assert bundled <= named
+
+
+def test_the_readme_lists_every_family_of_codes() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    listed = re.findall(r"^\|.*\[([A-Z]{3})\]\(docs/codes\.md#", readme, re.MULTILINE)
+    assert sorted(listed) == sorted({code[:3] for code in CORE_CODES})
 
 
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
