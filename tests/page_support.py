@@ -15,7 +15,7 @@ __all__ = ["ReadPage", "read_page"]
 _VOID = {"br", "img", "input", "meta", "rect", "circle", "path", "polygon"}
 _ATTRIBUTES = re.compile(
     r"aria-[a-z]+|data-[a-z-]+|alt|charset|class|colspan|content|cx|cy|d|height|hidden|href"
-    r"|http-equiv|id|lang|name|open|points|preserveaspectratio|r|role|scope|src|text-anchor|type|value"
+    r"|http-equiv|id|lang|name|open|points|preserveaspectratio|r|role|scope|src|tabindex|text-anchor|type|value"
     r"|viewbox|width|x|y"
 )
 _LINK = re.compile(r"#[a-z0-9-]+|(\.\./)?([A-Za-z0-9_-]+/)?[A-Za-z0-9_.-]+\.html")

@@ -16,10 +16,11 @@ import pytest
 from hostile_support import NAMES
 from page_support import read_page
 from PIL import Image
+from statistics_support import needs_tfdv
 
 import tfrecreg
 from tfrecreg.engines import LocalEngine
-from tfrecreg.errors import UsageError
+from tfrecreg.errors import MissingExtraError, UsageError
 from tfrecreg.operations.page import make_page
 from tfrecreg.operations.page.content import Bars
 from tfrecreg.pages import diff_page
@@ -311,3 +312,30 @@ def test_memory_does_not_grow_with_the_records(tmp_path: Path) -> None:
     small, large = 20_000, 500_000
     # The validator `duplicates` keeps digests of all records, spilled to disk beyond a bound.
     assert peak(large) - peak(small) < 60 * (large - small)
+
+
+@pytest.mark.slow
+def test_statistics_anomalies_and_drift(digits_original: Path, tmp_path: Path) -> None:
+    needs_tfdv()
+    root = Path(shutil.copytree(digits_original, tmp_path / "other"))
+    labels = root / "raw" / "train-labels-idx1-ubyte.gz"
+    data = bytearray(gzip.decompress(labels.read_bytes()))
+    data[8:158] = bytes(150)
+    labels.write_bytes(gzip.compress(data))
+    request = tfrecreg.BuildRequest(name="digits", raw=str(root / "raw"), base="none")
+    tfrecreg.build(tfrecreg.open_registry(root), request)
+    made = tfrecreg.report("digits", registry=root, against="digits@1.0.0", statistics=True)
+    page = read_page(made.html)
+    assert "Statistics" in page.headings
+    assert "train: 200 examples" in page.headings
+    assert "image/class/label int64 100 % 1" in page.text
+    (report,) = made.reports
+    assert {"statistics", "drift"} <= set(report.validators)
+
+
+def test_statistics_without_tfdv_are_refused_at_once(
+    digits_original: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfrecreg.statistics.tfdv.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match="needs"):
+        tfrecreg.report("digits", registry=digits_original, statistics=True)

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     help="Also show the difference from this version.",
 )
 @click.option(
+    "--statistics",
+    is_flag=True,
+    help="Also show TFDV's statistics and anomalies, and with --against drift. Needs TFDV.",
+)
+@click.option(
     "--budget",
     metavar="SIZE",
     default="8MB",
@@ -47,6 +52,7 @@ def command(
     targets: tuple[str, ...],
     output: str,
     against: str | None,
+    statistics: bool,
     budget: str,
     schema: str | None,
     engine: Engine,
@@ -68,6 +74,7 @@ def command(
         registry=face.registry,
         options=CheckOptions(schema=schema),
         against=against,
+        statistics=statistics,
         budget=_size(budget),
         engine=engine,
         progress=face.progress(),

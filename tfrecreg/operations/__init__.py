@@ -9,7 +9,8 @@
 - `adopt`: a build of TFRecords that another tool wrote
 - `catalog`, `head` with `format_payload` and `head_save`: look at datasets and records
 - `page`: the content of a page about datasets, which `tfrecreg.pages` renders
-- `stats`: the statistics of features; `full_scan`: read every record of a target, or fail
+- `stats`: the statistics of features, with `stats_rows` in words; `full_scan`: read every record of
+  a target, or fail
 - `schemas`: infer, show, compare and accept schemas
 - `digest`: the content digest of any TFRecords
 - `describe`: a version for the log of an experiment; `snippets`: code that uses it

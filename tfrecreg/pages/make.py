@@ -47,6 +47,7 @@ def report(
     registry: RegistryLike | None = None,
     options: CheckOptions | None = None,
     against: str | None = None,
+    statistics: bool = False,
     budget: int = BUDGET,
     engine: Engine | None = None,
     progress: Progress = SILENT,
@@ -64,6 +65,8 @@ def report(
         options: of the check.
         against: a version: the page also shows the difference from it. Only for a single build or
             release.
+        statistics: whether to show TFDV's statistics, its anomalies and, with `against`, drift.
+            It takes the extra `tfdv`, and reads the records again.
         budget: size of the page in bytes, at least 500,000. Images, and then records, that do not
             fit are left out, and the page says how many.
         engine: where to read; None for this process.
@@ -72,6 +75,7 @@ def report(
     Raises:
         UsageError: as :func:`tfrecreg.check`; a budget that is too small; `output` cannot be
             written.
+        MissingExtraError: `statistics` without TFDV.
     """
     if budget < _SMALLEST:
         raise UsageError(
@@ -83,6 +87,7 @@ def report(
         registry=registry,
         options=options,
         against=against,
+        statistics=statistics,
         budget=budget,
         engine=engine,
         progress=progress,

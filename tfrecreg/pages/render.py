@@ -21,6 +21,7 @@ from markupsafe import Markup
 from tfrecreg._version import __version__
 from tfrecreg.findings import Severity
 from tfrecreg.operations.page.content import Bars, Page, PageDifference
+from tfrecreg.operations.stats_rows import STATS_COLUMNS, stats_row
 from tfrecreg.pages.charts import bar_chart, number_of, scatter_chart
 from tfrecreg.text import safe, si_bytes
 
@@ -130,9 +131,10 @@ def _environment() -> Environment:
         count=lambda number: f"{number:,}",
         plural=_plural,
         amount=number_of,
+        stats_row=stats_row,
     )
     environment.tests["bars"] = lambda chart: isinstance(chart, Bars)
-    environment.globals["rank"] = _rank
+    environment.globals.update(rank=_rank, stats_columns=STATS_COLUMNS)
     return environment
 
 

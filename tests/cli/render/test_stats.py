@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from tfrecreg.cli.render.stats import print_stats, sparkline
+from tfrecreg.cli.render.stats import print_stats
 from tfrecreg.operations.stats import SplitStats, Stats
+from tfrecreg.operations.stats_rows import sparkline
 from tfrecreg.statistics import FeatureSummary, Image, LeftOut, Numbers, SplitStatistics, Texts
 
 

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from tfrecreg.cli.render.console import PlainTable, count, line
-from tfrecreg.statistics import FeatureSummary, Image, Numbers, Texts
-from tfrecreg.text import safe, si_bytes
+from tfrecreg.operations.stats_rows import STATS_COLUMNS, stats_row
+from tfrecreg.text import safe
 
 if TYPE_CHECKING:
     from tfrecreg.operations.stats import SplitStats, Stats
-
-_BLOCKS = "▁▂▃▄▅▆▇█"
-_BARS = 10
-_TOP = 3
-_SHOWN = 24
-"""Maximum length of a shown value, in characters."""
-
-_NUMBERS = ("present", "values", "mean", "std", "min", "median", "max")
 
 
 def print_stats(console: Console, stats: Stats) -> None:
@@ -44,89 +34,7 @@ def _print_split(console: Console, target: str, split: SplitStats) -> None:
         console.print(line("  too many values to count, so estimated: ", names))
     if not split.features:
         return
-    table = PlainTable("feature", "type", *_NUMBERS, "histogram", right=_NUMBERS, indent=2)
+    table = PlainTable(*STATS_COLUMNS, right=STATS_COLUMNS[2:-1], indent=2)
     for feature in split.features:
-        table.add_row(*_row(feature))
+        table.add_row(*stats_row(feature))
     console.print(table)
-
-
-def _row(feature: FeatureSummary) -> tuple[str, ...]:
-    examples = feature.present + feature.missing
-    present = _percent(feature.present, examples)
-    per_example = _span(feature.min_values, feature.max_values) if feature.present else ""
-    return (
-        safe(feature.name),
-        "image" if feature.type == "picture" else feature.type,
-        present,
-        per_example,
-        *_detail(feature),
-        "  ".join(filter(None, (sparkline(feature.histogram), _words(feature)))),
-    )
-
-
-def _detail(feature: FeatureSummary) -> tuple[str, str, str, str, str]:
-    """mean, std, min, median, max."""
-    detail = feature.detail
-    if isinstance(detail, Numbers):
-        values = (detail.mean, detail.std, detail.min, detail.median, detail.max)
-        mean, std, low, median, high = (_number(value, feature.type) for value in values)
-        return mean, std, low, median, high
-    if isinstance(detail, Image):
-        return si_bytes(detail.mean), "", si_bytes(detail.min), "", si_bytes(detail.max)
-    if isinstance(detail, Texts) and feature.type == "bytes":
-        return si_bytes(detail.mean_length), "", "", "", ""
-    return "", "", "", "", ""
-
-
-def _words(feature: FeatureSummary) -> str:
-    """The text after the histogram."""
-    detail = feature.detail
-    if isinstance(detail, Numbers):
-        return f"{_percent(detail.nan, feature.values)} NaN" if detail.nan else ""
-    if not isinstance(detail, Texts) or not detail.unique:
-        return ""
-    shown = [
-        f"{_quoted(value)} {_percent(frequency, feature.values)}"
-        for value, frequency in detail.top[:_TOP]
-    ]
-    return ": ".join(filter(None, (f"{detail.unique:,} different", ", ".join(shown))))
-
-
-def _quoted(value: str) -> str:
-    return "bytes" if value == "__BYTES_VALUE__" else f'"{safe(value, limit=_SHOWN)}"'
-
-
-def _number(value: float, kind: str) -> str:
-    if kind == "int64" and math.isfinite(value) and value == round(value) and abs(value) < 1e9:
-        return f"{int(value)}"
-    return f"{value:.4g}"
-
-
-def _span(low: int, high: int) -> str:
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def _percent(part: float, whole: float) -> str:
-    """``12 %``. Never 0 % or 100 % unless the share is exactly that."""
-    if not whole:
-        return ""
-    share = 100 * part / whole
-    if 0 < share < 0.1:
-        return "<0.1 %"
-    if 99.9 < share < 100:
-        return ">99.9 %"
-    return f"{share:.0f} %" if share == round(share) or 1 <= share <= 99 else f"{share:.1f} %"
-
-
-def sparkline(counts: Sequence[float]) -> str:
-    """The first counts as blocks of one to eight eighths, relative to the largest.
-
-    Nonzero values get at least the lowest visible block; zero is a space.
-    """
-    shown = counts[:_BARS]
-    most = max(shown, default=0)
-    if most <= 0:
-        return ""
-    last = len(_BLOCKS) - 1
-    blocks = [_BLOCKS[round(each / most * last)] if each > 0 else " " for each in shown]
-    return "".join(blocks)

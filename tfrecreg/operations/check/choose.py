@@ -42,7 +42,13 @@ class Choice:
     """Reasons why requested validators cannot run, one line each: the check is incomplete."""
 
 
-def choose(target: Target, gate: GateConfig, only: Sequence[str], skip: Sequence[str]) -> Choice:
+def choose(
+    target: Target,
+    gate: GateConfig,
+    only: Sequence[str],
+    skip: Sequence[str],
+    also: Sequence[str] = (),
+) -> Choice:
     """The validators for `target`.
 
     What the user names beats what the gate names, and without either all run that apply: then
@@ -54,6 +60,7 @@ def choose(target: Target, gate: GateConfig, only: Sequence[str], skip: Sequence
         gate: may name validators, and limits for them.
         only: names of validators; empty for those of the gate.
         skip: names of validators to leave out.
+        also: names of validators to run in addition.
 
     Raises:
         UnknownPluginError: a name that no validator has.
@@ -72,12 +79,13 @@ def choose(target: Target, gate: GateConfig, only: Sequence[str], skip: Sequence
         chosen = _named(known, gate.validators, CONFIG_NAME)
     else:
         named = False
+    more = list(also)
     if target.baseline is not None and not only:
-        chosen = list({each.qualified: each for each in (*chosen, known.validator(DRIFT))}.values())
+        more.append(DRIFT)
     if target.expected is not None:
-        chosen = list(
-            {each.qualified: each for each in (*chosen, known.validator(CONTENT))}.values()
-        )
+        more.append(CONTENT)
+    chosen = [*chosen, *(known.validator(name) for name in more)]
+    chosen = list({each.qualified: each for each in chosen}.values())
     left_out = {each.qualified for each in _named(known, set(skip).difference(unknown))}
     choice = Choice()
     if not named:

@@ -36,6 +36,8 @@ class CheckOptions:
     only: tuple[str, ...] = ()
     """Names of the validators to run; empty for all."""
     skip: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    """Names of validators to run in addition to those that run anyway."""
     raw: str | None = None
     """Folder of raw data, as the base of inflation."""
     schema: str | None = None
@@ -89,7 +91,7 @@ def check_target(
         FailureError: a worker died.
     """
     gate = _gate(config, options, target)
-    choice = choose(target, gate, options.only, options.skip)
+    choice = choose(target, gate, options.only, options.skip, options.also)
     before = _digest_beside(target)
     known = sum(entry.records for entry in target.manifest.shards) if target.manifest else 0
     limits = {

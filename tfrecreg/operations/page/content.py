@@ -15,6 +15,7 @@ from tfrecreg.operations.catalog import LogEntry
 from tfrecreg.operations.check import Report
 from tfrecreg.operations.diff import DiffResult, RecordDiff
 from tfrecreg.operations.page.records import PageRecord
+from tfrecreg.operations.stats import Stats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +128,8 @@ class TargetPage:
     galleries: tuple[Gallery, ...]
     """The contact sheet: a sample, and the extremes."""
     charts: tuple[Bars | Scatter, ...]
+    statistics: Stats | None
+    """TFDV's statistics; None if they were not asked for."""
     difference: PageDifference | None
     provenance: PageProvenance | None
     """None for bare files."""

@@ -29,6 +29,7 @@ from tfrecreg.operations.page.looks import look_galleries
 from tfrecreg.operations.page.records import PagePlace, PageRecord, read_records
 from tfrecreg.operations.page.survey import EXTREMES, Pick, Survey, SurveyValidator
 from tfrecreg.operations.snippets import FRAMEWORKS, snippet
+from tfrecreg.operations.stats import Stats, stats_of
 from tfrecreg.operations.targets import (
     TargetsLike,
     find,
@@ -45,6 +46,7 @@ from tfrecreg.registry import (
     resolve,
 )
 from tfrecreg.scan import Target
+from tfrecreg.statistics import StatisticsCache, missing_tfdv
 from tfrecreg.text import safe
 
 _FINDINGS = 200
@@ -69,6 +71,7 @@ def make_page(
     registry: RegistryLike | None = None,
     options: CheckOptions | None = None,
     against: str | None = None,
+    statistics: bool = False,
     budget: int,
     engine: Engine | None = None,
     progress: Progress = SILENT,
@@ -80,6 +83,8 @@ def make_page(
         registry: an open registry or a path in one; None for that of the current folder.
         options: of the check.
         against: a reference: the page shows the difference from it. Only for a single reference.
+        statistics: whether to show TFDV's statistics, and to check for its anomalies and, with
+            `against`, for drift.
         budget: size of the page in bytes. Records beyond it are left out.
         engine: where to scan; None for this process.
         progress: updated during the work.
@@ -90,6 +95,8 @@ def make_page(
     if against is not None:
         _expect_one_version(targets, registry)
         resolve_in(registry, against)
+    if statistics:
+        options = _with_statistics(options or CheckOptions(), against)
     surveyed: list[_Surveyed] = []
 
     def survey(target: Target) -> SurveyValidator:
@@ -108,7 +115,15 @@ def make_page(
     by_name = {each.target.name: each for each in surveyed}
     spent = Budget(max(budget - _HTML * len(reports), 0))
     pages = [
-        _page_of(report, by_name.get(report.target), registry, against, spent, progress)
+        _page_of(
+            report,
+            by_name.get(report.target),
+            registry,
+            against,
+            spent,
+            progress,
+            statistics=statistics,
+        )
         for report in reports
     ]
     return Page(targets=tuple(pages), left_out=spent.left_out())
@@ -130,6 +145,8 @@ def _page_of(
     against: str | None,
     budget: Budget,
     progress: Progress,
+    *,
+    statistics: bool,
 ) -> TargetPage:
     if surveyed is None:  # it could not be read: the report says why
         return _without_records(report)
@@ -143,6 +160,7 @@ def _page_of(
         more_findings=len(report.findings) + len(report.waived) - len(findings),
         galleries=tuple(_galleries(target, splits, labels, budget)),
         charts=tuple(charts_of(report, target.manifest, splits, labels)),
+        statistics=_statistics(target, progress) if statistics else None,
         difference=_difference(report.target, against, registry, splits, budget, progress)
         if against is not None
         else None,
@@ -150,6 +168,22 @@ def _page_of(
         if target.home is not None
         else None,
     )
+
+
+def _with_statistics(options: CheckOptions, against: str | None) -> CheckOptions:
+    missing = missing_tfdv()
+    if missing is not None:
+        raise missing
+    return replace(options, also=(*options.also, "statistics"), against=against)
+
+
+def _statistics(target: Target, progress: Progress) -> Stats | None:
+    """The statistics of a target; None if it has no Examples."""
+    cache = StatisticsCache(target.home) if target.home is not None else None
+    try:
+        return stats_of(target, cache=cache, progress=progress)
+    except UsageError:
+        return None
 
 
 def page_without_records(reports: Iterable[Report]) -> Page:
@@ -165,6 +199,7 @@ def _without_records(report: Report) -> TargetPage:
         more_findings=len(report.findings) + len(report.waived) - len(findings),
         galleries=(),
         charts=(),
+        statistics=None,
         difference=None,
         provenance=None,
     )
