@@ -1,14 +1,31 @@
-"""Files in memory, and a reader's whole account of one."""
+"""Files in memory, a reader's whole account of one, and the memory of a process."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import pytest
+
 from tfrecreg.records import Fault, RecordBatch, StreamEnd, scan
 
-__all__ = ["MemoryReader", "MemoryStorage", "Seen", "see"]
+__all__ = ["PRINT_PEAK", "MemoryReader", "MemoryStorage", "Seen", "on_linux", "see"]
+
+PRINT_PEAK = """
+import re
+from pathlib import Path
+print(re.search(r"VmHWM:\\s*([0-9]+) kB", Path("/proc/self/status").read_text())[1])
+"""
+"""The end of a program: it prints the most memory that it had, in KiB.
+
+Not `ru_maxrss`: Linux has a process begin with the most that the one it was started from had.
+"""
+
+on_linux = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="the memory of a process is read from /proc"
+)
 
 
 class MemoryReader:

@@ -14,6 +14,7 @@ from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
 import pytest
+from page_support import read_page
 from shell_support import Shell, open_shell
 from tests_support import flip, tree
 
@@ -176,7 +177,7 @@ def test_damage_stops_it_and_every_format_names_it(shell: Shell) -> None:
     record = f"{name}, record {place['record']}, offset {place['offset']}"
 
     gate = "tfrecreg gate mnist --report reports/mnist/check.json"
-    assert set(FORMATS) == {"junit", "sarif", "github", "markdown"}  # all of them are below
+    assert set(FORMATS) == {"junit", "sarif", "github", "markdown", "html"}  # all are below
     assert record in shell(gate, expect=1)
     judged = json.loads(shell(f"{gate} --json", expect=1))
     assert judged["findings"] == report["findings"]
@@ -198,6 +199,8 @@ def test_damage_stops_it_and_every_format_names_it(shell: Shell) -> None:
     assert "### `mnist`: fail" in page
     assert f"`{record}" in page
     assert (root / "summary.md").read_text() == page
+    shown = read_page(shell(f"{gate} --format html", expect=1)).text
+    assert f"{name} {place['record']} {place['offset']:,}" in shown
 
     # The whole pipeline makes it good: the build is not what its stage made.
     # What is measured then is what the gate has passed before.
@@ -235,7 +238,7 @@ def test_a_leak_in_the_raw_data_stops_it_and_every_format_names_it(shell: Shell)
         said = shell(f"{gate} --format {format_}", expect=1)
         assert "DUP002" in said, format_
         assert place["shard"] in said, format_
-        assert record in said or format_ in ("json", "sarif"), format_
+        assert record in said or format_ in ("json", "sarif", "html"), format_
     # It stays stopped for as long as the leak is there.
     assert shell.repro(expect=255) == ["gate-mnist"]
     write_digits(LocalStorage(root / "raw/mnist"), train=60, test=20, seed=1)

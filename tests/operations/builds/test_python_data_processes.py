@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from child_support import Child
+from memory_support import PRINT_PEAK, on_linux
 from python_data_support import COUNT, Elements, Notes, element, made, refused, stage
 from python_data_support import registry as registry  # the fixture
 from tests_support import tree
@@ -230,11 +231,12 @@ def test_classes_of_a_session_stay_in_its_process(tmp_path: Path) -> None:
     assert "it is of a class of this session, which other processes cannot import" in done.stdout
 
 
+@on_linux
 @pytest.mark.slow
 def test_memory_does_not_grow_with_a_generator(tmp_path: Path) -> None:
     code = textwrap.dedent(
         """
-        import resource, sys, tfrecreg
+        import sys, tfrecreg
         def elements(count):
             for number in range(count):
                 yield {"number": number, "text": bytes(20_000)}
@@ -242,9 +244,9 @@ def test_memory_does_not_grow_with_a_generator(tmp_path: Path) -> None:
         registry = tfrecreg.open_registry(".")
         request = tfrecreg.BuildRequest(name="texts")
         tfrecreg.build(registry, request, data={"train": elements(int(sys.argv[1]))})
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
         """
     )
+    code += PRINT_PEAK
     used = []
     for count in ("500", "10000"):
         (tmp_path / count).mkdir()

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from check_support import Digits, Document, document, framed
 from image_support import jpeg, png
+from memory_support import PRINT_PEAK, on_linux
 
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import ConfigError
@@ -427,20 +428,12 @@ class TestRuns:
         assert (part.unheld, part.compared) == (1, 1)
 
 
-# Not `ru_maxrss`: Linux has a process begin with the most that the one it was started from had.
-MEASURE = """
-import re, sys
-from pathlib import Path
+MEASURE = f"""
+import sys
 from tfrecreg.operations.check import CheckOptions, check
 (report,) = check([sys.argv[1]], options=CheckOptions(only=("duplicates",)))
 print(*(finding.count for finding in report.findings), report.records)
-print(re.search(r"VmHWM:\\s*([0-9]+) kB", Path("/proc/self/status").read_text())[1])
-"""
-
-
-on_linux = pytest.mark.skipif(
-    not Path("/proc/self/status").exists(), reason="the memory of a process is read from /proc"
-)
+{PRINT_PEAK}"""
 
 
 def peak(folder: Path) -> tuple[list[int], float]:
