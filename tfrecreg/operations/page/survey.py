@@ -200,10 +200,9 @@ class SurveyVisitor(Visitor):
             if wide > 0
         }
         self._survey.count_sizes(sizes)
-        if len(sizes) > 1 or not self._survey.extremes:
-            for name, value in _extremes(width, height).items():
-                kept = self._survey.extremes.get(name, [])
-                self._survey.keep_extreme(name, self._lower(kept, value, numbers, _EXTREMES))
+        for name, value in _extremes(width, height).items():
+            kept = self._survey.extremes.get(name, [])
+            self._survey.keep_extreme(name, self._lower(kept, value, numbers, _EXTREMES))
 
     def _count_table(self, label: str, values: _Ints, order: _Hashes, numbers: _Ints) -> None:
         found, counts = np.unique(values, return_counts=True)
