@@ -19,7 +19,6 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from tfrecreg._version import __version__
-from tfrecreg.findings import Severity
 from tfrecreg.operations.page.content import Bars, Page, PageDifference
 from tfrecreg.operations.stats_rows import STATS_COLUMNS, stats_row
 from tfrecreg.pages.charts import bar_chart, number_of, scatter_chart
@@ -35,7 +34,6 @@ _TEMPLATES = (
     "difference.html.j2",
     "macros.html.j2",
 )
-_RANKS = {"error": 2, "warning": 1, "info": 0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +45,6 @@ class SiteEntry:
     """Path of its newest page; empty if it was never built."""
     status: str
     """``pass``, ``fail`` or ``error`` of that page's check; empty without a page."""
-    latest: str
-    """The newest release that was not yanked; empty if there is none."""
     releases: Mapping[str, str]
     """Page by version, the newest first."""
     records: int
@@ -134,12 +130,8 @@ def _environment() -> Environment:
         stats_row=stats_row,
     )
     environment.tests["bars"] = lambda chart: isinstance(chart, Bars)
-    environment.globals.update(rank=_rank, stats_columns=STATS_COLUMNS)
+    environment.globals["stats_columns"] = STATS_COLUMNS
     return environment
-
-
-def _rank(severity: Severity) -> int:
-    return _RANKS[severity.value]
 
 
 def _chart(chart: Any) -> Markup:

@@ -54,7 +54,7 @@ class RecordBatch:
     starts: Sequence[int]
     """Offset of each payload in `memory`."""
     memory: bytes
-    """A section of the stream that holds the payloads."""
+    """A section of the stream that holds the payloads, and behind each its verified checksum."""
     whole: bool = True
     """False for the batch of one record that is too large for memory: its checksums were verified
     while it was read, but its payload is not kept and `memory` is empty.

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from tfrecreg.errors import StorageError, TfrecregError
 from tfrecreg.example import Example, Kind, decode_or_none
-from tfrecreg.images import ImageError, read_header
 from tfrecreg.images.decoder import Conversion, Undecodable, shared_decoder
+from tfrecreg.operations.format_payload import ShownImage
 from tfrecreg.operations.head import ShownFeature, shown_record
 from tfrecreg.records import HOLD_LIMIT, Records
+from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.scan import Shard, Target
 from tfrecreg.scan.indexes import index_of
 from tfrecreg.text import safe, safe_value
@@ -32,8 +33,6 @@ _QUALITY = 80
 """Quality of thumbnails that become JPEGs."""
 _BOXES = 60
 """Boxes drawn on an image."""
-_HEADER_BYTES = 12
-"""Bytes of a record before its payload: its length, and the checksum of that."""
 _CORNERS = 2000
 """Corners of polygons drawn on an image."""
 _CLASSES = 6
@@ -161,7 +160,10 @@ def _read_shard(
                 damage = f"{damage}; this is what its bytes show"
             shown = shown_record(shard, index, (number, offset, length), payload)
             example = decode_or_none(payload) if payload is not None else None
-            image, problem = _image_of(example, labels) if example is not None else (None, "")
+            image, problem, label = None, "", ""
+            if example is not None:
+                image, problem = _thumbnail(shown.images, example, labels)
+                label = _label_of(example, labels)
             features = shown.features or ()
             found[place] = PageRecord(
                 split=safe(shard.split),
@@ -170,7 +172,7 @@ def _read_shard(
                 offset=offset,
                 length=length,
                 key=shown.key,
-                label=_label_of(example, labels) if example is not None else "",
+                label=label,
                 features=features[:_FEATURES],
                 more_features=max(len(features) - _FEATURES, 0),
                 image=image,
@@ -180,15 +182,18 @@ def _read_shard(
 
 
 def _as_it_is(shard: Shard, offset: int, length: int) -> bytes | None:
-    """The payload of a damaged record of a plain shard, if it still is an Example."""
-    if shard.declared == "gzip" or not 0 < length <= HOLD_LIMIT:
+    """The payload of a damaged record, if it lies there in a plain file and is an Example."""
+    if not 0 < length <= HOLD_LIMIT:
         return None
     try:
         with shard.storage.open(shard.path) as file:
-            payload = file.read_at(offset + _HEADER_BYTES, length)
+            header = file.read_at(offset, HEADER_BYTES)
+            payload = file.read_at(offset + HEADER_BYTES, length)
     except StorageError:
         return None
-    return payload if len(payload) == length and decode_or_none(payload) is not None else None
+    # In gzip, other bytes are at that offset.
+    is_there = int.from_bytes(header[:8], "little") == length == len(payload)
+    return payload if is_there and decode_or_none(payload) is not None else None
 
 
 def _joined(*problems: str) -> str:
@@ -247,47 +252,40 @@ def name_of_class(
     return str(number)
 
 
-def _image_of(
-    example: Example, labels: Mapping[str, Sequence[str]]
+def _thumbnail(
+    images: Sequence[ShownImage], example: Example, labels: Mapping[str, Sequence[str]]
 ) -> tuple[PageImage | None, str]:
-    """The thumbnail of the first image of a record, or why there is none."""
-    for _, feature in sorted(example.items()):
-        if feature.kind is not Kind.BYTES or feature.count < 1:
-            continue
-        data = feature.first(1)[0]
-        try:
-            header = read_header(data)
-        except ImageError:
-            continue
-        small = max(header.width, header.height) <= _LOSSLESS
-        conversion = Conversion(
-            shorter=_SIDE,
-            width=0,
-            height=0,
-            format="png" if small else "jpeg",
-            quality=0 if small else _QUALITY,
-        )
-        try:
-            made = shared_decoder().convert(data, header, conversion)
-        except Undecodable as error:
-            return None, f"the image does not decode: {error.detail}"
-        except TfrecregError as error:
-            return None, f"{error.message}: {error.hint}"
-        boxes = _boxes(example, labels)
-        return (
-            PageImage(
-                format=conversion.format,
-                data=made,
-                width=header.width,
-                height=header.height,
-                boxes=tuple(boxes[:_BOXES]),
-                more_boxes=max(len(boxes) - _BOXES, 0),
-                points=_points(example),
-                polygons=_polygons(example),
-            ),
-            "",
-        )
-    return None, ""
+    """The thumbnail of the first image of a record with a header, or why there is none."""
+    image = next((each for each in images if each.header is not None), None)
+    if image is None or image.header is None:
+        return None, ""
+    header = image.header
+    small = max(header.width, header.height) <= _LOSSLESS
+    conversion = Conversion(
+        shorter=_SIDE,
+        width=0,
+        height=0,
+        format="png" if small else "jpeg",
+        quality=0 if small else _QUALITY,
+    )
+    try:
+        made = shared_decoder().convert(image.data, header, conversion)
+    except Undecodable as error:
+        return None, f"the image does not decode: {error.detail}"
+    except TfrecregError as error:
+        return None, f"{error.message}: {error.hint}"
+    boxes = _boxes(example, labels)
+    page_image = PageImage(
+        format=conversion.format,
+        data=made,
+        width=header.width,
+        height=header.height,
+        boxes=tuple(boxes[:_BOXES]),
+        more_boxes=max(len(boxes) - _BOXES, 0),
+        points=_points(example),
+        polygons=_polygons(example),
+    )
+    return page_image, ""
 
 
 def _floats(example: Example, name: str) -> Sequence[float] | None:
