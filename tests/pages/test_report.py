@@ -109,6 +109,20 @@ def test_a_damaged_record_has_its_neighbours(digits_original: Path, tmp_path: Pa
     assert finding.explanation
 
 
+def test_a_damaged_record_in_gzip_shows_nothing(digits_original: Path, tmp_path: Path) -> None:
+    """Its offset is one of the decompressed stream: other bytes are there in the file."""
+    shard = next((digits_original / "data" / "digits").glob("digits-train*00000*"))
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / "train.tfrecord").write_bytes(gzip.compress(data))
+    (target,) = make_page(str(tmp_path / "train.tfrecord"), budget=BUDGET).targets
+    (finding,) = target.findings
+    record = finding.locations[0].record
+    assert record is not None
+    assert "CRC002" in record.problem
+    assert record.features == ()
+
+
 def test_the_difference_shows_the_records(digits_original: Path, tmp_path: Path) -> None:
     root = shutil.copytree(digits_original, tmp_path / "changed")
     labels = root / "raw" / "train-labels-idx1-ubyte.gz"
