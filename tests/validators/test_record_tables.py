@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
+import weakref
 from pathlib import Path
 
 import pytest
@@ -70,15 +72,31 @@ def test_there_are_no_tables_where_most_records_have_no_layout() -> None:
 
 
 def test_few_records_are_read_one_by_one() -> None:
-    made = Tables(batch_of(*(row(number) for number in range(record_tables._WORTH_IT - 1))))
+    batch = batch_of(*(row(number) for number in range(record_tables._WORTH_IT - 1)))
+    made = tables_of(batch)
     assert made.tables == []
     assert len(list(made.examples())) == record_tables._WORTH_IT - 1
 
 
 def test_lists_of_several_values_are_read_one_by_one() -> None:
-    made = Tables(batch_of(*[encode({"a": int64_feature([1, 2])})] * 40))
+    batch = batch_of(*[encode({"a": int64_feature([1, 2])})] * 40)
+    made = tables_of(batch)
     assert made.tables == []
     assert [position for position, _ in made.examples()] == list(range(40))
+
+
+def test_the_memory_of_a_batch_is_free_when_its_callback_is_over() -> None:
+    """A cycle would keep it until the next collection: 40 bytes for every record of a shard."""
+    batch = batch_of(*(row(number) for number in range(100)))
+    assert len(list(tables_of(batch).digests(tables_of(batch).tables[0], "image/encoded"))) == 100
+    gone = weakref.ref(batch)
+    gc.collect()
+    gc.disable()
+    try:
+        del batch
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 @pytest.fixture

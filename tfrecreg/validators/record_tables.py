@@ -8,6 +8,7 @@ batch, and all others share them.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -50,7 +51,8 @@ class Tables:
     """
 
     def __init__(self, batch: RecordBatch) -> None:
-        self._batch = batch
+        # The batch holds its tables. A cycle would keep its memory until the next collection.
+        self._batch: RecordBatch = weakref.proxy(batch)
         self._digests: dict[tuple[int, str], list[bytes]] = {}
         self.tables: list[Table] = []
         self.rest: Sequence[int] = range(len(batch))
