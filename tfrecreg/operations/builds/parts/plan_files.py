@@ -1,0 +1,219 @@
+"""The folder of a plan: `plan.json`, the schema, and compressed lists of the items of each shard.
+
+Nothing in it is code, and all of it is covered by the digest in `plan.json`. Parts add `build/`,
+`receipts/` and `parts/`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from blake3 import blake3
+
+from tfrecreg.errors import MissingFileError, UsageError
+from tfrecreg.manifest import INDEX_FOLDER, SchemaEntry
+from tfrecreg.operations.builds.base import Base, BaseShard
+from tfrecreg.operations.builds.parts.lines import TextDigest, read_lines, write_lines
+from tfrecreg.operations.builds.parts.plan_model import (
+    PLAN_NAME,
+    PlanDocument,
+    ShardOfPlan,
+    parse_plan,
+    render_plan,
+)
+from tfrecreg.operations.builds.plan import Plan, PlannedShard
+from tfrecreg.registry import layout
+from tfrecreg.shards import shard_name
+from tfrecreg.sources import Item, Remark, Skipped
+from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.text import safe
+
+_LISTED = "listed.jsonl.gz"
+_RAW = "raw.jsonl.gz"
+_PLAN_LIMIT = 1 << 30
+"""Largest `plan.json` that is read, in bytes: more than a million shards."""
+
+
+def _items_path(shard: str) -> str:
+    return f"items/{shard}.jsonl.gz"
+
+
+def write_shard(folder: Storage, shard: PlannedShard) -> ShardOfPlan:
+    """Write the items of a shard, one after the other."""
+    rows = ([item.key, item.size, base64.b64encode(item.state).decode()] for item in shard.items)
+    return ShardOfPlan(
+        path=shard.path,
+        split=shard.split,
+        number=shard.number,
+        size=sum(item.size for item in shard.items),
+        items=write_lines(folder, _items_path(shard.path), rows),
+        base=shard.base.entry.path if shard.base is not None else None,
+        mended=shard.mended,
+    )
+
+
+def write_listed(folder: Storage, plan: Plan) -> TextDigest:
+    """Write what the source skipped and remarked while it listed the items."""
+    rows: list[list[Any]] = [["skipped", *each] for each in plan.skipped]
+    rows += [["remark", *each] for each in plan.remarks]
+    return write_lines(folder, _LISTED, rows)
+
+
+def write_raw_files(folder: Storage, files: Mapping[str, tuple[int, int]]) -> TextDigest:
+    """Write size and modification time of each raw file."""
+    return write_lines(folder, _RAW, ([path, *files[path]] for path in sorted(files)))
+
+
+def write_schema_text(folder: Storage, schema: str) -> SchemaEntry:
+    """Write the schema."""
+    encoded = schema.encode("utf-8")
+    with folder.create(layout.SCHEMA_NAME) as writer:
+        writer.write(encoded)
+    return SchemaEntry(blake3=blake3(encoded).hexdigest(), bytes=len(encoded))
+
+
+def write_document(folder: Storage, document: PlanDocument) -> None:
+    """Write `plan.json`: the last file of a plan."""
+    with folder.create(PLAN_NAME) as writer:
+        writer.write(render_plan(document))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFolder:
+    """A plan on disk, and what its parts leave beside it."""
+
+    storage: LocalStorage
+    """Rooted at the folder."""
+    document: PlanDocument
+
+    @classmethod
+    def open(cls, folder: str) -> PlanFolder:
+        """Read `plan.json`.
+
+        Raises:
+            UsageError: the folder has no plan, or it was changed.
+        """
+        storage = LocalStorage(folder)
+        try:
+            data = storage.read(PLAN_NAME, limit=_PLAN_LIMIT)
+        except MissingFileError:
+            raise UsageError(
+                f"`{safe(folder, limit=1000)}` holds no plan: `{PLAN_NAME}` is missing",
+                hint="`tfrecreg build NAME --plan-to DIR` writes one",
+            ) from None
+        document = parse_plan(data, f"{folder}/{PLAN_NAME}")
+        _expect_names(document, f"{folder}/{PLAN_NAME}")
+        return cls(storage, document)
+
+    @property
+    def name(self) -> str:
+        """The folder, for messages."""
+        return safe(self.storage.root, limit=1000)
+
+    def planned(self, shard: ShardOfPlan, base: Base | None) -> PlannedShard:
+        """A shard with its items.
+
+        Args:
+            shard: one of the document's.
+            base: the release to grow from; None without one.
+
+        Raises:
+            UsageError: the list of its items was changed.
+        """
+        items = tuple(
+            Item(shard.split, key, size, base64.b64decode(state))
+            for key, size, state in self._lines(_items_path(shard.path), shard.items)
+        )
+        return PlannedShard(
+            shard.split,
+            shard.number,
+            shard.path,
+            f"{INDEX_FOLDER}/{shard.path}.index",
+            items,
+            _of_base(base, shard),
+            shard.mended,
+        )
+
+    def plan(self, shards: Sequence[PlannedShard], base: Base | None) -> Plan:
+        """The plan of these shards."""
+        skipped: list[Skipped] = []
+        remarks: list[Remark] = []
+        for kind, *row in self._lines(_LISTED, self.document.listed):
+            if kind == "skipped":
+                skipped.append(Skipped(*row))
+            else:
+                remarks.append(Remark(*row))
+        document = self.document
+        return Plan(
+            document.dataset,
+            tuple(shards),
+            tuple(skipped),
+            document.order,
+            tuple(remarks),
+            base,
+        )
+
+    def raw_files(self) -> dict[str, tuple[int, int]]:
+        """Raw file to its size and modification time in nanoseconds, when the plan was made."""
+        rows = self._lines(_RAW, self.document.raw_files)
+        return {path: (size, mtime_ns) for path, size, mtime_ns in rows}
+
+    def schema(self) -> str:
+        """The text of the schema.
+
+        Raises:
+            UsageError: it was changed.
+        """
+        said = self.document.schema
+        try:
+            data = self.storage.read(layout.SCHEMA_NAME, limit=max(said.bytes, 1))
+            if blake3(data).hexdigest() == said.blake3:
+                return data.decode("utf-8")
+        except MissingFileError:
+            pass
+        raise UsageError(
+            f"`{self.name}/{layout.SCHEMA_NAME}` is not the schema that the plan names",
+            hint="restore it, or write the plan again, into a new folder",
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """The settings that go to `datasets/NAME.toml`; empty if it has them already."""
+        found: dict[str, Any] = json.loads(self.document.settings)
+        return found
+
+    def _lines(self, path: str, said: TextDigest) -> Iterator[Any]:
+        return read_lines(self.storage, path, said, where=f"{self.storage.root}/{path}")
+
+
+def _expect_names(document: PlanDocument, where: str) -> None:
+    """Names of files come from the dataset, the splits and the numbers, and from nothing else."""
+    counts: dict[str, int] = {}
+    for shard in document.shards:
+        counts[shard.split] = counts.get(shard.split, 0) + 1
+    seen: dict[str, int] = {}
+    for shard in document.shards:
+        number = seen.get(shard.split, 0)
+        seen[shard.split] = number + 1
+        expected = shard_name(document.dataset, shard.split, number, counts[shard.split])
+        if (shard.path, shard.number) != (expected, number):
+            raise UsageError(
+                f"`{safe(where, limit=1000)}` names the shard `{safe(shard.path)}`, expected "
+                f"`{expected}`",
+                hint="write the plan again, into a new folder",
+            )
+
+
+def _of_base(base: Base | None, shard: ShardOfPlan) -> BaseShard | None:
+    if base is None or shard.base is None:
+        return None
+    found = next((each for each in base.shards if each.entry.path == shard.base), None)
+    if found is None:
+        raise UsageError(
+            f"the base `{base.name}` has no shard `{safe(shard.base)}`, which the plan keeps",
+            hint="write the plan again, into a new folder",
+        )
+    return found
