@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from tfrecreg._version import JSON_VERSION
 
@@ -132,6 +133,22 @@ def jobs_option(function: F) -> F:
         help="Number of parallel processes. Default: TFRECREG_JOBS, or the number of processors.",
     )
     return decorate(function)
+
+
+def was_given(parameter: click.Parameter) -> bool:
+    """Whether the user gave this parameter of the current command as an argument."""
+    context = click.get_current_context()
+    return context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+
+
+def given_besides(allowed: Container[str]) -> str | None:
+    """The first option of the current command that was given and is none of the parameters
+    `allowed`; None if there is none.
+    """
+    for parameter in click.get_current_context().command.params:
+        if parameter.name not in allowed and was_given(parameter):
+            return parameter.opts[0]
+    return None
 
 
 def pairs(values: Sequence[str], option: str) -> dict[str, str]:

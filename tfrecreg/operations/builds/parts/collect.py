@@ -99,12 +99,8 @@ def collect(
         FailureError: a plugin, a worker or the disk failed.
     """
     folder = PlanFolder.open(request.plan)
+    folder.expect_dataset(request.name)
     name = folder.document.dataset
-    if request.name not in (None, name):
-        raise UsageError(
-            f"`{folder.name}` is a plan of `{name}`, not of `{safe(request.name or '')}`",
-            hint=f"tfrecreg build {name} --plan {folder.name}",
-        )
     with ExitStack() as opened:
         if engine is None:
             engine = opened.enter_context(closing(LocalEngine(1)))

@@ -114,6 +114,19 @@ class PlanFolder:
         """The folder, for messages."""
         return safe(self.storage.root, limit=1000)
 
+    def expect_dataset(self, name: str | None) -> None:
+        """Refuse a plan of another dataset than `name`, if one was named.
+
+        Raises:
+            UsageError: it is another one.
+        """
+        dataset = self.document.dataset
+        if name not in (None, dataset):
+            raise UsageError(
+                f"`{self.name}` is a plan of `{dataset}`, not of `{safe(name or '')}`",
+                hint=f"tfrecreg build {dataset} --plan {self.name}",
+            )
+
     def planned(self, shard: ShardOfPlan, base: Base | None) -> PlannedShard:
         """A shard with its items.
 

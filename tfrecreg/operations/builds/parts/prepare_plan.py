@@ -95,7 +95,7 @@ def plan_to(
                 schema=write_schema_text(made, begun.schema),
                 labels=labels,
                 raw=begun.raw,
-                settings=json.dumps(prepared.remember, sort_keys=True),
+                settings=json.dumps(prepared.remember),
                 base=Parent(version=base.release.version, digest=base.digest)
                 if base is not None and base.release is not None
                 else None,

@@ -55,6 +55,7 @@ class _Forgetful:
 
     def finished(self, shard: PlannedShard) -> MadeShard | None:
         del shard
+        return None
 
     def finish(self, shard: PlannedShard, made: MadeShard) -> None:
         pass

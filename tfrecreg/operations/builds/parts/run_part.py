@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -83,15 +84,17 @@ def deal(shards: Sequence[ShardOfPlan], part: Part) -> list[ShardOfPlan]:
 
 
 def parts_of(folder: PlanFolder, missing: Sequence[str]) -> list[str]:
-    """The parts that have these shards, if all parts that ran divided the plan alike."""
+    """The parts that have these shards, as most parts that ran divided the plan; none if that is
+    not known.
+    """
     notes = (
         _NOTE.fullmatch(entry.path.rpartition("/")[2])
         for entry in folder.storage.list(_NOTES, recursive=False)
     )
-    divided = {int(note[2]) for note in notes if note is not None}
-    if len(divided) != 1:
+    divided = Counter(int(note[2]) for note in notes if note is not None).most_common(2)
+    if not divided or (len(divided) == 2 and divided[0][1] == divided[1][1]):
         return []
-    (of,) = divided
+    of = divided[0][0]
     wanted = set(missing)
     shards = folder.document.shards
     ordered = sorted(shards, key=lambda shard: (-shard.size, shard.path))
@@ -106,6 +109,7 @@ def run_part(
     plan: str,
     part: Part,
     *,
+    name: str | None = None,
     raw: str | None = None,
     registry: Callable[[], Registry] | None = None,
     engine: Engine | None = None,
@@ -119,6 +123,7 @@ def run_part(
     Args:
         plan: the folder of the plan.
         part: which share of it.
+        name: the dataset, if it is to be compared with the plan.
         raw: the folder of the raw data; None for that of the plan.
         registry: opens the registry, which a plan that grows from a release needs.
         engine: where to make the shards.
@@ -131,6 +136,7 @@ def run_part(
         StorageError: the file system refused.
     """
     folder = PlanFolder.open(plan)
+    folder.expect_dataset(name)
     shards = deal(folder.document.shards, part)
     _leave_note(folder, part)
     if not shards:
