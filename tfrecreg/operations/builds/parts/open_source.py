@@ -87,7 +87,7 @@ def _differences(
     said = document.versions
     pairs = {
         "tfrecreg": (said.tfrecreg, __version__),
-        document.source.distribution: (document.source.version, version),
+        f"the plugin {document.source.distribution}": (document.source.version, version),
     }
     here = codecs_here(source)
     for codec in sorted(said.codecs.keys() | here.keys()):
