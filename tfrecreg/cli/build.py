@@ -156,7 +156,7 @@ def command(
         return
     if name is None:
         context = click.get_current_context()
-        raise click.MissingParameter(ctx=context, param=context.command.params[0])
+        raise click.MissingParameter(ctx=context, param_hint="'NAME'", param_type="argument")
     registry = face.open()
     face.warn_of_broken_plugins()
     if repair is not None:
