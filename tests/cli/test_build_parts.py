@@ -49,7 +49,7 @@ def test_parts_and_publishing_tell_what_they_did(cli, plan, registry, monkeypatc
     assert "nothing was published: 2 of 4 shards are missing: `digits-t" in missing.err
     (registry.parent / "plan/parts/9-of-9").unlink()
     named = cli("build", "--plan", plan, "--parts-only")
-    assert "they belong to the parts `2/2`" in named.err
+    assert "2 of 4 shards are missing, of the part `2/2`: `digits-t" in named.err
     done = cli("build", "--plan", plan, "--release", "1.0.0", "--verify-parts", "1")
     assert done.code == 0, done.err
     assert "2 shards of parts, 2 made here, 1 made again and equal" in done.err

@@ -245,14 +245,15 @@ def _incomplete(
     total = len(folder.document.shards)
     named = _listed([shard.path for shard in missing])
     parts = parts_of(folder, [shard.path for shard in missing])
-    of_parts = f"; they belong to the parts {_listed(parts)}" if parts else ""
+    noun = "part" if len(parts) == 1 else "parts"
+    of_parts = f", of the {noun} {_listed(parts)}" if parts else ""
     here = "" if raw is not None else ", and the raw data are not on this machine"
     hint = "run the missing parts: `tfrecreg build --part I/N --plan DIR`"
     if raw is not None:
         hint += "; without `--parts-only` the missing shards are made here"
     return UsageError(
-        f"nothing was published: {len(missing)} of {total} shards are missing{here}: "
-        f"{named}{of_parts}",
+        f"nothing was published: {len(missing)} of {total} shards are missing{of_parts}{here}: "
+        f"{named}",
         hint=hint,
     )
 
