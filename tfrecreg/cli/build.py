@@ -148,7 +148,7 @@ def command(
     if plan is not None or part is not None or verify is not None or parts_only:
         from tfrecreg.cli import build_parts
 
-        made = build_parts.run(
+        made = build_parts.use_plan(
             face, plan, name, part, verify, engine, raw=raw, parts_only=parts_only, version=version
         )
         if made is not None:

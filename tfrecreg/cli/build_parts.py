@@ -62,7 +62,7 @@ def write_plan(
     face.err.print(f"  tfrecreg build --plan {where}  # publishes")
 
 
-def run(
+def use_plan(
     face: Face,
     plan: str | None,
     name: str | None,
@@ -149,13 +149,13 @@ def _make_part(
 def _publish(
     face: Face, request: CollectRequest, version: str | None, engine: Engine
 ) -> tuple[BuildResult, ReleaseResult | None]:
-    from tfrecreg.operations.builds.parts import collect
+    from tfrecreg.operations.builds.parts import collect_parts
     from tfrecreg.operations.release import ReleaseRequest, release
     from tfrecreg.registry.lock import dataset_lock
 
     registry, progress = face.open(), face.progress()
     if version is None:
-        collected = collect(registry, request, engine=engine, progress=progress)
+        collected = collect_parts(registry, request, engine=engine, progress=progress)
         _say(face, collected)
         return collected.built, None
     from tfrecreg.operations.builds.parts.plan_files import PlanFolder
@@ -163,7 +163,7 @@ def _publish(
     name = PlanFolder.open(request.plan).document.dataset
     waiting = partial(progress.note, "waiting for another command")
     with dataset_lock(registry, name, waiting):
-        collected = collect(registry, request, engine=engine, progress=progress)
+        collected = collect_parts(registry, request, engine=engine, progress=progress)
         _say(face, collected)
         wanted = ReleaseRequest(name=name, version=None if version == "auto" else version)
         return collected.built, release(registry, wanted, engine=engine, progress=progress)

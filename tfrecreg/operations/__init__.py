@@ -21,6 +21,7 @@
 - `demo`: the whole workflow on generated data
 - `overwrite_guard`: what a new build may not replace; `reshuffle_advice`: whether growth calls for
   a fresh shuffle; `provenance`: who, and when
+- `origin`: how a version was made, by its manifest and its receipts
 """
 
 from __future__ import annotations

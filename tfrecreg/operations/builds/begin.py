@@ -62,7 +62,7 @@ def begin(
     for note in settings.notes():
         progress.note(note)
     dataset = registry.dataset(request.name)
-    expect_replaceable(dataset)
+    expect_buildable(dataset)
     base = choose_base(registry, request, prepared)
     if prepared.data is not None:
         prepared.data.survey()
@@ -107,7 +107,7 @@ def _counted(
         yield each
 
 
-def expect_replaceable(dataset: Dataset) -> None:
+def expect_buildable(dataset: Dataset) -> None:
     """Refuse before any work what publishing the build would cost."""
     expect_no_strangers(dataset)
     try:

@@ -14,9 +14,9 @@ from tfrecreg.operations.builds import BuildRequest, build
 from tfrecreg.operations.builds.parts import (
     Collected,
     CollectRequest,
-    Part,
     PartResult,
-    collect,
+    PlanPart,
+    collect_parts,
     plan_to,
     run_part,
 )
@@ -53,11 +53,13 @@ class Site:
         plan_to(self.registry, self.request(**changes), self.plan)
 
     def part(self, number: int, of: int, **more: Any) -> PartResult:
-        return run_part(str(self.plan), Part(number, of), **more)
+        return run_part(str(self.plan), PlanPart(number, of), **more)
 
     def collect(self, verify: str | None = None, **more: Any) -> Collected:
         amount = SkipLimit.parse(verify) if verify is not None else None
-        return collect(self.registry, CollectRequest(plan=str(self.plan), verify=amount, **more))
+        return collect_parts(
+            self.registry, CollectRequest(plan=str(self.plan), verify=amount, **more)
+        )
 
     def shard(self, split: str, number: int) -> str:
         return f"digits-{split}.tfrecord-{number:05d}-of-00003"

@@ -216,13 +216,13 @@ def test_every_forgery_is_named(made) -> None:
         def note(self, message: str) -> None:
             self.lines.append(message)
 
-    from tfrecreg.operations.builds.parts import CollectRequest, collect
+    from tfrecreg.operations.builds.parts import CollectRequest, collect_parts
 
     flip(made.plan / "build" / made.shard("test", 0), 100)
     flip(made.plan / "build" / made.shard("train", 2), 100)
     notes = Notes()
     with pytest.raises(RefusedError, match=made.shard("test", 0)):
-        collect(made.registry, CollectRequest(plan=str(made.plan)), progress=notes)
+        collect_parts(made.registry, CollectRequest(plan=str(made.plan)), progress=notes)
     assert any(made.shard("train", 2) in line for line in notes.lines)
 
 

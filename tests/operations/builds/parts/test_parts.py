@@ -14,9 +14,9 @@ from tests_support import tree
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import RawDataError, UsageError
 from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.builds.parts import Part, run_part
+from tfrecreg.operations.builds.parts import PlanPart, run_part
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
-from tfrecreg.operations.builds.parts.run_part import deal
+from tfrecreg.operations.builds.parts.run_part import deal_shards
 from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.registry import open_registry
 
@@ -66,7 +66,11 @@ def test_equal_data_give_equal_plans(site) -> None:
 @pytest.mark.parametrize("of", [1, 2, 3, 5, 6, 9])
 def test_every_shard_belongs_to_one_part(site, of: int) -> None:
     shards = PlanFolder.open(str(site.plan)).document.shards
-    dealt = [shard.path for number in range(1, of + 1) for shard in deal(shards, Part(number, of))]
+    dealt = [
+        shard.path
+        for number in range(1, of + 1)
+        for shard in deal_shards(shards, PlanPart(number, of))
+    ]
     assert sorted(dealt) == [shard.path for shard in shards]
 
 
@@ -103,10 +107,10 @@ def test_a_part_makes_again_what_was_damaged(site, where: str) -> None:
 
 def same_part(plan: str, times: int) -> None:
     for _ in range(times):
-        run_part(plan, Part(1, 1))
+        run_part(plan, PlanPart(1, 1))
         for receipt in Path(plan, "receipts").glob("*"):
             receipt.unlink(missing_ok=True)
-    run_part(plan, Part(1, 1))
+    run_part(plan, PlanPart(1, 1))
 
 
 def test_the_same_part_at_the_same_time_is_harmless(site) -> None:

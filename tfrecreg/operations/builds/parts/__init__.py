@@ -15,17 +15,17 @@
 
 from __future__ import annotations
 
-from tfrecreg.operations.builds.parts.collect import Collected, CollectRequest, collect
+from tfrecreg.operations.builds.parts.collect import Collected, CollectRequest, collect_parts
 from tfrecreg.operations.builds.parts.prepare_plan import PlanWritten, plan_to
-from tfrecreg.operations.builds.parts.run_part import Part, PartResult, parse_part, run_part
+from tfrecreg.operations.builds.parts.run_part import PartResult, PlanPart, parse_part, run_part
 
 __all__ = [
     "CollectRequest",
     "Collected",
-    "Part",
     "PartResult",
+    "PlanPart",
     "PlanWritten",
-    "collect",
+    "collect_parts",
     "parse_part",
     "plan_to",
     "run_part",

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.operations.builds.begin import Begun, expect_replaceable, plan_salt
+from tfrecreg.operations.builds.begin import Begun, expect_buildable, plan_salt
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.make import BUILD, engine_for_build, make_all
-from tfrecreg.operations.builds.parts.examine import ExamineTask, examine
+from tfrecreg.operations.builds.parts.examine import ExamineTask, examine_shard
 from tfrecreg.operations.builds.parts.open_source import (
     RawState,
     base_of_plan,
@@ -25,7 +25,7 @@ from tfrecreg.operations.builds.parts.open_source import (
 )
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.provenance import keep_receipts
-from tfrecreg.operations.builds.parts.receipts import Receipt, ReceiptJournal, refused
+from tfrecreg.operations.builds.parts.receipts import Receipt, ReceiptJournal, refused_shard
 from tfrecreg.operations.builds.parts.remake import choose_sample, expect_same
 from tfrecreg.operations.builds.parts.run_part import own_segments, parts_of
 from tfrecreg.operations.builds.plan import Plan, PlannedShard, plan_digest
@@ -74,7 +74,7 @@ class Collected:
     """Shards that were made again and compared."""
 
 
-def collect(
+def collect_parts(
     registry: Registry,
     request: CollectRequest,
     *,
@@ -177,7 +177,7 @@ def _begun(
     """What a build in one go knows before its first shard."""
     name = folder.document.dataset
     dataset = registry.dataset(name)
-    expect_replaceable(dataset)
+    expect_buildable(dataset)
     schema = folder.schema()
     is_new = _expect_schema(dataset, schema)
     parse_schema(schema, dataset.schema_path)
@@ -287,11 +287,11 @@ def _examine_all(
     problems = []
     progress.start(f"examining {plan.dataset}", sum(len(shard.items) for shard in shards))
     try:
-        with closing(engine.run(examine, tasks)) as results:
+        with closing(engine.run(examine_shard, tasks)) as results:
             for shard, result in zip(shards, results, strict=True):
                 progress.advance(len(shard.items), receipts[shard.path].shard.bytes)
                 if result.problem:
-                    problems.append(refused(result.shard, result.problem))
+                    problems.append(refused_shard(result.shard, result.problem))
     finally:
         progress.stop()
     _raise_all(problems, progress)

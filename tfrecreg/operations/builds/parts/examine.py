@@ -40,7 +40,7 @@ class ExamineTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class ExaminedShard:
     """The result for one shard."""
 
     shard: str
@@ -52,7 +52,7 @@ class _Refused(Exception):
     """A claim that does not hold."""
 
 
-def examine(task: ExamineTask) -> Examined:
+def examine_shard(task: ExamineTask) -> ExaminedShard:
     """Compare every claim of a receipt with the bytes and the plan."""
     problem = ""
     try:
@@ -66,7 +66,7 @@ def examine(task: ExamineTask) -> Examined:
         problem = str(refusal)
     except (StorageError, ManifestError, NewerFormatError) as error:
         problem = error.message
-    return Examined(task.receipt.shard.path, problem)
+    return ExaminedShard(task.receipt.shard.path, problem)
 
 
 def _expect_file(build: Storage, entry: ShardEntry | FileEntry, what: str) -> None:

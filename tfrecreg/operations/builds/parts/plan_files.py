@@ -42,7 +42,7 @@ def _items_path(shard: str) -> str:
     return f"items/{shard}.jsonl.gz"
 
 
-def write_shard(folder: Storage, shard: PlannedShard) -> ShardOfPlan:
+def write_items(folder: Storage, shard: PlannedShard) -> ShardOfPlan:
     """Write the items of a shard, one after the other."""
     rows = ([item.key, item.size, base64.b64encode(item.state).decode()] for item in shard.items)
     return ShardOfPlan(

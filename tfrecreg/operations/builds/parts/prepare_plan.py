@@ -14,10 +14,10 @@ from tfrecreg.operations.builds.begin import begin
 from tfrecreg.operations.builds.parts.open_source import codecs_here
 from tfrecreg.operations.builds.parts.plan_files import (
     write_document,
+    write_items,
     write_listed,
     write_raw_files,
     write_schema_text,
-    write_shard,
 )
 from tfrecreg.operations.builds.parts.plan_model import (
     PLAN_FORMAT,
@@ -80,7 +80,7 @@ def plan_to(
                 kind=PLAN_KIND,
                 dataset=plan.dataset,
                 order=plan.digest,
-                shards=[write_shard(made, shard) for shard in plan.shards],
+                shards=[write_items(made, shard) for shard in plan.shards],
                 listed=write_listed(made, plan),
                 raw_files=write_raw_files(made, begun.files),
                 source=SourceEntry(

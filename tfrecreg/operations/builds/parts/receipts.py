@@ -189,10 +189,10 @@ class ReceiptJournal:
         try:
             receipt = parse_receipt(data)
         except ValueError as error:
-            raise refused(shard, f"its receipt cannot be used: {safe(str(error))}") from None
+            raise refused_shard(shard, f"its receipt cannot be used: {safe(str(error))}") from None
         problem = _problem(receipt, self.folder, shard, items)
         if problem:
-            raise refused(shard, problem)
+            raise refused_shard(shard, problem)
         return receipt
 
 
@@ -215,7 +215,7 @@ def _problem(receipt: Receipt, folder: PlanFolder, shard: str, items: int) -> st
     return ""
 
 
-def refused(shard: str, problem: str) -> RefusedError:
+def refused_shard(shard: str, problem: str) -> RefusedError:
     """The error for a shard that must not be published."""
     return RefusedError(
         f"nothing was published: `{safe(shard)}`: {problem}",

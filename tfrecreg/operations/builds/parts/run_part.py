@@ -30,7 +30,7 @@ _NOTE = re.compile(r"([1-9][0-9]*)-of-([1-9][0-9]*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PlanPart:
     """One share of a plan."""
 
     number: int
@@ -41,7 +41,7 @@ class Part:
         return f"{self.number}/{self.of}"
 
 
-def parse_part(text: str) -> Part:
+def parse_part(text: str) -> PlanPart:
     """``17/64``: the seventeenth of 64 parts.
 
     Raises:
@@ -53,7 +53,7 @@ def parse_part(text: str) -> Part:
             f"`--part {safe(text)}` is not a part: expected I/N with I from 1 to N",
             hint="the first of four parts is `--part 1/4`",
         )
-    return Part(int(found[1]), int(found[2]))
+    return PlanPart(int(found[1]), int(found[2]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class PartResult:
     """A finished part."""
 
     dataset: str
-    part: Part
+    part: PlanPart
     plan: str
     """Digest of the plan."""
     shards: tuple[str, ...]
@@ -73,7 +73,7 @@ class PartResult:
     """Size of its shards in bytes."""
 
 
-def deal(shards: Sequence[ShardOfPlan], part: Part) -> list[ShardOfPlan]:
+def deal_shards(shards: Sequence[ShardOfPlan], part: PlanPart) -> list[ShardOfPlan]:
     """The shards of a part: every N-th, the largest first, so that parts have about equal work.
 
     It depends on the plan alone.
@@ -99,7 +99,7 @@ def parts_of(folder: PlanFolder, missing: Sequence[str]) -> list[str]:
     shards = folder.document.shards
     ordered = sorted(shards, key=lambda shard: (-shard.size, shard.path))
     return [
-        str(Part(number, of))
+        str(PlanPart(number, of))
         for number in range(1, min(of, len(ordered)) + 1)
         if any(shard.path in wanted for shard in ordered[number - 1 :: of])
     ]
@@ -107,7 +107,7 @@ def parts_of(folder: PlanFolder, missing: Sequence[str]) -> list[str]:
 
 def run_part(
     plan: str,
-    part: Part,
+    part: PlanPart,
     *,
     name: str | None = None,
     raw: str | None = None,
@@ -137,7 +137,7 @@ def run_part(
     """
     folder = PlanFolder.open(plan)
     folder.expect_dataset(name)
-    shards = deal(folder.document.shards, part)
+    shards = deal_shards(folder.document.shards, part)
     _leave_note(folder, part)
     if not shards:
         return _result(folder, part, (), 0, 0, 0)
@@ -171,7 +171,7 @@ def own_segments() -> str:
     return f"{SEGMENTS}/{secrets.token_hex(8)}"
 
 
-def _leave_note(folder: PlanFolder, part: Part) -> None:
+def _leave_note(folder: PlanFolder, part: PlanPart) -> None:
     """Note how the plan is divided, so that missing parts can be named."""
     folder.storage.put_if_absent(f"{_NOTES}/{part.number}-of-{part.of}", b"")
 
@@ -181,7 +181,12 @@ def _paths(shards: Sequence[ShardOfPlan]) -> Iterator[str]:
 
 
 def _result(
-    folder: PlanFolder, part: Part, shards: tuple[str, ...], before: int, records: int, size: int
+    folder: PlanFolder,
+    part: PlanPart,
+    shards: tuple[str, ...],
+    before: int,
+    records: int,
+    size: int,
 ) -> PartResult:
     return PartResult(
         dataset=folder.document.dataset,
