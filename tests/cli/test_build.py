@@ -31,8 +31,10 @@ def test_build_makes_shards_manifest_labels_ledger_and_schema(cli, raw, registry
         "labels.json",
         "ledger.jsonl",
         "manifest.json",
+        "schema.pbtxt",
     ]
-    assert (registry / "schemas/digits.pbtxt").is_file()
+    schema = (registry / "schemas/digits.pbtxt").read_bytes()
+    assert (registry / "data/digits/schema.pbtxt").read_bytes() == schema
     assert json.loads((registry / "data/digits/labels.json").read_bytes()) == {
         "image/class/label": [str(number) for number in range(10)]
     }
