@@ -131,7 +131,7 @@ def test_a_schema_that_is_nowhere_else_cannot_come_back(digits_registry: Path) -
     (data(digits_registry) / "schema.pbtxt").unlink()
     (digits_registry / "schemas/digits.pbtxt").write_text("")
     shutil.rmtree(digits_registry / "registry")
-    with pytest.raises(RefusedError, match="`schema.pbtxt` is missing and cannot be rebuilt"):
+    with pytest.raises(RefusedError, match=r"`schema\.pbtxt` is missing and cannot be rebuilt"):
         repaired(digits_registry)
 
 
