@@ -89,7 +89,7 @@ class Base:
 class Dealt:
     """Items of one shard to be, and the base's shard that they lay in."""
 
-    items: tuple[Item, ...]
+    items: Sequence[Item]
     base: BaseShard | None = None
     """None for a new shard, and for one that lost items."""
     mended: bool = False
@@ -168,7 +168,7 @@ def deal_from(base: Base, split: str, ordered: Sequence[Item]) -> tuple[list[Dea
     dealt = list(_kept(base.of_split(split), left))
     if dealt:
         again = tuple(item for item in left.values() if (split, item.key) in base.skipped)
-        dealt[-1] = replace(dealt[-1], items=dealt[-1].items + again)
+        dealt[-1] = replace(dealt[-1], items=(*dealt[-1].items, *again))
         for item in again:
             del left[item.key]
     added = sum(item.size for item in left.values())
