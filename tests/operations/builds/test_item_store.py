@@ -7,12 +7,13 @@ import random
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from memory_support import PRINT_PEAK, on_linux
 
 from tfrecreg.errors import PluginError
 from tfrecreg.operations.builds import item_store
-from tfrecreg.operations.builds.item_store import ItemShare, ItemStore
+from tfrecreg.operations.builds.item_store import ItemShare, ItemStore, order_key
 from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import Item
@@ -63,13 +64,20 @@ def test_a_key_that_stands_twice_is_refused() -> None:
         planned([*items(500), Item("train", "321", 1)])
 
 
-@pytest.mark.usefixtures("on_disk")
-def test_items_with_the_same_place_and_other_keys_are_kept() -> None:
+@pytest.mark.parametrize("held", [1, 1 << 20])
+def test_positions_are_found_by_key(monkeypatch: pytest.MonkeyPatch, held: int) -> None:
+    monkeypatch.setattr(item_store, "_HELD", held)
     store = ItemStore("train")
-    for item in items(3):
-        store.add(item, bytes(16))
+    for item in items(100):
+        store.add(item)
     assert store.sort() is None
-    assert sorted(store.items(0, 3)) == sorted(items(3))
+    at = store.find(["7", "none", "00050\udcff", "99"])
+    assert at[1] == -1
+    assert [item.key for item in store.pick(at[[0, 2, 3]])] == ["7", "00050\udcff", "99"]
+    assert store.sizes(at[[0, 2, 3]]).tolist() == [107, 150, 199]
+    assert store.find([]).tolist() == []
+    ordered = [order_key("train", item.key) for item in store.pick(np.arange(100))]
+    assert ordered == sorted(ordered)
 
 
 PLAN = f"""

@@ -1,7 +1,8 @@
 """Items of one split in the order of a plan, on disk where memory should not hold them.
 
-Memory has 32 bytes of an item: its place in the order, and that of its data. The data are in memory
-up to a limit, then in a temporary file without a name, which ends with the process.
+Memory has 40 bytes of an item: its order key, its number in the order, its size and the place of
+its data. The data are in memory up to a limit, then in a temporary file without a name, which ends
+with the process.
 """
 
 from __future__ import annotations
@@ -10,19 +11,23 @@ import mmap
 import tempfile
 import weakref
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, overload
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from blake3 import blake3
 
 from tfrecreg.errors import StorageError
 from tfrecreg.sources import Item
 from tfrecreg.storage.paths import advice
 
-KEY_BYTES = 16
-"""Bytes of an order key."""
+_Ints = npt.NDArray[np.int64]
+
+_KEY = b"tfrecreg item order v1".ljust(32, b"\0")
+_ORDER_KEY = np.dtype("S16")
+"""An order key. NumPy ignores zeros at its end, which does not change its place among others."""
 
 _HELD = 1 << 25
 """Bytes of items that are kept in memory."""
@@ -33,8 +38,16 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(tuple[bytes, int, bytes])
 
 
+def order_key(split: str, key: str) -> bytes:
+    """Where an item stands in its split: 16 bytes of keyed blake3 over ``split NUL key``."""
+    name = f"{split}\0{key}".encode("utf-8", "surrogateescape")
+    return blake3(name, key=_KEY).digest(_ORDER_KEY.itemsize)
+
+
 class ItemStore:
-    """Takes the items of a split in any order and gives them back in that of their keys.
+    """Takes the items of a split in any order and gives them back in that of a plan.
+
+    A **position** is the number of an item in that order, from 0.
 
     Args:
         split: their split.
@@ -42,34 +55,30 @@ class ItemStore:
 
     def __init__(self, split: str) -> None:
         self.split = split
-        self.size = 0
-        """Sum of the items' estimated bytes."""
         self._keys = bytearray()
+        self._sizes = array("q")
         self._ends = array("q")
         self._held = bytearray()
         self._written = 0
         self._file: IO[bytes] | None = None
         self._data: bytearray | mmap.mmap = self._held
-        self._order: npt.NDArray[np.int64] = np.empty(0, np.int64)
+        self._order: _Ints = np.empty(0, np.int64)
+        self._sorted: npt.NDArray[np.bytes_] = np.empty(0, _ORDER_KEY)
 
     def __len__(self) -> int:
         return len(self._ends)
 
-    def add(self, item: Item, key: bytes) -> None:
-        """Add an item.
-
-        Args:
-            item: of this split.
-            key: its place in the order, 16 bytes.
+    def add(self, item: Item) -> None:
+        """Add an item of this split.
 
         Raises:
             StorageError: the folder of temporary files has no room.
         """
-        self._keys += key
+        self._keys += order_key(self.split, item.key)
         name = item.key.encode("utf-8", "surrogateescape")
         self._held += _ENCODER.encode((name, item.size, item.state))
+        self._sizes.append(item.size)
         self._ends.append(self._written + len(self._held))
-        self.size += item.size
         if len(self._held) >= _HELD:
             self._spill()
 
@@ -77,7 +86,7 @@ class ItemStore:
         """Order the items, after the last one was added.
 
         Returns:
-            an item whose key in the split another one has, too; None if there is none.
+            an item whose key another item has, too; None if there is none.
 
         Raises:
             StorageError: as for :meth:`add`.
@@ -85,25 +94,32 @@ class ItemStore:
         if self._file is not None:
             self._spill()
             self._data = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-        keys = np.frombuffer(bytes(self._keys), ">u8").reshape(-1, 2)
+        keys = np.frombuffer(bytes(self._keys), _ORDER_KEY)
         self._keys = bytearray()
-        order = np.lexsort((keys[:, 1], keys[:, 0])).astype(np.int64)
-        keys = keys[order]
-        same = np.flatnonzero((keys[1:] == keys[:-1]).all(axis=1))
-        self._order = order
-        for first in same.tolist():
-            one, other = self.items(first, first + 2)
-            if one.key == other.key:
-                return one
-        return None
+        self._order = np.argsort(keys, kind="stable")
+        self._sorted = keys = keys[self._order]
+        same = np.flatnonzero(keys[1:] == keys[:-1])
+        return self.pick(same[:1])[0] if same.size else None
 
-    def share(self, start: int, stop: int) -> Sequence[Item]:
-        """The items from `start` to `stop` in the order, as a tuple unless they are on disk."""
-        return self.items(start, stop) if self._file is None else ItemShare(self, start, stop)
+    def find(self, names: Iterable[str]) -> _Ints:
+        """The position of the item with each of these keys; -1 where there is none."""
+        wanted = np.frombuffer(b"".join(order_key(self.split, name) for name in names), _ORDER_KEY)
+        at = np.searchsorted(self._sorted, wanted)
+        at[at == len(self)] = 0
+        at[self._sorted[at] != wanted] = -1
+        return at
 
-    def items(self, start: int, stop: int) -> tuple[Item, ...]:
-        """As :meth:`share`, in memory."""
-        rows = self._order[start:stop]
+    def sizes(self, positions: _Ints) -> _Ints:
+        """The estimated payload bytes of items."""
+        found: _Ints = np.frombuffer(self._sizes, np.int64)[self._order[positions]]
+        return found
+
+    def pick(self, positions: _Ints) -> Sequence[Item]:
+        """The items at these positions, as a tuple unless they are on disk."""
+        rows = self._order[positions]
+        return self._read(rows) if self._file is None else ItemShare(self._read, rows)
+
+    def _read(self, rows: _Ints) -> tuple[Item, ...]:
         ends = np.frombuffer(self._ends, np.int64)
         starts = np.where(rows > 0, ends[rows - 1], 0).tolist()
         data, found = memoryview(self._data), []
@@ -129,15 +145,19 @@ class ItemStore:
 
 
 class ItemShare(Sequence[Item]):
-    """Consecutive items of a store on disk. Its pickle has the items themselves."""
+    """Items of a store on disk. The pickle has the items themselves.
 
-    def __init__(self, store: ItemStore, start: int, stop: int) -> None:
-        self._store = store
-        self._start = start
-        self._stop = stop
+    Args:
+        read: reads items by row, all at once.
+        rows: shape (items,).
+    """
+
+    def __init__(self, read: Callable[[_Ints], tuple[Item, ...]], rows: _Ints) -> None:
+        self._read = read
+        self._rows = rows
 
     def __len__(self) -> int:
-        return self._stop - self._start
+        return len(self._rows)
 
     @overload
     def __getitem__(self, at: int) -> Item: ...
@@ -145,14 +165,12 @@ class ItemShare(Sequence[Item]):
     def __getitem__(self, at: slice) -> tuple[Item, ...]: ...
     def __getitem__(self, at: int | slice) -> Item | tuple[Item, ...]:
         if isinstance(at, slice):
-            start, stop, step = at.indices(len(self))
-            return self._store.items(self._start + start, self._start + stop)[::step]
-        number = range(self._start, self._stop)[at]
-        return self._store.items(number, number + 1)[0]
+            return self._read(self._rows[at])
+        return self._read(self._rows[[at]])[0]
 
     def __iter__(self) -> Iterator[Item]:
-        for start in range(self._start, self._stop, _AT_ONCE):
-            yield from self._store.items(start, min(start + _AT_ONCE, self._stop))
+        for start in range(0, len(self), _AT_ONCE):
+            yield from self._read(self._rows[start : start + _AT_ONCE])
 
     def __reduce__(self) -> tuple[type[tuple[Item, ...]], tuple[tuple[Item, ...]]]:
-        return tuple, (self._store.items(self._start, self._stop),)
+        return tuple, (self._read(self._rows),)

@@ -11,13 +11,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from blake3 import blake3
 
 from tfrecreg.errors import PluginError, UsageError
 from tfrecreg.guard import Brought
 from tfrecreg.manifest import INDEX_FOLDER
 from tfrecreg.operations.builds.base import Base, BaseShard, Dealt, deal_from
-from tfrecreg.operations.builds.item_store import KEY_BYTES, ItemStore
+from tfrecreg.operations.builds.item_store import ItemStore
 from tfrecreg.shards import ShardPolicy, bounds, shard_count, shard_name
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.text import safe
@@ -28,7 +29,6 @@ SEGMENT_BYTES = 2 << 20
 _LEAST_ITEM = 256
 """Minimum weight of an item in bytes: small items take time, too."""
 
-_ORDER_KEY = b"tfrecreg item order v1".ljust(32, b"\0")
 _SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 
 
@@ -89,12 +89,6 @@ class Plan:
         return counts
 
 
-def order_key(split: str, key: str) -> bytes:
-    """Where an item stands in its split: 16 bytes of keyed blake3 over ``split NUL key``."""
-    name = f"{split}\0{key}".encode("utf-8", "surrogateescape")
-    return blake3(name, key=_ORDER_KEY).digest(KEY_BYTES)
-
-
 def make_plan(
     dataset: str,
     listed: Iterable[Item | Skipped | Remark],
@@ -140,7 +134,7 @@ def make_plan(
                     "underscores",
                 )
             store = splits[entry.split] = ItemStore(entry.split)
-        store.add(entry, order_key(entry.split, entry.key))
+        store.add(entry)
     if not splits and not skipped:
         raise UsageError(
             "the source found no items in the raw data",
@@ -175,19 +169,16 @@ def make_plan(
 
 
 def _deal(store: ItemStore, policy: ShardPolicy, base: Base | None) -> Iterator[Dealt]:
-    if base is None:
-        count = shard_count(policy, len(store), store.size)
-        for start, stop in bounds(len(store), count):
-            yield Dealt(store.share(start, stop))
-        return
-    kept, added = deal_from(base, store.split, store.items(0, len(store)))
-    yield from kept
-    if kept:
-        policy = _of_growth(policy, base.of_split(store.split))
-    if added:
-        count = shard_count(policy, len(added), sum(item.size for item in added))
+    added = np.arange(len(store))
+    if base is not None:
+        kept, added = deal_from(base, store)
+        yield from kept
+        if kept:
+            policy = _of_growth(policy, base.of_split(store.split))
+    if added.size:
+        count = shard_count(policy, len(added), int(store.sizes(added).sum()))
         for start, stop in bounds(len(added), count):
-            yield Dealt(tuple(added[start:stop]))
+            yield Dealt(store.pick(added[start:stop]))
 
 
 def _of_growth(policy: ShardPolicy, shards: list[BaseShard]) -> ShardPolicy:
