@@ -12,7 +12,7 @@ from typing import Literal
 from tfrecreg.codes import REG001, REG002, REG003, REG004, REG005, REG008
 from tfrecreg.errors import FailureError, ManifestError, MissingFileError, UsageError
 from tfrecreg.findings import Code
-from tfrecreg.manifest import MANIFEST_NAME, Manifest
+from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.manifest.file import build_digest
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import layout
@@ -26,7 +26,7 @@ RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
 """Rank of each level, smallest change first."""
 
 
-_FILES = (MANIFEST_NAME, layout.SCHEMA_NAME, layout.RECEIPTS_NAME)
+_FILES = (MANIFEST_NAME, SCHEMA_NAME, layout.RECEIPTS_NAME)
 """The files of a release, none of which changes."""
 
 
@@ -279,7 +279,7 @@ def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> It
         try:
             dataset.release_schema(version, manifest.schema.blake3)
         except (ManifestError, MissingFileError) as error:
-            path = f"{folder}/{layout.SCHEMA_NAME}"
+            path = f"{folder}/{SCHEMA_NAME}"
             yield _issue(REG002, path, error.message, version)
     try:
         read_yanks(dataset, version)

@@ -30,8 +30,6 @@ IGNORES = tuple(
 EVERYTHING = ".registry"
 """The name of the lock that everybody who changes something shares; no dataset's name begins with
 a dot."""
-SCHEMA_NAME = "schema.pbtxt"
-"""The schema in a release's folder."""
 RECEIPTS_NAME = "receipts.jsonl.gz"
 """The receipts of a build in parts, in the folder of its release."""
 YANKS_SUFFIX = ".yanks.jsonl"

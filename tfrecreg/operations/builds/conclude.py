@@ -21,7 +21,6 @@ from tfrecreg.operations.check import CheckOptions, Report, check_target
 from tfrecreg.operations.targets import build_target
 from tfrecreg.progress import Progress
 from tfrecreg.registry import Registry, layout
-from tfrecreg.registry.schemas import keep_schema
 from tfrecreg.registry.transaction import Transaction
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
@@ -187,7 +186,6 @@ def _settle(registry: Registry, begun: Begun, manifest: Manifest) -> None:
     name = manifest.dataset
     storage = registry.storage
     schema = registry.dataset(name).schema_path
-    keep_schema(registry, begun.schema)
     if begun.schema_is_new:
         storage.put_if_absent(schema, begun.schema.encode("utf-8"))
     else:  # a run that was killed may have written it, and not made it durable

@@ -79,7 +79,7 @@ def preview(
         found=begun.prepared.source.describe(),
         growth=growth_of(plan, kept, sizes),
         sizes=sizes,
-        push=push_cost(plan, kept, sizes, begun.prepared.source.labels()),
+        push=push_cost(plan, kept, sizes, begun.prepared.source.labels(), begun.schema),
         settings=begun.settings,
     )
 

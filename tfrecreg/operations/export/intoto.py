@@ -11,11 +11,17 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tfrecreg.manifest import MANIFEST_NAME, FileEntry, Manifest, ShardEntry, render_manifest
+from tfrecreg.manifest import (
+    MANIFEST_NAME,
+    SCHEMA_NAME,
+    FileEntry,
+    Manifest,
+    ShardEntry,
+    render_manifest,
+)
 from tfrecreg.operations.builds.parts.provenance import BuildProvenance
 from tfrecreg.operations.origin import Origin
 from tfrecreg.operations.repair.run import build_manifest
-from tfrecreg.registry import layout
 from tfrecreg.storage import Storage
 
 STATEMENT_NAME = "statement.intoto.json"
@@ -87,7 +93,7 @@ def _dependencies(manifest: Manifest) -> Iterator[_Json]:
     raw, source = manifest.raw, manifest.source
     size = {"files": raw.files, "stored": raw.stored, "decoded": raw.decoded}
     yield {"name": "raw data", "annotations": size}
-    yield {"name": layout.SCHEMA_NAME, "digest": {"blake3": manifest.schema.blake3}}
+    yield {"name": SCHEMA_NAME, "digest": {"blake3": manifest.schema.blake3}}
     if source.distribution:
         yield {"uri": f"pkg:pypi/{source.distribution}@{source.version}", "name": "source plugin"}
     if manifest.base is not None:

@@ -80,7 +80,7 @@ def read_lines(storage: Storage, path: str, said: TextDigest, *, where: str) -> 
         StorageError: it cannot be read.
     """
     hasher = blake3()
-    size = 0
+    size = count = 0
     with storage.open(path) as reader:
         packed = gzip.GzipFile(mode="rb", fileobj=io.BufferedReader(_FromReader(reader), _CHUNK))
         try:
@@ -89,11 +89,12 @@ def read_lines(storage: Storage, path: str, said: TextDigest, *, where: str) -> 
                 size += len(line)
                 if size > said.bytes:
                     raise _changed(where)
+                count += 1
                 hasher.update(line)
                 yield json.loads(line)
         except (EOFError, OSError, ValueError, zlib.error):
             raise _changed(where) from None
-    if size != said.bytes or hasher.hexdigest() != said.blake3:
+    if TextDigest(lines=count, bytes=size, blake3=hasher.hexdigest()) != said:
         raise _changed(where)
 
 

@@ -10,12 +10,13 @@ import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, overload
 
 from blake3 import blake3
 
 from tfrecreg.errors import MissingFileError, UsageError
-from tfrecreg.manifest import INDEX_FOLDER, SchemaEntry
+from tfrecreg.manifest import INDEX_FOLDER, SCHEMA_NAME, SchemaEntry
 from tfrecreg.operations.builds.base import Base, BaseShard
 from tfrecreg.operations.builds.parts.lines import TextDigest, read_lines, write_lines
 from tfrecreg.operations.builds.parts.plan_model import (
@@ -26,7 +27,6 @@ from tfrecreg.operations.builds.parts.plan_model import (
     render_plan,
 )
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
-from tfrecreg.registry import layout
 from tfrecreg.shards import shard_name
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.storage import LocalStorage, Storage
@@ -71,7 +71,7 @@ def write_raw_files(folder: Storage, files: Mapping[str, tuple[int, int]]) -> Te
 def write_schema_text(folder: Storage, schema: str) -> SchemaEntry:
     """Write the schema."""
     encoded = schema.encode("utf-8")
-    with folder.create(layout.SCHEMA_NAME) as writer:
+    with folder.create(SCHEMA_NAME) as writer:
         writer.write(encoded)
     return SchemaEntry(blake3=blake3(encoded).hexdigest(), bytes=len(encoded))
 
@@ -80,6 +80,51 @@ def write_document(folder: Storage, document: PlanDocument) -> None:
     """Write `plan.json`: the last file of a plan."""
     with folder.create(PLAN_NAME) as writer:
         writer.write(render_plan(document))
+
+
+class _ItemsOfShard(Sequence[Item]):
+    """The items of a shard on disk. The pickle has the items themselves.
+
+    Args:
+        storage: the folder of the plan.
+        shard: their shard.
+    """
+
+    def __init__(self, storage: LocalStorage, shard: ShardOfPlan) -> None:
+        self._storage = storage
+        self._shard = shard
+
+    def __len__(self) -> int:
+        return self._shard.items.lines
+
+    @overload
+    def __getitem__(self, at: int) -> Item: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Item, ...]: ...
+    def __getitem__(self, at: int | slice) -> Item | tuple[Item, ...]:
+        return self._read()[at]
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self._read())
+
+    def __reduce__(self) -> tuple[type[tuple[Item, ...]], tuple[tuple[Item, ...]]]:
+        return tuple, (self._read(),)
+
+    def _read(self) -> tuple[Item, ...]:
+        shard = self._shard
+        return _read_items(self._storage, shard.path, shard.split, shard.items)
+
+
+@lru_cache(maxsize=2)
+def _read_items(
+    storage: LocalStorage, shard: str, split: str, said: TextDigest
+) -> tuple[Item, ...]:
+    """The items of a shard. Those of two shards are in memory, not those of all."""
+    path = _items_path(shard)
+    return tuple(
+        Item(split, key, size, base64.b64decode(state))
+        for key, size, state in read_lines(storage, path, said, where=f"{storage.root}/{path}")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,25 +173,20 @@ class PlanFolder:
             )
 
     def planned(self, shard: ShardOfPlan, base: Base | None) -> PlannedShard:
-        """A shard with its items.
+        """A shard with its items, which are read when they are needed.
 
         Args:
             shard: one of the document's.
             base: the release to grow from; None without one.
 
-        Raises:
-            UsageError: the list of its items was changed.
+        Reading the items raises a :class:`UsageError` if their list was changed.
         """
-        items = tuple(
-            Item(shard.split, key, size, base64.b64decode(state))
-            for key, size, state in self._lines(_items_path(shard.path), shard.items)
-        )
         return PlannedShard(
             shard.split,
             shard.number,
             shard.path,
             f"{INDEX_FOLDER}/{shard.path}.index",
-            items,
+            _ItemsOfShard(self.storage, shard),
             _of_base(base, shard),
             shard.mended,
         )
@@ -183,13 +223,13 @@ class PlanFolder:
         """
         said = self.document.schema
         try:
-            data = self.storage.read(layout.SCHEMA_NAME, limit=max(said.bytes, 1))
+            data = self.storage.read(SCHEMA_NAME, limit=max(said.bytes, 1))
             if blake3(data).hexdigest() == said.blake3:
                 return data.decode("utf-8")
         except MissingFileError:
             pass
         raise UsageError(
-            f"`{self.name}/{layout.SCHEMA_NAME}` is not the schema that the plan names",
+            f"`{self.name}/{SCHEMA_NAME}` is not the schema that the plan names",
             hint="restore it, or write the plan again, into a new folder",
         )
 
