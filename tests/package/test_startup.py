@@ -102,6 +102,7 @@ def test_help_and_version_import_next_to_nothing(
         ("show", "digits"),
         ("show", "digits@1.0.0", "--json"),
         ("show", "digits@1.0.0", "--code", "keras"),
+        ("show", "digits@1.0.0", "--provenance"),
         ("digest", "digits", "data/digits/digits-test.tfrecord-00000-of-00002"),
         ("check", "--only", "crc", "digits", "--same-as", "digits@1.0.0"),
         ("log", "digits"),

@@ -319,6 +319,16 @@ def test_a_shard_with_another_name_is_refused(made) -> None:
         made.part(1, 1)
 
 
+@pytest.mark.parametrize(("field", "value"), [("max_skipped", "many"), ("settings", "[")])
+def test_a_plan_whose_settings_do_not_parse_is_refused(made, field: str, value: str) -> None:
+    def change(plain: Any) -> None:
+        plain[field] = value
+
+    change_plan(made, change, seal=True)
+    with pytest.raises(UsageError, match=r"plan.json` is not a plan: "):
+        made.part(1, 1)
+
+
 def test_versions_that_differ_are_refused_before_any_work(site) -> None:
     def change(plain: Any) -> None:
         plain["versions"]["codecs"]["zlib"] = "0.9"

@@ -9,16 +9,32 @@ import shutil
 from pathlib import Path
 
 import pytest
+from image_support import png
 from tests_support import tree
 
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import RawDataError, UsageError
+from tfrecreg.manifest import FileEntry, ShardEntry
 from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.builds.parts import PlanPart, run_part
+from tfrecreg.operations.builds.parts import (
+    CollectRequest,
+    PlanPart,
+    collect_parts,
+    plan_to,
+    run_part,
+)
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.run_part import deal_shards
+from tfrecreg.operations.builds.plan import PlannedShard
+from tfrecreg.operations.builds.shard import MadeShard
+from tfrecreg.operations.builds.state import StageJournal
+from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.records import hashed_write
 from tfrecreg.registry import open_registry
+from tfrecreg.shards import ShardPolicy
+from tfrecreg.sources import Skipped
+from tfrecreg.storage import LocalStorage
 
 
 def whole(site) -> dict[str, bytes]:
@@ -205,3 +221,47 @@ def test_gzip_shards_of_parts_are_those_of_a_build(site) -> None:
     site.part(2, 2)
     site.collect(parts_only=True, verify="1")
     assert tree(site.data) == whole(site)
+
+
+def test_names_that_are_not_utf8_and_skipped_items_reach_the_ledger(tmp_path) -> None:
+    raw = tmp_path / "raw"
+    for number, name in enumerate([b"a.png", b"\xff.png", b"empty.png", b"\xfe-empty.png"]):
+        (raw / "cat").mkdir(parents=True, exist_ok=True)
+        data = b"" if b"empty" in name else png(8, 8, seed=number)
+        (raw / "cat" / os.fsdecode(name)).write_bytes(data)
+    request = BuildRequest(
+        name="pets", source="imagefolder", raw=str(raw), max_skipped=3, policy=ShardPolicy(shards=1)
+    )
+    for name in ("one", "parts"):
+        init(tmp_path / name, with_dvc=False)
+    build(open_registry(tmp_path / "one"), request)
+    plan = tmp_path / "plan"
+    plan_to(open_registry(tmp_path / "parts"), request, plan)
+    for number in (2, 1):
+        run_part(str(plan), PlanPart(number, 2))
+    again = run_part(str(plan), PlanPart(1, 1))
+    assert again.finished_before == 1
+    registry = open_registry(tmp_path / "parts")
+    collect_parts(registry, CollectRequest(plan=str(plan), parts_only=True))
+    data = tree(tmp_path / "one/data")
+    assert data["pets/ledger.jsonl"].count(b"SRC") == 3
+    assert tree(tmp_path / "parts/data") == data
+
+
+def test_a_journal_holds_skipped_items_whose_keys_are_not_utf8(tmp_path) -> None:
+    shard = PlannedShard("train", 0, "a", "index/a.index", ())
+    stage = LocalStorage(tmp_path)
+    digest = hashed_write(stage, "build/a", b"")
+    hashed_write(stage, "build/index/a.index", b"")
+    entry = {"bytes": 0, "blake3": digest.blake3, "sha256": digest.sha256}
+    made = MadeShard(
+        entry=ShardEntry(
+            path="a", split="train", records=0, payload_bytes=0, stream_blake3="", index="", **entry
+        ),
+        index=FileEntry(path="index/a.index", **entry),
+        features={},
+        skipped=[Skipped("train", "\udcff", "SRC002", "empty")],
+    )
+    journal = StageJournal(stage, stage.below("build"))
+    journal.finish(shard, made)
+    assert journal.finished(shard) == made

@@ -12,14 +12,17 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 from blake3 import blake3
 
 from tfrecreg.errors import UsageError
 from tfrecreg.storage import Storage
 from tfrecreg.storage.interface import Reader, Writer
 from tfrecreg.text import safe
+
+R = TypeVar("R")
 
 _CHUNK = 1 << 18
 
@@ -66,13 +69,16 @@ def json_line(row: Any) -> bytes:
     return json.dumps(row, separators=(",", ":"), sort_keys=True).encode("ascii") + b"\n"
 
 
-def read_lines(storage: Storage, path: str, said: TextDigest, *, where: str) -> Iterator[Any]:
+def read_lines(
+    storage: Storage, path: str, said: TextDigest, row: type[R], *, where: str
+) -> Iterator[R]:
     """The rows of a list, in bounded memory. The digest is compared at the end.
 
     Args:
         storage: where it is.
         path: in `storage`.
         said: what it has to be.
+        row: type of a row.
         where: its name in messages.
 
     Raises:
@@ -91,8 +97,8 @@ def read_lines(storage: Storage, path: str, said: TextDigest, *, where: str) -> 
                     raise _changed(where)
                 count += 1
                 hasher.update(line)
-                yield json.loads(line)
-        except (EOFError, OSError, ValueError, zlib.error):
+                yield msgspec.convert(json.loads(line), row)
+        except (EOFError, OSError, RecursionError, ValueError, zlib.error):
             raise _changed(where) from None
     if TextDigest(lines=count, bytes=size, blake3=hasher.hexdigest()) != said:
         raise _changed(where)

@@ -11,10 +11,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 from blake3 import blake3
 
+from tfrecreg.amounts import SkipLimit
 from tfrecreg.errors import MissingFileError, UsageError
 from tfrecreg.manifest import INDEX_FOLDER, SCHEMA_NAME, SchemaEntry
 from tfrecreg.operations.builds.base import Base, BaseShard
@@ -32,10 +33,35 @@ from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.text import safe
 
+R = TypeVar("R")
+
 _LISTED = "listed.jsonl.gz"
 _RAW = "raw.jsonl.gz"
 _PLAN_LIMIT = 1 << 30
 """Largest `plan.json` that is read, in bytes: more than a million shards."""
+
+
+class _ItemRow(NamedTuple):
+    """A line of the items of a shard."""
+
+    key: str
+    size: int
+    state: bytes
+
+
+class _ListedRow(NamedTuple):
+    """A line of what the source skipped or remarked."""
+
+    skipped: Skipped | None
+    remark: Remark | None
+
+
+class _RawRow(NamedTuple):
+    """A line of the raw files."""
+
+    path: str
+    size: int
+    mtime_ns: int
 
 
 def _items_path(shard: str) -> str:
@@ -44,6 +70,7 @@ def _items_path(shard: str) -> str:
 
 def write_items(folder: Storage, shard: PlannedShard) -> ShardOfPlan:
     """Write the items of a shard, one after the other."""
+    # Bytes are base64, as `msgspec` reads them.
     rows = ([item.key, item.size, base64.b64encode(item.state).decode()] for item in shard.items)
     return ShardOfPlan(
         path=shard.path,
@@ -58,8 +85,8 @@ def write_items(folder: Storage, shard: PlannedShard) -> ShardOfPlan:
 
 def write_listed(folder: Storage, plan: Plan) -> TextDigest:
     """Write what the source skipped and remarked while it listed the items."""
-    rows: list[list[Any]] = [["skipped", *each] for each in plan.skipped]
-    rows += [["remark", *each] for each in plan.remarks]
+    rows: list[list[Any]] = [[[*each], None] for each in plan.skipped]
+    rows += [[None, [*each]] for each in plan.remarks]
     return write_lines(folder, _LISTED, rows)
 
 
@@ -121,10 +148,8 @@ def _read_items(
 ) -> tuple[Item, ...]:
     """The items of a shard. Those of two shards are in memory, not those of all."""
     path = _items_path(shard)
-    return tuple(
-        Item(split, key, size, base64.b64decode(state))
-        for key, size, state in read_lines(storage, path, said, where=f"{storage.root}/{path}")
-    )
+    rows = read_lines(storage, path, said, _ItemRow, where=f"{storage.root}/{path}")
+    return tuple(Item(split, row.key, row.size, row.state) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +176,7 @@ class PlanFolder:
                 hint="`tfrecreg build NAME --plan-to DIR` writes one",
             ) from None
         document = parse_plan(data, f"{folder}/{PLAN_NAME}")
-        _expect_names(document, f"{folder}/{PLAN_NAME}")
+        _expect_sound(document, f"{folder}/{PLAN_NAME}")
         return cls(storage, document)
 
     @property
@@ -195,11 +220,11 @@ class PlanFolder:
         """The plan of these shards."""
         skipped: list[Skipped] = []
         remarks: list[Remark] = []
-        for kind, *row in self._lines(_LISTED, self.document.listed):
-            if kind == "skipped":
-                skipped.append(Skipped(*row))
-            else:
-                remarks.append(Remark(*row))
+        for row in self._lines(_LISTED, self.document.listed, _ListedRow):
+            if row.skipped is not None:
+                skipped.append(row.skipped)
+            if row.remark is not None:
+                remarks.append(row.remark)
         document = self.document
         return Plan(
             document.dataset,
@@ -212,8 +237,8 @@ class PlanFolder:
 
     def raw_files(self) -> dict[str, tuple[int, int]]:
         """Raw file to its size and modification time in nanoseconds, when the plan was made."""
-        rows = self._lines(_RAW, self.document.raw_files)
-        return {path: (size, mtime_ns) for path, size, mtime_ns in rows}
+        rows = self._lines(_RAW, self.document.raw_files, _RawRow)
+        return {row.path: (row.size, row.mtime_ns) for row in rows}
 
     def schema(self) -> str:
         """The text of the schema.
@@ -238,12 +263,21 @@ class PlanFolder:
         found: dict[str, Any] = json.loads(self.document.settings)
         return found
 
-    def _lines(self, path: str, said: TextDigest) -> Iterator[Any]:
-        return read_lines(self.storage, path, said, where=f"{self.storage.root}/{path}")
+    def _lines(self, path: str, said: TextDigest, row: type[R]) -> Iterator[R]:
+        return read_lines(self.storage, path, said, row, where=f"{self.storage.root}/{path}")
 
 
-def _expect_names(document: PlanDocument, where: str) -> None:
-    """Names of files come from the dataset, the splits and the numbers, and from nothing else."""
+def _expect_sound(document: PlanDocument, where: str) -> None:
+    """Settings parse, and names of files come from the dataset, the splits and the numbers."""
+    try:
+        SkipLimit.parse(document.max_skipped)
+        if not isinstance(json.loads(document.settings), dict):
+            raise ValueError("`settings` is not an object")
+    except ValueError as error:
+        raise UsageError(
+            f"`{safe(where, limit=1000)}` is not a plan: {safe(str(error))}",
+            hint="write the plan again, into a new folder",
+        ) from None
     counts: dict[str, int] = {}
     for shard in document.shards:
         counts[shard.split] = counts.get(shard.split, 0) + 1
