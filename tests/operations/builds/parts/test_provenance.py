@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from git_support import commit, start
 
 from tfrecreg.errors import ManifestError
 from tfrecreg.operations.builds import build
@@ -41,6 +42,17 @@ def test_a_release_takes_over_the_receipts_of_its_build(released) -> None:
     assert {each.made.part for each in parts.receipts if each.made} == {"1/1"}
     assert len(parts.verified) == 1
     assert audit(released.registry.dataset("digits")).issues == []
+
+
+@pytest.mark.parametrize("how", ["changed", "removed"])
+def test_receipts_of_a_release_never_change(released, how: str) -> None:
+    root = start(released.folder / "registry")
+    commit(root)
+    path = receipts(released)
+    path.write_bytes(gzip.compress(b"{}")) if how == "changed" else path.unlink()
+    (issue,) = audit(released.registry.dataset("digits")).issues
+    assert issue.path == "registry/digits/1.0.0/receipts.jsonl.gz"
+    assert issue.code.code == {"changed": "REG004", "removed": "REG002"}[how]
 
 
 def test_receipts_change_no_digest(released, original_site: Path) -> None:
