@@ -64,6 +64,15 @@ def test_parts_and_publishing_tell_what_they_did(cli, plan, registry, monkeypatc
     assert "sign `statement.intoto.json` and publish it with the shards" in out.out
 
 
+def test_publishing_tells_programs_what_was_made_where(cli, plan) -> None:
+    cli("build", "--plan", plan, "--part", "1/2")
+    done = cli("build", "--plan", plan, "--json", "--verify-parts", "100%")
+    assert done.code == 0, done.err
+    parts = done.json["parts"]
+    assert (parts["from_parts"], len(parts["made_here"]), len(parts["verified"])) == (2, 2, 2)
+    assert done.json["release"] is None
+
+
 def test_missing_shards_and_raw_data_are_one_error(cli, plan, raw) -> None:
     shutil.rmtree(raw)
     done = cli("build", "--plan", plan)

@@ -12,6 +12,7 @@ from tfrecreg.cli.common import Face, given_besides, jobs_option, json_option, p
 if TYPE_CHECKING:
     from tfrecreg.engines import Engine
     from tfrecreg.operations.builds import BuildResult, Growth
+    from tfrecreg.operations.builds.parts import Collected
     from tfrecreg.operations.builds.run import Preview
     from tfrecreg.operations.release import ReleaseResult
     from tfrecreg.shards import ShardPolicy
@@ -152,7 +153,8 @@ def command(
             face, plan, name, part, verify, engine, raw=raw, parts_only=parts_only, version=version
         )
         if made is not None:
-            _print(face, *made)
+            collected, released = made
+            _print(face, collected.built, released, collected)
         return
     if name is None:
         context = click.get_current_context()
@@ -247,7 +249,12 @@ def _max_skipped(text: str | None) -> Any:
         ) from None
 
 
-def _print(face: Face, result: BuildResult, released: ReleaseResult | None) -> None:
+def _print(
+    face: Face,
+    result: BuildResult,
+    released: ReleaseResult | None,
+    collected: Collected | None = None,
+) -> None:
     from tfrecreg.cli.release import accepted, print_release
 
     manifest = result.manifest
@@ -265,8 +272,16 @@ def _print(face: Face, result: BuildResult, released: ReleaseResult | None) -> N
             "settings": result.settings.to_json(),
             "growth": _growth(result.growth),
             **accepted(result.report),
+            "parts": None,
             "release": None,
         }
+        if collected is not None:
+            document["parts"] = {
+                "plan": collected.plan,
+                "from_parts": collected.from_parts,
+                "made_here": list(collected.made_here),
+                "verified": list(collected.verified),
+            }
         if released is not None:
             document["release"] = {
                 "version": str(released.version),

@@ -11,7 +11,7 @@ from tfrecreg.cli.common import Face, given_besides, was_given
 
 if TYPE_CHECKING:
     from tfrecreg.engines import Engine
-    from tfrecreg.operations.builds import BuildRequest, BuildResult
+    from tfrecreg.operations.builds import BuildRequest
     from tfrecreg.operations.builds.parts import Collected, CollectRequest
     from tfrecreg.operations.release import ReleaseResult
     from tfrecreg.progress import Progress
@@ -73,7 +73,7 @@ def use_plan(
     raw: str | None,
     parts_only: bool,
     version: str | None,
-) -> tuple[BuildResult, ReleaseResult | None] | None:
+) -> tuple[Collected, ReleaseResult | None] | None:
     """Make a part, or publish; what was published is returned to be shown."""
     from tfrecreg.errors import UsageError
 
@@ -148,7 +148,7 @@ def _make_part(
 
 def _publish(
     face: Face, request: CollectRequest, version: str | None, engine: Engine
-) -> tuple[BuildResult, ReleaseResult | None]:
+) -> tuple[Collected, ReleaseResult | None]:
     from tfrecreg.operations.builds.parts import collect_parts
     from tfrecreg.operations.release import ReleaseRequest, release
     from tfrecreg.registry.lock import dataset_lock
@@ -157,7 +157,7 @@ def _publish(
     if version is None:
         collected = collect_parts(registry, request, engine=engine, progress=progress)
         _say(face, collected)
-        return collected.built, None
+        return collected, None
     from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 
     name = PlanFolder.open(request.plan).document.dataset
@@ -166,7 +166,7 @@ def _publish(
         collected = collect_parts(registry, request, engine=engine, progress=progress)
         _say(face, collected)
         wanted = ReleaseRequest(name=name, version=None if version == "auto" else version)
-        return collected.built, release(registry, wanted, engine=engine, progress=progress)
+        return collected, release(registry, wanted, engine=engine, progress=progress)
 
 
 def _say(face: Face, collected: Collected) -> None:

@@ -139,6 +139,9 @@ def _collect(
             progress=progress,
         )
         receipts.update(_receipts(folder, replace(plan, shards=tuple(missing)), progress))
+        gone = [shard for shard in plan.shards if shard.path not in receipts]
+        if gone:  # somebody removed it meanwhile
+            raise _incomplete(folder, gone, raw)
     if raw is None:
         progress.note(
             "the raw data are not on this machine: whether they changed since the plan is not known"
