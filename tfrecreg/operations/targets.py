@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from tfrecreg.errors import MissingFileError, UsageError
 from tfrecreg.manifest import Manifest, RawTotals
@@ -23,6 +23,7 @@ from tfrecreg.registry import (
 from tfrecreg.scan import RawSize, Shard, Target
 from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage import LocalStorage, Storage, list_through_links
+from tfrecreg.storage.urls import is_url, named_url, without_secrets
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
@@ -36,10 +37,19 @@ TargetsLike: TypeAlias = TargetLike | Iterable[TargetLike]
 
 
 def named_targets(targets: TargetsLike) -> list[str | Resolved]:
-    """The targets, each once, paths as text."""
+    """The targets, each once, paths as text and URLs without queries.
+
+    Raises:
+        UsageError: a URL with a password, or one that is no place to read from.
+    """
     several = [targets] if isinstance(targets, str | os.PathLike | Resolved) else targets
-    named = (each if isinstance(each, Resolved) else os.fsdecode(each) for each in several)
+    named = (each if isinstance(each, Resolved) else _text_of(each) for each in several)
     return list(dict.fromkeys(named))
+
+
+def _text_of(target: str | os.PathLike[str]) -> str:
+    text = os.fsdecode(target)
+    return named_url(text) if is_url(text) else text
 
 
 def resolve_in(registry: RegistryLike | None, reference: str | Resolved) -> Resolved:
@@ -63,7 +73,7 @@ def find(argument: str | Resolved, registry: RegistryLike | None) -> Resolved | 
         UsageError: it is a reference, and there is no such thing.
         ManifestError: the manifest of what it names is damaged.
     """
-    if isinstance(argument, Resolved):
+    if isinstance(argument, Resolved) or is_url(argument):
         return argument
     if not looks_like_reference(argument):
         expect_no_misspelt_reference(argument, registry)
@@ -117,7 +127,7 @@ def find_target(argument: TargetLike, *, registry: RegistryLike | None = None) -
     found = find(named, registry)
     if isinstance(found, Resolved):
         return reference_target(found, schema=None, raw=None)
-    return files_target([found], schema=None, raw=None)
+    return build_at_url(found, schema=None) or files_target([found], schema=None, raw=None)
 
 
 _NAMED = 3
@@ -214,16 +224,18 @@ def files_target(
 ) -> Target:
     """Bare files: paths, globs, folders (every shard below them) and ``prefix@N`` shard sets.
 
+    Each may be a URL.
+
     Raises:
         UsageError: a pattern matches nothing.
+        StorageError: a store cannot be asked.
     """
-    root = LocalStorage("/")
-    paths: dict[str, str] = {}
+    files: dict[str, _File] = {}
     for pattern in patterns:
-        for path in _expand(pattern):
-            paths.setdefault(_absolute(path), path)
+        for absolute, file in _located(pattern):
+            files.setdefault(absolute, file)
     splits: dict[str, list[str]] = {}
-    for absolute in paths:
+    for absolute in files:
         name = parse_shard_name(os.path.basename(absolute))  # noqa: PTH119 - a str stays a str
         split = (name.split or "") if name is not None else ""
         splits.setdefault(split, []).append(absolute)
@@ -231,9 +243,9 @@ def files_target(
         Shard(
             split=split,
             number=number,
-            name=paths[absolute],
-            storage=root,
-            path=absolute.lstrip("/"),
+            name=files[absolute].name,
+            storage=files[absolute].storage,
+            path=files[absolute].path,
             declared=None,
             entry=None,
             index=None,
@@ -253,6 +265,73 @@ def files_target(
         raw=measure_raw(raw, progress) if raw is not None else None,
         raw_folder=raw,
     )
+
+
+class _File(NamedTuple):
+    """A bare file."""
+
+    storage: Storage
+    path: str
+    """In `storage`."""
+    name: str
+    """As findings have it: as it was given, or its URL."""
+
+
+_ROOT = LocalStorage("/")
+
+
+def _located(pattern: str) -> Iterator[tuple[str, _File]]:
+    """The files that one argument names, each with a text that no other file has."""
+    if is_url(pattern):
+        from tfrecreg.operations.url_targets import expand_url  # few targets are URLs
+
+        for storage, path, url in expand_url(pattern):
+            yield url, _File(storage, path, url)
+        return
+    for path in _expand(pattern):
+        absolute = _absolute(path)
+        yield absolute, _File(_ROOT, absolute.lstrip("/"), path)
+
+
+def build_at_url(argument: str, *, schema: str | None, raw: str | None = None) -> Target | None:
+    """The build in the folder that a URL names; None for anything else.
+
+    Args:
+        argument: a URL or a path.
+        schema: path of a schema to check against.
+        raw: folder of raw data to measure.
+
+    Raises:
+        ManifestError: the manifest there is damaged.
+        StorageError: the store cannot be asked.
+    """
+    if not is_url(argument):
+        return None
+    from tfrecreg.operations.url_targets import manifest_at_url  # few targets are URLs
+
+    found = manifest_at_url(argument)
+    if found is None:
+        return None
+    manifest, storage = found
+    return build_target(
+        manifest,
+        storage,
+        name=safe(argument, limit=1000),
+        kind="build",
+        schema=read_schema_file(schema) if schema is not None else None,
+        schema_path=schema,
+        raw=measure_raw(raw) if raw is not None else None,
+        raw_folder=raw,
+    )
+
+
+def names_one_file(argument: str) -> bool:
+    """Whether an argument is the path or the URL of one file."""
+    if not is_url(argument):
+        return Path(argument).is_file()
+    from tfrecreg.operations.url_targets import is_file_url  # few targets are URLs
+
+    return is_file_url(argument)
 
 
 def _absolute(path: str) -> str:
@@ -349,6 +428,11 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
         UsageError: there is no such folder, or nothing in it.
         StorageError: a file or folder in it cannot be read, or a link leads nowhere.
     """
+    if is_url(folder):
+        raise UsageError(
+            f"raw data are not read from `{safe(without_secrets(folder), limit=1000)}`",
+            hint="download them: `--raw` takes a local folder",
+        )
     storage = LocalStorage(folder)
     entry = storage.stat("")
     if entry is None or entry.kind != "dir":
