@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import logging
 import random
 import threading
 import time
@@ -61,6 +62,7 @@ def s3_server() -> Iterator[S3]:
     """An empty S3 server."""
     from moto.server import ThreadedMotoServer
 
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:

@@ -12,7 +12,8 @@ from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.registry import Resolved
 from tfrecreg.scan import Shard
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage import Storage
+from tfrecreg.storage.locations import storage_at
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.split_words import named_splits
@@ -66,7 +67,7 @@ def splits_of_folder(path: str, split: str | None, caller: str) -> SplitTarget |
         UsageError, RefusedError: as for a release.
         ManifestError: the manifest does not parse.
     """
-    storage = LocalStorage(path)
+    storage = storage_at(path)
     try:
         data = storage.read(MANIFEST_NAME)
     except MissingFileError:

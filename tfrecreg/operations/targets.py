@@ -334,6 +334,15 @@ def names_one_file(argument: str) -> bool:
     return is_file_url(argument)
 
 
+def names_folder(argument: str) -> bool:
+    """Whether an argument is the path or the URL of a folder."""
+    if not is_url(argument):
+        return Path(argument).is_dir()
+    from tfrecreg.operations.url_targets import is_folder_url  # few targets are URLs
+
+    return is_folder_url(argument)
+
+
 def _absolute(path: str) -> str:
     """Links above the file are followed, for that is what `..` means; its own name is kept."""
     folder, name = os.path.split(path)

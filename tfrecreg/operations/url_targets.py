@@ -69,6 +69,14 @@ def is_file_url(url: str) -> bool:
     return entry is not None and entry.kind == "file"
 
 
+def is_folder_url(url: str) -> bool:
+    """Whether a URL names a folder."""
+    root, path = split_url(url)
+    return not (glob.has_magic(path) or query_of(url)) and _is_folder(
+        RemoteStorage(root), url, path
+    )
+
+
 def manifest_at_url(url: str) -> tuple[Manifest, RemoteStorage] | None:
     """The manifest in the folder that a URL names, and the storage rooted there; None without.
 
@@ -76,8 +84,7 @@ def manifest_at_url(url: str) -> tuple[Manifest, RemoteStorage] | None:
         ManifestError: it is damaged.
         StorageError: the store cannot be asked.
     """
-    root, path = split_url(url)
-    if glob.has_magic(path) or query_of(url) or not _is_folder(RemoteStorage(root), url, path):
+    if not is_folder_url(url):
         return None
     storage = RemoteStorage(url)
     try:

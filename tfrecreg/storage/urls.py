@@ -7,12 +7,9 @@ URL without it. A URL with a password is refused.
 
 from __future__ import annotations
 
-import os
 import re
 
 from tfrecreg.errors import UsageError
-from tfrecreg.storage.interface import Storage
-from tfrecreg.storage.local import LocalStorage
 from tfrecreg.text import safe
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.:-]*)://(?P<rest>.*)", re.S)
@@ -95,28 +92,6 @@ def split_url(url: str) -> tuple[str, str]:
     scheme, _, rest = url.partition("://")
     authority, _, path = rest.partition("/")
     return f"{scheme}://{authority}", path.lstrip("/")
-
-
-def storage_at(root: str) -> Storage:
-    """The storage with this root: a folder, or a URL."""
-    if not is_url(root):
-        return LocalStorage(root)
-    from tfrecreg.storage.remote import RemoteStorage  # few need it
-
-    return RemoteStorage(root)
-
-
-def storage_of(path: str) -> tuple[Storage, str]:
-    """The storage of one file, and its name there.
-
-    Raises:
-        UsageError: it is a URL with a password.
-    """
-    if not is_url(path):
-        folder, name = os.path.split(path)
-        return LocalStorage(folder or os.curdir), name
-    root, inside = split_url(named_url(path))
-    return storage_at(root), inside
 
 
 def _query_at(scheme: str, rest: str) -> int:
