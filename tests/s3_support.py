@@ -9,16 +9,29 @@ import contextlib
 import http.client
 import logging
 import random
+import re
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ENVIRONMENT", "S3", "Faults", "faulty", "s3_server"]
+__all__ = [
+    "ENVIRONMENT",
+    "S3",
+    "SECRET",
+    "SIGNATURE",
+    "Faults",
+    "faulty",
+    "s3_server",
+    "web_server",
+]
 
 KEY, SECRET = "AKIATESTKEYID0000000", "SecretAccessKeyOfTheTests0123456789abcdef"
+SIGNATURE = "X-Amz-Signature=0123456789abcdefSignature"
+"""The query that the web server wants for `/secret/`."""
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": KEY,
     "AWS_SECRET_ACCESS_KEY": SECRET,
@@ -71,6 +84,64 @@ def s3_server() -> Iterator[S3]:
         server.stop()
 
 
+@contextlib.contextmanager
+def web_server(files: Mapping[str, bytes], *, ranges: bool = True) -> Iterator[int]:
+    """The port of a web server with these files, by path; those below `/secret/` are forbidden.
+
+    Args:
+        files: may be changed while it runs.
+        ranges: whether it serves parts of files.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+        def do_HEAD(self) -> None:
+            self._answer()
+
+        def do_GET(self) -> None:
+            self._answer()
+
+        def _answer(self) -> None:
+            path, _, query = self.path.partition("?")
+            body = files.get(path)
+            status, part = 200, body or b""
+            if body is None:
+                status = 404
+            elif path.startswith("/secret/") and query != SIGNATURE:
+                status, part = 403, b""
+            wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+            if status == 200 and ranges and wanted:
+                status, part = 206, part[int(wanted[1]) : int(wanted[2]) + 1]
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(part)))
+            self.send_header("ETag", f'"{zlib.crc32(body or b"")}"')
+            self.end_headers()
+            if self.command == "GET":
+                with contextlib.suppress(OSError):
+                    self.wfile.write(part)
+
+    with _serving(Handler) as port:
+        yield port
+
+
+@contextlib.contextmanager
+def _serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
 class Faults:
     """What happens to requests for objects: a share of them fails, by a seed.
 
@@ -81,7 +152,7 @@ class Faults:
     """
 
     def __init__(self, share: float, *kinds: str, seed: int = 1) -> None:
-        self._share, self._kinds = share, kinds
+        self.share, self.kinds = share, kinds
         self._random = random.Random(seed)
         self._lock = threading.Lock()
         self.made: list[str] = []
@@ -91,9 +162,9 @@ class Faults:
         """What happens to this request; empty for nothing."""
         with self._lock:
             self.gets += 1
-            if self._random.random() >= self._share:
+            if self._random.random() >= self.share:
                 return ""
-            self.made.append(self._random.choice(self._kinds))
+            self.made.append(self._random.choice(self.kinds))
             return self.made[-1]
 
 
@@ -158,13 +229,5 @@ def faulty(
             if kind == "cut":
                 self.close_connection = True
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with _serving(Handler) as port_before:
+        yield port_before

@@ -16,7 +16,7 @@ import random
 import re
 import time
 from collections.abc import Callable
-from typing import Any, Literal, TypeGuard, TypeVar
+from typing import Any, Literal, TypeVar
 
 from tfrecreg.errors import (
     FailureError,
@@ -168,9 +168,7 @@ def invoke(timeout: float, system: Any, method: str, *arguments: Any, **options:
 
 def kind_of_error(error: BaseException) -> Kind:
     """Whether an error of a file system may pass, and what it means if not."""
-    cause = error.__cause__
-    if isinstance(error, FileNotFoundError) and _is_of_connection(cause):
-        error = cause  # fsspec calls everything missing that a web server did not deliver
+    error = _first(error)
     status = getattr(error, "status", None)
     name = type(error).__name__
     if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
@@ -188,8 +186,11 @@ def kind_of_error(error: BaseException) -> Kind:
     return "passing"
 
 
-def _is_of_connection(cause: BaseException | None) -> TypeGuard[BaseException]:
-    return isinstance(cause, TimeoutError) or type(cause).__module__.startswith("aiohttp")
+def _first(error: BaseException) -> BaseException:
+    """The error behind one: fsspec calls all missing that a web server did not deliver."""
+    cause = error.__cause__
+    is_web = isinstance(cause, TimeoutError) or type(cause).__module__.startswith("aiohttp")
+    return cause if cause is not None and is_web and isinstance(error, FileNotFoundError) else error
 
 
 def failure(action: str, shown: str, error: BaseException, attempts: int = 1) -> TfrecregError:
@@ -209,7 +210,7 @@ def failure(action: str, shown: str, error: BaseException, attempts: int = 1) ->
         )
     tried = f" after {attempts} attempts" if attempts > 1 else ""
     return StorageError(
-        f"cannot {action} `{url}`{tried}: {_scrubbed(error)}",
+        f"cannot {action} `{url}`{tried}: {_scrubbed(_first(error))}",
         hint=f"look at the network and the address of the store; `{_ATTEMPTS}` and `{_SECONDS}` "
         "limit the retries"
         if kind == "passing"

@@ -117,7 +117,7 @@ class RemoteReader:
         """Number of reads in a row that continued the one before."""
         self._depth = 0
         """Number of blocks to request ahead; it grows with each block that is read in order."""
-        self._last = -1
+        self._last = -2
         self._delivered: dict[int, bytes] = {}
         """Digest by block, as the store delivered it first."""
         self._elsewhere: deque[tuple[int, int, bytes]] = deque(maxlen=_REMEMBERED)
@@ -265,7 +265,7 @@ class RemoteReader:
             )
         except StorageError as error:
             cause = error.__cause__
-            if isinstance(cause, _LengthError) or (cause and kind_of_error(cause) != "passing"):
+            if cause is not None and kind_of_error(cause) != "passing":
                 self.expect_unchanged()
             raise
 
@@ -276,6 +276,7 @@ class RemoteReader:
         if len(data) == self.size > length:
             return data[start : start + length]  # a small file of a server without ranges
         if len(data) != length:
+            self.expect_unchanged()
             raise _LengthError(f"{length} bytes were asked for, {len(data)} came")
         return data
 
