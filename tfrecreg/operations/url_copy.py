@@ -1,8 +1,8 @@
 """Copies of shards behind a URL, in the user's cache, for readers that take paths.
 
-A copy is a folder in ``tfrecreg/remote`` below `XDG_CACHE_HOME` or ``~/.cache``, named by the digest
-of the manifest. A file appears there when its digest is that of the manifest, so one that is there
-is not fetched again. Nothing removes them: the folder may be deleted at any time.
+A copy is a folder in ``tfrecreg/remote`` below `XDG_CACHE_HOME` or ``~/.cache``, named by the
+digest of the manifest. A file appears there when its digest is that of the manifest, so one that is
+there is not fetched again. Nothing removes them: the folder may be deleted at any time.
 """
 
 from __future__ import annotations
