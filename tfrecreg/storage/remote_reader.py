@@ -25,12 +25,12 @@ from tfrecreg.errors import StorageError, TransferError
 from tfrecreg.storage.file_systems import invoke, kind_of_error, patiently
 from tfrecreg.storage.paths import path_text
 
-BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 8 << 20
 """Number of bytes of a request, if a file is read from front to back."""
 _THREADS = 4
 _AHEAD = 4
 """Maximum number of blocks of a file that are requested before they are read."""
-_HELD = 10
+_HELD = 7
 """Maximum number of blocks in memory, of all files of this process."""
 _NEAR = 1 << 20
 """A read that begins no farther than this from the end of the one before it continues it."""
