@@ -44,7 +44,7 @@ _SECRET_NAME = re.compile(r"SECRET|TOKEN|PASSW|CREDENTIAL|SIGNATURE|ACCESS_KEY|_
 _connected: dict[tuple[int, str], tuple[Any, str]] = {}
 
 T = TypeVar("T")
-Kind = Literal["missing", "forbidden", "credentials", "final", "passing"]
+ErrorKind = Literal["missing", "forbidden", "credentials", "final", "passing"]
 
 
 def connect(root: str) -> tuple[Any, str]:
@@ -95,11 +95,13 @@ def _connect(root: str) -> tuple[Any, str]:
             hint="fsspec knows `s3`, `gs`, `abfs`, `https`, `memory` and others",
         ) from None
     except Exception as error:
-        raise failure("open", root, error) from error
+        raise store_error("open", root, error) from error
     return system, str(path).rstrip("/")
 
 
-def call(action: str, shown: str, system: Any, method: str, *arguments: Any, **options: Any) -> Any:
+def request(
+    action: str, shown: str, system: Any, method: str, *arguments: Any, **options: Any
+) -> Any:
     """Call a method of a file system; again after an error that may pass.
 
     Args:
@@ -122,8 +124,8 @@ def patiently(action: str, shown: str, function: Callable[[float], T]) -> T:
     """The result of a function; it is called again after an error that may pass.
 
     Args:
-        action: as for :func:`call`.
-        shown: as for :func:`call`.
+        action: as for :func:`request`.
+        shown: as for :func:`request`.
         function: takes the number of seconds that it may take.
 
     Raises:
@@ -139,9 +141,9 @@ def patiently(action: str, shown: str, function: Callable[[float], T]) -> T:
         except Exception as error:
             left = end - time.monotonic()
             if kind_of_error(error) != "passing":
-                raise failure(action, shown, error) from error
+                raise store_error(action, shown, error) from error
             if attempt >= attempts or left <= 0:
-                raise failure(action, shown, error, attempt) from error
+                raise store_error(action, shown, error, attempt) from error
         # Half of the wait is random, so that many readers do not come back at once.
         time.sleep(min(left, wait * random.uniform(0.5, 1)))
         wait = min(2 * wait, _LONGEST_WAIT)
@@ -166,7 +168,7 @@ def invoke(timeout: float, system: Any, method: str, *arguments: Any, **options:
     return sync(system.loop, function, *arguments, timeout=timeout, **options)
 
 
-def kind_of_error(error: BaseException) -> Kind:
+def kind_of_error(error: BaseException) -> ErrorKind:
     """Whether an error of a file system may pass, and what it means if not."""
     error = _first(error)
     status = getattr(error, "status", None)
@@ -193,7 +195,7 @@ def _first(error: BaseException) -> BaseException:
     return cause if cause is not None and is_web and isinstance(error, FileNotFoundError) else error
 
 
-def failure(action: str, shown: str, error: BaseException, attempts: int = 1) -> TfrecregError:
+def store_error(action: str, shown: str, error: BaseException, attempts: int = 1) -> TfrecregError:
     """The error for a call that failed."""
     if isinstance(error, TfrecregError):
         return error

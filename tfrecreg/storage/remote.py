@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from blake3 import blake3
 
 from tfrecreg.errors import MissingFileError, StorageError, UsageError
-from tfrecreg.storage.file_systems import call, connect
+from tfrecreg.storage.file_systems import connect, request
 from tfrecreg.storage.interface import Entry, Follow, Storage, Writer
 from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.remote_reader import RemoteReader
@@ -52,7 +52,7 @@ class RemoteStorage:
         system, full, shown = self._place(path)
         method = "find" if recursive else "ls"
         try:
-            found = call("list", shown, system, method, full, detail=True)
+            found = request("list", shown, system, method, full, detail=True)
         except MissingFileError:
             return
         infos = found.values() if isinstance(found, Mapping) else found
@@ -62,7 +62,7 @@ class RemoteStorage:
         """The files that a pattern below the root matches, sorted by the bytes of their paths."""
         system, full, shown = self._place("")
         try:
-            found = call("list", shown, system, "glob", f"{full}/{pattern}", detail=True)
+            found = request("list", shown, system, "glob", f"{full}/{pattern}", detail=True)
         except MissingFileError:
             return
         yield from (each for each in self._entries(found.values()) if each.kind == "file")
@@ -147,7 +147,7 @@ class RemoteStorage:
     def _info(self, path: str) -> Mapping[str, Any] | None:
         system, full, shown = self._place(path)
         try:
-            found: Mapping[str, Any] = call("look at", shown, system, "info", full)
+            found: Mapping[str, Any] = request("look at", shown, system, "info", full)
         except MissingFileError:
             return None
         return found
