@@ -181,22 +181,22 @@ def test_a_data_source_over_failing_requests(s3: S3, lake: Path, tmp_path: Path)
 LOAD = """
 import sys
 import tfrecreg
-found = tfrecreg.load(sys.argv[1], "train", schema=sys.argv[2], batch_size=50)
+found = tfrecreg.load(sys.argv[1], "train", batch_size=50)
 print(sum(len(batch["image/class/label"]) for batch in found), found.cardinality().numpy())
 """
 
 
-def test_load_copies_a_build_into_the_cache(
-    s3: S3, lake: Path, digits_original: Path, tmp_path: Path
-) -> None:
+def test_load_copies_a_build_into_the_cache(s3: S3, lake: Path, tmp_path: Path) -> None:
     pytest.importorskip("tensorflow")
-    schema = str(digits_original / "schemas/digits.pbtxt")
-    arguments = ("-c", LOAD, "s3://lake/build", schema)
-    done = run(*arguments, port=s3.port, home=tmp_path)
+    done = run("-c", LOAD, "s3://lake/build", port=s3.port, home=tmp_path)
     assert (done.code, done.out) == (0, "200 4\n"), done.err
     (folder,) = (tmp_path / "cache/tfrecreg/remote").iterdir()
     names = {path.name for path in folder.iterdir()}
-    assert names == {"index", *(f"digits-train.tfrecord-0000{n}-of-00002" for n in (0, 1))}
+    assert names == {
+        "index",
+        "schema.pbtxt",
+        *(f"digits-train.tfrecord-0000{n}-of-00002" for n in (0, 1)),
+    }
 
 
 def test_bytes_that_change_on_their_way_are_not_damage(s3: S3, lake: Path, tmp_path: Path) -> None:

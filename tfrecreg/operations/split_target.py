@@ -89,14 +89,19 @@ def schema_of_folder(target: SplitTarget) -> tuple[str, str] | None:
     """
     if target.manifest is None or target.storage is None:
         return None
+    return schema_beside(target.manifest, target.storage)
+
+
+def schema_beside(manifest: Manifest, storage: Storage) -> tuple[str, str] | None:
+    """As :func:`schema_of_folder`, of the folder that `storage` is rooted at."""
     try:
-        data = target.storage.read(SCHEMA_NAME)
+        data = storage.read(SCHEMA_NAME)
     except MissingFileError:
         return None
-    path = f"{target.storage.root}/{SCHEMA_NAME}"
-    if blake3(data).hexdigest() == target.manifest.schema.blake3:
+    path = f"{storage.root}/{SCHEMA_NAME}"
+    if blake3(data).hexdigest() == manifest.schema.blake3:
         return data.decode("utf-8", "replace"), path
-    if all(entry.path != SCHEMA_NAME for entry in target.manifest.files):
+    if all(entry.path != SCHEMA_NAME for entry in manifest.files):
         return None  # a file of another tool
     raise ManifestError(
         f"`{safe(path, limit=1000)}` is not the schema that the manifest beside it names",

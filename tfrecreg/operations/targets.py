@@ -295,28 +295,33 @@ def build_at_url(argument: str, *, schema: str | None, raw: str | None = None) -
 
     Args:
         argument: a URL or a path.
-        schema: path of a schema to check against.
+        schema: path of a schema to check against; None for that in the folder, if there is one.
         raw: folder of raw data to measure.
 
     Raises:
-        ManifestError: the manifest there is damaged.
+        ManifestError: the manifest there is damaged, or the schema is not the one that it names.
         StorageError: the store cannot be asked.
     """
     if not is_url(argument):
         return None
+    from tfrecreg.operations.split_target import schema_beside
     from tfrecreg.operations.url_targets import manifest_at_url  # few targets are URLs
 
     found = manifest_at_url(argument)
     if found is None:
         return None
     manifest, storage = found
+    if schema is not None:
+        beside: tuple[str, str] | None = (read_schema_file(schema), schema)
+    else:
+        beside = schema_beside(manifest, storage)
     return build_target(
         manifest,
         storage,
         name=safe(argument, limit=1000),
         kind="build",
-        schema=read_schema_file(schema) if schema is not None else None,
-        schema_path=schema,
+        schema=beside[0] if beside is not None else None,
+        schema_path=beside[1] if beside is not None else None,
         raw=measure_raw(raw) if raw is not None else None,
         raw_folder=raw,
     )

@@ -12,7 +12,7 @@ from dataclasses import replace
 from blake3 import blake3
 
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.manifest import MANIFEST_NAME
+from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME
 from tfrecreg.operations.split_target import SplitTarget
 from tfrecreg.storage import LocalStorage, Storage, user_cache
 from tfrecreg.storage.interface import RereadableReader
@@ -22,7 +22,7 @@ _CHUNK = 1 << 20
 
 
 def local_copy(target: SplitTarget) -> SplitTarget:
-    """The same shards and indexes, as local files.
+    """The same shards with their indexes and the schema, as local files.
 
     Args:
         target: of a build behind a URL.
@@ -50,6 +50,9 @@ def local_copy(target: SplitTarget) -> SplitTarget:
         index = files.get(shard.entry.index)
         if index is not None:
             _copy(remote, local, index.path, index.bytes, index.blake3)
+    if SCHEMA_NAME in files:
+        schema = files[SCHEMA_NAME]
+        _copy(remote, local, schema.path, schema.bytes, schema.blake3)
     shards = [replace(shard, storage=local) for shard in target.shards]
     return target._replace(shards=shards, storage=local)
 

@@ -245,12 +245,11 @@ def _splits(before: Side, after: Side, matched: Matched) -> Iterator[SplitDiff]:
 
 
 def _schema_changes(before: Side, after: Side) -> tuple[SchemaChange, ...] | None:
-    if before.remote is not None or after.remote is not None:
-        # Builds behind URLs come without their schema, but with its digest.
-        is_same = before.manifest.schema.blake3 == after.manifest.schema.blake3
-        return () if is_same else None
     if before.schema is None or after.schema is None:
-        return None
+        # A build behind a URL may come without its schema, but not without its digest.
+        is_remote = before.remote is not None or after.remote is not None
+        is_same = before.manifest.schema.blake3 == after.manifest.schema.blake3
+        return () if is_remote and is_same else None
     return compare_schemas(before.schema, after.schema)
 
 

@@ -167,7 +167,7 @@ def side_of(resolved: Resolved) -> Side:
 
 
 def side_at_url(url: str) -> Side:
-    """The build in the folder that a URL names, as a side. It has no schema.
+    """The build in the folder that a URL names, as a side.
 
     Args:
         url: from :func:`tfrecreg.storage.urls.named_url`.
@@ -177,6 +177,7 @@ def side_at_url(url: str) -> Side:
         ManifestError: it is damaged.
         StorageError: the store cannot be asked.
     """
+    from tfrecreg.operations.split_target import schema_beside
     from tfrecreg.operations.url_targets import manifest_at_url  # few sides are URLs
 
     found = manifest_at_url(url)
@@ -187,4 +188,5 @@ def side_at_url(url: str) -> Side:
             hint="`tfrecreg digest` compares files without one",
         )
     manifest, storage = found
-    return Side(shown, None, manifest, None, None, "", remote=storage)
+    text, path = schema_beside(manifest, storage) or (None, "")
+    return Side(shown, None, manifest, None, text, path, remote=storage)
