@@ -67,7 +67,7 @@ def _connect(root: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
     except ModuleNotFoundError as error:
-        if error.name != "fsspec":
+        if (error.name or "").partition(".")[0] != "fsspec":
             raise
         raise MissingExtraError("reading URLs", "remote") from None
     try:
