@@ -216,6 +216,16 @@ def test_damage_in_a_data_source_is_named(lake: Path) -> None:
             "`memory://lake/damaged` is no folder with a manifest, which a diff needs",
         ),
         (
+            ("diff", "digits", "memory://lake/build?t=hunter2", "--format", "html"),
+            2,
+            "`memory://lake/build` is a URL, and a page compares builds and releases of a registry",
+        ),
+        (
+            ("build", "digits", "--raw", "https://host/raw?t=hunter2"),
+            2,
+            "raw data are not read from `https://host/raw`",
+        ),
+        (
             ("check", "dropbox://lake/x"),
             3,
             "`dropbox://` needs the package `dropboxdrivefs`, which is not installed",

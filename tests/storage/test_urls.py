@@ -54,6 +54,8 @@ def test_a_question_mark_in_a_name_is_a_wildcard() -> None:
             "a URL of `https://` holds a password or token, which others would see",
         ),
         ("s3://b/a?sig=hunter2", "`s3://b/a` has a query, which `s3://` does not have"),
+        ("s3://", "`s3://` names no bucket or host"),
+        ("https:///x?sig=hunter2", "`https:///x` names no bucket or host"),
         ("file:///tmp/x", "`file:///tmp/x` is a local path written as a URL"),
         (
             "simplecache::s3://b/x",

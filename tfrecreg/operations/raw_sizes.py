@@ -22,6 +22,19 @@ _WHERE = (
 )
 
 
+def expect_local(folder: str) -> None:
+    """Refuse a URL of raw data.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if is_url(folder):
+        raise UsageError(
+            f"raw data are not read from `{safe(without_secrets(folder), limit=1000)}`",
+            hint="download them: `--raw` takes a local folder",
+        )
+
+
 def total_raw(files: Iterable[RawFile]) -> RawSize:
     """The sum over what a source calls its raw files."""
     stored = decoded = 0
@@ -47,11 +60,7 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
         UsageError: there is no such folder, or nothing in it.
         StorageError: a file or folder in it cannot be read, or a link leads nowhere.
     """
-    if is_url(folder):
-        raise UsageError(
-            f"raw data are not read from `{safe(without_secrets(folder), limit=1000)}`",
-            hint="download them: `--raw` takes a local folder",
-        )
+    expect_local(folder)
     storage = LocalStorage(folder)
     entry = storage.stat("")
     if entry is None or entry.kind != "dir":

@@ -39,9 +39,10 @@ def expand_url(url: str) -> list[UrlFile]:
     root, path = split_url(url)
     storage = RemoteStorage(root)
     missing = f"no file matches `{safe(url, limit=1000)}`"
-    if glob.has_magic(path):
-        found = [entry.path for entry in storage.glob(path)]
-    elif _is_folder(storage, url, path):
+    matched = [entry.path for entry in storage.glob(path)] if glob.has_magic(path) else []
+    if matched:
+        found = matched
+    elif not glob.has_magic(path) and _is_folder(storage, url, path):
         found = list(_shards_below(storage, path.rstrip("/")))
         missing = f"there is no TFRecord file below `{safe(url, limit=1000)}`"
     elif storage.stat(path) is not None:

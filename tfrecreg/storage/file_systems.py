@@ -179,6 +179,8 @@ def kind_of_error(error: BaseException) -> ErrorKind:
         return "forbidden"
     if name in _CREDENTIALS:
         return "credentials"
+    if name == "ParamValidationError":
+        return "final"
     if isinstance(error, TfrecregError | TypeError | ValueError | AttributeError | ImportError):
         return "final"
     if status in (404, 410):

@@ -57,6 +57,10 @@ def named_url(url: str) -> str:
         )
     if scheme.lower() == "file":
         raise UsageError(f"`{named}` is a local path written as a URL", hint="name the path itself")
+    if not authority:
+        raise UsageError(
+            f"`{named}` names no bucket or host", hint="`s3://bucket/train-*` names files in one"
+        )
     user = authority.rpartition("@")[0]
     if user and (":" in user or scheme.lower() in _WEB):
         raise UsageError(
