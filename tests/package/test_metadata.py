@@ -60,6 +60,7 @@ PROVIDERS = {
             "blake3",
             "click",
             "dvc",
+            "fsspec",
             "msgspec",
             "numpy",
             "pandas",
@@ -161,7 +162,7 @@ def test_everything_that_is_imported_is_required_and_nothing_else(
 
 def test_the_extras_are_those_that_are_promised(described: Message) -> None:
     extras = set(described.get_all("Provides-Extra", []))
-    promised = {"tf", "tfdv", "dvc", "beam", "torch", "all"}
+    promised = {"tf", "tfdv", "dvc", "beam", "torch", "remote", "all"}
     formats = {"arrayrecord", "parquet"}
     assert extras == {*promised, *formats, "tfdv-1-16", "images", "coco", "dev"}
 

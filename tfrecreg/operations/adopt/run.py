@@ -40,7 +40,7 @@ from tfrecreg.operations.adopt.request import (
 )
 from tfrecreg.operations.overwrite_guard import expect_no_loss
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.operations.targets import raw_totals
+from tfrecreg.operations.raw_sizes import raw_totals
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import Compression, FileDigest, hashed_write
 from tfrecreg.registry import Registry, layout
