@@ -42,7 +42,9 @@ twice, so they are for less.
 
 
 def engine_for_build(plan: Plan, engine: Engine) -> Engine:
-    """`engine`, or this very process for a build so small that workers do not pay."""
+    """`engine`, or this very process for a build so small that local workers do not pay."""
+    if not isinstance(engine, LocalEngine):
+        return engine  # it was asked for by name
     work = sum(_seconds(item) for shard in plan.shards for item in shard.items)
     return engine if work > _WORTH_SECONDS else LocalEngine(1)
 
