@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
-
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine, usable_cores
+from tfrecreg.engines.remote import read_options
 from tfrecreg.errors import UsageError
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
-
-T = TypeVar("T")
 
 _NAMES = ("local", "dask", "beam", "ray", "futures:MODULE:CALLABLE")
 _FUTURES = "futures"
@@ -51,15 +47,16 @@ def open_engine(name: str = "local", *, jobs: int | None = None, **options: obje
     if name == "dask":
         from tfrecreg.engines.dask import DaskEngine, DaskOptions
 
-        return DaskEngine(_read(DaskOptions, options, name), jobs=jobs)
+        return DaskEngine(read_options(DaskOptions, options, name), jobs=jobs)
+    if name == "beam":
+        from tfrecreg.engines.beam import BeamEngine
+
+        return BeamEngine(options, jobs=jobs)
+    if name == "ray":
+        from tfrecreg.engines.ray import RayEngine, RayOptions
+
+        return RayEngine(read_options(RayOptions, options, name), jobs=jobs)
     raise UsageError(
         f"no engine is named `{safe(name, limit=60)}`{did_you_mean(kind, (*_NAMES, _FUTURES))}",
         hint=f"available: {listed(_NAMES)}",
     )
-
-
-def _read(kind: type[T], options: Mapping[str, Any], name: str) -> T:
-    from tfrecreg.typed_values import parse_options
-
-    hint = f"docs/engines.md lists the options of `{name}`"
-    return parse_options(kind, options, of=name, hint=hint)

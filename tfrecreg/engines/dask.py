@@ -13,6 +13,7 @@ from typing import Any
 
 from tfrecreg.engines.local import usable_cores
 from tfrecreg.engines.outcome import result_of
+from tfrecreg.engines.pool import interrupts_held
 from tfrecreg.engines.remote import (
     RERUN,
     RemoteEngine,
@@ -26,6 +27,8 @@ from tfrecreg.text import safe
 
 _LOOK = 2.0
 """Seconds between checks whether there are workers."""
+_GONE = (OSError, TimeoutError, asyncio.TimeoutError, CancelledError, asyncio.CancelledError)
+"""What Dask raises when the scheduler does not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,18 +74,17 @@ class DaskEngine(RemoteEngine[Any]):
         import distributed
 
         library: Any = distributed  # it has types for half of its functions
-        # What it logs when workers or schedulers are lost is reported by our errors.
-        for name in ("distributed", "tornado.application"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+        _silence()
         address: Any = self._options.address
         try:
             if address is None:
-                address = self._cluster = library.LocalCluster(
-                    n_workers=self._wanted or usable_cores(),
-                    threads_per_worker=1,
-                    dashboard_address=None,
-                    silence_logs=logging.CRITICAL,
-                )
+                with interrupts_held():  # ^C is this process's to handle
+                    address = self._cluster = library.LocalCluster(
+                        n_workers=self._wanted or usable_cores(),
+                        threads_per_worker=1,
+                        dashboard_address=None,
+                        silence_logs=logging.CRITICAL,
+                    )
             self._client = library.Client(
                 address, timeout=self._options.timeout, set_as_default=False
             )
@@ -107,7 +109,7 @@ class DaskEngine(RemoteEngine[Any]):
         for each in (client, cluster):
             if each is not None:
                 # A scheduler that is gone cannot be told that this client leaves.
-                with suppress(OSError, TimeoutError, asyncio.TimeoutError, CancelledError):
+                with suppress(*_GONE):
                     each.close(timeout=self._options.timeout)
 
     def _slots(self) -> int:
@@ -119,7 +121,7 @@ class DaskEngine(RemoteEngine[Any]):
         """Threads by address of worker."""
         try:
             found: dict[str, int] = self._client.nthreads()
-        except (OSError, TimeoutError, asyncio.TimeoutError, CancelledError) as error:
+        except _GONE as error:
             raise self._lost() from error
         return found
 
@@ -130,15 +132,21 @@ class DaskEngine(RemoteEngine[Any]):
             raise self._idle() from error
 
     def _greet(self) -> None:
-        answers = self._client.run(perform_there, greeting(), on_error="return")
+        try:
+            answers = self._client.run(perform_there, greeting(), on_error="return")
+        except _GONE as error:
+            raise self._lost() from error
         for answer in answers.values():
             if isinstance(answer, BaseException):
                 raise failed(self.name, "cannot use a worker", answer) from answer
             result_of(answer)
 
     def _submit(self, work: bytes) -> Any:
-        # Not pure: Dask would keep the result of an equal task, whose files may be gone.
-        return self._client.submit(perform_there, work, pure=False)
+        try:
+            # Not pure: Dask would keep the result of an equal task, whose files may be gone.
+            return self._client.submit(perform_there, work, pure=False)
+        except (RuntimeError, *_GONE) as error:  # the client has given up
+            raise self._lost() from error
 
     def _result(self, handle: Any) -> bytes:
         from distributed.scheduler import KilledWorker
@@ -160,13 +168,13 @@ class DaskEngine(RemoteEngine[Any]):
                     f"`{safe(error.last_worker.address)}`",
                     hint="they may have run out of memory: give workers more, or one thread each",
                 ) from error
-            except (CancelledError, asyncio.CancelledError, OSError) as error:
+            except _GONE as error:
                 raise self._lost() from error
             except Exception as error:
                 raise failed(self.name, "lost a task", error, hint=RERUN) from error
 
     def _cancel(self, handles: Sequence[Any]) -> None:
-        with suppress(OSError, TimeoutError, asyncio.TimeoutError, CancelledError):
+        with suppress(RuntimeError, *_GONE):
             self._client.cancel(list(handles), force=True)
 
     def _lost(self) -> FailureError:
@@ -178,3 +186,10 @@ class DaskEngine(RemoteEngine[Any]):
             f"the Dask scheduler has had no worker for {self._options.timeout:g} seconds",
             hint="start workers with `dask worker ADDRESS --nthreads 1`",
         )
+
+
+def _silence() -> None:
+    """Keep Dask from logging lost workers and schedulers, which our errors report."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)

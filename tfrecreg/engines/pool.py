@@ -49,7 +49,7 @@ class _Worker:
         # not closed, the interpreter's exit does not wait.
         self.process = context.Process(target=_work, args=(theirs, function, memory), daemon=True)
         try:
-            with _interrupts_held():
+            with interrupts_held():
                 self.process.start()
         except BaseException:
             self.connection.close()
@@ -223,7 +223,7 @@ class Pool:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def interrupts_held() -> Iterator[None]:
     """Delay ^C until after the block; it does not reach a process that is started in the block.
 
     Such a process starts with the signal blocked, so its imports cannot be interrupted.

@@ -10,8 +10,8 @@ import pickle
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 from tfrecreg import guard
 from tfrecreg.engines.handshake import (
@@ -118,7 +118,7 @@ class RemoteEngine(ABC, Generic[H]):
     def run(self, function: Callable[[T], R], tasks: Iterable[T]) -> Generator[R, None, None]:
         """Results in the order of the tasks. See :class:`Engine`."""
         self._open()
-        most = AHEAD * self.jobs
+        most = self._ahead()
         sent: deque[H] = deque()
         try:
             for task in tasks:
@@ -159,6 +159,10 @@ class RemoteEngine(ABC, Generic[H]):
     @abstractmethod
     def _slots(self) -> int:
         """Number of workers."""
+
+    def _ahead(self) -> int:
+        """Number of tasks that are sent and whose results are not yet taken."""
+        return AHEAD * self.jobs
 
     @abstractmethod
     def _submit(self, work: bytes) -> H:
@@ -204,3 +208,16 @@ def require(module: str, extra: str, engine: str) -> None:
 
     if find_spec(module) is None:
         raise MissingExtraError(f"the engine `{safe(engine)}`", extra)
+
+
+def read_options(kind: type[T], options: Mapping[str, Any], engine: str) -> T:
+    """The options of an engine, from values or text.
+
+    Raises:
+        UsageError: one is unknown, or a value of another type.
+    """
+    from tfrecreg.typed_values import parse_options
+
+    return parse_options(
+        kind, options, of=engine, hint=f"docs/engines.md lists the options of `{engine}`"
+    )
