@@ -7,14 +7,19 @@ command and the workers share: the elements of a pipeline are their numbers only
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import shlex
 import shutil
+import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +37,13 @@ from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import safe
 
-_DIRECT = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
-"""Named, because Beam's DirectRunner may download another one."""
+_BATCH = 256
+"""Tasks of one pipeline: one takes seconds to start, and what waits is on disk."""
+_WORKER = (
+    "import logging; logging.disable(logging.CRITICAL); "
+    "from apache_beam.runners.worker.sdk_worker_main import main; main([])"
+)
+"""The program of a worker process on this machine. Beam's own logs every step to stderr."""
 _SHORTEST, _LONGEST = 0.002, 0.25
 """Seconds between looks for an outcome."""
 
@@ -48,7 +58,7 @@ class BeamOptions:
     """Folder that this machine and the workers share, for tasks and their outcomes; none for
     `TMPDIR`."""
     batch: int | None = None
-    """Tasks of one pipeline; none for 4 per worker."""
+    """Tasks of one pipeline; none for 256."""
 
     def __post_init__(self) -> None:
         if self.batch is not None and self.batch < 1:
@@ -104,13 +114,16 @@ class BeamEngine(RemoteEngine[int]):
             ) from error
         self._folder = Path(made)
 
+    def _greet(self) -> None:
+        """Nothing: a pipeline takes long to start, and every task compares versions first."""
+
     def _pipeline_options(self) -> Any:
+        _import_quietly()
         from apache_beam.options.pipeline_options import PipelineOptions
 
         passed = dict(self._passed)
-        if self._options.runner is None and (self._wanted or 1) > 1:
-            passed.setdefault("direct_num_workers", self._wanted)
-            passed.setdefault("direct_running_mode", "multi_processing")
+        if self._options.runner is None:
+            passed.setdefault("direct_num_workers", self._slots())
         known = PipelineOptions([]).get_all_options()
         for name in passed:
             if name not in known:
@@ -146,7 +159,7 @@ class BeamEngine(RemoteEngine[int]):
         return 1 if self._options.runner is None else usable_cores()
 
     def _ahead(self) -> int:
-        return self._options.batch or AHEAD * self.jobs
+        return self._options.batch or max(_BATCH, AHEAD * self.jobs)
 
     def _submit(self, work: bytes) -> int:
         assert self._folder is not None
@@ -162,7 +175,7 @@ class BeamEngine(RemoteEngine[int]):
         while not path.exists():
             if self._pipeline is None or self._pipeline.has_ended(handle, path):
                 waiting, self._waiting = self._waiting, []
-                runner = self._options.runner or _DIRECT
+                runner = self._options.runner or _direct(self._slots())
                 self._pipeline = _Pipeline(self._folder, waiting, runner, self._settings)
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST)
@@ -185,7 +198,7 @@ class BeamEngine(RemoteEngine[int]):
 class _Pipeline:
     """One pipeline over some numbers, in a thread, because some runners block until its end."""
 
-    def __init__(self, folder: Path, numbers: Sequence[int], runner: str, settings: Any) -> None:
+    def __init__(self, folder: Path, numbers: Sequence[int], runner: Any, settings: Any) -> None:
         from tfrecreg.engines.pool import interrupts_held
 
         self._folder, self._numbers = folder, frozenset(numbers)
@@ -198,8 +211,7 @@ class _Pipeline:
 
     def _run(self) -> None:
         try:
-            import apache_beam as beam
-
+            beam: Any = import_module("apache_beam")
             pipeline = beam.Pipeline(runner=self._runner, options=self._settings)
             numbers = pipeline | beam.Create(sorted(self._numbers))
             function = partial(perform_file, str(self._folder))
@@ -256,6 +268,35 @@ def perform_file(folder: str, number: int) -> None:
 
 def _file(folder: Path, number: int, ending: str) -> Path:
     return folder / f"{number:08d}.{ending}"
+
+
+def _direct(workers: int) -> Any:
+    """The runner of this machine: in this process, or with worker processes.
+
+    Named, because Beam's DirectRunner may download another one.
+    """
+    runners: Any = import_module("apache_beam.runners.portability.fn_api_runner")
+    if workers == 1:
+        return runners.FnApiRunner()
+    environments: Any = import_module("apache_beam.transforms.environments")
+    command = shlex.join([sys.executable, "-W", "ignore", "-c", _WORKER])
+    processes = environments.SubprocessSDKEnvironment(command)
+    return runners.FnApiRunner(default_environment=processes)
+
+
+def _import_quietly() -> None:
+    """Import Beam, whose dependencies warn of other packages when they are imported."""
+    disabled, handlers = logging.root.manager.disable, list(logging.root.handlers)
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import_module("apache_beam")
+    finally:
+        logging.disable(disabled)
+        logging.root.handlers[:] = handlers
+    # What it logs when a pipeline fails is in our error.
+    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
 
 
 def _is_flag(value: object) -> bool:
