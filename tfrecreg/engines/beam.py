@@ -11,6 +11,7 @@ import logging
 import os
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -40,10 +41,17 @@ from tfrecreg.text import safe
 _BATCH = 256
 """Tasks of one pipeline: one takes seconds to start, and what waits is on disk."""
 _WORKER = (
+    "import os, pathlib, sys; pathlib.Path(sys.argv[1], f'{os.getpid()}.worker').touch(); "
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
     "import logging; logging.disable(logging.CRITICAL); "
     "from apache_beam.runners.worker.sdk_worker_main import main; main([])"
 )
-"""The program of a worker process on this machine. Beam's own logs every step to stderr."""
+"""The program of a worker process on this machine. Beam's own logs every step to stderr, and ends at
+^C, which is the command's to handle. Its file names its process, because Beam waits for ever for a
+worker that was killed.
+"""
+_PATIENCE = 5.0
+"""Seconds for a pipeline to end after its workers."""
 _SHORTEST, _LONGEST = 0.002, 0.25
 """Seconds between looks for an outcome."""
 
@@ -175,7 +183,7 @@ class BeamEngine(RemoteEngine[int]):
         while not path.exists():
             if self._pipeline is None or self._pipeline.has_ended(handle, path):
                 waiting, self._waiting = self._waiting, []
-                runner = self._options.runner or _direct(self._slots())
+                runner = self._options.runner or _direct(self._slots(), self._folder)
                 self._pipeline = _Pipeline(self._folder, waiting, runner, self._settings)
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST)
@@ -204,6 +212,9 @@ class _Pipeline:
         self._folder, self._numbers = folder, frozenset(numbers)
         self._runner, self._settings = runner, settings
         self._error: BaseException | None = None
+        self._lost = 0.0
+        for former in folder.glob("*.worker"):
+            former.unlink()
         self._result: Any = None
         self._thread = threading.Thread(target=self._run, daemon=True)
         with interrupts_held():  # ^C is this process's to handle, not that of its workers
@@ -225,9 +236,10 @@ class _Pipeline:
         """Whether it is done, so that the next may start.
 
         Raises:
-            FailureError: it failed, or ended without that outcome.
+            FailureError: it failed, lost a worker, or ended without that outcome.
         """
         if self._thread.is_alive():
+            self._expect_workers()
             return False
         if path.exists():
             return False  # written between two looks
@@ -241,8 +253,23 @@ class _Pipeline:
             )
         return True
 
+    def _expect_workers(self) -> None:
+        """Raise if a worker process of this machine ended and the pipeline goes on."""
+        workers = [int(path.stem) for path in self._folder.glob("*.worker")]
+        if all(map(_is_running, workers)):
+            return
+        self._lost = self._lost or time.monotonic()
+        if time.monotonic() - self._lost < _PATIENCE:
+            return  # it may be at its end
+        for worker in filter(_is_running, workers):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+        raise FailureError("a Beam worker process ended before its tasks were done", hint=RERUN)
+
     def stop(self) -> None:
         """Cancel it, and wait until its tasks have ended."""
+        if self._lost:
+            return  # its thread waits for a worker that was killed
         with contextlib.suppress(Exception):
             if self._result is not None and self._thread.is_alive():
                 self._result.cancel()
@@ -270,7 +297,15 @@ def _file(folder: Path, number: int, ending: str) -> Path:
     return folder / f"{number:08d}.{ending}"
 
 
-def _direct(workers: int) -> Any:
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _direct(workers: int, folder: Path) -> Any:
     """The runner of this machine: in this process, or with worker processes.
 
     Named, because Beam's DirectRunner may download another one.
@@ -279,7 +314,7 @@ def _direct(workers: int) -> Any:
     if workers == 1:
         return runners.FnApiRunner()
     environments: Any = import_module("apache_beam.transforms.environments")
-    command = shlex.join([sys.executable, "-W", "ignore", "-c", _WORKER])
+    command = "exec " + shlex.join([sys.executable, "-W", "ignore", "-c", _WORKER, str(folder)])
     processes = environments.SubprocessSDKEnvironment(command)
     return runners.FnApiRunner(default_environment=processes)
 
