@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from engines_support import exit_hard, fail, late_first, leave, process_of, refuse_two, shout, trap
+from engines_support import (
+    exit_hard,
+    fail,
+    late_first,
+    leave,
+    process_of,
+    refuse_two,
+    shout,
+    touch_late,
+    trap,
+)
 
 from tfrecreg.engines import Engine, open_engine
 from tfrecreg.engines.handshake import terms
@@ -83,14 +93,10 @@ def test_tasks_are_taken_as_they_are_needed(engine: Engine) -> None:
 
 
 def test_stopping_early_starts_no_more_tasks(engine: Engine, tmp_path: Path) -> None:
-    results = engine.run(touch, (str(tmp_path / str(number)) for number in range(100)))
+    results = engine.run(touch_late, (str(tmp_path / str(number)) for number in range(100)))
     next(results)
     results.close()
     assert 1 <= len(list(tmp_path.iterdir())) <= AHEAD * 2
-
-
-def touch(path: str) -> None:
-    Path(path).touch()
 
 
 def test_threads_run_one_task_at_a_time_and_leave_stdout_alone(

@@ -46,9 +46,9 @@ _WORKER = (
     "import logging; logging.disable(logging.CRITICAL); "
     "from apache_beam.runners.worker.sdk_worker_main import main; main([])"
 )
-"""The program of a worker process on this machine. Beam's own logs every step to stderr, and ends at
-^C, which is the command's to handle. Its file names its process, because Beam waits for ever for a
-worker that was killed.
+"""The program of a worker process on this machine. Beam's own logs every step to stderr, and ends
+at ^C, which is the command's to handle. Its file names its process, because Beam waits for ever for
+a worker that was killed.
 """
 _PATIENCE = 5.0
 """Seconds for a pipeline to end after its workers."""

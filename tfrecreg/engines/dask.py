@@ -82,7 +82,7 @@ class DaskEngine(RemoteEngine[Any]):
                     address = self._cluster = library.LocalCluster(
                         n_workers=self._wanted or usable_cores(),
                         threads_per_worker=1,
-                        dashboard_address=None,
+                        dashboard_address="127.0.0.1:0",
                         silence_logs=logging.CRITICAL,
                     )
             self._client = library.Client(
@@ -95,9 +95,12 @@ class DaskEngine(RemoteEngine[Any]):
                 hint="as in `--engine-option address=tcp://HOST:8786`",
             ) from error
         except (OSError, RuntimeError) as error:
-            where = f" at `{safe(str(address))}`" if self._options.address else ""
+            if self._options.address is None:
+                what = "cannot start workers on this machine"
+                raise failed(self.name, what, error, hint="try fewer `--jobs`") from error
             raise FailureError(
-                f"no Dask scheduler{where} answers within {self._options.timeout:g} seconds",
+                f"no Dask scheduler at `{safe(str(address))}` answers within "
+                f"{self._options.timeout:g} seconds",
                 hint="start one with `dask scheduler`, or omit the address for a cluster on this "
                 "machine",
             ) from error

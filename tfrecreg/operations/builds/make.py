@@ -23,9 +23,10 @@ from tfrecreg.operations.builds.shard import (
     make_part,
 )
 from tfrecreg.operations.builds.state import finish, finished
+from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.progress import Progress
 from tfrecreg.sources import Item, Remark, Skipped
-from tfrecreg.storage import Storage, is_temporary
+from tfrecreg.storage import Storage
 
 ListedItem = TypeVar("ListedItem", bound=Item | Skipped | Remark)
 
@@ -93,9 +94,7 @@ def make_all(
         RawDataError: the raw data cannot be read any more.
         StorageError: the disk said no.
     """
-    for entry in list(staged.list()):
-        if is_temporary(entry.path):
-            staged.remove(entry.path)  # a killed run was writing it
+    remove_leftovers(staged)
     scratch = stage.below("segments")
     stage.remove("segments")
     maker = Maker(staged, pickle.dumps(prepared.source), plan.digest, prepared.compression)
@@ -118,6 +117,7 @@ def make_all(
         progress.stop()
         close_source()
     stage.remove("segments")
+    remove_leftovers(staged)
     return made, len(plan.shards) - len(todo)
 
 
