@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from tfrecreg.operations.release import ReleaseResult
     from tfrecreg.shards import ShardPolicy
 
-_WITH_REPAIR = frozenset({"name", "raw", "repair", "engine", "as_json"})
+_WITH_REPAIR = frozenset(
+    {"name", "raw", "repair", "jobs", "engine_name", "engine_option", "as_json"}
+)
 """The parameters that a repair takes: it builds as it was built."""
 
 
@@ -107,8 +109,8 @@ def command(
     them.
 
     With `--repair REF` (NAME, or a release of it), only the missing and damaged files of REF are
-    rebuilt. If the result is not byte for byte the original, nothing is changed. Only `--raw` and
-    `--jobs` may be combined with it.
+    rebuilt. If the result is not byte for byte the original, nothing is changed. Only `--raw`,
+    `--jobs` and the engine may be combined with it.
     """
     from tfrecreg.operations.builds import BuildRequest, build, preview
     from tfrecreg.operations.release import publish
