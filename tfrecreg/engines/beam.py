@@ -30,11 +30,11 @@ from tfrecreg.engines.remote import (
     RERUN,
     RemoteEngine,
     failed,
+    is_installed,
     perform_there,
     read_options,
-    require,
 )
-from tfrecreg.errors import FailureError, UsageError
+from tfrecreg.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import safe
 
@@ -98,7 +98,8 @@ class BeamEngine(RemoteEngine[int]):
         self, options: Mapping[str, Any] | None = None, *, jobs: int | None = None
     ) -> None:
         super().__init__(jobs)
-        require("apache_beam", "beam", self.name)
+        if not is_installed("apache_beam"):
+            raise MissingExtraError("the engine `beam`", "beam")
         ours = {field.name for field in fields(BeamOptions)}
         given = options or {}
         own = {name: value for name, value in given.items() if name in ours}

@@ -19,10 +19,10 @@ from tfrecreg.engines.remote import (
     RemoteEngine,
     failed,
     greeting,
+    is_installed,
     perform_there,
-    require,
 )
-from tfrecreg.errors import FailureError, UsageError
+from tfrecreg.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.text import safe
 
 _LOOK = 2.0
@@ -65,7 +65,8 @@ class DaskEngine(RemoteEngine[Any]):
 
     def __init__(self, options: DaskOptions | None = None, *, jobs: int | None = None) -> None:
         super().__init__(jobs)
-        require("distributed", "dask", self.name)
+        if not is_installed("distributed"):
+            raise MissingExtraError("the engine `dask`", "dask")
         self._options = options or DaskOptions()
         self._cluster: Any = None
         self._client: Any = None

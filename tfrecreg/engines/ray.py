@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfrecreg.engines.local import usable_cores
-from tfrecreg.engines.remote import RERUN, RemoteEngine, failed, perform_there, require
-from tfrecreg.errors import FailureError
+from tfrecreg.engines.remote import RERUN, RemoteEngine, failed, is_installed, perform_there
+from tfrecreg.errors import FailureError, MissingExtraError
 from tfrecreg.text import safe
 
 
@@ -47,7 +47,8 @@ class RayEngine(RemoteEngine[Any]):
 
     def __init__(self, options: RayOptions | None = None, *, jobs: int | None = None) -> None:
         super().__init__(jobs)
-        require("ray", "ray", self.name)
+        if not is_installed("ray"):
+            raise MissingExtraError("the engine `ray`", "ray")
         self._options = options or RayOptions()
         self._ours = False
         self._remote: Any = None

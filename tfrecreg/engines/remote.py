@@ -11,6 +11,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 
 from tfrecreg import guard
@@ -22,8 +23,7 @@ from tfrecreg.engines.handshake import (
     terms,
 )
 from tfrecreg.engines.outcome import packed_error, perform, result_of
-from tfrecreg.errors import FailureError, MissingExtraError, TfrecregError, UsageError
-from tfrecreg.text import safe
+from tfrecreg.errors import FailureError, TfrecregError, UsageError
 
 H = TypeVar("H")
 R = TypeVar("R")
@@ -198,16 +198,9 @@ def _line(error: BaseException) -> str:
     return guard.one_line(error)
 
 
-def require(module: str, extra: str, engine: str) -> None:
-    """Raise if the engine's library is not installed. It is not imported.
-
-    Raises:
-        MissingExtraError: it is not.
-    """
-    from importlib.util import find_spec
-
-    if find_spec(module) is None:
-        raise MissingExtraError(f"the engine `{safe(engine)}`", extra)
+def is_installed(module: str) -> bool:
+    """Whether the engine's library is installed. It is not imported."""
+    return find_spec(module) is not None
 
 
 def read_options(kind: type[T], options: Mapping[str, Any], engine: str) -> T:
