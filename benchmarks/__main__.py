@@ -19,6 +19,7 @@ COUNTS = {
     "records": 60_000,
     "stats": 2_600,
     "catalog": 1000,
+    "plan": 10_000_000,
 }
 """Default number of images, records or datasets, by benchmark."""
 

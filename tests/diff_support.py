@@ -22,6 +22,7 @@ from tfrecreg.index import IndexBuilder
 from tfrecreg.manifest import (
     FORMAT_VERSION,
     MANIFEST_NAME,
+    SCHEMA_NAME,
     Change,
     FileEntry,
     Manifest,
@@ -186,7 +187,7 @@ def put_release(
     home = root / f"registry/{name}/{version}"
     write(home / MANIFEST_NAME, render_manifest(made))
     schema = (root / layout.schema_path(name)).read_bytes()
-    write(home / layout.SCHEMA_NAME, schema)
+    write(home / SCHEMA_NAME, schema)
     if keep_bytes:
         shutil.copytree(folder, root / f"versions/{name}/{version}")
     if keep_indexes:

@@ -124,6 +124,7 @@ def between_cache_and_pointer(steps: Sequence[Step]) -> list[int]:
     return list(range(in_cache[-1], pointer[-1] + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deed", ["release-dvc"], indirect=True)
 def test_no_gc_takes_the_bytes_of_a_release_in_the_making(deed: Deed) -> None:
     steps = all_steps(deed)

@@ -152,6 +152,42 @@ def test_only_what_depends_on_a_change_runs_again(shell: Shell) -> None:
     assert sorted(shell.repro()) == ["gate-mnist"]
 
 
+def test_a_page_is_an_output_that_a_clone_gets_or_makes_again(shell: Shell, tmp_path: Path) -> None:
+    root, page = shell.root, "reports/mnist/page.html"
+    shell.edit("datasets/mnist.toml", lambda text: f"page = true\n{text}")
+    (root / "datasets/more.toml").unlink()
+    shell("tfrecreg pipeline")
+    assert sorted(shell.repro()) == ["build-mnist", "check-mnist", "gate-mnist", "page-mnist"]
+    assert "mnist" in read_page((root / page).read_text("utf-8")).headings[0]
+    assert "/page.html" in (root / "reports/mnist/.gitignore").read_text()
+    (entry,) = shell.document(f"dvc ls --json . {page}")
+    assert entry["isout"]
+    shell(f"dvc remote add --default --local store {tmp_path / 'store'}")
+    shell("dvc push --quiet")
+    shell("git add .")
+    shell("git commit --quiet -m built")
+
+    # What the page says of owners and waivers is new; nothing is built or measured again.
+    before = (root / page).read_bytes()
+    shell.edit("datasets/mnist.toml", lambda text: f'{text}owner = "ada"\n')
+    assert shell.repro() == ["gate-mnist", "page-mnist"]
+    assert "ada" in (root / page).read_text("utf-8")
+
+    # Where the page was not pulled, its stage alone makes it again, to the byte.
+    (root / page).unlink()
+    assert shell.repro() == []
+    assert (root / page).is_file()
+    shell("git checkout --quiet datasets/mnist.toml dvc.lock")
+    shell("dvc pull --quiet --force page-mnist")
+    assert (root / page).read_bytes() == before
+
+    # A gate that fails does not keep the page away.
+    shell.edit("tfrecreg.toml", lambda text: text.replace("ratio = 1.10", "ratio = 0.01"))
+    shell.edit("tfrecreg.toml", lambda text: text.replace("allowance = 512", "allowance = 0"))
+    shell("dvc repro --keep-going", expect=255)
+    assert "INF001" in (root / page).read_text("utf-8")
+
+
 def test_damage_stops_it_and_every_format_names_it(shell: Shell) -> None:
     root = shell.root
     shell("tfrecreg pipeline mnist")

@@ -6,10 +6,13 @@ import gzip
 import json
 import shutil
 import struct
+import tempfile
 from pathlib import Path
 
 import pytest
 from tests_support import tree
+
+from tfrecreg.operations.builds import item_store
 
 
 def idx(kind: int, dims: tuple[int, ...], data: bytes) -> bytes:
@@ -31,8 +34,10 @@ def test_build_makes_shards_manifest_labels_ledger_and_schema(cli, raw, registry
         "labels.json",
         "ledger.jsonl",
         "manifest.json",
+        "schema.pbtxt",
     ]
-    assert (registry / "schemas/digits.pbtxt").is_file()
+    schema = (registry / "schemas/digits.pbtxt").read_bytes()
+    assert (registry / "data/digits/schema.pbtxt").read_bytes() == schema
     assert json.loads((registry / "data/digits/labels.json").read_bytes()) == {
         "image/class/label": [str(number) for number in range(10)]
     }
@@ -236,3 +241,30 @@ def test_json_is_one_document_even_when_it_fails(cli, registry) -> None:
     assert done.json["status"] == "error"
     assert done.json["error"]["exit_code"] == 2
     assert done.json["error"]["message"] == "no source is known for `digits`"
+
+
+@pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
+def test_a_build_from_items_on_disk_has_the_same_bytes(
+    cli, raw, registry, monkeypatch: pytest.MonkeyPatch, jobs: str
+) -> None:
+    arguments = ("--source", "mnist", "--raw", raw, "--shards", "2", "--base", "none")
+    assert cli("build", "digits", *arguments).code == 0
+    before = tree(registry / "data/digits")
+    monkeypatch.setattr(item_store, "_HELD", 100)
+    done = cli("build", "digits", *arguments, "--jobs", jobs)
+    assert done.code == 0, done.err
+    assert tree(registry / "data/digits") == before
+
+
+def test_no_room_for_the_items_is_told(
+    cli, raw, registry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(item_store, "_HELD", 100)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    done = cli("build", "digits", "--source", "mnist", "--raw", raw)
+    assert done.code == 3
+    assert done.err == (
+        f"error: cannot write the plan's items to `{tmp_path}/none`: No such file or directory\n"
+        "hint: TMPDIR names another folder\n"
+    )
+    assert not (registry / "data/digits").exists()

@@ -7,12 +7,15 @@ import json
 import os
 import shutil
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from blake3 import blake3
 from git_support import commit, start
 from tests_support import flip, tree
+
+from tfrecreg.manifest import SCHEMA_NAME, parse_manifest, render_manifest, seal
 
 
 @pytest.fixture
@@ -245,13 +248,31 @@ def test_a_comment_in_the_schema_needs_no_build(cli, built, raw) -> None:
     assert "digits@1.0.0 already exists with this content: nothing to do" in again.out
 
 
+def as_earlier_versions_built_it(built: Path) -> None:
+    """Without the schema in the build's folder."""
+    (built / "data/digits/schema.pbtxt").unlink()
+    path = built / "data/digits/manifest.json"
+    manifest = parse_manifest(path.read_bytes(), path.name)
+    files = [entry for entry in manifest.files if entry.path != SCHEMA_NAME]
+    path.write_bytes(render_manifest(seal(replace(manifest, files=files))))
+
+
+def test_the_text_of_then_comes_from_the_build(cli, built) -> None:
+    schema = built / "schemas/digits.pbtxt"
+    text = schema.read_bytes()
+    schema.write_bytes(text + b"# reviewed\n")
+    assert cli("release", "digits", "--version", "1.0.0").code == 0
+    assert (built / "registry/digits/1.0.0/schema.pbtxt").read_bytes() == text
+    assert not (built / ".tfrecreg/cache/schemas").exists()
+
+
 def test_the_text_of_then_comes_from_git_or_the_release_before(cli, built) -> None:
+    as_earlier_versions_built_it(built)
     start(built)
     commit(built, "Build")
     schema = built / "schemas/digits.pbtxt"
     text = schema.read_bytes()
     schema.write_bytes(text + b"# reviewed\n")
-    shutil.rmtree(built / ".tfrecreg/cache/schemas")
     assert cli("release", "digits", "--version", "1.0.0").code == 0
     assert (built / "registry/digits/1.0.0/schema.pbtxt").read_bytes() == text
     shutil.rmtree(built / ".git")
@@ -262,8 +283,11 @@ def test_the_text_of_then_comes_from_git_or_the_release_before(cli, built) -> No
 def test_a_text_of_then_that_nobody_has_is_not_guessed(cli, built) -> None:
     schema = built / "schemas/digits.pbtxt"
     schema.write_text(schema.read_text() + "# reviewed\n")
-    (cached,) = (built / ".tfrecreg/cache/schemas").iterdir()
-    cached.write_bytes(cached.read_bytes() + b"# not it\n")
+    as_earlier_versions_built_it(built)
+    manifest = json.loads((built / "data/digits/manifest.json").read_bytes())
+    cached = built / f".tfrecreg/cache/schemas/{manifest['schema']['blake3']}.pbtxt"
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(schema.read_bytes())
     done = cli("release", "digits", "--version", "1.0.0")
     assert done.code == 2
     assert (

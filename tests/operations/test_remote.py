@@ -219,6 +219,7 @@ def test_one_release_that_is_not_here_keeps_no_other_from_being_sent(root: Path)
     assert clean(root, "digits@2.0.0")
 
 
+@pytest.mark.slow
 def test_gc_keeps_what_a_build_links_to(root: Path) -> None:
     """Where DVC puts links into builds, a build that no pointer names any more needs its cache."""
     run = {"cwd": root, "check": True, "capture_output": True}
@@ -249,6 +250,7 @@ def test_dvc_may_lock_by_hard_links(root: Path) -> None:
     assert gc(open_registry(root), apply=True) == []
 
 
+@pytest.mark.slow
 def test_dvc_checks_out_a_flipped_bit_and_check_names_its_place(root: Path, capsys) -> None:
     registry = open_registry(root)
     size = (

@@ -120,6 +120,7 @@ def test_the_action_checks_annotates_and_fails(runner: Runner, tmp_path: Path) -
     assert "no file matches `data/no-such-*`" in said
 
 
+@pytest.mark.slow
 def test_the_page_is_written_whatever_the_verdict(runner: Runner) -> None:
     flip(runner.here / SHARD, 30)
     runner.step("Check", expect=1)
@@ -183,6 +184,7 @@ def test_the_hook_of_schemas_names_the_one_that_does_not_parse(runner: Runner) -
     assert said.startswith("error: schemas/bad.pbtxt:1:9: ")
 
 
+@pytest.mark.slow
 def test_the_hook_of_manifests_finds_a_release_that_was_changed(runner: Runner) -> None:
     manifest = runner.here / "registry/digits/1.0.0/manifest.json"
     path = manifest.relative_to(runner.here).as_posix()

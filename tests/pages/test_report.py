@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -208,6 +209,88 @@ def test_boxes_and_keypoints_are_drawn(tmp_path: Path) -> None:
     # The second polygon has fewer corners than it says.
     assert shown.image.polygons == (((0.0, 0.0), (0.5, 0.5), (1.0, 1.0)),)
     assert shown.label == "cat, dog"
+
+
+class TestMasks:
+    """Run lengths and images as masks."""
+
+    SIZE = (40, 80)
+    """Height and width."""
+
+    def drawn(self, folder: Path, masks: dict[str, Any]) -> tuple[np.ndarray[Any, Any], str]:
+        """What the strips cover, at the size of the image, and the page."""
+        path = write(folder / "masks.tfrecord", [{"image/encoded": png(), **masks}])
+        (target,) = make_page(path, budget=BUDGET).targets
+        (shown,) = target.galleries[0].records
+        assert shown.image is not None
+        height, width = self.SIZE
+        covered = np.zeros(self.SIZE, np.bool_)
+        for strip in shown.image.strips:
+            top, left = round(strip.top * height), round(strip.left * width)
+            bottom = top + round(strip.height * height)
+            covered[top:bottom, left : left + round(strip.width * width)] = True
+        return covered, tfrecreg.report(path).html
+
+    def mask(self) -> np.ndarray[Any, Any]:
+        """A block of whole columns and a part of others, on lines that are drawn."""
+        mask = np.zeros(self.SIZE, np.uint8)
+        mask[10:30, 20:40] = 1
+        mask[:, 50:60] = 1
+        return mask
+
+    def test_run_lengths_are_drawn(self, tmp_path: Path) -> None:
+        coder = pytest.importorskip("pycocotools.mask", reason="the extra `coco` is not installed")
+        counts = coder.encode(np.asfortranarray(self.mask()))["counts"]
+        masks = {
+            "image/object/rle/counts": [counts, b"\xff"],
+            "image/object/rle/size": [40, 80] * 2,
+        }
+        covered, page = self.drawn(tmp_path, masks)
+        assert (covered == self.mask().astype(np.bool_)).all()
+        assert '<path class="mask" d="M20,10h2v20h-2z' in page
+
+    @pytest.mark.parametrize("value", [1, 255])
+    def test_images_are_drawn(self, tmp_path: Path, value: int) -> None:
+        out = BytesIO()
+        Image.fromarray(self.mask() * value).save(out, "PNG")
+        covered, page = self.drawn(
+            tmp_path, {"image/object/mask": [b"no image", png(), out.getvalue()]}
+        )
+        assert (covered == self.mask().astype(np.bool_)).all()
+        assert '<path class="mask"' in page
+
+    @pytest.mark.parametrize(
+        ("counts", "size"),
+        [
+            (b"", [40, 80]),
+            (b"0", [40, 80]),
+            (b"00000000", [0, 80]),
+            (b"01", [-40, -80]),
+            (b"0oooooooo1", [40, 80]),  # a number of too many digits
+            (b"0`1", [1, 1]),  # beyond the end
+            (b"0N", [40, 80]),  # less than nothing
+            (b"01", [40]),
+        ],
+    )
+    def test_what_covers_nothing_is_not_drawn(
+        self, tmp_path: Path, counts: bytes, size: list[int]
+    ) -> None:
+        masks = {"image/object/rle/counts": [counts], "image/object/rle/size": size}
+        covered, page = self.drawn(tmp_path, masks)
+        assert not covered.any()
+        assert 'class="mask"' not in page
+
+    def test_what_is_drawn_is_bounded(self, tmp_path: Path) -> None:
+        out = BytesIO()
+        Image.fromarray(np.indices((64, 64)).sum(axis=0).astype(np.uint8) % 2).save(out, "PNG")
+        path = write(
+            tmp_path / "many.tfrecord",
+            [{"image/encoded": png(), "image/object/mask": [out.getvalue()] * 3}],
+        )
+        (target,) = make_page(path, budget=BUDGET).targets
+        (shown,) = target.galleries[0].records
+        assert shown.image is not None
+        assert len(shown.image.strips) == 1000
 
 
 def png() -> bytes:

@@ -116,6 +116,13 @@ def test_the_folder_of_a_build_brings_its_indexes(digits_original: Path, cache: 
     assert not cache.exists()
 
 
+def test_the_folder_of_a_build_brings_its_schema(digits_original: Path) -> None:
+    folder = digits_original / "data/digits"
+    (first, *_) = tfrecreg.data_source(folder, "train", decode=True)
+    assert first["image/encoded"].shape == (28, 28, 1)
+    assert first["image/class/label"].shape == ()
+
+
 def test_the_manifest_in_a_folder_judges_its_shards(digits_registry: Path) -> None:
     folder = digits_registry / "data/digits"
     tfrecreg.data_source(folder, "train", verify=True)

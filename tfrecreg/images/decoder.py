@@ -48,9 +48,9 @@ class Conversion(NamedTuple):
     height: int
     """Pixels; 0 for what comes of the rest."""
     format: str
-    """``jpeg`` or ``png``."""
+    """``jpeg``, ``png``, or ``ppm`` for plain pixels."""
     quality: int
-    """Quality of a JPEG, 1 to 100; 0 for PNG."""
+    """Quality of a JPEG, 1 to 100; 0 for others."""
 
 
 class Undecodable(Exception):

@@ -20,13 +20,16 @@ meaning.
 MANIFEST_NAME = "manifest.json"
 LABELS_NAME = "labels.json"
 LEDGER_NAME = "ledger.jsonl"
+SCHEMA_NAME = "schema.pbtxt"
 INDEX_FOLDER = "index"
-"""Names in the folder of a build, beside its shards."""
+"""Names in the folder of a build, beside its shards; those of manifest and schema also in that of a
+release.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEntry:
-    """One file of the build that is not a shard: an index, the labels, the ledger."""
+    """One file of the build that is not a shard: an index, the labels, the ledger, the schema."""
 
     path: str
     """Relative to the build's folder, POSIX."""

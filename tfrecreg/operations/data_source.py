@@ -16,6 +16,7 @@ from tfrecreg.images.pixels import expect_pillow
 from tfrecreg.operations.split_target import (
     SplitTarget,
     chosen_splits,
+    schema_of_folder,
     splits_of_folder,
     splits_of_release,
     without_keys,
@@ -122,7 +123,7 @@ def data_source(
             )
         elements = replace(elements, raw=True)
     else:
-        columns, images = _schema(found, schema, group.name)
+        columns, images = _schema(found, schema, group)
         elements = replace(elements, columns=columns, images=_images(decode, images, columns))
     if verify:
         _verify(group)
@@ -212,23 +213,27 @@ def _is_folder(path: str) -> bool:
 
 
 def _schema(
-    found: Resolved | list[str], path: str | os.PathLike[str] | None, name: str
+    found: Resolved | list[str], path: str | os.PathLike[str] | None, group: SplitTarget
 ) -> tuple[tuple[ArrayColumn, ...] | None, tuple[str, ...]]:
     """The columns of a target, and which of them hold images."""
+    text: str | None
     if path is not None:
         where = os.fspath(path)
-        text: str | None = read_schema_file(where)
+        text = read_schema_file(where)
     elif isinstance(found, Resolved):
         text, where = found.schema, found.schema_path
         if text is None:
             raise absent_schema(found.dataset)
     else:
-        return None, ()
-    assert text is not None
+        beside = schema_of_folder(group)
+        if beside is None:
+            return None, ()
+        text, where = beside
     schema = parse_schema(text, where)
     if schema.describes_sequences():
         raise UsageError(
-            f"the schema of `{name}` describes SequenceExamples, which are read only as payloads",
+            f"the schema of `{group.name}` describes SequenceExamples, which are read only as "
+            "payloads",
             hint="`raw=True` gives payloads as they are",
         )
     columns = columns_of(schema)

@@ -15,6 +15,7 @@ from tfrecreg.errors import FailureError, MissingExtraError, UsageError
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.operations.split_target import (
     SplitTarget,
+    schema_of_folder,
     splits_of_folder,
     splits_of_release,
     without_keys,
@@ -79,7 +80,8 @@ def load(
         split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``; see
             ``docs/training.md``. May be left out where there is only one split.
         registry: an open registry or a path in one; None for that of the current folder.
-        schema: path of a schema that replaces that of the target. A folder needs one.
+        schema: path of a schema that replaces that of the target. A folder without
+            `schema.pbtxt` needs one.
         features: parse these features only.
         decode: whether images come out as uint8 tensors of shape (height, width, channels)
             instead of their encoded bytes. Features that may hold several images, or none, stay
@@ -225,6 +227,9 @@ def _schema(
     if path is not None:
         return read_schema_file(os.fspath(path)), os.fspath(path)
     if resolved is None:
+        beside = schema_of_folder(target)
+        if beside is not None:
+            return beside
         raise UsageError(
             f"no schema says how to parse the records of `{target.name}`",
             hint='`schema="schemas/mnist.pbtxt"` names one',

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tfrecreg.errors import MissingFileError, UsageError
+from blake3 import blake3
+
+from tfrecreg.errors import ManifestError, MissingFileError, UsageError
 from tfrecreg.example.kinds import PayloadKind
-from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
+from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manifest
 from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.registry import Resolved
@@ -73,6 +75,32 @@ def splits_of_folder(path: str, split: str | None, caller: str) -> SplitTarget |
         return None
     manifest = parse_manifest(data, f"{storage.root}/{MANIFEST_NAME}")
     return _of_manifest(manifest, storage, safe(path, limit=1000), split, caller)
+
+
+def schema_of_folder(target: SplitTarget) -> tuple[str, str] | None:
+    """The text of the schema that lies in the folder of a build, and its path for messages.
+
+    None if there is none: bare files, a build that was adopted in place, and those of earlier
+    versions of tfrecreg have none.
+
+    Raises:
+        ManifestError: it is not the schema that the manifest names.
+    """
+    if target.manifest is None or target.storage is None:
+        return None
+    try:
+        data = target.storage.read(SCHEMA_NAME)
+    except MissingFileError:
+        return None
+    path = f"{target.storage.root}/{SCHEMA_NAME}"
+    if blake3(data).hexdigest() == target.manifest.schema.blake3:
+        return data.decode("utf-8", "replace"), path
+    if all(entry.path != SCHEMA_NAME for entry in target.manifest.files):
+        return None  # a file of another tool
+    raise ManifestError(
+        f"`{safe(path, limit=1000)}` is not the schema that the manifest beside it names",
+        hint="fetch the folder again, or name a schema with `schema=`",
+    )
 
 
 def chosen_splits(

@@ -20,7 +20,7 @@ from tfrecreg.errors import (
     NotHereError,
     UsageError,
 )
-from tfrecreg.manifest import MANIFEST_NAME, Manifest
+from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.reference import Version, is_dataset_name
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Dataset, Registry
@@ -116,7 +116,7 @@ def schema_hint(dataset: Dataset) -> str:
     if command := git.restore_command(dataset.registry.storage.root, path):
         return f"restore it: {command}"
     for version in reversed(dataset.versions()):
-        copy = f"{layout.release_folder(name, version)}/{layout.SCHEMA_NAME}"
+        copy = f"{layout.release_folder(name, version)}/{SCHEMA_NAME}"
         if _fits(dataset, version):
             return f"restore it: cp {copy} {shlex.quote(path)}"
     return f"`tfrecreg schema infer {name} --output {path}` drafts one"

@@ -12,7 +12,7 @@ from typing import Literal
 from tfrecreg.codes import REG001, REG002, REG003, REG004, REG005, REG008
 from tfrecreg.errors import FailureError, ManifestError, MissingFileError, UsageError
 from tfrecreg.findings import Code
-from tfrecreg.manifest import MANIFEST_NAME, Manifest
+from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest
 from tfrecreg.manifest.file import build_digest
 from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import layout
@@ -163,7 +163,7 @@ def ever_released(registry: Registry) -> set[str]:
 def version_in(path: str) -> Version | None:
     """The version of the release that a file belongs to: ``registry/<name>/<version>/<file>``."""
     parts = path.split("/")
-    if len(parts) != 4 or parts[3] not in (MANIFEST_NAME, layout.SCHEMA_NAME):
+    if len(parts) != 4 or parts[3] not in (MANIFEST_NAME, SCHEMA_NAME):
         return None
     try:
         return parse_version(parts[2])
@@ -275,7 +275,7 @@ def _alone(dataset: Dataset, version: Version, links: dict[Version, Link]) -> It
         try:
             dataset.release_schema(version, manifest.schema.blake3)
         except (ManifestError, MissingFileError) as error:
-            path = f"{folder}/{layout.SCHEMA_NAME}"
+            path = f"{folder}/{SCHEMA_NAME}"
             yield _issue(REG002, path, error.message, version)
     try:
         read_yanks(dataset, version)

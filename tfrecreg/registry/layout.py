@@ -30,8 +30,6 @@ IGNORES = tuple(
 EVERYTHING = ".registry"
 """The name of the lock that everybody who changes something shares; no dataset's name begins with
 a dot."""
-SCHEMA_NAME = "schema.pbtxt"
-"""The schema in a release's folder."""
 YANKS_SUFFIX = ".yanks.jsonl"
 """Suffix of the file beside a release's folder that holds its yanks."""
 ATTRIBUTES = f"{RELEASES}/.gitattributes"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tfrecreg.errors import ManifestError, MissingFileError, NewerFormatError, UsageError
-from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
+from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manifest
 from tfrecreg.reference import Reference, Version, parse_reference, parse_version
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import absent_build, absent_release, has_shards
@@ -170,7 +170,7 @@ class Release(Resolved):
 
     @property
     def schema_path(self) -> str:
-        return f"{layout.release_folder(self.dataset.name, self.version)}/{layout.SCHEMA_NAME}"
+        return f"{layout.release_folder(self.dataset.name, self.version)}/{SCHEMA_NAME}"
 
     @property
     def schema(self) -> str:

@@ -13,7 +13,7 @@ from blake3 import blake3
 
 from tfrecreg.config import CONFIG_NAME, Config, DatasetConfig, parse_config, parse_dataset
 from tfrecreg.errors import ConfigError, ManifestError, MissingFileError, UsageError
-from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
+from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manifest
 from tfrecreg.manifest.totals import Totals, quick_totals, totals_of
 from tfrecreg.reference import Version, is_dataset_name, parse_version
 from tfrecreg.registry import layout
@@ -289,7 +289,7 @@ class Dataset:
             ManifestError: it is not the schema that the manifest names.
             MissingFileError: it is not there.
         """
-        path = f"{layout.release_folder(self.name, version)}/{layout.SCHEMA_NAME}"
+        path = f"{layout.release_folder(self.name, version)}/{SCHEMA_NAME}"
         data = self.registry.storage.read(path)
         found = blake3(data).hexdigest()
         if found != digest:
@@ -318,7 +318,7 @@ def _beside(folder: Storage) -> Iterator[tuple[str, Version]]:
 
 
 def _is_release(folder: Storage, name: str) -> bool:
-    files = (MANIFEST_NAME, layout.SCHEMA_NAME)
+    files = (MANIFEST_NAME, SCHEMA_NAME)
     return any(folder.stat(f"{name}/{file}") is not None for file in files)
 
 

@@ -2,7 +2,8 @@
 
 A manifest names a schema by the digest of its text. The working schema may be edited after the
 build: as long as it means the same, the build stands, and a release freezes the text that its
-manifest names. That text is found by its digest, so it need not be trusted.
+manifest names. A build has that text in its folder, unless it was adopted in place. It is found by
+its digest, so no place need be trusted.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from blake3 import blake3
 
 from tfrecreg.errors import FailureError, SchemaError, TfrecregError, UsageError
+from tfrecreg.manifest import SCHEMA_NAME
 from tfrecreg.manifest.adopted import remake_command
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import absent_schema
@@ -22,7 +24,9 @@ from tfrecreg.tracking import git
 
 
 def keep_schema(registry: Registry, text: str) -> None:
-    """Remember the text of a schema on this machine, under its digest."""
+    """Remember the text of a schema on this machine, under its digest: that of a build whose folder
+    is another tool's.
+    """
     data = text.encode("utf-8")
     registry.storage.put_if_absent(layout.cached_schema(blake3(data).hexdigest()), data)
 
@@ -46,7 +50,7 @@ def built_schema(resolved: Resolved) -> str:
     if blake3(text.encode("utf-8")).hexdigest() == digest:
         return text
     meaning = render_schema(parse_schema(text, path))
-    before = _find(resolved.dataset, path, digest)
+    before = schema_of_digest(resolved.dataset, digest)
     if before is None:
         raise UsageError(
             f"{changed}, and the text of that one is neither in git's history nor on this machine "
@@ -62,18 +66,20 @@ def built_schema(resolved: Resolved) -> str:
     return before
 
 
-def _find(dataset: Dataset, path: str, digest: str) -> str | None:
-    """The text with this digest, from wherever there may be one."""
-    for data in _candidates(dataset, path, digest):
+def schema_of_digest(dataset: Dataset, digest: str) -> str | None:
+    """The text with this digest, from wherever it may be; None if it is not on this machine."""
+    for data in _candidates(dataset, digest):
         if blake3(data).hexdigest() == digest:
             return data.decode("utf-8", "replace")
     return None
 
 
-def _candidates(dataset: Dataset, path: str, digest: str) -> Iterator[bytes]:
-    places = [layout.cached_schema(digest)]
+def _candidates(dataset: Dataset, digest: str) -> Iterator[bytes]:
+    path = dataset.schema_path
+    places = [f"{layout.build_folder(dataset.name)}/{SCHEMA_NAME}", layout.cached_schema(digest)]
+    places.append(path)
     places += [
-        f"{layout.release_folder(dataset.name, version)}/{layout.SCHEMA_NAME}"
+        f"{layout.release_folder(dataset.name, version)}/{SCHEMA_NAME}"
         for version in reversed(dataset.versions())
     ]
     registry = dataset.registry

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tfrecreg.errors import ConflictError, FailureError, RefusedError, StorageError
-from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest, render_manifest
+from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manifest, render_manifest
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, check_dataset_name
 from tfrecreg.registry import layout
@@ -351,7 +351,7 @@ class Transaction:
         """One rename makes the release; False where the number was taken meanwhile."""
         files = {
             MANIFEST_NAME: render_manifest(manifest),
-            layout.SCHEMA_NAME: schema.encode("utf-8"),
+            SCHEMA_NAME: schema.encode("utf-8"),
         }
         with self.stage("release") as staged:
             for name, data in files.items():

@@ -7,7 +7,8 @@ import random
 import pytest
 
 from tfrecreg.errors import PluginError, UsageError
-from tfrecreg.operations.builds.plan import make_plan, order_key
+from tfrecreg.operations.builds.item_store import order_key
+from tfrecreg.operations.builds.plan import make_plan
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import Item, Skipped
 

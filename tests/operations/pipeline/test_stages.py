@@ -107,6 +107,25 @@ def test_a_stage_without_parameters_has_none(tmp_path: Path) -> None:
     assert "#" not in stages_of(registry, "mnist")["check-mnist"]["cmd"]
 
 
+def test_a_page_has_a_stage_where_the_dataset_asks_for_it(tmp_path: Path) -> None:
+    assert "page-mnist" not in stages_of(registry_with(tmp_path), "mnist")
+    registry = registry_with(tmp_path, f"page = true\n{MNIST}")
+    stages = stages_of(registry, "mnist")
+    assert params(registry)["build"] == [{"datasets/mnist.toml": OF_BUILD}]
+    assert stages["page-mnist"] == {
+        "cmd": "tfrecreg report mnist --output reports/mnist/page.html",
+        "deps": [
+            "data/mnist",
+            "schemas/mnist.pbtxt",
+            "registry/mnist",
+            "tfrecreg.toml",
+            "datasets/mnist.toml",
+        ],
+        "outs": ["reports/mnist/page.html"],
+        "meta": {"tfrecreg": "mnist"},
+    }
+
+
 def test_the_command_names_the_keys_for_dvc_to_see_one_that_goes(tmp_path: Path) -> None:
     stages = stages_of(registry_with(tmp_path), "mnist")
     assert stages["build-mnist"]["cmd"] == (

@@ -118,11 +118,21 @@ def test_other_files_come_back(digits_registry: Path) -> None:
     before = tree(data(digits_registry))
     (data(digits_registry) / "labels.json").write_text("{}")
     (data(digits_registry) / "ledger.jsonl").unlink()
+    (data(digits_registry) / "schema.pbtxt").write_text("")
     (data(digits_registry) / f"index/{FIRST}.index").unlink()
     result = repaired(digits_registry)
     assert result.shards == ()
-    assert sorted(result.files) == [f"index/{FIRST}.index", "labels.json", "ledger.jsonl"]
+    names = [f"index/{FIRST}.index", "labels.json", "ledger.jsonl", "schema.pbtxt"]
+    assert sorted(result.files) == names
     assert tree(data(digits_registry)) == before
+
+
+def test_a_schema_that_is_nowhere_else_cannot_come_back(digits_registry: Path) -> None:
+    (data(digits_registry) / "schema.pbtxt").unlink()
+    (digits_registry / "schemas/digits.pbtxt").write_text("")
+    shutil.rmtree(digits_registry / "registry")
+    with pytest.raises(RefusedError, match=r"`schema\.pbtxt` is missing and cannot be rebuilt"):
+        repaired(digits_registry)
 
 
 def test_manifest_beside_a_release_comes_back(digits_registry: Path) -> None:

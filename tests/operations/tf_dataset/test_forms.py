@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.errors import ManifestError, RefusedError, UsageError
 from tfrecreg.operations.load import load
 
 
@@ -155,12 +155,17 @@ def test_a_folder_with_its_manifest_needs_no_registry(
     folder = tmp_path / "copy"
     shutil.copytree(digits_original / "data/digits", folder)
     schema = digits_original / "schemas/digits.pbtxt"
-    dataset = load(folder, "train[:50]", schema=schema, decode=True, batch_size=25)
+    dataset = load(folder, "train[:50]", decode=True, batch_size=25)
     assert [batch["image/encoded"].shape for batch in dataset] == [(25, 28, 28, 1)] * 2
     shard = folder / "digits-train.tfrecord-00001-of-00002"
     shard.write_bytes(shard.read_bytes()[:-1])
     with pytest.raises(RefusedError, match="differ in size from the manifest"):
         load(folder, "train", schema=schema)
+    (folder / "schema.pbtxt").write_text(schema.read_text() + "# not it\n")
+    with pytest.raises(ManifestError, match="not the schema that the manifest beside it names"):
+        load(folder, "test")
+    assert len(load(folder, "test", schema=schema)) == 60
+    (folder / "schema.pbtxt").unlink()
     with pytest.raises(UsageError, match="no schema says how to parse the records of"):
         load(folder, "test")
     (folder / "manifest.json").unlink()

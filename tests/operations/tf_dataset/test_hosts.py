@@ -15,6 +15,8 @@ import tfrecreg
 from tfrecreg.errors import UsageError
 from tfrecreg.operations.load import load
 
+pytestmark = pytest.mark.slow  # TensorFlow traces a graph for each test
+
 Keys = Callable[..., list[bytes]]
 
 

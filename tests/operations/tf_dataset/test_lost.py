@@ -14,6 +14,8 @@ from tests_support import flip
 from tfrecreg.operations.load import load
 from tfrecreg.records import Records
 
+pytestmark = pytest.mark.slow  # TensorFlow traces a graph for each test
+
 SHARD = "digits7-train.tfrecord-00004-of-00007"
 PIPELINES: dict[str, dict[str, Any]] = {
     "plain": {},

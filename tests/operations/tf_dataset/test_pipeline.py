@@ -10,6 +10,8 @@ import pytest
 
 from tfrecreg.operations.load import load
 
+pytestmark = pytest.mark.slow  # TensorFlow traces a graph for each test
+
 Keys = Callable[..., list[bytes]]
 
 

@@ -12,6 +12,8 @@ from image_support import png
 
 from tfrecreg.operations.load import load
 
+pytestmark = pytest.mark.slow  # TensorFlow traces a graph for each test
+
 SCHEMA = """
     feature {
       name: "image" type: BYTES presence { min_fraction: 1 min_count: 1 } shape {}

@@ -458,6 +458,7 @@ def many(folder: Path, records: int, shards: int) -> None:
 
 
 @on_linux
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_records(tmp_path: Path) -> None:
     few, lots = tmp_path / "few", tmp_path / "lots"
     few.mkdir()

@@ -18,6 +18,7 @@ from tfrecreg.manifest import (
     INDEX_FOLDER,
     LABELS_NAME,
     LEDGER_NAME,
+    SCHEMA_NAME,
     FileEntry,
     Ledger,
     Manifest,
@@ -74,13 +75,21 @@ def split_entries(plan: AdoptPlan, scratch: Storage) -> tuple[list[SplitEntry], 
     return entries, everything.hexdigest()
 
 
-def own_files(folder: Storage, labels: Mapping[str, list[str]]) -> list[FileEntry]:
-    """Write the labels, and the ledger, which has nothing to tell."""
-    named = canonical_json(dict(labels)) + b"\n"
-    return [
-        FileEntry.of(LABELS_NAME, hashed_write(folder, LABELS_NAME, named)),
-        FileEntry.of(LEDGER_NAME, hashed_write(folder, LEDGER_NAME, b"")),
-    ]
+def own_files(
+    folder: Storage, labels: Mapping[str, list[str]], schema: str | None
+) -> list[FileEntry]:
+    """Write the labels, the ledger, which is empty, and the schema.
+
+    Args:
+        folder: where to write them.
+        labels: class names by feature.
+        schema: text of the schema; None for shards that stay in a folder of another tool, where a
+            file of that name may be its own.
+    """
+    own = {LABELS_NAME: canonical_json(dict(labels)) + b"\n", LEDGER_NAME: b""}
+    if schema is not None:
+        own[SCHEMA_NAME] = schema.encode("utf-8")
+    return [FileEntry.of(path, hashed_write(folder, path, data)) for path, data in own.items()]
 
 
 def salvage_mark(seen: Iterable[tuple[Shard, Examined]]) -> str | None:

@@ -170,7 +170,7 @@ def _adopt(
         examined = index_path(file.shard.split, file.shard.number)
         staged.link(f"examined/{examined}", f"build/{index_entry(file)}")
     labels = _labels(request, plan, before, seen)
-    others += own_files(build, labels)
+    others += own_files(build, labels, None if plan.how == "in-place" else schema)
     manifest = make_manifest(
         plan,
         seen,
@@ -187,13 +187,13 @@ def _adopt(
     )
     if plan.how == "in-place":
         change.complete(build, manifest, indexes=INDEX_FOLDER, files=RESERVED)
+        keep_schema(registry, schema)
     else:
         hashed_write(build, MANIFEST_NAME, render_manifest(manifest))
         # A linked file was hashed where it is; a copy only on its way.
         verified = plan.how == "link"
         change.replace(layout.build_folder(plan.dataset), build, manifest, verified=verified)
     path = registry.dataset(plan.dataset).schema_path
-    keep_schema(registry, schema)
     if known is None or known.is_new:
         registry.storage.put_if_absent(path, schema.encode("utf-8"))
     if manifest.salvaged is not None:

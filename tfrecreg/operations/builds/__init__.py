@@ -5,6 +5,7 @@
 - `settings`: settings of this build that an earlier or the next build does not have
 - `base`: the release that a build grows from, and the builds before it
 - `growth`: which shards of the base stay, and what a push will send
+- `item_store`: the items of a split, on disk where they are many
 - `plan`: the order of the items and their shards, before any work starts
 - `shard`: make one shard, or a segment of one, in a worker
 - `make`: make all shards through an engine

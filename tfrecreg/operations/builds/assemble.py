@@ -1,4 +1,4 @@
-"""Write the labels, the ledger and the manifest of a build."""
+"""Write the labels, the ledger, the schema and the manifest of a build."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tfrecreg.manifest import (
     FORMAT_VERSION,
     LABELS_NAME,
     LEDGER_NAME,
+    SCHEMA_NAME,
     FileEntry,
     Ledger,
     Manifest,
@@ -88,16 +89,20 @@ def assemble(
     raw: RawTotals,
     labels: Mapping[str, Sequence[str]],
 ) -> Manifest:
-    """Write the labels and the ledger into the build and return the sealed manifest."""
+    """Write labels, ledger and schema into the build and return the sealed manifest."""
     files = [shard.index for shard in made]
     named = {name: list(names) for name, names in labels.items()}
-    own = ((LABELS_NAME, canonical_json(named) + b"\n"), (LEDGER_NAME, ledger_lines(plan, made)))
+    encoded = schema.encode("utf-8")
+    own = (
+        (LABELS_NAME, canonical_json(named) + b"\n"),
+        (LEDGER_NAME, ledger_lines(plan, made)),
+        (SCHEMA_NAME, encoded),
+    )
     files += [FileEntry.of(path, hashed_write(build, path, data)) for path, data in own]
     features: Counter[str] = Counter()
     for shard in made:
         features.update(shard.features)
     splits, content = _splits(made, build)
-    encoded = schema.encode("utf-8")
     manifest = seal(
         Manifest(
             format_version=FORMAT_VERSION,

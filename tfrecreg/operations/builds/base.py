@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.errors import (
@@ -28,6 +30,7 @@ from tfrecreg.errors import (
 from tfrecreg.index import INDEX_LIMIT, Index, read_index
 from tfrecreg.manifest import LEDGER_NAME, FileEntry, Manifest, ShardEntry
 from tfrecreg.manifest.python_data import is_python_data
+from tfrecreg.operations.builds.item_store import ItemStore
 from tfrecreg.plugins import Announced, plugins
 from tfrecreg.registry import Registry, resolve
 from tfrecreg.registry.indexes import find_index
@@ -89,7 +92,7 @@ class Base:
 class Dealt:
     """Items of one shard to be, and the base's shard that they lay in."""
 
-    items: tuple[Item, ...]
+    items: Sequence[Item]
     base: BaseShard | None = None
     """None for a new shard, and for one that lost items."""
     mended: bool = False
@@ -149,49 +152,67 @@ def _skipped(registry: Registry, folder: str | None) -> Iterator[tuple[str, str]
             yield entry["split"], entry["key"]
 
 
-def deal_from(base: Base, split: str, ordered: Sequence[Item]) -> tuple[list[Dealt], list[Item]]:
-    """Give the items of a split to the shards that they lay in.
+def deal_from(base: Base, store: ItemStore) -> tuple[list[Dealt], npt.NDArray[np.int64]]:
+    """Give the items of a split to the shards that they lie in.
 
     What had no record in the base goes with the last of its shards: without items, that shard stays
     unchanged, and no empty shard is made.
 
     Args:
         base: what to grow from.
-        split: the split.
-        ordered: the split's items, in the order of a plan.
+        store: the split's items, sorted.
 
     Returns:
-        the shards that stay, whole or without removed items; and the items for new shards, in the
-        order of a plan: those that the base has not, and those of small shards at its end.
+        the shards that stay, whole or without removed items; and the positions of the items for
+        new shards, ascending: those that the base has not, and those of small shards at its end.
     """
-    left = {item.key: item for item in ordered}
-    dealt = list(_kept(base.of_split(split), left))
+    left = np.ones(len(store), np.bool_)
+    dealt = list(_kept(base.of_split(store.split), store, left))
     if dealt:
-        again = tuple(item for item in left.values() if (split, item.key) in base.skipped)
-        dealt[-1] = replace(dealt[-1], items=dealt[-1].items + again)
-        for item in again:
-            del left[item.key]
-    added = sum(item.size for item in left.values())
+        skipped = (key for split, key in sorted(base.skipped) if split == store.split)
+        again = np.sort(_taken(store.find(skipped), left))
+        last = dealt[-1]
+        dealt[-1] = replace(last, positions=np.concatenate((last.positions, again)))
+    added = int(store.sizes(np.flatnonzero(left)).sum())
     merged = 0
     while dealt:
         last = dealt[-1]
-        size = sum(item.size for item in last.items)
-        if not left or size >= _SMALL or (merged + size) * _MERGED > added:
+        size = int(store.sizes(last.positions).sum())
+        if not left.any() or size >= _SMALL or (merged + size) * _MERGED > added:
             break
         merged += size
-        left.update((item.key, item) for item in dealt.pop().items)
-    return dealt, [item for item in ordered if item.key in left]
+        left[dealt.pop().positions] = True
+    kept = [Dealt(store.pick(each.positions), each.base, each.mended) for each in dealt]
+    return kept, np.flatnonzero(left)
 
 
-def _kept(shards: Sequence[BaseShard], left: dict[str, Item]) -> Iterator[Dealt]:
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """As :class:`Dealt`, with the positions of the items."""
+
+    positions: npt.NDArray[np.int64]
+    base: BaseShard | None
+    mended: bool
+
+
+def _kept(
+    shards: Sequence[BaseShard], store: ItemStore, left: npt.NDArray[np.bool_]
+) -> Iterator[_Kept]:
     """Take from `left` what each shard of the base holds."""
     for shard in shards:
         index = shard.read_index()
-        keys = [index.key(number) for number in range(len(index))]
-        items = tuple(left.pop(key) for key in keys if key in left)
-        if items:
-            whole = len(items) == len(keys)
-            yield Dealt(items, shard if whole else None, mended=not whole)
+        positions = _taken(store.find(index.key(at) for at in range(len(index))), left)
+        if positions.size:
+            whole = len(positions) == len(index)
+            yield _Kept(positions, shard if whole else None, mended=not whole)
+
+
+def _taken(positions: npt.NDArray[np.int64], left: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Those that are left, which are taken."""
+    positions = positions[positions >= 0]
+    positions = positions[left[positions]]
+    left[positions] = False
+    return positions
 
 
 def made_before(registry: Registry, name: str) -> tuple[str, Manifest | None]:

@@ -10,7 +10,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import UsageError
 from tfrecreg.index import index_bytes
-from tfrecreg.manifest import LABELS_NAME, LEDGER_NAME
+from tfrecreg.manifest import LABELS_NAME, LEDGER_NAME, SCHEMA_NAME
 from tfrecreg.manifest.canonical import canonical_json
 from tfrecreg.operations.builds.assemble import ledger_lines
 from tfrecreg.operations.builds.base import Base, find_base
@@ -136,7 +136,7 @@ class PushCost:
     indexes: int
     """Size of their indexes."""
     manifests: int
-    """Size of the manifest, the labels, the ledger and DVC's list of files."""
+    """Size of the manifest, the labels, the ledger, the schema and DVC's list of files."""
 
     @property
     def total(self) -> int:
@@ -145,7 +145,11 @@ class PushCost:
 
 
 def push_cost(
-    plan: Plan, kept: set[str], sizes: Mapping[str, int], labels: Mapping[str, Sequence[str]]
+    plan: Plan,
+    kept: set[str],
+    sizes: Mapping[str, int],
+    labels: Mapping[str, Sequence[str]],
+    schema: str,
 ) -> PushCost:
     """Estimate what a push sends, before anything is built.
 
@@ -154,12 +158,17 @@ def push_cost(
         kept: paths of the shards that do not change.
         sizes: size in bytes by shard path.
         labels: label maps of the source.
+        schema: text of the schema.
     """
     fresh = [shard for shard in plan.shards if shard.path not in kept]
     named = canonical_json({name: list(names) for name, names in labels.items()})
     base = plan.base
     there = {entry.blake3 for entry in base.manifest.files} if base is not None else set()
-    beside = {LABELS_NAME: named + b"\n", LEDGER_NAME: ledger_lines(plan, ())}
+    beside = {
+        LABELS_NAME: named + b"\n",
+        LEDGER_NAME: ledger_lines(plan, ()),
+        SCHEMA_NAME: schema.encode("utf-8"),
+    }
     sent = sum(len(data) for data in beside.values() if blake3(data).hexdigest() not in there)
     if base is not None and not sent and kept == {shard.entry.path for shard in base.shards}:
         return PushCost(shards=0, indexes=0, manifests=0)  # identical to the base

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from itertools import islice
+from itertools import accumulate, islice
 from typing import TypeVar
 
 from tfrecreg.engines import Engine, LocalEngine
@@ -46,8 +46,8 @@ def engine_for_build(plan: Plan, engine: Engine) -> Engine:
     """`engine`, or this very process for a build so small that local workers do not pay."""
     if not isinstance(engine, LocalEngine):
         return engine  # it was asked for by name
-    work = sum(_seconds(item) for shard in plan.shards for item in shard.items)
-    return engine if work > _WORTH_SECONDS else LocalEngine(1)
+    work = accumulate(_seconds(item) for shard in plan.shards for item in shard.items)
+    return engine if any(seconds > _WORTH_SECONDS for seconds in work) else LocalEngine(1)
 
 
 def warming(listed: Iterable[ListedItem], engine: Engine) -> Iterator[ListedItem]:

@@ -8,17 +8,17 @@ change.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
+import numpy as np
 from blake3 import blake3
 
 from tfrecreg.errors import PluginError, UsageError
 from tfrecreg.guard import Brought
 from tfrecreg.manifest import INDEX_FOLDER
 from tfrecreg.operations.builds.base import Base, BaseShard, Dealt, deal_from
+from tfrecreg.operations.builds.item_store import ItemStore
 from tfrecreg.shards import ShardPolicy, bounds, shard_count, shard_name
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.text import safe
@@ -29,7 +29,6 @@ SEGMENT_BYTES = 2 << 20
 _LEAST_ITEM = 256
 """Minimum weight of an item in bytes: small items take time, too."""
 
-_ORDER_KEY = b"tfrecreg item order v1".ljust(32, b"\0")
 _SPLIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 
 
@@ -43,8 +42,8 @@ class PlannedShard:
     """Its file name in the build's folder."""
     index: str
     """The path of its index in the build's folder."""
-    items: tuple[Item, ...]
-    """Items in the order of the records."""
+    items: Sequence[Item]
+    """Items in the order of the records; slices of them are tuples."""
     base: BaseShard | None = None
     """The shard of the base that it is, if no record of these items changed."""
     mended: bool = False
@@ -58,7 +57,7 @@ class PlannedShard:
         weight = sum(max(item.size, _LEAST_ITEM) for item in self.items)
         count = max(1, min(-(-weight // SEGMENT_BYTES), len(self.items)))
         for start, stop in bounds(len(self.items), count):
-            yield self.items[start:stop]
+            yield tuple(self.items[start:stop])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +89,6 @@ class Plan:
         return counts
 
 
-def order_key(split: str, key: str) -> bytes:
-    """Where an item stands in its split: 16 bytes of keyed blake3 over ``split NUL key``."""
-    name = f"{split}\0{key}".encode("utf-8", "surrogateescape")
-    return blake3(name, key=_ORDER_KEY).digest(16)
-
-
 def make_plan(
     dataset: str,
     listed: Iterable[Item | Skipped | Remark],
@@ -119,9 +112,10 @@ def make_plan(
     Raises:
         PluginError: the source lists a key twice, or a split that no file name can hold.
         UsageError: there are no items, or an index of the base is damaged.
+        StorageError: the folder of temporary files has no room for the items.
     """
     who = str(brought or "the source")
-    splits: dict[str, list[tuple[bytes, Item]]] = defaultdict(list)
+    splits: dict[str, ItemStore] = {}
     skipped: list[Skipped] = []
     remarks: list[Remark] = []
     for entry in listed:
@@ -131,12 +125,16 @@ def make_plan(
         if isinstance(entry, Remark):
             remarks.append(entry)
             continue
-        if entry.split not in splits and not _SPLIT.fullmatch(entry.split):
-            raise PluginError(
-                f"{who} lists the split `{safe(entry.split)}`",
-                hint="this is an error in the plugin: a split is letters, digits and underscores",
-            )
-        splits[entry.split].append((order_key(entry.split, entry.key), entry))
+        store = splits.get(entry.split)
+        if store is None:
+            if not _SPLIT.fullmatch(entry.split):
+                raise PluginError(
+                    f"{who} lists the split `{safe(entry.split)}`",
+                    hint="this is an error in the plugin: a split is letters, digits and "
+                    "underscores",
+                )
+            store = splits[entry.split] = ItemStore(entry.split)
+        store.add(entry)
     if not splits and not skipped:
         raise UsageError(
             "the source found no items in the raw data",
@@ -149,8 +147,14 @@ def make_plan(
         hasher.update(f"base={base.manifest.digest}\n".encode())
     shards: list[PlannedShard] = []
     for split in sorted(splits):
-        ordered = _ordered(split, splits.pop(split), who)
-        shards.extend(_named(dataset, split, _deal(split, ordered, policy, base)))
+        store = splits.pop(split)
+        twice = store.sort()
+        if twice is not None:
+            raise PluginError(
+                f"{who} lists `{safe(twice.key)}` twice in the split `{split}`",
+                hint="this is an error in the plugin: keys are unique in a split",
+            )
+        shards.extend(_named(dataset, split, _deal(store, policy, base)))
     for shard in shards:
         hasher.update(f"{shard.path} {len(shard.items)}\n".encode())
         for items in shard.segments():
@@ -164,29 +168,17 @@ def make_plan(
     return Plan(dataset, tuple(shards), tuple(skipped), hasher.hexdigest(), tuple(remarks), base)
 
 
-def _ordered(split: str, keyed: list[tuple[bytes, Item]], who: str) -> list[Item]:
-    keyed.sort(key=lambda pair: (pair[0], pair[1].key))
-    for (_, left), (_, right) in pairwise(keyed):
-        if left.key == right.key:
-            raise PluginError(
-                f"{who} lists `{safe(left.key)}` twice in the split `{split}`",
-                hint="this is an error in the plugin: keys are unique in a split",
-            )
-    return [item for _, item in keyed]
-
-
-def _deal(
-    split: str, ordered: list[Item], policy: ShardPolicy, base: Base | None
-) -> Iterator[Dealt]:
+def _deal(store: ItemStore, policy: ShardPolicy, base: Base | None) -> Iterator[Dealt]:
+    added = np.arange(len(store))
     if base is not None:
-        kept, ordered = deal_from(base, split, ordered)
+        kept, added = deal_from(base, store)
         yield from kept
         if kept:
-            policy = _of_growth(policy, base.of_split(split))
-    if ordered:
-        count = shard_count(policy, len(ordered), sum(item.size for item in ordered))
-        for start, stop in bounds(len(ordered), count):
-            yield Dealt(tuple(ordered[start:stop]))
+            policy = _of_growth(policy, base.of_split(store.split))
+    if added.size:
+        count = shard_count(policy, len(added), int(store.sizes(added).sum()))
+        for start, stop in bounds(len(added), count):
+            yield Dealt(store.pick(added[start:stop]))
 
 
 def _of_growth(policy: ShardPolicy, shards: list[BaseShard]) -> ShardPolicy:

@@ -47,7 +47,6 @@ from tfrecreg.operations.targets import build_target
 from tfrecreg.progress import SILENT, Progress, Ticker, counting
 from tfrecreg.registry import Dataset, Registry, layout
 from tfrecreg.registry.absence import expect_same_schema
-from tfrecreg.registry.schemas import keep_schema
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.schema import parse_schema
 from tfrecreg.sources import Item, Remark, Skipped
@@ -138,7 +137,7 @@ def preview(
         found=begun.prepared.source.describe(),
         growth=growth_of(plan, kept, sizes),
         sizes=sizes,
-        push=push_cost(plan, kept, sizes, begun.prepared.source.labels()),
+        push=push_cost(plan, kept, sizes, begun.prepared.source.labels(), begun.schema),
         settings=begun.settings,
     )
 
@@ -380,7 +379,6 @@ def _settle(registry: Registry, begun: _Begun, manifest: Manifest) -> None:
     name = manifest.dataset
     storage = registry.storage
     schema = registry.dataset(name).schema_path
-    keep_schema(registry, begun.schema)
     if begun.schema_is_new:
         storage.put_if_absent(schema, begun.schema.encode("utf-8"))
     else:  # a run that was killed may have written it, and not made it durable

@@ -31,6 +31,7 @@ class Budget:
         if image is None:
             return record
         drawn = 120 * (len(image.boxes) + len(image.points)) + 16 * sum(map(len, image.polygons))
+        drawn += 40 * len(image.strips)
         image_size = len(image.data) * 4 // 3 + drawn
         if image_size > self.left:
             self.images += 1

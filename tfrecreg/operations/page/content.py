@@ -108,6 +108,8 @@ class PageProvenance:
     """Origin and history of a build or a release."""
 
     manifest: Manifest
+    about: Mapping[str, str]
+    """Description, owner, license and citation, as far as the configuration has them."""
     history: tuple[LogEntry, ...]
     """Releases of the dataset, the newest first."""
     schema: str

@@ -13,6 +13,7 @@ from tfrecreg.example import Example, Kind, decode_or_none
 from tfrecreg.images.decoder import Conversion, Undecodable, shared_decoder
 from tfrecreg.operations.format_payload import ShownImage
 from tfrecreg.operations.head import ShownFeature, shown_record
+from tfrecreg.operations.page.masks import PageStrip, strips_of
 from tfrecreg.records import HOLD_LIMIT, Records
 from tfrecreg.records.framing import HEADER_BYTES
 from tfrecreg.scan import Shard, Target
@@ -84,6 +85,8 @@ class PageImage:
     """Visible keypoints, in fractions of the sides."""
     polygons: tuple[tuple[tuple[float, float], ...], ...] = ()
     """Outlines of masks, in fractions of the sides."""
+    strips: tuple[PageStrip, ...] = ()
+    """Masks that are not polygons."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,6 +287,7 @@ def _thumbnail(
         more_boxes=max(len(boxes) - _BOXES, 0),
         points=_points(example),
         polygons=_polygons(example),
+        strips=strips_of(example),
     )
     return page_image, ""
 

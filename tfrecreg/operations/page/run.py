@@ -364,8 +364,14 @@ def provenance_of(resolved: Build | Release) -> PageProvenance:
             code[name] = snippet(resolved, name)
         except TfrecregError:
             continue  # the framework does not fit its records, or these are not here
+    config = resolved.dataset.config
     return PageProvenance(
         manifest=resolved.manifest,
+        about={
+            name: text
+            for name in ("description", "owner", "license", "citation")
+            if (text := getattr(config, name))
+        },
         history=tuple(log(resolved.registry, str(resolved.dataset))),
         schema=resolved.schema or "",
         code=code,

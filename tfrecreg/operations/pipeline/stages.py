@@ -3,7 +3,8 @@
 `build` keeps its output (`persist`): DVC would remove it first, and with it what can be kept. One
 stage measures and the next one judges: DVC does not remember what a stage wrote that fails, so a
 failing check would leave no report behind. Reports are small and are git's (`cache: false`), the
-data are DVC's.
+data and the page are DVC's. The page has a stage of its own: a clone that has not pulled it would
+repeat whatever stage makes it.
 
 The parameters of a stage are the keys of the configuration that change its result. DVC refuses a
 key that is not in the file, so only keys that are there are named. The stage `gate` depends on
@@ -25,7 +26,7 @@ from tfrecreg.registry import Registry, layout
 from tfrecreg.toml_files import read_toml
 from tfrecreg.tracking import gto
 
-_DESCRIPTIVE = frozenset({"owner", "license", "description", "citation"})
+_DESCRIPTIVE = frozenset({"page", "owner", "license", "description", "citation"})
 """Keys of a dataset that no byte of its build depends on."""
 _OF_BUILD = tuple(each.name for each in fields(DatasetConfig) if each.name not in _DESCRIPTIVE)
 _OF_CHECK = ("hosts",)
@@ -79,6 +80,13 @@ def stages_of(
         + (f" --until {until.isoformat()}" if until is not None else ""),
         "deps": list(dict.fromkeys([found, CONFIG_NAME, file])),
     }
+    if config.page:
+        page = f"{report}/page.html"
+        stages["page"] = {
+            "cmd": f"tfrecreg report {name} --output {page}",
+            "deps": list(dict.fromkeys([build, schema, releases, CONFIG_NAME, file])),
+            "outs": [page],
+        }
     for stage in stages.values():
         keys = [
             key for each in stage.get("params", ()) for listed in each.values() for key in listed

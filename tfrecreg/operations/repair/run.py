@@ -15,6 +15,7 @@ from tfrecreg.manifest import (
     LABELS_NAME,
     LEDGER_NAME,
     MANIFEST_NAME,
+    SCHEMA_NAME,
     FileEntry,
     Manifest,
     ShardEntry,
@@ -32,7 +33,8 @@ from tfrecreg.operations.repair.rebuild import (
 )
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import hashed_write
-from tfrecreg.registry import Registry, Resolved, indexes, layout, resolve
+from tfrecreg.registry import Dataset, Registry, Resolved, indexes, layout, resolve
+from tfrecreg.registry.schemas import schema_of_digest
 from tfrecreg.registry.transaction import transaction
 from tfrecreg.registry.verify import altered, below
 from tfrecreg.storage import Storage
@@ -208,7 +210,7 @@ def repair(
                 progress=progress,
             )
             _require_same(resolved.name, manifest, made, data)
-            restored = _restore(registry, manifest, state, stage, links)
+            restored = _restore(resolved.dataset, manifest, state, stage, links)
             _link_rest(here, stage)
             change.replace(resolved.folder, stage, manifest)
         return _result(resolved, manifest, made, restored)
@@ -265,7 +267,7 @@ def _require_same(
 
 
 def _restore(
-    registry: Registry,
+    dataset: Dataset,
     manifest: Manifest,
     state: State,
     stage: Storage,
@@ -274,12 +276,12 @@ def _restore(
     """Write the files that follow from the manifest, and link the files kept elsewhere."""
     restored = []
     for target, source in links.items():
-        stage.link(source, target, origin=registry.storage)
+        stage.link(source, target, origin=dataset.registry.storage)
         restored.append(target)
     indexes = {shard.index for shard in manifest.shards}
     for entry in state.files:
         if entry.path not in indexes:
-            hashed_write(stage, entry.path, _content(manifest, entry))
+            hashed_write(stage, entry.path, _content(dataset, manifest, entry))
             restored.append(entry.path)
     hashed_write(stage, MANIFEST_NAME, render_manifest(manifest))
     if state.manifest:
@@ -287,17 +289,20 @@ def _restore(
     return restored
 
 
-def _content(manifest: Manifest, entry: FileEntry) -> bytes:
-    """The bytes of a small file, which the manifest knows as well.
+def _content(dataset: Dataset, manifest: Manifest, entry: FileEntry) -> bytes:
+    """The bytes of a small file, which are known from elsewhere as well.
 
     Raises:
-        RefusedError: it does not.
+        RefusedError: they are not.
     """
     candidates = {
         LABELS_NAME: canonical_json(manifest.labels) + b"\n",
         LEDGER_NAME: b"",  # of a build that skipped nothing and remarked on nothing
     }
     data = candidates.get(entry.path)
+    if entry.path == SCHEMA_NAME:
+        text = schema_of_digest(dataset, entry.blake3)
+        data = text.encode("utf-8") if text is not None else None
     if data is not None and blake3(data).hexdigest() == entry.blake3:
         return data
     raise RefusedError(

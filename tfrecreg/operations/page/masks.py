@@ -1,0 +1,132 @@
+"""Masks of objects as strips that a page draws: from run lengths, and from one image per object.
+
+Both are forms that the source `coco` writes. The text form of run lengths is that of COCO's
+`maskApi.c`: columns from the left, each from the top, as numbers of zeros and ones in turn. A
+number has base-32 digits, the lowest first, each as the character 48 + digit, plus 32 where more
+follow; bit 16 of the last is the sign. From the fourth on it is the difference from the number two
+before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from tfrecreg.errors import TfrecregError
+from tfrecreg.example import Example, Kind
+from tfrecreg.images import ImageError, read_header
+from tfrecreg.images.decoder import Conversion, Undecodable, shared_decoder
+
+COUNTS, SIZE = "image/object/rle/counts", "image/object/rle/size"
+"""Run lengths in text form, and height and width, for each object."""
+MASK = "image/object/mask"
+"""An image for each object, in which zero is not the object; as TensorFlow's Object Detection API
+reads it.
+"""
+
+_LINES = 64
+"""Columns or rows of a mask that are drawn; the others look like their neighbours."""
+_MASKS = 60
+"""Masks drawn on an image, as many as boxes."""
+_STRIPS = 1000
+"""Strips drawn on an image."""
+_DIGITS = 7
+"""Digits of a number below 2^31."""
+
+
+class PageStrip(NamedTuple):
+    """A rectangle that an object covers, in fractions of the sides of the image."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+def strips_of(example: Example) -> tuple[PageStrip, ...]:
+    """The strips of all masks of a record. Masks that do not parse or decode are left out."""
+    return tuple(islice(_strips(example), _STRIPS))
+
+
+def _strips(example: Example) -> Iterator[PageStrip]:
+    counts, sizes = example.get(COUNTS), example.get(SIZE)
+    if (
+        counts is not None
+        and sizes is not None
+        and counts.kind is Kind.BYTES
+        and sizes.kind is Kind.INT64
+    ):
+        pairs = zip(sizes.values[::2], sizes.values[1::2], strict=False)
+        for text, (height, width) in islice(zip(counts.values, pairs, strict=False), _MASKS):
+            yield from _of_runs(text, height, width)
+    images = example.get(MASK)
+    if images is not None and images.kind is Kind.BYTES:
+        for data in islice(images.values, _MASKS):
+            yield from _of_image(data)
+
+
+def _of_runs(text: bytes, height: int, width: int) -> Iterator[PageStrip]:
+    """One strip for each run in a column that is drawn."""
+    if min(height, width) < 1:
+        return
+    step = -(-width // _LINES)
+    covered = 0
+    for number, count in enumerate(_numbers(text)):
+        start, end = covered, covered + count
+        if count < 0 or end > height * width:
+            return
+        covered = end
+        if number % 2 == 0 or not count:
+            continue
+        first = -(-(start // height) // step) * step
+        for column in range(first, (end - 1) // height + 1, step):
+            top = max(start - column * height, 0)
+            bottom = min(end - column * height, height)
+            right = min(column + step, width)
+            yield PageStrip(
+                column / width, top / height, (right - column) / width, (bottom - top) / height
+            )
+
+
+def _numbers(text: bytes) -> Iterator[int]:
+    """The run lengths of a text form, up to the first fault in it."""
+    before: list[int] = []
+    value = shift = 0
+    for byte in text:
+        digit = byte - 48
+        if not 0 <= digit < 64 or shift >= 5 * _DIGITS:
+            return
+        value |= (digit & 31) << shift
+        shift += 5
+        if digit & 32:
+            continue
+        if digit & 16:
+            value -= 1 << shift
+        if len(before) > 2:
+            value += before[-2]
+        before = [*before[-2:], value]
+        yield value
+        value = shift = 0
+
+
+def _of_image(data: bytes) -> Iterator[PageStrip]:
+    """One strip for each run in a row of the image, made small."""
+    conversion = Conversion(shorter=_LINES, width=0, height=0, format="ppm", quality=0)
+    try:
+        header = read_header(data)
+        kind, size, _, pixels = shared_decoder().convert(data, header, conversion).split(b"\n", 3)
+    except (ImageError, Undecodable, TfrecregError):
+        return
+    if kind != b"P5":
+        return  # in colours: not a mask
+    width, height = map(int, size.split())
+    rows = np.frombuffer(pixels, np.uint8).reshape(height, width)
+    inside = np.zeros((height, width + 2), np.int8)
+    inside[:, 1:-1] = rows > int(rows.max()) // 2
+    edges = np.diff(inside, axis=1)
+    starts, ends = np.argwhere(edges == 1), np.argwhere(edges == -1)
+    for (row, left), (_, right) in zip(starts.tolist(), ends.tolist(), strict=True):
+        yield PageStrip(left / width, row / height, (right - left) / width, 1 / height)
