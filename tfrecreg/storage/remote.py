@@ -1,8 +1,12 @@
-"""Files in a store that fsspec reaches: buckets, web servers, memory. They are only read."""
+"""Files in a store that fsspec reaches: buckets, web servers, memory.
+
+They are read, and new ones are added; none is replaced.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -15,6 +19,7 @@ from tfrecreg.storage.file_systems import connect, request
 from tfrecreg.storage.interface import Entry, Follow, Storage, Writer
 from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.remote_reader import RemoteReader
+from tfrecreg.storage.uploads import has_bytes_of, put_bytes, put_file
 from tfrecreg.storage.urls import query_of, remember_query, split_url
 
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "crc32c", "generation")
@@ -102,8 +107,31 @@ class RemoteStorage:
     def create(self, path: str, *, durable: bool = True) -> Writer:  # noqa: ARG002 - refused
         self._refuse(path)
 
-    def put_if_absent(self, path: str, data: bytes) -> bool:  # noqa: ARG002 - refused
-        self._refuse(path)
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        system, full, shown = self._place(path)
+        return put_bytes(system, full, shown, data)
+
+    def upload(self, source: str, path: str) -> None:
+        """Add a file with the bytes of a local one. One that has these bytes already is left.
+
+        Args:
+            source: path of the local file.
+            path: below the root.
+
+        Raises:
+            StorageError: the store refused, or a file with other bytes has that name.
+        """
+        system, full, shown = self._place(path)
+        if put_file(system, full, shown, source):
+            return
+        with self.open(path) as reader:
+            same = has_bytes_of(reader, source)
+        if not same:
+            raise StorageError(
+                f"`{path_text(shown)}` exists with other bytes than those of this build",
+                hint="files in a store are never replaced; it may be damaged, or of another "
+                "version of a library: remove it, if nothing refers to it",
+            )
 
     def rename_dir(self, source: str, target: str) -> bool:  # noqa: ARG002 - refused
         self._refuse(target)
@@ -118,7 +146,10 @@ class RemoteStorage:
         self._refuse(target)
 
     def remove(self, path: str) -> None:
-        self._refuse(path)
+        """Remove one file; a missing one is not an error."""
+        system, full, shown = self._place(path)
+        with suppress(MissingFileError):
+            request("remove", shown, system, "rm_file", full)
 
     def remove_abandoned(self, path: str) -> bool:
         self._refuse(path)
@@ -132,7 +163,8 @@ class RemoteStorage:
 
     def _refuse(self, path: str) -> NoReturn:
         raise UsageError(
-            f"`{path_text(locate(self.root, path))}` is read-only: nothing is written to URLs",
+            f"`{path_text(locate(self.root, path))}` cannot be written: files behind URLs are "
+            "only added",
             hint="name a local folder",
         )
 

@@ -1,0 +1,150 @@
+"""Files that are added to a store, over fsspec's file system in memory."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from tfrecreg.errors import MissingFileError, StorageError, UsageError
+from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.two_places import TwoPlaces
+from tfrecreg.storage.uploads import expect_condition
+
+SHARD = "digits-train.tfrecord-00000-of-00001"
+
+
+class Careless(MemoryFileSystem):  # type: ignore[misc]
+    """A store that ignores the condition."""
+
+    protocol = "careless"
+    store: dict[str, Any] = {}  # noqa: RUF012 - as fsspec has it
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **kwargs: Any) -> None:
+        del mode
+        MemoryFileSystem.pipe_file(self, path, value, **kwargs)
+
+
+class Older(MemoryFileSystem):  # type: ignore[misc]
+    """A library that does not know the condition."""
+
+    protocol = "older"
+    store: dict[str, Any] = {}  # noqa: RUF012 - as fsspec has it
+
+    def pipe_file(self, path: str, value: bytes) -> None:
+        MemoryFileSystem.pipe_file(self, path, value)
+
+
+fsspec.register_implementation("careless", Careless, clobber=True)
+fsspec.register_implementation("older", Older, clobber=True)
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    system = fsspec.filesystem("memory")
+    system.store.clear()
+    yield system
+    system.store.clear()
+
+
+@pytest.fixture
+def storage(memory: Any) -> RemoteStorage:
+    del memory
+    return RemoteStorage("memory://b")
+
+
+@pytest.fixture
+def places(storage: RemoteStorage, tmp_path: Path) -> TwoPlaces:
+    return TwoPlaces(LocalStorage(tmp_path), storage)
+
+
+def test_the_first_one_wins(storage: RemoteStorage) -> None:
+    assert storage.put_if_absent("a/x", b"one")
+    assert not storage.put_if_absent("a/x", b"two")
+    assert storage.read("a/x") == b"one"
+    storage.remove("a/x")
+    storage.remove("a/x")
+    assert storage.stat("a/x") is None
+
+
+def test_a_file_is_added_and_never_replaced(storage: RemoteStorage, tmp_path: Path) -> None:
+    source = tmp_path / "x"
+    source.write_bytes(b"0123456789")
+    for _ in range(2):  # the second time it is there
+        storage.upload(str(source), "a/x")
+        assert storage.read("a/x") == b"0123456789"
+    for other in (b"012345678", b"01234567890", b"1123456789"):
+        source.write_bytes(other)
+        with pytest.raises(StorageError, match="`memory://b/a/x` exists with other bytes"):
+            storage.upload(str(source), "a/x")
+    assert storage.read("a/x") == b"0123456789"
+
+
+def test_a_store_that_knows_the_condition_is_left_as_it_was(
+    storage: RemoteStorage, memory: Any
+) -> None:
+    expect_condition(storage)
+    assert not memory.store
+
+
+@pytest.mark.parametrize("protocol", ["careless", "older"])
+def test_a_store_that_ignores_the_condition_is_refused(protocol: str) -> None:
+    with pytest.raises(StorageError) as raised:
+        expect_condition(RemoteStorage(f"{protocol}://b"))
+    assert "is in a store that overwrites files although it was asked not to" in str(raised.value)
+    assert raised.value.hint.startswith("S3, Google Cloud Storage and MinIO know the condition")
+    assert not Careless.store
+
+
+def test_a_shard_appears_in_the_store_when_it_is_closed(
+    places: TwoPlaces, storage: RemoteStorage, tmp_path: Path
+) -> None:
+    with places.create(SHARD) as writer:
+        writer.write(b"shard")
+        assert storage.stat(SHARD) is None
+    assert storage.read(SHARD) == places.read(SHARD) == b"shard"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_shard_that_failed_leaves_nothing(
+    places: TwoPlaces, storage: RemoteStorage, tmp_path: Path
+) -> None:
+    writer = places.create(SHARD)
+    writer.write(b"shard")
+    writer.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert storage.stat(SHARD) is None
+    assert not list(tmp_path.iterdir())
+
+
+def test_both_places_are_one_folder(
+    places: TwoPlaces, storage: RemoteStorage, tmp_path: Path
+) -> None:
+    for path in (SHARD, "index/a", "manifest.json", "location.json"):
+        with places.create(path) as writer:
+            writer.write(path.encode())
+    storage.put_if_absent("manifest.json", b"another")
+    storage.put_if_absent("index/a", b"another")
+    assert [entry.path for entry in places.list()] == [SHARD, "index", "index/a", "manifest.json"]
+    assert places.read("manifest.json") == b"manifest.json"
+    assert pickle.loads(pickle.dumps(places)) == places
+    assert places.root == "memory://b"
+    with pytest.raises(MissingFileError):
+        places.open(SHARD.replace("train", "test"))
+
+
+def test_a_shard_is_linked_from_a_local_file_alone(places: TwoPlaces, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"x")
+    places.link("x", SHARD, origin=LocalStorage(tmp_path))
+    assert places.read(SHARD) == b"x"
+    places.link("x", "y")
+    assert places.read("y") == b"x"
+    places.remove(SHARD)
+    assert places.read(SHARD) == b"x"
+    with pytest.raises(UsageError, match="is no copy of a local file"):
+        places.link(SHARD, SHARD, origin=places.remote)

@@ -1,0 +1,155 @@
+"""A build in two places: its shards in a store, all its other files in a folder."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+
+from tfrecreg.errors import StorageError, UsageError
+from tfrecreg.shards import parse_shard_name
+from tfrecreg.storage.interface import Entry, Follow, Reader, Storage, Writer
+from tfrecreg.storage.local import LocalStorage
+from tfrecreg.storage.paths import path_text
+from tfrecreg.storage.remote import RemoteStorage
+
+LOCATION_NAME = "location.json"
+"""The file that says where the shards are, beside the manifest. It is no file of the build."""
+
+
+@dataclass(frozen=True, slots=True)
+class TwoPlaces:
+    """The folder of a build whose shards are in a store. Picklable.
+
+    See :class:`tfrecreg.storage.Storage` for the methods. A shard is written into the folder, sent
+    when it is closed, and then removed from the folder. What is in the store is neither replaced
+    nor removed.
+    """
+
+    local: LocalStorage
+    """Rooted at the folder."""
+    remote: RemoteStorage
+    """Rooted where the shards are."""
+
+    @property
+    def root(self) -> str:
+        """The URL: what is read from here comes through the network."""
+        return self.remote.root
+
+    def below(self, path: str) -> TwoPlaces:
+        return TwoPlaces(LocalStorage(self.local.below(path).root), self.remote.below(path))
+
+    def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:
+        return self._of(path).stat(path, follow=follow)
+
+    def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
+        here = (
+            entry
+            for entry in self.local.list(path, recursive=recursive)
+            if entry.path != LOCATION_NAME and not is_shard(entry.path)
+        )
+        there: Iterator[Entry] = iter(())
+        if not path:
+            found = self.remote.list(recursive=False)
+            there = (entry for entry in found if entry.kind == "file" and is_shard(entry.path))
+        yield from heapq.merge(
+            here, there, key=lambda entry: entry.path.encode("utf-8", "surrogateescape")
+        )
+
+    def open(self, path: str) -> Reader:
+        return self._of(path).open(path)
+
+    def read(self, path: str, *, limit: int = 1 << 28) -> bytes:
+        return self._of(path).read(path, limit=limit)
+
+    def create(self, path: str, *, durable: bool = True) -> Writer:
+        if not is_shard(path):
+            return self.local.create(path, durable=durable)
+        return _Upload(self, path, self.local.create(path, durable=False))
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        return self._of(path).put_if_absent(path, data)
+
+    def rename_dir(self, source: str, target: str) -> bool:
+        return self.local.rename_dir(source, target)
+
+    def replace_dir(self, source: str, target: str) -> None:
+        self.local.replace_dir(source, target)
+
+    def sync_dir(self, path: str) -> None:
+        self.local.sync_dir(path)
+
+    def link(self, source: str, target: str, *, origin: Storage | None = None) -> None:
+        if not is_shard(target):
+            self.local.link(source, target, origin=origin)
+            return
+        if not isinstance(origin, LocalStorage):
+            raise UsageError(
+                f"`{path_text(target)}` is no copy of a local file", hint="upload a local file"
+            )
+        self.remote.upload(f"{origin.root}/{source}", target)
+
+    def remove(self, path: str) -> None:
+        self.local.remove(path)
+
+    def remove_abandoned(self, path: str) -> bool:
+        return self.local.remove_abandoned(path)
+
+    def send(self, path: str) -> None:
+        """Put a copy of a file of the folder into the store.
+
+        Raises:
+            StorageError: the store refused, or has other bytes under that name.
+        """
+        self.remote.upload(f"{self.local.root}/{path}", path)
+
+    def _of(self, path: str) -> Storage:
+        return self.remote if is_shard(path) else self.local
+
+
+def is_shard(path: str) -> bool:
+    """Whether a path in a build is that of a shard, which lies in the store."""
+    return "/" not in path and parse_shard_name(path) is not None
+
+
+class _Upload:
+    """A shard being written. See :class:`tfrecreg.storage.Writer`."""
+
+    def __init__(self, places: TwoPlaces, path: str, writer: Writer) -> None:
+        self._places, self._path, self._writer = places, path, writer
+        self._open = True
+
+    def write(self, data: bytes | memoryview) -> None:
+        self._writer.write(data)
+
+    def close(self) -> None:
+        if not self._open:
+            return
+        self._writer.close()
+        self._open = False
+        try:
+            self._places.send(self._path)
+        finally:
+            self._places.local.remove(self._path)
+
+    def abort(self) -> None:
+        self._open = False
+        self._writer.abort()
+
+    def __enter__(self) -> _Upload:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.close()
+            return
+        # Raise the original error rather than an error of the cleanup.
+        with suppress(StorageError):
+            self.abort()
