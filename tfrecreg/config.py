@@ -60,6 +60,8 @@ class DatasetConfig:
     """The source's name, ``mnist``, or ``distribution:name`` if two distributions announce it."""
     raw: _Text | None = None
     """Folder of the raw data: absolute, or relative to the registry's root."""
+    data: _Text | None = None
+    """URL of a folder in a bucket, which builds go to; None: they are in the registry."""
     schema: _Text | None = None
     """Path of the schema, relative to the root. None: ``schemas/<name>.pbtxt``."""
     options: dict[str, Any] = field(default_factory=dict)

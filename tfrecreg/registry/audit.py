@@ -18,6 +18,7 @@ from tfrecreg.reference import Version, parse_version
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.yanks import read_yanks
+from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.text import safe
 from tfrecreg.tracking import git
 from tfrecreg.tracking.git import Touch
@@ -26,7 +27,7 @@ RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
 """Rank of each level, smallest change first."""
 
 
-_FILES = (MANIFEST_NAME, SCHEMA_NAME, layout.RECEIPTS_NAME)
+_FILES = (MANIFEST_NAME, SCHEMA_NAME, layout.RECEIPTS_NAME, LOCATION_NAME)
 """The files of a release, none of which changes."""
 
 

@@ -12,10 +12,12 @@ from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manife
 from tfrecreg.reference import Reference, Version, parse_reference, parse_version
 from tfrecreg.registry import layout
 from tfrecreg.registry.absence import absent_build, absent_release, has_shards
+from tfrecreg.registry.locations import folder_storage, location_of
 from tfrecreg.registry.lock import hold_copy
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.yanks import Yank, read_yanks, yanked
 from tfrecreg.storage import Storage
+from tfrecreg.storage.locations import LOCATION_NAME, storage_at
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
@@ -102,6 +104,15 @@ class Resolved(ABC):
     def schema(self) -> str | None:
         """The text of its schema, None where there is none."""
 
+    @property
+    @abstractmethod
+    def location(self) -> str | None:
+        """The URL of its shards if they are in a store, else None.
+
+        Raises:
+            ManifestError: the file that says so is damaged.
+        """
+
     @abstractmethod
     def storage(self, *, to_check: bool = False) -> Storage:
         """The storage that holds its shards, rooted at their folder.
@@ -144,7 +155,11 @@ class Build(Resolved):
         return self.dataset.schema_text()
 
     def storage(self, *, to_check: bool = False) -> Storage:  # noqa: ARG002 - it is what it is
-        return self.registry.storage.below(self.folder)
+        return folder_storage(self.registry, self.folder)
+
+    @property
+    def location(self) -> str | None:
+        return location_of(self.registry, self.folder)
 
 
 @dataclass(frozen=True)
@@ -180,13 +195,16 @@ class Release(Resolved):
         if not to_check and not (self.folder is not None and self.proven):
             equal = self._folder_of_equal_shards()
             if equal is not None:
-                return self.registry.storage.below(equal)
+                return folder_storage(self.registry, equal)
         folder = self.folder
         if folder is not None and folder.startswith(f"{layout.VERSIONS}/"):
             hold_copy(self.registry, folder)
             if self.registry.storage.stat(folder) is None:
                 folder = None  # removed between finding and holding it
         if folder is None:
+            url = self.location
+            if url is not None:
+                return storage_at(url)
             raise absent_release(self.dataset, self.version, self.manifest)
         if not self.proven and not to_check:
             raise UsageError(
@@ -194,7 +212,11 @@ class Release(Resolved):
                 "is damaged, or that of another build",
                 hint=f"`tfrecreg check {self.name}` looks at each of them",
             )
-        return self.registry.storage.below(folder)
+        return folder_storage(self.registry, folder)
+
+    @property
+    def location(self) -> str | None:
+        return location_of(self.registry, layout.release_folder(self.dataset.name, self.version))
 
     def _folder_of_equal_shards(self) -> str | None:
         """The folder of another build whose manifest lists the very shards of this release."""
@@ -300,7 +322,11 @@ def _bytes_of(dataset: Dataset, version: Version, manifest: Manifest) -> tuple[s
     """
     expected = manifest.release.build if manifest.release is not None else ""
     build, copy = _folders(dataset, version)
-    found = {folder: _manifest_in(dataset.registry, folder) for folder in (build, copy)}
+    registry = dataset.registry
+    places = [build, copy]
+    if registry.storage.stat(f"{build}/{LOCATION_NAME}") is not None:
+        places.reverse()  # a copy on this machine is nearer than a store
+    found = {folder: _manifest_in(registry, folder) for folder in places}
     for folder, made in found.items():
         if isinstance(made, Manifest) and made.digest == expected:
             return folder, True

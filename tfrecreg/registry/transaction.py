@@ -24,11 +24,13 @@ from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manife
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, check_dataset_name
 from tfrecreg.registry import layout
+from tfrecreg.registry.locations import folder_storage, location_of, render_location
 from tfrecreg.registry.lock import copy_unless_read, dataset_lock, locked_registry
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.verify import below, expect_intact, repair_hint
 from tfrecreg.registry.yanks import Yank, append_yank
 from tfrecreg.storage import LocalStorage, Storage, is_temporary
+from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.storage.renames import ASIDE
 from tfrecreg.tracking import cloud, dvc, git
 
@@ -163,7 +165,7 @@ class Transaction:
         receipts: bytes | None = None,
     ) -> Manifest | None:
         """Store the bytes of the build, verify the stored bytes, and commit the release by one
-        rename.
+        rename. Bytes in a bucket stay there.
 
         Args:
             build: the manifest of the build.
@@ -185,14 +187,18 @@ class Transaction:
         # DVC's lock is held until the release names what DVC keeps: before, that is anybody's.
         with self._dvc(), contextlib.ExitStack() as undo:
             value = None
-            if dvc.initialised(root) and dvc.available():
+            folder = layout.build_folder(self.dataset.name)
+            location = location_of(self.dataset.registry, folder)
+            if location is not None:
+                self._expect_in_store(build)
+            elif dvc.initialised(root) and dvc.available():
                 value = self._keep_in_dvc(build, undo)
             else:
                 self._keep_in_versions(build, version, undo)
             self._keep_indexes(build)
             manifest = sealed(value)
             try:
-                committed = self._commit(manifest, version, schema, receipts)
+                committed = self._commit(manifest, version, schema, receipts, location)
             except StorageError:
                 # Renamed, and neither made durable nor taken back: the release stands, on what
                 # would be undone.
@@ -223,6 +229,18 @@ class Transaction:
         """
         for folder in (f"{layout.RELEASES}/{self.dataset}", layout.RELEASES, ""):
             self._storage.sync_dir(folder)
+
+    def _expect_in_store(self, build: Manifest) -> None:
+        """Refuse to release a build whose bytes in the store are not the manifest's. The store
+        keeps them, and nothing there is replaced.
+        """
+        expect_intact(
+            build,
+            below(folder_storage(self.dataset.registry, layout.build_folder(build.dataset))),
+            what=f"nothing was released: the bytes of `{self.dataset}`",
+            hint=f"tfrecreg check {self.dataset}",
+            progress=self._progress,
+        )
 
     def _keep_in_dvc(self, build: Manifest, undo: contextlib.ExitStack) -> str:
         """DVC's hash of the build's folder, which its cache has, byte for byte."""
@@ -351,7 +369,12 @@ class Transaction:
                 self._storage.link(f"{layout.build_folder(self.dataset.name)}/{entry.path}", target)
 
     def _commit(
-        self, manifest: Manifest, version: Version, schema: str, receipts: bytes | None
+        self,
+        manifest: Manifest,
+        version: Version,
+        schema: str,
+        receipts: bytes | None,
+        location: str | None,
     ) -> bool:
         """One rename makes the release; False where the number was taken meanwhile."""
         files = {
@@ -360,6 +383,8 @@ class Transaction:
         }
         if receipts is not None:
             files[layout.RECEIPTS_NAME] = receipts
+        if location is not None:
+            files[LOCATION_NAME] = render_location(location)
         with self.stage("release") as staged:
             for name, data in files.items():
                 with staged.create(name) as writer:

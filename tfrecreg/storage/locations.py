@@ -8,6 +8,9 @@ from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.urls import is_url, named_url, split_url
 
+LOCATION_NAME = "location.json"
+"""The file beside a manifest that says where the shards are. It is no file of the build."""
+
 
 def storage_at(root: str) -> Storage:
     """The storage with this root: a folder, or a URL without secrets."""

@@ -12,11 +12,9 @@ from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage.interface import Entry, Follow, Reader, Storage, Writer
 from tfrecreg.storage.local import LocalStorage
+from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.storage.paths import path_text
 from tfrecreg.storage.remote import RemoteStorage
-
-LOCATION_NAME = "location.json"
-"""The file that says where the shards are, beside the manifest. It is no file of the build."""
 
 
 @dataclass(frozen=True, slots=True)

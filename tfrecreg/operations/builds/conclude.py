@@ -13,6 +13,7 @@ from tfrecreg.gating import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, render_manifest
 from tfrecreg.operations.builds.assemble import assemble, ledgers
 from tfrecreg.operations.builds.begin import Begun
+from tfrecreg.operations.builds.bucket import conclude_in_bucket
 from tfrecreg.operations.builds.growth import Growth, growth_of
 from tfrecreg.operations.builds.settings import BuildSettings
 from tfrecreg.operations.builds.shard import MadeShard
@@ -23,6 +24,7 @@ from tfrecreg.progress import Progress
 from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.transaction import Transaction
 from tfrecreg.storage import Storage
+from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.text import safe
 from tfrecreg.toml_files import update_toml
 
@@ -95,6 +97,9 @@ def conclude(
     report = _read_back(registry, begun, manifest, staged, engine, progress)
     expect_raw_unchanged(begun.prepared.raw, begun.files, progress)
     unchanged = _is_there(registry, manifest)
+    if isinstance(staged, TwoPlaces):
+        conclude_in_bucket(staged, manifest)
+        staged = staged.local
     # What was read back just now is the manifest's, byte for byte.
     change.replace(layout.build_folder(name), staged, manifest, verified=True)
     _settle(registry, begun, manifest)

@@ -86,6 +86,7 @@ def make_all(
     stage: Storage,
     *,
     journal: Journal,
+    build: Storage | None = None,
     segments: str = SEGMENTS,
     engine: Engine,
     progress: Progress,
@@ -95,7 +96,8 @@ def make_all(
     Args:
         plan: what goes where.
         prepared: the source, and how to compress.
-        stage: rooted at the stage; the build is in its folder :data:`BUILD`.
+        stage: rooted at the stage.
+        build: where the build is made; None for the folder :data:`BUILD` of the stage.
         journal: knows the finished shards.
         segments: folder of the stage for the segments of this process; removed at the end.
         engine: where to make them.
@@ -106,7 +108,7 @@ def make_all(
         RawDataError: the raw data cannot be read any more.
         StorageError: the disk said no.
     """
-    staged, scratch = stage.below(BUILD), stage.below(segments)
+    staged, scratch = build or stage.below(BUILD), stage.below(segments)
     maker = Maker(staged, pickle.dumps(prepared.source), plan.digest, prepared.compression)
     kept = {shard.path: journal.finished(shard) for shard in plan.shards}
     todo = [shard for shard in plan.shards if kept[shard.path] is None]

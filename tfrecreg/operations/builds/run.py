@@ -10,6 +10,7 @@ from typing import Any
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.manifest import RawTotals
 from tfrecreg.operations.builds.begin import begin
+from tfrecreg.operations.builds.bucket import BucketJournal, places_of, store_of
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.data import prepare_data, program_data
 from tfrecreg.operations.builds.growth import Growth, PushCost, growth_of, push_cost, sizes_of
@@ -23,12 +24,13 @@ from tfrecreg.operations.builds.make import (
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
 from tfrecreg.operations.builds.settings import BuildSettings
-from tfrecreg.operations.builds.state import StageJournal
+from tfrecreg.operations.builds.state import Journal, StageJournal
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Registry
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.sources.python_data import SplitData
+from tfrecreg.storage import Storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +149,14 @@ def _build(
     engine: Engine,
     progress: Progress,
 ) -> BuildResult:
+    store = store_of(registry.dataset(request.name))
     begun = begin(registry, request, prepared, engine, progress)
     stage = change.plan_stage(begun.plan.digest)
-    staged = stage.below(BUILD)
+    staged: Storage = stage.below(BUILD)
+    journal: Journal = StageJournal(stage, staged)
+    if store is not None:
+        staged = places = places_of(store, begun.plan.digest, staged)
+        journal = BucketJournal(places)
     making = checking = engine_for_build(begun.plan, engine)
     if prepared.data is not None:
         making = prepared.data.engine_for(making, engine)
@@ -158,7 +165,8 @@ def _build(
         begun.plan,
         begun.prepared,
         stage,
-        journal=StageJournal(stage, staged),
+        journal=journal,
+        build=staged,
         engine=making,
         progress=progress,
     )

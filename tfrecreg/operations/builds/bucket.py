@@ -1,0 +1,160 @@
+"""Builds whose shards are in a store: where they go, what is finished there, and their end.
+
+The folder in the store is named by the dataset and by the digest of the plan, so that nothing is
+ever renamed or replaced there. Each shard is followed by its index and its receipt: a killed build
+goes on, on any machine. The manifest comes last, and is put if absent: a folder that has one holds
+a whole build, which was read back.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import msgspec
+
+from tfrecreg.errors import ConflictError, MissingFileError, TfrecregError, UsageError
+from tfrecreg.manifest import MANIFEST_NAME, Manifest, render_manifest
+from tfrecreg.operations.builds.plan import PlannedShard
+from tfrecreg.operations.builds.shard import MadeShard
+from tfrecreg.records.hashing import hash_file
+from tfrecreg.registry import Dataset
+from tfrecreg.registry.locations import render_location
+from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage.locations import LOCATION_NAME
+from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.two_places import TwoPlaces
+from tfrecreg.storage.uploads import expect_condition
+from tfrecreg.storage.urls import is_url, named_url, query_of
+from tfrecreg.text import safe
+
+RECEIPTS = "receipts"
+"""Folder of the receipts in the store, beside the shards."""
+
+
+def store_of(dataset: Dataset) -> RemoteStorage | None:
+    """Where the builds of a dataset go, by its key `data`; None for the registry.
+
+    Raises:
+        UsageError: the key has a value that is no URL, or one with a password or query.
+    """
+    url = dataset.config.data
+    if url is None:
+        return None
+    shown = safe(url, limit=1000)
+    if not is_url(url):
+        raise UsageError(
+            f"{dataset.config_place}: `data` should be a URL, found `{shown}`",
+            hint='`data = "s3://bucket/folder"`; without it builds are in `data/`',
+        )
+    root = named_url(url)
+    if query_of(root) or root.startswith(("http:", "https:")):
+        raise UsageError(
+            f"{dataset.config_place}: `data` should be a bucket, found `{safe(root, limit=1000)}`",
+            hint='`data = "s3://bucket/folder"`',
+        )
+    return RemoteStorage(root).below(dataset.name)
+
+
+def places_of(store: RemoteStorage, plan: str, folder: Storage) -> TwoPlaces:
+    """The build of a plan: its shards in the store, all else in a folder.
+
+    Args:
+        store: from :func:`store_of`.
+        plan: digest of the plan.
+        folder: of the build in the making.
+
+    Raises:
+        StorageError: the store cannot be written, or overwrites what it must not.
+        FailureError: its library is not installed.
+    """
+    expect_condition(store)
+    return TwoPlaces(LocalStorage(folder.root), store.below(plan))
+
+
+def expect_registry(dataset: Dataset, what: str) -> None:
+    """Refuse what is not done for builds in a store.
+
+    Args:
+        dataset: the dataset.
+        what: the subject of the message: ``"a build in parts"``.
+
+    Raises:
+        UsageError: its builds are in one.
+    """
+    if store_of(dataset) is not None:
+        raise UsageError(
+            f"{what} is not supported for `{dataset}`: {dataset.config_place} puts its builds "
+            "into a bucket by `data`",
+            hint=f"tfrecreg build {dataset}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BucketJournal:
+    """The finished shards of a plan, by their receipts in the store."""
+
+    places: TwoPlaces
+
+    def finished(self, shard: PlannedShard) -> MadeShard | None:
+        """The shard, if it and its index are there; None where it has to be made.
+
+        The bytes of the shard are not compared here: all of them are read back at the end.
+        """
+        remote, local = self.places.remote, self.places.local
+        local.remove(shard.path)  # a killed run may have written it, and not removed it
+        try:
+            data = remote.read(_receipt(shard.path))
+            made = msgspec.convert(json.loads(data), MadeShard)
+            if (made.entry.path, made.index.path) != (shard.path, shard.index):
+                return None
+            found = remote.stat(shard.path)
+            if found is None or found.size != made.entry.bytes:
+                return None
+            if hash_file(remote, shard.index)[1] != made.index.blake3:
+                return None
+            with local.create(shard.index) as writer:
+                writer.write(remote.read(shard.index))
+        except MissingFileError:
+            return None
+        except (TfrecregError, ValueError):
+            return None  # made again, it is the same or an error
+        return made
+
+    def finish(self, shard: PlannedShard, made: MadeShard) -> None:
+        """Add the index and the receipt; the shard is in the store by now."""
+        self.places.send(shard.index)
+        # Not by msgspec: keys that are not UTF-8 have surrogate escapes.
+        data = json.dumps(msgspec.to_builtins(made)).encode()
+        self.places.remote.put_if_absent(_receipt(shard.path), data)
+
+
+def conclude_in_bucket(places: TwoPlaces, manifest: Manifest) -> None:
+    """Complete the folder in the store, and say in the local one where it is.
+
+    Args:
+        places: with all files of the build, read back.
+        manifest: of the build.
+
+    Raises:
+        StorageError: the store refused, or has a file with other bytes.
+        ConflictError: another build of the same plan was completed there.
+    """
+    shards = {entry.path for entry in manifest.shards}
+    for entry in manifest.files:
+        if entry.path not in shards:
+            places.send(entry.path)
+    data = render_manifest(manifest)
+    remote = places.remote
+    if not remote.put_if_absent(MANIFEST_NAME, data) and remote.read(MANIFEST_NAME) != data:
+        raise ConflictError(
+            f"`{safe(remote.root, limit=1000)}` has another build of the same plan",
+            hint="other versions of libraries made it: build with those, or name another folder "
+            "with `data`",
+        )
+    with places.local.create(LOCATION_NAME) as writer:
+        writer.write(render_location(remote.root))
+
+
+def _receipt(shard: str) -> str:
+    return f"{RECEIPTS}/{shard}.json"
