@@ -230,7 +230,12 @@ def _find(
         )
     # Anything else that is no reference is an error, and this is where it is told.
     resolved = resolve(open_registry(registry), found) if isinstance(found, str) else found
-    return resolved, splits_of_release(resolved, split, _CALLER)
+    target = splits_of_release(resolved, split, _CALLER)
+    if target.storage is not None and is_url(target.storage.root):
+        from tfrecreg.operations.url_copy import local_copy  # few builds are in a store
+
+        target = local_copy(target)
+    return resolved, target
 
 
 def _schema(

@@ -1,4 +1,4 @@
-"""Copies of shards behind a URL, in the user's cache, for readers that take paths.
+"""Verified copies of shards behind a URL: in the user's cache, for readers that take paths.
 
 A copy is a folder in ``tfrecreg/remote`` below `XDG_CACHE_HOME` or ``~/.cache``, named by the
 digest of the manifest. A file appears there when its digest is that of the manifest, so one that is
@@ -46,18 +46,31 @@ def local_copy(target: SplitTarget) -> SplitTarget:
     files = {each.path: each for each in manifest.files}
     for shard in target.shards:
         assert shard.entry is not None
-        _copy(remote, local, shard.path, shard.entry.bytes, shard.entry.blake3)
+        copy_verified(remote, local, shard.path, shard.entry.bytes, shard.entry.blake3)
         index = files.get(shard.entry.index)
         if index is not None:
-            _copy(remote, local, index.path, index.bytes, index.blake3)
+            copy_verified(remote, local, index.path, index.bytes, index.blake3)
     if SCHEMA_NAME in files:
         schema = files[SCHEMA_NAME]
-        _copy(remote, local, schema.path, schema.bytes, schema.blake3)
+        copy_verified(remote, local, schema.path, schema.bytes, schema.blake3)
     shards = [replace(shard, storage=local) for shard in target.shards]
     return target._replace(shards=shards, storage=local)
 
 
-def _copy(remote: Storage, local: LocalStorage, path: str, size: int, digest: str) -> None:
+def copy_verified(remote: Storage, local: Storage, path: str, size: int, digest: str) -> None:
+    """Copy a file of a build, unless one of that size is there.
+
+    Args:
+        remote: where from.
+        local: where to.
+        path: of the file, in both.
+        size: in bytes.
+        digest: its blake3, as the manifest has it.
+
+    Raises:
+        RefusedError: it is not the file that the manifest names; it does not appear.
+        StorageError: it cannot be read or written, or was altered on its way.
+    """
     found = local.stat(path)
     if found is not None and found.size == size:
         return

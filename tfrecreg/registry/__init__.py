@@ -15,7 +15,16 @@
 
 from __future__ import annotations
 
-from tfrecreg.registry.lookup import Build, Release, Resolved, expect_dataset, open_release, resolve
+from tfrecreg.registry.lookup import (
+    Build,
+    Release,
+    Resolved,
+    expect_copy,
+    expect_dataset,
+    in_store,
+    open_release,
+    resolve,
+)
 from tfrecreg.registry.registry import (
     Dataset,
     Registry,
@@ -31,8 +40,10 @@ __all__ = [
     "RegistryLike",
     "Release",
     "Resolved",
+    "expect_copy",
     "expect_dataset",
     "find_registry",
+    "in_store",
     "open_registry",
     "open_release",
     "resolve",

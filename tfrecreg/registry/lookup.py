@@ -228,6 +228,42 @@ class Release(Resolved):
         return None
 
 
+def in_store(resolved: Resolved) -> bool:
+    """Whether the shards are read from a store, because no copy of them is on this machine.
+
+    Raises:
+        ManifestError: the file that says where they are is damaged.
+    """
+    folder = resolved.folder
+    if folder is not None:
+        return location_of(resolved.registry, folder) is not None
+    return resolved.location is not None
+
+
+def expect_copy(resolved: Resolved, what: str) -> None:
+    """Refuse what needs the shards as local files.
+
+    Args:
+        resolved: the build or release.
+        what: the subject of the message: ``"an export"``.
+
+    Raises:
+        UsageError: they are in a store.
+        ManifestError: as :func:`in_store`.
+    """
+    if not in_store(resolved):
+        return
+    name = resolved.name
+    hint = f"tfrecreg pull {name}"
+    if resolved.kind == "build":
+        hint = f"release it, then `tfrecreg pull {name}@VERSION` copies it to this machine"
+    raise UsageError(
+        f"{what} needs local files, and the shards of `{name}` are in "
+        f"`{safe(resolved.location or '', limit=1000)}`",
+        hint=hint,
+    )
+
+
 def resolve(registry: Registry, text: str) -> Build | Release:
     """Find what the reference `text` names.
 

@@ -180,6 +180,10 @@ def _titled(before: str, changes: Changes) -> tuple[tuple[str, tuple[str, ...]],
 
 def print_push(console: Console, result: PushResult) -> None:
     """The releases that the remote has now."""
+    if not result.releases:
+        stored = count(result.stored, "release")
+        console.print(line(f"nothing to push: the bytes of {stored} are in a bucket"))
+        return
     sent = count(result.objects, "object") if result.objects else "nothing new"
     console.print(line(f"the remote has {', '.join(result.releases)}: {sent} sent"))
 

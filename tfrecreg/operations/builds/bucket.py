@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tfrecreg.errors import ConflictError, MissingFileError, TfrecregError, UsageError
+from tfrecreg.errors import ConflictError, StorageError
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, render_manifest
+from tfrecreg.operations.bucket_guard import bucket_of
 from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.records.hashing import hash_file
@@ -25,35 +26,20 @@ from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.storage.uploads import expect_condition
-from tfrecreg.storage.urls import is_url, named_url, query_of
 from tfrecreg.text import safe
 
-RECEIPTS = "receipts"
-"""Folder of the receipts in the store, beside the shards."""
+RECEIPTS = ".receipts"
+"""Suffix of the folder of the receipts in the store, beside that of the build."""
 
 
 def store_of(dataset: Dataset) -> RemoteStorage | None:
     """Where the builds of a dataset go, by its key `data`; None for the registry.
 
     Raises:
-        UsageError: the key has a value that is no URL, or one with a password or query.
+        UsageError: the key has a value that is no bucket, or a URL with a password.
     """
-    url = dataset.config.data
-    if url is None:
-        return None
-    shown = safe(url, limit=1000)
-    if not is_url(url):
-        raise UsageError(
-            f"{dataset.config_place}: `data` should be a URL, found `{shown}`",
-            hint='`data = "s3://bucket/folder"`; without it builds are in `data/`',
-        )
-    root = named_url(url)
-    if query_of(root) or root.startswith(("http:", "https:")):
-        raise UsageError(
-            f"{dataset.config_place}: `data` should be a bucket, found `{safe(root, limit=1000)}`",
-            hint='`data = "s3://bucket/folder"`',
-        )
-    return RemoteStorage(root).below(dataset.name)
+    root = bucket_of(dataset)
+    return None if root is None else RemoteStorage(root).below(dataset.name)
 
 
 def places_of(store: RemoteStorage, plan: str, folder: Storage) -> TwoPlaces:
@@ -72,29 +58,16 @@ def places_of(store: RemoteStorage, plan: str, folder: Storage) -> TwoPlaces:
     return TwoPlaces(LocalStorage(folder.root), store.below(plan))
 
 
-def expect_registry(dataset: Dataset, what: str) -> None:
-    """Refuse what is not done for builds in a store.
-
-    Args:
-        dataset: the dataset.
-        what: the subject of the message: ``"a build in parts"``.
-
-    Raises:
-        UsageError: its builds are in one.
-    """
-    if store_of(dataset) is not None:
-        raise UsageError(
-            f"{what} is not supported for `{dataset}`: {dataset.config_place} puts its builds "
-            "into a bucket by `data`",
-            hint=f"tfrecreg build {dataset}",
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class BucketJournal:
     """The finished shards of a plan, by their receipts in the store."""
 
     places: TwoPlaces
+
+    @property
+    def _receipts(self) -> RemoteStorage:
+        # Beside the folder of the build: that holds the files of its manifest alone.
+        return RemoteStorage(f"{self.places.remote.root}{RECEIPTS}")
 
     def finished(self, shard: PlannedShard) -> MadeShard | None:
         """The shard, if it and its index are there; None where it has to be made.
@@ -104,7 +77,7 @@ class BucketJournal:
         remote, local = self.places.remote, self.places.local
         local.remove(shard.path)  # a killed run may have written it, and not removed it
         try:
-            data = remote.read(_receipt(shard.path))
+            data = self._receipts.read(f"{shard.path}.json")
             made = msgspec.convert(json.loads(data), MadeShard)
             if (made.entry.path, made.index.path) != (shard.path, shard.index):
                 return None
@@ -115,9 +88,7 @@ class BucketJournal:
                 return None
             with local.create(shard.index) as writer:
                 writer.write(remote.read(shard.index))
-        except MissingFileError:
-            return None
-        except (TfrecregError, ValueError):
+        except (StorageError, ValueError):
             return None  # made again, it is the same or an error
         return made
 
@@ -126,7 +97,7 @@ class BucketJournal:
         self.places.send(shard.index)
         # Not by msgspec: keys that are not UTF-8 have surrogate escapes.
         data = json.dumps(msgspec.to_builtins(made)).encode()
-        self.places.remote.put_if_absent(_receipt(shard.path), data)
+        self._receipts.put_if_absent(f"{shard.path}.json", data)
 
 
 def conclude_in_bucket(places: TwoPlaces, manifest: Manifest) -> None:
@@ -154,7 +125,3 @@ def conclude_in_bucket(places: TwoPlaces, manifest: Manifest) -> None:
         )
     with places.local.create(LOCATION_NAME) as writer:
         writer.write(render_location(remote.root))
-
-
-def _receipt(shard: str) -> str:
-    return f"{RECEIPTS}/{shard}.json"

@@ -12,7 +12,7 @@ from tfrecreg.errors import FailureError, MissingFileError, TfrecregError, Usage
 from tfrecreg.index import INDEX_LIMIT, ROW, Index, read_index
 from tfrecreg.manifest import FileEntry, Manifest
 from tfrecreg.records import Records
-from tfrecreg.registry import Registry, Resolved
+from tfrecreg.registry import Registry, Resolved, in_store
 from tfrecreg.registry.indexes import find_index, index_places
 from tfrecreg.schema import Schema, parse_schema
 from tfrecreg.storage import LocalStorage, Storage
@@ -34,7 +34,7 @@ class Side:
     schema_text: str | None
     schema_path: str
     remote: Storage | None = None
-    """Storage of the folder of a build behind a URL."""
+    """Storage of the folder of a build behind a URL, or of one whose shards are in a store."""
 
     @property
     def bring_hint(self) -> str:
@@ -42,7 +42,7 @@ class Side:
         release = self.manifest.release
         if release is None or self.registry is None:
             return f"`tfrecreg check {self.name}` lists the missing bytes"
-        if release.dvc is not None:
+        if release.dvc is not None or self.remote is not None:
             return f"`tfrecreg pull {self.name}` fetches them"
         return (
             f"DVC does not have them: copy `versions/{self.manifest.dataset}/{release.version}` "
@@ -59,11 +59,14 @@ class Side:
         listed = self._files.get(entry.index)
         if listed is None:
             return None
-        if self.registry is None:
-            data = self._remote_index(listed)
-            return None if data is None else read_index(data, entry.index)
-        found = find_index(self.registry, self.folder, listed)
-        return None if found is None else read_index(found[1], entry.index)
+        if self.registry is not None:
+            found = find_index(self.registry, self.folder, listed)
+            if found is not None:
+                return read_index(found[1], entry.index)
+        if self.remote is None:
+            return None
+        data = self._remote_index(listed)
+        return None if data is None else read_index(data, entry.index)
 
     def may_have(self, shard: int) -> bool:
         """Whether a file that may be the shard's index is here, and as large as its records need.
@@ -72,11 +75,15 @@ class Side:
         """
         entry = self.manifest.shards[shard]
         listed = self._files.get(entry.index)
-        storage = self.remote if self.registry is None else self.registry.storage
-        if listed is None or storage is None:
+        if listed is None:
             return False
-        places = [listed.path] if self.registry is None else index_places(self.folder, listed)
-        for place in places:
+        places: list[tuple[Storage, str]] = []
+        if self.registry is not None:
+            here = index_places(self.folder, listed)
+            places += [(self.registry.storage, place) for place in here]
+        if self.remote is not None:
+            places.append((self.remote, listed.path))
+        for storage, place in places:
             found = storage.stat(place)
             if found is not None and entry.records * ROW.itemsize <= found.size:
                 return True
@@ -96,7 +103,7 @@ class Side:
         """
         entry = self.manifest.shards[shard]
         storage = self.remote
-        if self.registry is not None and self.folder is not None:
+        if storage is None and self.registry is not None and self.folder is not None:
             storage = self.registry.storage.below(self.folder)
         if storage is not None and storage.stat(entry.path) is not None:
             return Records(entry.path, storage=storage, name=entry.path)
@@ -163,6 +170,7 @@ def side_of(resolved: Resolved) -> Side:
         folder=resolved.folder,
         schema_text=resolved.schema,
         schema_path=resolved.schema_path,
+        remote=resolved.storage(to_check=True) if in_store(resolved) else None,
     )
 
 

@@ -50,7 +50,7 @@ from tfrecreg.operations.export.tfx import (
 from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.operations.origin import origin_of
 from tfrecreg.progress import SILENT, Progress
-from tfrecreg.registry import Build, Registry, Resolved, resolve
+from tfrecreg.registry import Build, Registry, Resolved, expect_copy, resolve
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.registry.output_folder import free_folder, new_folder
 from tfrecreg.registry.schemas import built_schema
@@ -140,6 +140,8 @@ def export(
             hint=f"available: {listed(EXPORT_FORMATS)}",
         )
     resolved = resolve(registry, reference)
+    if to != "intoto":
+        expect_copy(resolved, "an export")
     path = free_folder(folder, registry)
     engine = engine or LocalEngine(1)
     if to == "index":

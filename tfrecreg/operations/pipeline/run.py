@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfrecreg.errors import MissingExtraError, UsageError
+from tfrecreg.operations.bucket_guard import expect_no_bucket
 from tfrecreg.operations.pipeline.dvc_yaml import Edited, edited, expect_params
 from tfrecreg.operations.pipeline.stages import StageEntry, artifact_of, stages_of
 from tfrecreg.plugins import plugins
@@ -154,8 +155,13 @@ def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
                 f"there is no `{layout.dataset_path(name)}`, so no stage can rebuild `{name}`",
                 hint=f"write `source` and `raw` into `{layout.dataset_path(name)}`",
             )
-    chosen = tuple(dict.fromkeys(names)) or tuple(sorted(configured))
+        expect_no_bucket(registry.dataset(name), "a pipeline")
+    # DVC does not track builds that are in a bucket.
+    local = (name for name in sorted(configured) if configured[name].data is None)
+    chosen = tuple(dict.fromkeys(names)) or tuple(local)
     if not chosen:
+        for name in configured:
+            expect_no_bucket(registry.dataset(name), "a pipeline")
         raise UsageError(
             "no dataset is configured yet",
             hint="tfrecreg build NAME --source SOURCE --raw PATH adds one",

@@ -11,6 +11,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import MissingFileError, RefusedError, UsageError
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
+from tfrecreg.operations.url_copy import copy_verified
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_reference
 from tfrecreg.registry import (
@@ -23,8 +24,9 @@ from tfrecreg.registry import (
     resolve,
 )
 from tfrecreg.registry.transaction import transaction
-from tfrecreg.registry.verify import altered, below
+from tfrecreg.registry.verify import altered, below, expect_intact
 from tfrecreg.storage import LocalStorage, Storage, is_temporary
+from tfrecreg.storage.locations import storage_at
 from tfrecreg.text import safe
 from tfrecreg.tracking import cloud, dvc
 from tfrecreg.tracking.pointers import bring_command
@@ -38,6 +40,8 @@ class PushResult:
     """``mnist@1.0.0``, in order."""
     objects: int
     """Number of DVC objects sent; objects that the remote already had are not counted."""
+    stored: int = 0
+    """Number of releases whose bytes are in a bucket, so that there is nothing to send."""
 
 
 def push(
@@ -61,16 +65,27 @@ def push(
         FailureError: DVC refused.
     """
     found = {each.name: each for each in _releases(registry, names)}
-    hashes = [kept_hash(each) for each in found.values()]
-    progress.note(f"dvc push: {', '.join(found)}")
-    sent = cloud.send(registry.storage.root, hashes, remote)
-    return PushResult(releases=tuple(found), objects=sent)
+    stored = {name: each.location for name, each in found.items()}
+    for name, url in stored.items():
+        if url is not None:
+            progress.note(f"nothing to push of {name}: its bytes are in {safe(url, limit=1000)}")
+    kept = [name for name, url in stored.items() if url is None]
+    hashes = [kept_hash(found[name]) for name in kept]
+    sent = 0
+    if hashes:
+        progress.note(f"dvc push: {', '.join(kept)}")
+        sent = cloud.send(registry.storage.root, hashes, remote)
+    return PushResult(releases=tuple(kept), objects=sent, stored=len(found) - len(kept))
 
 
 def _releases(registry: Registry, names: Sequence[str]) -> list[Release]:
     if not names:
         every = [each for dataset in registry.datasets() for each in _all_of(dataset)]
-        kept = [each for each in every if each.manifest.release and each.manifest.release.dvc]
+        kept = [
+            each
+            for each in every
+            if (each.manifest.release and each.manifest.release.dvc) or each.location is not None
+        ]
         if not kept:
             raise UsageError(
                 "no release is stored in DVC",
@@ -136,8 +151,9 @@ def pull(
 ) -> PullResult:
     """Fetch the bytes of a release to this machine.
 
-    They are taken from DVC's cache, and fetched into it where they are missing. DVC does not look
-    at what its cache holds; here each file is hashed while it is copied.
+    Those of a release in a bucket are copied from there. Others are taken from DVC's cache, and
+    fetched into it where they are missing. DVC does not look at what its cache holds; here each
+    file is hashed while it is copied.
 
     Args:
         registry: where the release is.
@@ -155,6 +171,9 @@ def pull(
         _expect_release(registry.dataset(named.name))
         reference = f"{reference}@latest"
     release = _release(registry, reference)
+    url = release.location
+    if url is not None:
+        return _pull_stored(release, url, progress)
     folder = _here(release, progress)
     if folder is not None:
         return PullResult(name=release.name, folder=folder, files=0, bytes=0)
@@ -182,6 +201,50 @@ def pull(
     return PullResult(
         name=release.name, folder=target, files=len(_expected(release.manifest)) + 1, bytes=size
     )
+
+
+def _pull_stored(release: Release, url: str, progress: Progress) -> PullResult:
+    """Copy a release from a bucket to `versions/`, unless a sound copy is there.
+
+    Raises:
+        RefusedError: the bytes in the bucket are not those that were released.
+        StorageError: they cannot be read.
+    """
+    target = layout.version_folder(release.dataset.name, release.version)
+    storage = release.registry.storage
+    with transaction(release.dataset, progress) as change, change.stage("pull") as staged:
+        local = storage.below(target)
+        if local.stat(MANIFEST_NAME) is not None:
+            progress.start(f"verifying {release.name}", 0)
+            try:
+                first = next(altered(release.manifest, below(local), progress), None)
+            finally:
+                progress.stop()
+            if first is None:
+                return PullResult(name=release.name, folder=target, files=0, bytes=0)
+            progress.note(f"`{target}/{safe(first.path)}` {first.fault}: fetching all of it again")
+        expected = _expected(release.manifest)
+        progress.start(f"bringing {release.name}", 0)
+        try:
+            remote = storage_at(url)
+            for path, (size, digest) in expected.items():
+                copy_verified(remote, staged, path, size, digest)
+                progress.advance(0, size)
+            with staged.create(MANIFEST_NAME) as writer:
+                writer.write(remote.read(MANIFEST_NAME))
+        finally:
+            progress.stop()
+        expect_intact(
+            release.manifest,
+            below(staged),
+            what=f"the files of `{release.name}` in `{safe(url, limit=1000)}`",
+            hint=f"`tfrecreg check {safe(url, limit=1000)}` names the damaged records",
+            progress=progress,
+        )
+        _keep_strays(storage, target, staged)
+        change.replace(target, staged, release.manifest, verified=True)
+    total = sum(size for size, _ in expected.values())
+    return PullResult(name=release.name, folder=target, files=len(expected) + 1, bytes=total)
 
 
 def _expect_release(dataset: Dataset) -> None:

@@ -33,7 +33,7 @@ from tfrecreg.operations.repair.rebuild import (
 )
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import hashed_write
-from tfrecreg.registry import Dataset, Registry, Resolved, indexes, layout, resolve
+from tfrecreg.registry import Dataset, Registry, Resolved, expect_copy, indexes, layout, resolve
 from tfrecreg.registry.schemas import schema_of_digest
 from tfrecreg.registry.transaction import transaction
 from tfrecreg.registry.verify import altered, below
@@ -191,6 +191,7 @@ def repair(
                 f"`--repair {safe(reference)}` is for another dataset than `{name}`",
                 hint=f"tfrecreg build {resolved.dataset} --repair {resolved.name}",
             )
+        expect_copy(resolved, "a repair")
         here = resolved.storage(to_check=True)
         assert resolved.folder is not None  # or there were no storage
         manifest = build_manifest(resolved.manifest)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.operations.bucket_guard import expect_no_bucket
 from tfrecreg.operations.builds.begin import Begun, expect_buildable, plan_salt
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.make import BUILD, engine_for_build, make_all
@@ -106,6 +107,7 @@ def collect_parts(
             engine = opened.enter_context(closing(LocalEngine(1)))
         change = opened.enter_context(transaction(registry.dataset(name), progress))
         expect_policy(registry, name)
+        expect_no_bucket(registry.dataset(name), "a build in parts")
         return _collect(registry, request, folder, change, engine, progress)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from tfrecreg._version import __version__
 from tfrecreg.engines import LocalEngine
 from tfrecreg.manifest import Parent, SourceEntry
+from tfrecreg.operations.bucket_guard import expect_no_bucket
 from tfrecreg.operations.builds.begin import begin
 from tfrecreg.operations.builds.parts.open_source import codecs_here
 from tfrecreg.operations.builds.parts.plan_files import (
@@ -68,6 +69,7 @@ def plan_to(
     """
     expect_policy(registry, request.name)
     path = free_folder(folder, registry, "a plan")
+    expect_no_bucket(registry.dataset(request.name), "a build in parts")
     prepared = prepare(registry, request, progress)
     begun = begin(registry, request, prepared, LocalEngine(1), progress)
     plan = begun.plan
