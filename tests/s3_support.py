@@ -192,18 +192,31 @@ def faulty(
         def do_HEAD(self) -> None:
             self._pass_on()
 
+        def do_PUT(self) -> None:
+            self._pass_on()
+
+        def do_POST(self) -> None:
+            self._pass_on()
+
+        def do_DELETE(self) -> None:
+            self._pass_on()
+
         def _pass_on(self) -> None:
             kind = faults.next()
+            sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             if kind == "503":
                 self.send_response(503)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
                 return
             other = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-            other.request(self.command, self.path, headers=dict(self.headers.items()))
+            other.request(self.command, self.path, sent, dict(self.headers.items()))
             answer = other.getresponse()
             body = answer.read()
             other.close()
+            if self.command not in ("GET", "HEAD") and kind in ("cut", "short"):
+                self.close_connection = True  # it was done, and nobody is told
+                return
             if kind == "flip" and body:
                 body = change(body)
             stated = len(body)

@@ -1,0 +1,266 @@
+"""Builds and releases in a bucket of a real S3 server over HTTP, with requests that fail at random,
+commands that are killed, and two of them at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from package_support import CHECKOUT
+from s3_support import ENVIRONMENT, KEY, S3, SECRET, Faults, faulty, s3_server
+
+from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.init import init
+from tfrecreg.storage import LocalStorage
+
+pytestmark = pytest.mark.slow
+
+DATASET = """\
+source = "mnist"
+raw = "raw"
+shards = {shards}
+data = "s3://{bucket}/data"
+"""
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3]:
+    with s3_server() as server:
+        yield server
+
+
+def registry_at(root: Path, bucket: str, shards: int = 3) -> Path:
+    """A registry with the dataset `digits`, which is not built yet."""
+    write_digits(LocalStorage(root / "raw"), train=300, test=100, seed=1)
+    init(root, with_dvc=False)
+    (root / "datasets").mkdir()
+    (root / "datasets/digits.toml").write_text(DATASET.format(bucket=bucket, shards=shards))
+    return root
+
+
+def command(*arguments: str, port: int, cwd: Path, **more: str) -> subprocess.Popen[str]:
+    """A command in a process of its own, which reaches the S3 server at a port."""
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("AWS_")},
+        **ENVIRONMENT,
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "PYTHONPATH": f"{CHECKOUT}{os.pathsep}{CHECKOUT / 'plugins'}",
+        "HOME": str(cwd.parent),
+        "XDG_CACHE_HOME": str(cwd.parent / "cache"),
+        **more,
+    }
+    return subprocess.Popen(
+        [sys.executable, *(() if arguments[0] == "-c" else ("-m", "tfrecreg")), *arguments],
+        env=environment,
+        cwd=cwd,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def ended(process: subprocess.Popen[str], code: int = 0) -> str:
+    """What a command printed; its exit code has to be `code`."""
+    out, err = process.communicate(timeout=200)
+    assert "Traceback" not in err, err
+    assert SECRET not in out + err
+    assert process.returncode == code, err
+    return out if code == 0 else err
+
+
+def run(*arguments: str, port: int, cwd: Path, code: int = 0, **more: str) -> str:
+    return ended(command(*arguments, port=port, cwd=cwd, **more), code)
+
+
+def keys(s3: S3, bucket: str) -> dict[str, str]:
+    """The ETag of each object."""
+    pages = s3.client.get_paginator("list_objects_v2").paginate(Bucket=bucket)
+    return {each["Key"]: each["ETag"] for page in pages for each in page.get("Contents", [])}
+
+
+def elsewhere(root: Path, target: Path) -> Path:
+    """Another clone: what git has, and the raw data."""
+    for name in ("registry", "datasets", "schemas", "raw"):
+        if (root / name).exists():
+            shutil.copytree(root / name, target / name)
+    shutil.copy(root / "tfrecreg.toml", target / "tfrecreg.toml")
+    return target
+
+
+def no_secret_below(root: Path) -> None:
+    for path in root.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            assert SECRET.encode() not in data, path
+            assert KEY.encode() not in data, path
+
+
+SOURCE = """
+import hashlib, tfrecreg
+source = tfrecreg.data_source("digits@1.0.0", "train")
+print(len(source), hashlib.sha256(b"".join(bytes(each["image/encoded"]) for each in source)).hexdigest())
+"""
+
+
+def test_failing_requests_change_no_result(s3: S3, tmp_path: Path) -> None:
+    """Build, release, check, read and pull: as without failures, or a clear error."""
+    results: list[list[Any]] = []
+    for name, share in (("plain", 0.0), ("faulty", 0.12)):
+        s3.client.create_bucket(Bucket=name)
+        (tmp_path / name).mkdir()
+        root = registry_at(tmp_path / name / "registry", name)
+        other = tmp_path / name / "other"
+        other.mkdir()
+        faults = Faults(share, "cut", "503", "short", "slow", seed=3)
+        with faulty(s3.port, faults) as port:
+            limits: dict[str, Any] = {"port": port, "TFRECREG_REMOTE_ATTEMPTS": "12"}
+            built = json.loads(run("build", "digits", "--json", "-j", "2", cwd=root, **limits))
+            run("release", "digits", "--version", "1.0.0", cwd=root, **limits)
+            elsewhere(root, other)
+            checked = json.loads(run("check", "digits@1.0.0", "--json", cwd=other, **limits))
+            read = run("-c", SOURCE, cwd=other, **limits)
+            run("pull", "digits@1.0.0", cwd=other, **limits)
+        assert bool(faults.made) == bool(share)
+        copy = other / "versions/digits/1.0.0"
+        files = {
+            path.relative_to(copy).as_posix(): path.read_bytes()
+            for path in sorted(copy.rglob("*"))
+            if path.is_file()
+        }
+        results.append([built["digest"], checked["status"], checked["summary"], read, files])
+        no_secret_below(tmp_path / name)
+        # Parts of an upload that failed are not left behind.
+        assert not s3.client.list_multipart_uploads(Bucket=name).get("Uploads")
+    assert results[0] == results[1]
+    assert results[0][1] == "pass"
+
+
+def test_a_killed_build_goes_on(s3: S3, tmp_path: Path) -> None:
+    s3.client.create_bucket(Bucket="killed")
+    root = registry_at(tmp_path / "registry", "killed", shards=6)
+    with faulty(s3.port, Faults(1.0, "slow")) as port:
+        for wanted in (1, 4):
+            build = command("build", "digits", port=port, cwd=root)
+            end = time.monotonic() + 60
+            while sum(".receipts/" in key for key in keys(s3, "killed")) < wanted:
+                assert time.monotonic() < end
+                assert build.poll() is None
+                time.sleep(0.02)
+            build.send_signal(signal.SIGKILL)
+            build.communicate()
+            assert not any(key.endswith("manifest.json") for key in keys(s3, "killed"))
+            assert not (root / "data/digits").exists()
+    before = keys(s3, "killed")
+    built = json.loads(run("build", "digits", "--json", port=s3.port, cwd=root))
+    assert built["resumed_shards"] >= 4
+    after = keys(s3, "killed")
+    assert {key: after[key] for key in before if "probe" not in key} == {
+        key: tag for key, tag in before.items() if "probe" not in key
+    }
+    run("check", "digits", port=s3.port, cwd=root)
+
+
+def test_two_at_once(s3: S3, tmp_path: Path) -> None:
+    """Two clones build the same at once: both have it, and nothing was replaced. Two releases of
+    one number with other data: one wins, the other is told.
+    """
+    s3.client.create_bucket(Bucket="twice")
+    first = registry_at(tmp_path / "first", "twice")
+    second = tmp_path / "second"
+    second.mkdir()
+    elsewhere(first, second)
+    # The time of a raw file is part of the plan.
+    for path in (first / "raw").iterdir():
+        os.utime(second / "raw" / path.name, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
+    builds = [command("build", "digits", "--json", port=s3.port, cwd=at) for at in (first, second)]
+    digests = {json.loads(ended(each))["digest"] for each in builds}
+    assert len(digests) == 1
+    assert len({key.split("/")[2].partition(".")[0] for key in keys(s3, "twice")}) == 1
+
+    release = ("release", "digits", "--version", "1.0.0", "--json")
+    both = [command(*release, port=s3.port, cwd=first) for _ in range(2)]
+    made = sorted(json.loads(ended(each))["created"] for each in both)
+    assert made == [False, True]
+    # Other data under the same number.
+    write_digits(LocalStorage(first / "raw"), train=301, test=100, seed=2)
+    run("build", "digits", port=s3.port, cwd=first)
+    told = run(*release, port=s3.port, cwd=first, code=2)
+    assert "`digits@1.0.0` exists with other content" in told
+    run("check", "digits@1.0.0", port=s3.port, cwd=first)
+
+
+MEMORY = """
+import resource, sys, os, tempfile
+from tfrecreg.storage.remote import RemoteStorage
+with tempfile.NamedTemporaryFile() as file:
+    for _ in range(int(sys.argv[1])):
+        file.write(os.urandom(1 << 20))
+    file.flush()
+    RemoteStorage("s3://memory").upload(file.name, sys.argv[1])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+"""
+
+
+def test_memory_does_not_grow_with_the_shard(s3: S3, tmp_path: Path) -> None:
+    s3.client.create_bucket(Bucket="memory")
+    peaks = {}
+    for megabytes in ("20", "160"):
+        peaks[megabytes] = int(run("-c", MEMORY, megabytes, port=s3.port, cwd=tmp_path))
+    assert peaks["160"] < peaks["20"] + 90
+
+
+def test_stores_that_do_not_take_it(s3: S3, tmp_path: Path) -> None:
+    """One line and a hint, and nothing is published."""
+    s3.client.create_bucket(Bucket="there")
+    nothing = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}
+    cases: Sequence[tuple[str, dict[str, str], str]] = (
+        ("gone", {}, "error: `s3://gone/data/digits/.tfrecreg-probe-"),
+        ("there", nothing, "no credentials were found"),
+    )
+    for number, (bucket, environment, message) in enumerate(cases):
+        root = registry_at(tmp_path / str(number), bucket)
+        more: dict[str, Any] = {**environment, "TFRECREG_REMOTE_ATTEMPTS": "2"}
+        said = run("build", "digits", port=s3.port, cwd=root, code=3 if environment else 2, **more)
+        error, hint = said.splitlines()[-2:]
+        assert message in error
+        assert error.startswith("error: ")
+        assert hint.startswith("hint: ")
+        assert not (root / "data/digits").exists()
+
+
+def test_a_bucket_that_may_only_be_read(s3: S3, tmp_path: Path) -> None:
+    """The server refuses every write, as a policy of a bucket does."""
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+        def do_PUT(self) -> None:
+            body = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+            self.send_response(403)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    root = registry_at(tmp_path / "registry", "there")
+    said = run("build", "digits", port=server.server_address[1], cwd=root, code=3)
+    server.shutdown()
+    server.server_close()
+    error, hint = said.splitlines()[-2:]
+    assert error.startswith("error: cannot write `s3://there/data/digits/.tfrecreg-probe-")
+    assert error.endswith("`: permission denied")
+    assert hint.startswith("hint: credentials come from the environment")

@@ -1,0 +1,321 @@
+"""Builds whose shards go to a store, over fsspec's file system in memory."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+import tfrecreg
+from tfrecreg.errors import ConflictError, RefusedError, StorageError, TfrecregError, UsageError
+from tfrecreg.operations.builds import BuildRequest, build
+from tfrecreg.operations.builds.parts import plan_to
+from tfrecreg.operations.check import check
+from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.diff import diff
+from tfrecreg.operations.digest import digest
+from tfrecreg.operations.export import export
+from tfrecreg.operations.head import head
+from tfrecreg.operations.init import init
+from tfrecreg.operations.pipeline import pipeline
+from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.operations.remote import pull, push
+from tfrecreg.operations.repair import repair
+from tfrecreg.progress import Progress
+from tfrecreg.registry import Registry, open_registry, resolve
+from tfrecreg.registry.locations import location_of, parse_location
+from tfrecreg.shards import ShardPolicy
+from tfrecreg.storage import LocalStorage
+
+CONFIG = """\
+source = "mnist"
+raw = "raw"
+shards = 2
+data = "{url}"
+"""
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    system = fsspec.filesystem("memory")
+    system.store.clear()
+    system.pseudo_dirs[:] = [""]
+    yield system
+    system.store.clear()
+
+
+def registry_at(root: Path, url: str = "memory://lake/data") -> Registry:
+    """A registry with the dataset `digits`, which is not built yet."""
+    write_digits(LocalStorage(root / "raw"), train=30, test=20, seed=1)
+    init(root, with_dvc=False)
+    (root / "datasets").mkdir(exist_ok=True)
+    (root / "datasets/digits.toml").write_text(CONFIG.format(url=url))
+    return open_registry(root)
+
+
+@pytest.fixture
+def registry(memory: Any, tmp_path: Path) -> Registry:
+    del memory
+    return registry_at(tmp_path / "registry")
+
+
+def made(registry: Registry, **settings: Any) -> Any:
+    return build(registry, BuildRequest(name="digits", **settings))
+
+
+def in_store(memory: Any) -> dict[str, bytes]:
+    """Content of each file, by its path below the folder of the dataset."""
+    start = "/lake/data/digits/"
+    return {path.removeprefix(start): memory.cat_file(path) for path in memory.find("/lake")}
+
+
+def without_build(registry: Registry) -> Registry:
+    """The registry as on another machine, which has the releases only."""
+    root = Path(registry.storage.root)
+    for name in ("data/digits", ".tfrecreg"):
+        shutil.rmtree(root / name)
+    return open_registry(root)
+
+
+class Notes(Progress):
+    """Keeps the notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def test_the_shards_are_in_the_store_alone(registry: Registry, memory: Any, tmp_path: Path) -> None:
+    result = made(registry)
+    folder = tmp_path / "registry/data/digits"
+    local = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    shards = {entry.path for entry in result.manifest.shards}
+    files = {entry.path for entry in result.manifest.files}
+    assert local == files | {"manifest.json", "location.json"}
+    url = location_of(registry, "data/digits")
+    assert url is not None
+    plan = url.removeprefix("memory://lake/data/digits/")
+    receipts = {f"{plan}.receipts/{path}.json" for path in shards}
+    found = in_store(memory)
+    assert set(found) == receipts | {
+        f"{plan}/{path}" for path in {*shards, *files, "manifest.json"}
+    }
+    for path in files | {"manifest.json"}:
+        assert found[f"{plan}/{path}"] == (folder / path).read_bytes()
+
+
+def test_the_manifest_and_the_bytes_are_those_of_a_local_build(
+    registry: Registry, memory: Any, tmp_path: Path
+) -> None:
+    result = made(registry)
+    other = tmp_path / "other"
+    shutil.copytree(tmp_path / "registry/raw", other / "raw")
+    init(other, with_dvc=False)
+    request = BuildRequest(
+        name="digits", source="mnist", raw=str(other / "raw"), policy=ShardPolicy(shards=2)
+    )
+    local = build(open_registry(other), request)
+    assert local.manifest == result.manifest
+    url = location_of(registry, "data/digits")
+    assert url is not None
+    for entry in local.manifest.shards:
+        data = memory.cat_file(f"{url.removeprefix('memory:/')}/{entry.path}")
+        assert data == (other / "data/digits" / entry.path).read_bytes()
+
+
+def test_a_build_in_a_store_is_used_as_any(registry: Registry) -> None:
+    result = made(registry)
+    (report,) = check(["digits"], registry=registry)
+    assert (report.status, report.records) == ("pass", 50)
+    source = tfrecreg.data_source("digits", "train", registry=registry)
+    assert len(source) == 30
+    assert len({bytes(each["image/encoded"]) for each in source}) > 20
+    assert len(list(head("digits", 2, registry=registry))) == 2
+    (found,) = digest("digits", registry=registry)
+    assert found.content == result.manifest.content
+
+
+def test_a_second_build_makes_and_changes_nothing(registry: Registry, memory: Any) -> None:
+    made(registry)
+    before = {path: memory.info(path)["created"] for path in memory.find("/lake")}
+    again = made(registry)
+    assert (again.unchanged, again.resumed) == (True, 4)
+    assert {path: memory.info(path)["created"] for path in memory.find("/lake")} == before
+
+
+def test_another_machine_goes_on_from_the_receipts(registry: Registry, memory: Any) -> None:
+    first = made(registry).manifest
+    url = location_of(registry, "data/digits")
+    assert url is not None
+    folder = url.removeprefix("memory:/")
+    # As a kill leaves it: two shards are finished, one has no receipt yet, one is missing.
+    shards = sorted(entry.path for entry in first.shards)
+    for path in ("manifest.json", "labels.json", shards[3], f"index/{shards[3]}.index"):
+        memory.rm_file(f"{folder}/{path}")
+    for path in shards[2:]:
+        memory.rm_file(f"{folder}.receipts/{path}.json")
+    again = made(without_build(registry))
+    assert (again.resumed, again.manifest) == (2, first)
+    assert memory.exists(f"{folder}/manifest.json")
+
+
+def test_what_is_damaged_in_the_store_is_never_published(registry: Registry, memory: Any) -> None:
+    first = made(registry).manifest
+    url = location_of(registry, "data/digits")
+    assert url is not None
+    path = f"{url.removeprefix('memory:/')}/{first.shards[0].path}"
+    data = bytearray(memory.cat_file(path))
+    data[-20] ^= 1
+    memory.pipe_file(path, bytes(data))
+    with pytest.raises(RefusedError, match="nothing was released: the bytes of `digits`|the gate"):
+        release(registry, ReleaseRequest(name="digits"))
+    (report,) = check(["digits"], registry=registry)
+    assert {each.code for each in report.findings} >= {"CRC002"}
+    with pytest.raises(RefusedError, match="the new build does not pass its own check"):
+        made(without_build(registry))
+    # Without a receipt it would be made again, and not put in the place of the other one.
+    memory.rm(f"{url.removeprefix('memory:/')}.receipts", recursive=True)
+    with pytest.raises(StorageError, match="exists with other bytes than those of this build"):
+        made(open_registry(registry.storage.root))
+
+
+def test_another_build_of_the_same_plan_is_told(registry: Registry, memory: Any) -> None:
+    made(registry)
+    url = location_of(registry, "data/digits")
+    assert url is not None
+    path = f"{url.removeprefix('memory:/')}/manifest.json"
+    memory.pipe_file(path, memory.cat_file(path) + b"\n")
+    with pytest.raises(ConflictError, match="has another build of the same plan"):
+        made(registry)
+
+
+def test_a_release_names_the_place(registry: Registry, memory: Any, tmp_path: Path) -> None:
+    made(registry)
+    result = release(registry, ReleaseRequest(name="digits", version="1.0.0"))
+    folder = tmp_path / "registry/registry/digits/1.0.0"
+    assert json.loads((folder / "location.json").read_text()) == {
+        "format_version": 1,
+        "url": location_of(registry, "data/digits"),
+    }
+    assert result.manifest.release is not None
+    assert result.manifest.release.dvc is None
+    assert not list((tmp_path / "registry/versions").glob("d*"))
+    again = release(registry, ReleaseRequest(name="digits", version="1.0.0"))
+    assert (again.created, again.manifest) == (False, result.manifest)
+
+    elsewhere = without_build(registry)
+    (report,) = check(["digits@1.0.0"], registry=elsewhere)
+    assert (report.status, report.records) == ("pass", 50)
+    assert len(tfrecreg.data_source("digits@1.0.0", "test", registry=elsewhere)) == 20
+    assert diff("digits@1.0.0", "digits@1.0.0", registry=elsewhere).same
+
+
+def test_pull_copies_a_release_to_this_machine(
+    registry: Registry, memory: Any, tmp_path: Path
+) -> None:
+    manifest = made(registry).manifest
+    release(registry, ReleaseRequest(name="digits", version="1.0.0"))
+    notes = Notes()
+    pushed = push(registry, progress=notes)
+    assert (pushed.releases, pushed.objects, pushed.stored) == ((), 0, 1)
+    assert notes.notes == [
+        f"nothing to push of digits@1.0.0: its bytes are in {location_of(registry, 'data/digits')}"
+    ]
+    result = pull(registry, "digits")
+    assert (result.folder, result.files) == ("versions/digits/1.0.0", 4 + 4 + 4)
+    assert pull(registry, "digits@1.0.0").files == 0
+    copy = tmp_path / "registry/versions/digits/1.0.0"
+    for entry in manifest.shards:
+        assert (copy / entry.path).stat().st_size == entry.bytes
+    elsewhere = without_build(registry)
+    memory.store.clear()
+    (report,) = check(["digits@1.0.0"], registry=elsewhere)
+    assert report.status == "pass"
+    assert export(elsewhere, "digits@1.0.0", tmp_path / "out", to="index").splits
+
+
+def test_pull_takes_no_other_bytes(registry: Registry, memory: Any, tmp_path: Path) -> None:
+    first = made(registry).manifest
+    release(registry, ReleaseRequest(name="digits", version="1.0.0"))
+    url = location_of(registry, "data/digits")
+    assert url is not None
+    path = f"{url.removeprefix('memory:/')}/{first.shards[0].path}"
+    data = bytearray(memory.cat_file(path))
+    data[-20] ^= 1
+    memory.pipe_file(path, bytes(data))
+    with pytest.raises(RefusedError, match="is not the file that the manifest names"):
+        pull(registry, "digits")
+    assert not (tmp_path / "registry/versions/digits").exists()
+
+
+def test_what_needs_local_files_is_refused(registry: Registry, tmp_path: Path) -> None:
+    made(registry)
+    release(registry, ReleaseRequest(name="digits", version="1.0.0"))
+    with pytest.raises(UsageError) as raised:
+        export(registry, "digits@1.0.0", tmp_path / "out", to="index")
+    assert raised.value.message.startswith(
+        "an export needs local files, and the shards of `digits@1.0.0` are in `memory://lake/data/"
+    )
+    assert raised.value.hint == "tfrecreg pull digits@1.0.0"
+    with pytest.raises(UsageError, match="a repair needs local files, and the shards of `digits`"):
+        repair(registry, "digits", "digits")
+    with pytest.raises(UsageError, match="a build in parts is not supported for `digits`"):
+        plan_to(registry, BuildRequest(name="digits"), tmp_path / "plan")
+    for names in ((), ("digits",)):
+        with pytest.raises(UsageError, match="a pipeline is not supported for `digits`"):
+            pipeline(registry, names)
+
+
+ERRORS = {
+    "data": "`datasets/digits.toml`: `data` should be a URL, found `data`",
+    "https://example.org/x": "`datasets/digits.toml`: `data` should be a bucket, found "
+    "`https://example.org/x`",
+    "s3://key:secret@lake/x": "a URL of `s3://` holds a password or token, which others would see",
+    "nonsense://lake/x": "no file system has the protocol `nonsense`",
+}
+
+
+@pytest.mark.parametrize("url", ERRORS)
+def test_a_key_that_names_no_bucket(url: str, tmp_path: Path) -> None:
+    registry = registry_at(tmp_path, url)
+    with pytest.raises(TfrecregError) as raised:
+        made(registry)
+    assert raised.value.exit_code == 2
+    assert raised.value.message == ERRORS[url]
+    assert raised.value.hint
+    assert not (tmp_path / "data/digits").exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "`x` does not say where the bytes are: expected a URL"),
+        (b"[]", "`x` does not say where the bytes are: expected a URL"),
+        (b'{"format_version": 1}', "`x` does not say where the bytes are: expected a URL"),
+        (b'{"format_version": 1, "url": "x"}', "`x` does not say where"),
+        (b'{"format_version": 1, "url": "s3://a:b@c/d"}', "`x` does not say where"),
+        (b'{"format_version": 2, "url": "s3://c/d"}', "`x` has format 2, this tfrecreg reads 1"),
+    ],
+)
+def test_a_damaged_location_is_an_error(data: bytes, message: str) -> None:
+    with pytest.raises(TfrecregError) as raised:
+        parse_location(data, "x")
+    assert message in raised.value.message
+    assert raised.value.hint
+
+
+def test_a_build_comes_back_to_the_registry(registry: Registry, tmp_path: Path) -> None:
+    first = made(registry).manifest
+    path = tmp_path / "registry/datasets/digits.toml"
+    path.write_text(path.read_text().partition("data =")[0])
+    registry = open_registry(tmp_path / "registry")
+    assert made(registry).manifest == first
+    assert resolve(registry, "digits").location is None
+    assert (tmp_path / "registry/data/digits" / first.shards[0].path).exists()
