@@ -17,7 +17,8 @@ def command(face: Face, references: tuple[str, ...], remote: str | None) -> None
     """Push the bytes of releases to a DVC remote.
 
     REF is a release (mnist@1.0.0), or a dataset for all its releases. Without one, every release
-    stored in DVC is pushed. Bytes that the remote already has are not sent again.
+    stored in DVC is pushed. Bytes that the remote already has are not sent again, and releases in a
+    bucket stay there.
     """
     from tfrecreg.operations.remote import push
 

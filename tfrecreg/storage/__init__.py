@@ -1,4 +1,4 @@
-"""The only access to files: local ones, and those behind URLs, which are only read.
+"""The only access to files: local ones, and those behind URLs, which are never replaced.
 
 A storage is bound to a root; every path passed to it is relative, POSIX, and stays below that root.
 So a name from data cannot lead outside, and manifests and storages use the same paths.
@@ -8,7 +8,8 @@ So a name from data cannot lead outside, and manifests and storages use the same
 words the errors. `links` lists the targets of symbolic links.
 
 `urls` takes URLs apart, `remote` implements the protocol for them, with `remote_reader` as open
-files and `file_systems` as the only home of fsspec. `locations` chooses the storage of a location.
+files, `uploads` for new ones, and `file_systems` as the only home of fsspec. `two_places` joins a
+folder with the shards behind a URL. `locations` chooses the storage of a location.
 """
 
 from __future__ import annotations

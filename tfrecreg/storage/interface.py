@@ -1,5 +1,5 @@
 """The storage protocol. :class:`tfrecreg.storage.LocalStorage` implements it for files on disk,
-:class:`tfrecreg.storage.remote.RemoteStorage` for URLs, which are only read.
+:class:`tfrecreg.storage.remote.RemoteStorage` for URLs, where files are read and added.
 """
 
 from __future__ import annotations

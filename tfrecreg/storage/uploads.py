@@ -18,8 +18,8 @@ from tfrecreg.storage.interface import Reader
 from tfrecreg.text import safe
 
 _PART = 8 << 20
-_PARTS_AT_ONCE = 4
-"""A file is sent in parts of this size, so many at once: 32 MiB of memory at most."""
+_PARTS_AT_ONCE = 2
+"""A file is sent in parts of this size, so many at once: memory does not grow with it."""
 _SLOWEST = 1 << 20
 """Bytes per second that an upload may count on, beyond the time of any request."""
 _CREATE = "create"

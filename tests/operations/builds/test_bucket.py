@@ -174,7 +174,7 @@ def test_what_is_damaged_in_the_store_is_never_published(registry: Registry, mem
     data = bytearray(memory.cat_file(path))
     data[-20] ^= 1
     memory.pipe_file(path, bytes(data))
-    with pytest.raises(RefusedError, match="nothing was released: the bytes of `digits`|the gate"):
+    with pytest.raises(RefusedError, match="nothing was released"):
         release(registry, ReleaseRequest(name="digits"))
     (report,) = check(["digits"], registry=registry)
     assert {each.code for each in report.findings} >= {"CRC002"}
