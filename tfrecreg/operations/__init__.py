@@ -20,7 +20,8 @@
 - `salvage`: undamaged records of damaged shards; `repair`: rebuild lost files, byte for byte
 - `remote`: push, pull and garbage collection
 - `demo`: the whole workflow on generated data
-- `overwrite_guard`: what a new build may not replace; `reshuffle_advice`: whether growth calls for
+- `overwrite_guard`: what a new build may not replace; `bucket_guard`: where builds go by the key
+  `data`, and what is not done there; `reshuffle_advice`: whether growth calls for
   a fresh shuffle; `provenance`: who, and when; `leftovers`: temporary files in a stage
 - `origin`: how a version was made, by its manifest and its receipts
 """

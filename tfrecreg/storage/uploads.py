@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -94,12 +95,15 @@ def expect_condition(store: _Store) -> None:
         StorageError: it overwrites, or it cannot be written.
     """
     probe = f".tfrecreg-probe-{secrets.token_hex(8)}"
-    first = store.put_if_absent(probe, b"1")
+    # If an attempt was lost on its way back, the next one finds the name taken: by this probe.
+    store.put_if_absent(probe, b"1")
     try:
-        second = store.put_if_absent(probe, b"2")
+        overwritten = store.put_if_absent(probe, b"2")
     finally:
-        store.remove(probe)
-    if not first or second:
+        # Nothing else is removed, so that permission may be missing.
+        with suppress(StorageError):
+            store.remove(probe)
+    if overwritten:
         raise _unconditional(store.root)
 
 

@@ -142,6 +142,19 @@ def test_a_build_in_a_store_is_used_as_any(registry: Registry) -> None:
     assert found.content == result.manifest.content
 
 
+@pytest.mark.slow
+def test_tensorflow_reads_a_verified_copy(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tensorflow")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made(registry)
+    found = tfrecreg.load("digits", "train", registry=registry)
+    assert sum(1 for _ in found) == found.cardinality().numpy() == 30
+    (copy,) = (tmp_path / "cache/tfrecreg/remote").iterdir()
+    assert len(list(copy.glob("digits-train*"))) == 2
+
+
 def test_a_second_build_makes_and_changes_nothing(registry: Registry, memory: Any) -> None:
     made(registry)
     before = {path: memory.info(path)["created"] for path in memory.find("/lake")}

@@ -12,6 +12,7 @@
 - `assemble`: write the manifest, the ledger and the labels
 - `state`: what survives a killed build, and the state of the raw data
 - `begin`, `conclude`: the start and the end of every build: the plan; reading back and publishing
+- `bucket`: builds whose shards go to a store
 - `run`: the operation: plan, make, read back, publish
 - `parts`: the same in parts, on several machines
 """

@@ -21,14 +21,12 @@ from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import Dataset
 from tfrecreg.registry.locations import render_location
-from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.two_places import TwoPlaces
-from tfrecreg.storage.uploads import expect_condition
 from tfrecreg.text import safe
 
-RECEIPTS = ".receipts"
+_RECEIPTS = ".receipts"
 """Suffix of the folder of the receipts in the store, beside that of the build."""
 
 
@@ -42,22 +40,6 @@ def store_of(dataset: Dataset) -> RemoteStorage | None:
     return None if root is None else RemoteStorage(root).below(dataset.name)
 
 
-def places_of(store: RemoteStorage, plan: str, folder: Storage) -> TwoPlaces:
-    """The build of a plan: its shards in the store, all else in a folder.
-
-    Args:
-        store: from :func:`store_of`.
-        plan: digest of the plan.
-        folder: of the build in the making.
-
-    Raises:
-        StorageError: the store cannot be written, or overwrites what it must not.
-        FailureError: its library is not installed.
-    """
-    expect_condition(store)
-    return TwoPlaces(LocalStorage(folder.root), store.below(plan))
-
-
 @dataclass(frozen=True, slots=True)
 class BucketJournal:
     """The finished shards of a plan, by their receipts in the store."""
@@ -67,7 +49,7 @@ class BucketJournal:
     @property
     def _receipts(self) -> RemoteStorage:
         # Beside the folder of the build: that holds the files of its manifest alone.
-        return RemoteStorage(f"{self.places.remote.root}{RECEIPTS}")
+        return RemoteStorage(f"{self.places.remote.root}{_RECEIPTS}")
 
     def finished(self, shard: PlannedShard) -> MadeShard | None:
         """The shard, if it and its index are there; None where it has to be made.

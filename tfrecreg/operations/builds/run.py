@@ -10,7 +10,7 @@ from typing import Any
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.manifest import RawTotals
 from tfrecreg.operations.builds.begin import begin
-from tfrecreg.operations.builds.bucket import BucketJournal, places_of, store_of
+from tfrecreg.operations.builds.bucket import BucketJournal, store_of
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.data import prepare_data, program_data
 from tfrecreg.operations.builds.growth import Growth, PushCost, growth_of, push_cost, sizes_of
@@ -30,7 +30,9 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Registry
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.sources.python_data import SplitData
-from tfrecreg.storage import Storage
+from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage.two_places import TwoPlaces
+from tfrecreg.storage.uploads import expect_condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,12 +152,14 @@ def _build(
     progress: Progress,
 ) -> BuildResult:
     store = store_of(registry.dataset(request.name))
+    if store is not None:
+        expect_condition(store)
     begun = begin(registry, request, prepared, engine, progress)
     stage = change.plan_stage(begun.plan.digest)
     staged: Storage = stage.below(BUILD)
     journal: Journal = StageJournal(stage, staged)
     if store is not None:
-        staged = places = places_of(store, begun.plan.digest, staged)
+        staged = places = TwoPlaces(LocalStorage(staged.root), store.below(begun.plan.digest))
         journal = BucketJournal(places)
     making = checking = engine_for_build(begun.plan, engine)
     if prepared.data is not None:
