@@ -79,7 +79,7 @@ def write_items(folder: Storage, shard: PlannedShard) -> ShardOfPlan:
         size=sum(item.size for item in shard.items),
         items=write_lines(folder, _items_path(shard.path), rows),
         base=shard.base.entry.path if shard.base is not None else None,
-        mended=shard.mended,
+        lost_items=shard.mended,
     )
 
 
@@ -213,7 +213,7 @@ class PlanFolder:
             f"{INDEX_FOLDER}/{shard.path}.index",
             _ItemsOfShard(self.storage, shard),
             _of_base(base, shard),
-            shard.mended,
+            shard.lost_items,
         )
 
     def plan(self, shards: Sequence[PlannedShard], base: Base | None) -> Plan:
