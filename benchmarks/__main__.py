@@ -17,6 +17,7 @@ COUNTS = {
     "load": 60_000,
     "check": 44_000,
     "records": 60_000,
+    "remote": 10_000,
     "stats": 2_600,
     "catalog": 1000,
     "plan": 10_000_000,

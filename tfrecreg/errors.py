@@ -20,7 +20,8 @@ as another. Any other exception is a bug and keeps its traceback::
         ├── PluginError                a plugin is broken or clashes with another
         │   └── UnknownPluginError exit 2   no plugin announces that name
         └── StorageError               the file system said no
-            └── MissingFileError   exit 2   a file or folder that is not there
+            ├── MissingFileError   exit 2   a file or folder that is not there
+            └── TransferError               a store gave other bytes on a second read
 """
 
 from __future__ import annotations
@@ -173,6 +174,10 @@ class StorageError(FailureError):
 
     Its ``__cause__`` is the :class:`OSError` with its errno, if there was one.
     """
+
+
+class TransferError(StorageError):
+    """A store gave other bytes when the same range was read again: not damage in the store."""
 
 
 class MissingFileError(StorageError):

@@ -99,6 +99,11 @@ def parse_reference(text: str) -> Reference:
     Raises:
         UsageError: it is invalid; the message names the wrong part, the hint a valid reference.
     """
+    if "://" in text:  # it may hold a secret: only its protocol is shown
+        raise UsageError(
+            f"expected a reference, found a URL of `{safe(text.partition('://')[0])}://`",
+            hint="`check`, `head`, `stats`, `digest`, `diff`, `salvage` and `report` read URLs",
+        )
     named, sharp, stage = text.partition("#")
     if sharp and "@" not in named:
         if not is_dataset_name(named):

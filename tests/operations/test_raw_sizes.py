@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tfrecreg.errors import MissingFileError, UsageError
-from tfrecreg.operations.targets import measure_raw, total_raw
+from tfrecreg.operations.raw_sizes import measure_raw, total_raw
 from tfrecreg.sources import RawFile
 
 

@@ -49,6 +49,24 @@ def test_loading_needs_tensorflow(python: Interpreter, digits_original: Path) ->
     ], done.err
 
 
+def test_urls_need_fsspec(python: Interpreter) -> None:
+    done = python.run("-c", MAIN, "fsspec", "check", "memory://folder/train-*")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.splitlines() == [
+        "error: reading URLs needs the extra `remote`, which is not installed",
+        "hint: pip install 'tfrecreg[remote]'",
+    ]
+
+
+def test_a_protocol_needs_its_library(python: Interpreter) -> None:
+    done = python.run("-c", MAIN, "s3fs", "check", "s3://bucket/train-*")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.splitlines() == [
+        "error: `s3://` needs the package `s3fs`, which is not installed",
+        "hint: pip install s3fs",
+    ]
+
+
 def test_statistics_need_tfdv(python: Interpreter, digits_registry: Path) -> None:
     done = python.run("-c", MAIN, HEAVY, "-C", digits_registry, "stats", "digits")
     assert (done.code, done.out) == (3, "")

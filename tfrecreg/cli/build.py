@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, given_besides, jobs_option, json_option, pairs
+from tfrecreg.cli.common import (
+    ENGINE_PARAMETERS,
+    Face,
+    given_besides,
+    jobs_option,
+    json_option,
+    pairs,
+)
 
 if TYPE_CHECKING:
     from tfrecreg.engines import Engine
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
     from tfrecreg.operations.release import ReleaseResult
     from tfrecreg.shards import ShardPolicy
 
-_WITH_REPAIR = frozenset({"name", "raw", "repair", "engine", "as_json"})
+_WITH_REPAIR = ENGINE_PARAMETERS | {"name", "raw", "repair", "as_json"}
 """The parameters that a repair takes: it builds as it was built."""
 
 
@@ -136,8 +143,8 @@ def command(
     them.
 
     With `--repair REF` (NAME, or a release of it), only the missing and damaged files of REF are
-    rebuilt. If the result is not byte for byte the original, nothing is changed. Only `--raw` and
-    `--jobs` may be combined with it.
+    rebuilt. If the result is not byte for byte the original, nothing is changed. Only `--raw`,
+    `--jobs` and the engine may be combined with it.
 
     `--plan-to DIR` writes the plan of a build. Then `--plan DIR --part I/N` makes the shards of one
     part, on any machine that sees DIR and the raw data, and `--plan DIR` compares every shard with

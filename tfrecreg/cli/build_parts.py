@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tfrecreg.cli.common import Face, given_besides, was_given
+from tfrecreg.cli.common import ENGINE_PARAMETERS, Face, given_besides, was_given
 
 if TYPE_CHECKING:
     from tfrecreg.engines import Engine
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tfrecreg.progress import Progress
     from tfrecreg.registry import Registry
 
-_WITH_PART = frozenset({"name", "raw", "plan", "part", "engine", "as_json"})
+_WITH_PART = ENGINE_PARAMETERS | {"name", "raw", "plan", "part", "as_json"}
 _WITH_PLAN = _WITH_PART - {"part"} | {"version", "parts_only", "verify"}
 _NOT_WITH_PLAN_TO = frozenset({"dry_run", "version"})
 _PLAN_TO = "`tfrecreg build NAME --plan-to DIR` writes a plan"
@@ -78,7 +78,7 @@ def use_plan(
     from tfrecreg.errors import UsageError
 
     if plan is None:
-        option = given_besides({"name", "engine", "as_json", "raw"}) or "--part"
+        option = given_besides(ENGINE_PARAMETERS | {"name", "as_json", "raw"}) or "--part"
         raise UsageError(f"`{option}` needs `--plan DIR`, the folder of a plan", hint=_PLAN_TO)
     other = given_besides(_WITH_PLAN if part is None else _WITH_PART)
     if other is not None:

@@ -120,10 +120,10 @@ def command(
 ) -> int:
     """Check builds, releases or any TFRecord files.
 
-    TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, folder or glob of TFRecord
-    files, which need no registry. Without one, every dataset of the registry is checked: its build,
-    or its newest release if only that is present. A missing dataset makes the check incomplete,
-    which is exit code 3.
+    TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, URL, folder or glob of
+    TFRecord files, which need no registry. Without one, every dataset of the registry is checked:
+    its build, or its newest release if only that is present. A missing dataset makes the check
+    incomplete, which is exit code 3.
     """
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.check import CheckOptions, check

@@ -42,10 +42,10 @@ def command(
 ) -> int:
     """Compare two builds or releases, example by example.
 
-    A and B are references: mnist for the build, mnist@1.0.0 for a release. Examples are matched
-    through the indexes. Changed features and labels are read from the records, if the bytes of both
-    are on this machine. The last lines give the smallest version number for the change from A to B,
-    and the reason.
+    A and B are references: mnist for the build, mnist@1.0.0 for a release; or URLs of folders that
+    hold builds. Examples are matched through the indexes. Changed features and labels are read from
+    the records, if the bytes of both are on this machine. The last lines give the smallest version
+    number for the change from A to B, and the reason.
     """
     from tfrecreg.operations.diff import diff
 

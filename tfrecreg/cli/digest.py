@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 def command(face: Face, targets: tuple[str, ...], split: str | None, engine: Engine) -> None:
     """Print the content digest of each split.
 
-    TARGET is a reference (mnist, mnist@1.0.0), or a path, folder or glob of TFRecord files of any
-    tool, which need no registry. The digest is computed from the records. It is equal for the same
-    records in a split of the same name, in any order and any shards, plain or gzip: that of a
+    TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files of
+    any tool, which need no registry. The digest is computed from the records. It is equal for the
+    same records in a split of the same name, in any order and any shards, plain or gzip: that of a
     release is the digest in its manifest. `tfrecreg check TARGET --same-as REF` names what differs.
     """
     from tfrecreg.operations.digest import digest

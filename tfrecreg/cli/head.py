@@ -58,8 +58,9 @@ def command(
 ) -> int:
     """Show the first records.
 
-    TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, folder or glob of TFRecord
-    files, which need no registry. Damaged records are skipped, and the exit code is then 1.
+    TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, URL, folder or glob of
+    TFRecord files, which need no registry. Damaged records are skipped, and the exit code is then
+    1.
     """
     from dataclasses import asdict
 

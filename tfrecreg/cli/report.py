@@ -59,9 +59,9 @@ def command(
 ) -> int:
     """Write a page that shows a dataset.
 
-    TARGET is a reference (mnist, mnist@1.0.0), or a path, folder or glob of TFRecord files. Without
-    one, the page shows every dataset of the registry. The page is one HTML file that opens anywhere
-    and needs no network: verdict, findings, images, numbers and history.
+    TARGET is a reference (mnist, mnist@1.0.0), or a path, URL, folder or glob of TFRecord files.
+    Without one, the page shows every dataset of the registry. The page is one HTML file that opens
+    anywhere and needs no network: verdict, findings, images, numbers and history.
 
     The exit code is 0 also if the check has findings; `check` is the command that judges.
     """

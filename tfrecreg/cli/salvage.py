@@ -24,11 +24,11 @@ from tfrecreg.cli.common import Face, json_option
 def command(face: Face, targets: tuple[str, ...], output: str) -> int:
     """Write the undamaged records of damaged shards.
 
-    SHARD is a path, folder or glob of TFRecord files, or a reference (mnist, mnist@1.0.0), which
-    selects its damaged shards. The originals are never changed. For each shard, DIR gets a clean
-    shard of the same name, the bytes that were cut out (NAME.quarantine), and records that may not
-    belong to the shard (NAME.doubtful). A report (salvage.json) marks the set: `tfrecreg check`
-    refuses it (SHD009) unless the gate accepts it.
+    SHARD is a path, URL, folder or glob of TFRecord files, or a reference (mnist, mnist@1.0.0),
+    which selects its damaged shards. The originals are never changed. For each shard, DIR gets a
+    clean shard of the same name, the bytes that were cut out (NAME.quarantine), and records that
+    may not belong to the shard (NAME.doubtful). A report (salvage.json) marks the set: `tfrecreg
+    check` refuses it (SHD009) unless the gate accepts it.
     """
     from tfrecreg.operations.salvage import salvage
 

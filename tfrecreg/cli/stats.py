@@ -53,9 +53,9 @@ def command(
 ) -> None:
     """Show the statistics of the features.
 
-    TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, folder or glob of TFRecord
-    files, which need no registry. Statistics are computed per split by TensorFlow Data Validation,
-    which needs the extra `tfdv`. Those of a build or a release are cached.
+    TARGET is a reference (mnist, mnist@1.0.0, mnist@latest), or a path, URL, folder or glob of
+    TFRecord files, which need no registry. Statistics are computed per split by TensorFlow Data
+    Validation, which needs the extra `tfdv`. Those of a build or a release are cached.
     """
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.stats import stats

@@ -1,7 +1,8 @@
 """The operations: the library behind the command line. Nothing here prints or parses arguments.
 
 - `init`, `builds`, `release`, `check`: the main workflow; `move_tables`: settings of older
-  registries; `targets`: from an argument to the files to read
+  registries; `targets`: from an argument to the files to read, with `url_targets` for URLs and
+  `url_copy` for readers that take paths only; `raw_sizes`: the size of raw data
 - `gate`: judge a report; `policy`: gates and waivers that can never apply
 - `pipeline`: the stages in which DVC runs all of these
 - `diff`: compare two builds or releases, and the version number that the difference asks for
@@ -20,7 +21,7 @@
 - `remote`: push, pull and garbage collection
 - `demo`: the whole workflow on generated data
 - `overwrite_guard`: what a new build may not replace; `reshuffle_advice`: whether growth calls for
-  a fresh shuffle; `provenance`: who, and when
+  a fresh shuffle; `provenance`: who, and when; `leftovers`: temporary files in a stage
 - `origin`: how a version was made, by its manifest and its receipts
 """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal
 
 from blake3 import blake3
@@ -26,6 +25,8 @@ from tfrecreg.operations.targets import (
     files_target,
     find,
     named_targets,
+    names_folder,
+    names_one_file,
     read_schema_file,
 )
 from tfrecreg.records import Fault, scan
@@ -37,6 +38,7 @@ from tfrecreg.scan import Shard
 from tfrecreg.scan.tally import Tally
 from tfrecreg.schema import parse_schema
 from tfrecreg.storage import Storage
+from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.arrays import ArrayColumn, columns_of
@@ -182,13 +184,13 @@ def _find(target: TargetsLike, registry: RegistryLike | None) -> Resolved | list
 
 
 def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
-    if len(patterns) == 1 and _is_folder(patterns[0]):
+    if len(patterns) == 1 and names_folder(patterns[0]):
         build = splits_of_folder(patterns[0], split, _CALLER)
         if build is not None:
             return build
     target = files_target(patterns, schema=None, raw=None)
     sets = Tally()
-    named_one_by_one = all(map(os.path.lexists, patterns)) and not any(map(_is_folder, patterns))
+    named_one_by_one = all(map(_exists, patterns)) and not any(map(names_folder, patterns))
     if not named_one_by_one:
         check_sets(sets, target.shards)
     for finding in sets.findings(""):
@@ -208,8 +210,8 @@ def _of_files(patterns: list[str], split: str | None) -> SplitTarget:
     return SplitTarget(target.name, words, splits, chosen, is_raw=False)
 
 
-def _is_folder(path: str) -> bool:
-    return Path(path).is_dir()
+def _exists(path: str) -> bool:
+    return names_one_file(path) if is_url(path) else os.path.lexists(path)
 
 
 def _schema(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from tfrecreg.digests import ContentHasher, content_digest
@@ -14,9 +13,11 @@ from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.operations.full_scan import read_whole
 from tfrecreg.operations.targets import (
     TargetsLike,
+    build_at_url,
     files_target,
     find,
     named_targets,
+    names_one_file,
     reference_target,
 )
 from tfrecreg.progress import SILENT, Progress
@@ -93,11 +94,16 @@ def digest(
     named = named_targets(targets)
     if not named:
         raise UsageError("nothing is named to digest", hint="tfrecreg digest TARGET")
-    found = [find(each, registry) for each in named]
-    files = [each for each in found if isinstance(each, str)]
-    todo = [
-        reference_target(each, schema=None, raw=None) for each in found if not isinstance(each, str)
-    ]
+    files: list[str] = []
+    todo: list[Target] = []
+    for each in named:
+        found = find(each, registry)
+        if not isinstance(found, str):
+            todo.append(reference_target(found, schema=None, raw=None))
+        elif (built := build_at_url(found, schema=None)) is not None:
+            todo.append(built)
+        else:
+            files.append(found)
     if split is not None and not files:
         raise UsageError(
             "`--split` is for files, and the splits of builds and releases have names",
@@ -105,7 +111,7 @@ def digest(
         )
     if files:
         target = files_target(files, schema=None, raw=None)
-        if not all(Path(each).is_file() for each in files):
+        if not all(map(names_one_file, files)):
             _expect_whole_sets(target)
         todo.append(_named(target, split))
     return [_digest(target, engine, progress) for target in todo]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
@@ -20,7 +19,14 @@ from tfrecreg.operations.split_target import (
     splits_of_release,
     without_keys,
 )
-from tfrecreg.operations.targets import files_target, find, names_files, read_schema_file
+from tfrecreg.operations.targets import (
+    files_target,
+    find,
+    named_targets,
+    names_files,
+    names_folder,
+    read_schema_file,
+)
 from tfrecreg.operations.tf_dataset import (
     ElementForm,
     FormRequest,
@@ -31,6 +37,7 @@ from tfrecreg.operations.tf_dataset import (
 from tfrecreg.registry import RegistryLike, Resolved, open_registry, resolve
 from tfrecreg.registry.absence import absent_schema
 from tfrecreg.schema import parse_schema
+from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
 from tfrecreg.training.pieces import find_pieces, host_numbers
 from tfrecreg.training.split_words import find_numbers
@@ -76,7 +83,8 @@ def load(
 
     Args:
         reference: ``mnist@1.0.0``, ``mnist@latest``, ``mnist`` for the build; the build or
-            release itself; or a folder that holds a build with its manifest.
+            release itself; or a folder that holds a build with its manifest. The folder may be a
+            URL: then the shards are copied into the user's cache, once.
         split: an expression such as ``train``, ``train[:80%]`` or ``train+validation``; see
             ``docs/training.md``. May be left out where there is only one split.
         registry: an open registry or a path in one; None for that of the current folder.
@@ -203,10 +211,15 @@ def _find(
     reference: str | os.PathLike[str] | Resolved, split: str | None, registry: RegistryLike | None
 ) -> tuple[Resolved | None, SplitTarget]:
     """The build or release, unless it is a folder, and its shards."""
-    named = reference if isinstance(reference, Resolved) else os.fsdecode(reference)
+    (named,) = named_targets(reference)
     found = find(named, registry)
     if isinstance(found, str) and names_files(found):
-        target = splits_of_folder(found, split, _CALLER) if Path(found).is_dir() else None
+        target = splits_of_folder(found, split, _CALLER) if names_folder(found) else None
+        if target is not None and is_url(found):
+            from tfrecreg.operations.url_copy import local_copy  # few targets are URLs
+
+            # TensorFlow has other file systems than fsspec, and reads no credentials as they do.
+            return None, local_copy(target)
         if target is not None:
             return None, target
         files_target([found], schema=None, raw=None)

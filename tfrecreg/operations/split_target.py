@@ -14,7 +14,8 @@ from tfrecreg.manifest.adopted import adopted_kind
 from tfrecreg.operations.load_records import SplitRecords
 from tfrecreg.registry import Resolved
 from tfrecreg.scan import Shard
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage import Storage
+from tfrecreg.storage.locations import storage_at
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 from tfrecreg.training.split_words import named_splits
@@ -68,7 +69,7 @@ def splits_of_folder(path: str, split: str | None, caller: str) -> SplitTarget |
         UsageError, RefusedError: as for a release.
         ManifestError: the manifest does not parse.
     """
-    storage = LocalStorage(path)
+    storage = storage_at(path)
     try:
         data = storage.read(MANIFEST_NAME)
     except MissingFileError:
@@ -88,14 +89,19 @@ def schema_of_folder(target: SplitTarget) -> tuple[str, str] | None:
     """
     if target.manifest is None or target.storage is None:
         return None
+    return schema_beside(target.manifest, target.storage)
+
+
+def schema_beside(manifest: Manifest, storage: Storage) -> tuple[str, str] | None:
+    """As :func:`schema_of_folder`, of the folder that `storage` is rooted at."""
     try:
-        data = target.storage.read(SCHEMA_NAME)
+        data = storage.read(SCHEMA_NAME)
     except MissingFileError:
         return None
-    path = f"{target.storage.root}/{SCHEMA_NAME}"
-    if blake3(data).hexdigest() == target.manifest.schema.blake3:
+    path = f"{storage.root}/{SCHEMA_NAME}"
+    if blake3(data).hexdigest() == manifest.schema.blake3:
         return data.decode("utf-8", "replace"), path
-    if all(entry.path != SCHEMA_NAME for entry in target.manifest.files):
+    if all(entry.path != SCHEMA_NAME for entry in manifest.files):
         return None  # a file of another tool
     raise ManifestError(
         f"`{safe(path, limit=1000)}` is not the schema that the manifest beside it names",

@@ -14,6 +14,7 @@ from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.operations.full_scan import read_whole
 from tfrecreg.operations.targets import (
     TargetLike,
+    build_at_url,
     files_target,
     find,
     named_targets,
@@ -175,7 +176,9 @@ def stats(
         target = reference_target(found, schema=schema, raw=None)
         cache = StatisticsCache(found.registry.storage)
     else:
-        target = files_target([found], schema=schema, raw=None)
+        target = build_at_url(found, schema=schema) or files_target(
+            [found], schema=schema, raw=None
+        )
     return stats_of(
         target, split=split, features=features, cache=cache, engine=engine, progress=progress
     )
@@ -219,7 +222,7 @@ def _make(
         raise missing
     collector, sound = StatisticsCollector(options), _Soundness()
     size = sum(_size(shard) for shard in target.shards)
-    if engine is None or size < _WORTH_WORKERS:
+    if engine is None or (isinstance(engine, LocalEngine) and size < _WORTH_WORKERS):
         engine = LocalEngine(1)
     read_whole(
         target,

@@ -7,11 +7,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from tfrecreg.errors import MissingFileError, UsageError
-from tfrecreg.manifest import Manifest, RawTotals
-from tfrecreg.progress import SILENT, Progress, counting
+from tfrecreg.errors import UsageError
+from tfrecreg.manifest import Manifest
+from tfrecreg.operations.raw_sizes import measure_raw
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import looks_like_reference, parse_reference
 from tfrecreg.registry import (
     RegistryLike,
@@ -22,12 +23,9 @@ from tfrecreg.registry import (
 )
 from tfrecreg.scan import RawSize, Shard, Target
 from tfrecreg.shards import parse_shard_name
-from tfrecreg.storage import LocalStorage, Storage, list_through_links
+from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe
-
-if TYPE_CHECKING:
-    from tfrecreg.sources import RawFile
-
 
 TargetLike: TypeAlias = str | os.PathLike[str] | Resolved
 """A reference, path, glob or folder; or a build or a release."""
@@ -36,10 +34,19 @@ TargetsLike: TypeAlias = TargetLike | Iterable[TargetLike]
 
 
 def named_targets(targets: TargetsLike) -> list[str | Resolved]:
-    """The targets, each once, paths as text."""
+    """The targets, each once, paths as text and URLs without queries.
+
+    Raises:
+        UsageError: a URL with a password, or one that is no place to read from.
+    """
     several = [targets] if isinstance(targets, str | os.PathLike | Resolved) else targets
-    named = (each if isinstance(each, Resolved) else os.fsdecode(each) for each in several)
+    named = (each if isinstance(each, Resolved) else _text_of(each) for each in several)
     return list(dict.fromkeys(named))
+
+
+def _text_of(target: str | os.PathLike[str]) -> str:
+    text = os.fsdecode(target)
+    return named_url(text) if is_url(text) else text
 
 
 def resolve_in(registry: RegistryLike | None, reference: str | Resolved) -> Resolved:
@@ -63,7 +70,7 @@ def find(argument: str | Resolved, registry: RegistryLike | None) -> Resolved | 
         UsageError: it is a reference, and there is no such thing.
         ManifestError: the manifest of what it names is damaged.
     """
-    if isinstance(argument, Resolved):
+    if isinstance(argument, Resolved) or is_url(argument):
         return argument
     if not looks_like_reference(argument):
         expect_no_misspelt_reference(argument, registry)
@@ -117,7 +124,7 @@ def find_target(argument: TargetLike, *, registry: RegistryLike | None = None) -
     found = find(named, registry)
     if isinstance(found, Resolved):
         return reference_target(found, schema=None, raw=None)
-    return files_target([found], schema=None, raw=None)
+    return build_at_url(found, schema=None) or files_target([found], schema=None, raw=None)
 
 
 _NAMED = 3
@@ -214,16 +221,18 @@ def files_target(
 ) -> Target:
     """Bare files: paths, globs, folders (every shard below them) and ``prefix@N`` shard sets.
 
+    Each may be a URL.
+
     Raises:
         UsageError: a pattern matches nothing.
+        StorageError: a store cannot be asked.
     """
-    root = LocalStorage("/")
-    paths: dict[str, str] = {}
+    files: dict[str, _File] = {}
     for pattern in patterns:
-        for path in _expand(pattern):
-            paths.setdefault(_absolute(path), path)
+        for absolute, file in _located(pattern):
+            files.setdefault(absolute, file)
     splits: dict[str, list[str]] = {}
-    for absolute in paths:
+    for absolute in files:
         name = parse_shard_name(os.path.basename(absolute))  # noqa: PTH119 - a str stays a str
         split = (name.split or "") if name is not None else ""
         splits.setdefault(split, []).append(absolute)
@@ -231,9 +240,9 @@ def files_target(
         Shard(
             split=split,
             number=number,
-            name=paths[absolute],
-            storage=root,
-            path=absolute.lstrip("/"),
+            name=files[absolute].name,
+            storage=files[absolute].storage,
+            path=files[absolute].path,
             declared=None,
             entry=None,
             index=None,
@@ -253,6 +262,87 @@ def files_target(
         raw=measure_raw(raw, progress) if raw is not None else None,
         raw_folder=raw,
     )
+
+
+class _File(NamedTuple):
+    """A bare file."""
+
+    storage: Storage
+    path: str
+    """In `storage`."""
+    name: str
+    """As findings have it: as it was given, or its URL."""
+
+
+_ROOT = LocalStorage("/")
+
+
+def _located(pattern: str) -> Iterator[tuple[str, _File]]:
+    """The files that one argument names, each with a text that no other file has."""
+    if is_url(pattern):
+        from tfrecreg.operations.url_targets import expand_url  # few targets are URLs
+
+        for storage, path, url in expand_url(pattern):
+            yield url, _File(storage, path, url)
+        return
+    for path in _expand(pattern):
+        absolute = _absolute(path)
+        yield absolute, _File(_ROOT, absolute.lstrip("/"), path)
+
+
+def build_at_url(argument: str, *, schema: str | None, raw: str | None = None) -> Target | None:
+    """The build in the folder that a URL names; None for anything else.
+
+    Args:
+        argument: a URL or a path.
+        schema: path of a schema to check against; None for that in the folder, if there is one.
+        raw: folder of raw data to measure.
+
+    Raises:
+        ManifestError: the manifest there is damaged, or the schema is not the one that it names.
+        StorageError: the store cannot be asked.
+    """
+    if not is_url(argument):
+        return None
+    from tfrecreg.operations.split_target import schema_beside
+    from tfrecreg.operations.url_targets import manifest_at_url  # few targets are URLs
+
+    found = manifest_at_url(argument)
+    if found is None:
+        return None
+    manifest, storage = found
+    if schema is not None:
+        beside: tuple[str, str] | None = (read_schema_file(schema), schema)
+    else:
+        beside = schema_beside(manifest, storage)
+    return build_target(
+        manifest,
+        storage,
+        name=safe(argument, limit=1000),
+        kind="build",
+        schema=beside[0] if beside is not None else None,
+        schema_path=beside[1] if beside is not None else None,
+        raw=measure_raw(raw) if raw is not None else None,
+        raw_folder=raw,
+    )
+
+
+def names_one_file(argument: str) -> bool:
+    """Whether an argument is the path or the URL of one file."""
+    if not is_url(argument):
+        return Path(argument).is_file()
+    from tfrecreg.operations.url_targets import is_file_url  # few targets are URLs
+
+    return is_file_url(argument)
+
+
+def names_folder(argument: str) -> bool:
+    """Whether an argument is the path or the URL of a folder."""
+    if not is_url(argument):
+        return Path(argument).is_dir()
+    from tfrecreg.operations.url_targets import is_folder_url  # few targets are URLs
+
+    return is_folder_url(argument)
 
 
 def _absolute(path: str) -> str:
@@ -316,73 +406,6 @@ def sharded_spec(pattern: str) -> Iterator[str]:
     prefix, _, count = pattern.rpartition("@")
     if prefix and count.isdecimal():
         yield from glob.glob(f"{glob.escape(prefix)}-[0-9]*-of-{int(count):05d}*")
-
-
-_WHERE = (
-    "name the folder that the raw files lie in, with `--raw` or as the `raw` of the dataset in its "
-    "file in `datasets/`"
-)
-
-
-def total_raw(files: Iterable[RawFile]) -> RawSize:
-    """The sum over what a source calls its raw files."""
-    stored = decoded = 0
-    for file in files:
-        stored += file.stored
-        decoded += file.decoded
-    return RawSize(stored, decoded)
-
-
-def measure_raw(folder: str, progress: Progress = SILENT) -> RawSize:
-    """The size of :func:`raw_totals`."""
-    totals = raw_totals(folder, progress)
-    return RawSize(totals.stored, totals.decoded)
-
-
-def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
-    """Every file below `folder`, whatever made the dataset.
-
-    A link counts as the file or folder that it leads to: raw data are often links into a cache.
-    A folder counts once, however many links lead to it.
-
-    Raises:
-        UsageError: there is no such folder, or nothing in it.
-        StorageError: a file or folder in it cannot be read, or a link leads nowhere.
-    """
-    storage = LocalStorage(folder)
-    entry = storage.stat("")
-    if entry is None or entry.kind != "dir":
-        raise UsageError(
-            f"there is no folder `{safe(folder)}` of raw data",
-            hint=_WHERE,
-        )
-    files = list(_raw_files(storage, progress))
-    size = total_raw(files)
-    if size.stored == 0:
-        raise UsageError(
-            f"the folder `{safe(folder)}` of raw data is empty",
-            hint=_WHERE,
-        )
-    return RawTotals(files=len(files), stored=size.stored, decoded=size.decoded)
-
-
-def _raw_files(storage: LocalStorage, progress: Progress) -> Iterator[RawFile]:
-    from tfrecreg.records.gzip_random_access import decoded_size
-    from tfrecreg.sources import RawFile
-
-    with counting(progress, "measuring raw data", "files") as ticker:
-        for entry in list_through_links(storage):
-            if entry.kind == "link":
-                raise MissingFileError(
-                    f"`{safe(f'{storage.root}/{entry.path}', limit=4096)}` is a symbolic link that "
-                    "leads nowhere",
-                    hint="correct the link; `dvc checkout` or `dvc pull` restores the target of "
-                    "a link into DVC's cache",
-                )
-            if entry.kind == "file":
-                decoded = decoded_size(storage, entry.path)
-                yield RawFile(entry.path, entry.size, entry.size if decoded is None else decoded)
-                ticker.add(1, entry.size)
 
 
 def read_schema_file(path: str) -> str:

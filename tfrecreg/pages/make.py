@@ -21,6 +21,7 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import RegistryLike, Resolved
 from tfrecreg.scan import Target
 from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.urls import is_url, without_secrets
 from tfrecreg.text import safe
 
 BUDGET = 8_000_000
@@ -136,6 +137,13 @@ def diff_page(
     Raises:
         UsageError: there is no such build or release.
     """
+    for each in (before, after):
+        if isinstance(each, str) and is_url(each):
+            raise UsageError(
+                f"`{safe(without_secrets(each), limit=1000)}` is a URL, and a page compares builds "
+                "and releases of a registry",
+                hint="leave out `--format html`",
+            )
     first, second = resolve_in(registry, before), resolve_in(registry, after)
     found = difference_of(first, second, Budget(budget), progress)
     return render_difference(found), found.result

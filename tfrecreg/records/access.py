@@ -24,7 +24,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 import numpy.typing as npt
 
-from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, StorageError
+from tfrecreg.errors import DamagedRecordError, NoSuchRecordError, StorageError, TransferError
 from tfrecreg.records.batch import RecordBatch
 from tfrecreg.records.frame_scan import FrameScanner
 from tfrecreg.records.framing import (
@@ -39,8 +39,11 @@ from tfrecreg.records.gzip_random_access import DamagedGzipError, MemberReader
 from tfrecreg.records.offsets import RecordOffsets, find_offsets
 from tfrecreg.records.reader import scan
 from tfrecreg.records.scanner import make_frame_scanner
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.records.second_read import SAME_BYTES
+from tfrecreg.storage import Storage
 from tfrecreg.storage.interface import Reader
+from tfrecreg.storage.locations import storage_of
+from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
 
 Path = str | os.PathLike[str]
@@ -258,6 +261,26 @@ class _File:
 
     def payload(self, number: int) -> bytes:
         """The payload of the record with this number, verified."""
+        try:
+            return self._payload(number)
+        except DamagedRecordError as error:
+            if not is_url(self._storage.root):
+                raise
+            first = error
+        # Bytes from a store may have been altered on their way.
+        self.close()
+        try:
+            return self._payload(number)
+        except DamagedRecordError as error:
+            if error.message != first.message:
+                raise TransferError(
+                    f"record {number} of `{self._shown}` came with other bytes on a second read",
+                    hint="the store or the network alters bytes; run the command again",
+                ) from None
+            message = f"{error.message}; {SAME_BYTES}"
+            raise DamagedRecordError(message, hint=error.hint) from None
+
+    def _payload(self, number: int) -> bytes:
         places = self._places
         if number in places.faults:
             fault = places.faults[number]
@@ -470,7 +493,4 @@ def _are_all_sound(frames: bytes, group: Sequence[tuple[int, int, int]]) -> bool
 
 def _locate(path: Path, storage: Storage | None) -> tuple[Storage, str]:
     text = os.fspath(path)
-    if storage is not None:
-        return storage, text
-    folder, name = os.path.split(text)
-    return LocalStorage(folder or os.curdir), name
+    return (storage, text) if storage is not None else storage_of(text)

@@ -33,6 +33,7 @@ from tfrecreg.records.resync import (
     trailing_detail,
 )
 from tfrecreg.records.scanner import make_frame_scanner
+from tfrecreg.records.second_read import confirmed
 from tfrecreg.records.stream import (
     SNIFF_BYTES,
     ByteStream,
@@ -104,17 +105,7 @@ def scan(
         stream, file = open_stream(reader, digest=digest, declared=declared, members=members)
         scanner = _Scanner(stream, known_offsets, batch_bytes, hold_limit)
         pending = _mismatch(declared, stream.compression, file) if file.end else None
-        misread = pending.tensorflow if pending is not None else None
-        for event in scanner.events():
-            if pending is not None:
-                yield pending
-            pending = None
-            yield event
-        if scanner.stranger is not None:
-            told = misread or scanner.stranger.tensorflow
-            yield replace(scanner.stranger, tensorflow=told)
-        elif pending is not None:
-            yield pending
+        yield from confirmed(_all(scanner, pending), reader, stream.compression)
         yield StreamEnd(
             compression=stream.compression,
             file_bytes=file.end,
@@ -124,6 +115,21 @@ def scan(
             blake3=file.hexdigest(),
             stream_blake3=stream.hexdigest(),
         )
+
+
+def _all(scanner: _Scanner, pending: Fault | None) -> Iterator[RecordBatch | Fault]:
+    """The batches and faults of a scan, and the fault of the file as a whole."""
+    misread = pending.tensorflow if pending is not None else None
+    for event in scanner.events():
+        if pending is not None:
+            yield pending
+        pending = None
+        yield event
+    if scanner.stranger is not None:
+        told = misread or scanner.stranger.tensorflow
+        yield replace(scanner.stranger, tensorflow=told)
+    elif pending is not None:
+        yield pending
 
 
 def _mismatch(declared: Compression | None, found: Compression, file: HashedFile) -> Fault | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tfrecreg.engines import Engine
-from tfrecreg.errors import TfrecregError, UsageError
+from tfrecreg.errors import TfrecregError, TransferError, UsageError
 from tfrecreg.findings import (
     MAX_LOCATIONS,
     Finding,
@@ -414,12 +414,29 @@ class _Guarded:
         self.crash = Crashed(reason_of(error))
 
 
+_READS = 3
+"""Number of times that a shard is read if its store gives other bytes on a second read."""
+
+
 def scan_shard(task: ScanTask) -> ShardScan:
     """Read one shard to its end and return every validator's part.
 
     A shard that cannot be read is a result, not an exception, so that the others are still scanned;
-    the check as a whole is then incomplete.
+    the check as a whole is then incomplete. One whose store gave other bytes on a second read is
+    read again, with new visitors.
     """
+    for _ in range(_READS - 1):
+        try:
+            return _scan_once(task)
+        except TransferError:
+            continue
+    try:
+        return _scan_once(task)
+    except TransferError as error:
+        return ShardScan((None,) * len(task.makers), None, error.message)
+
+
+def _scan_once(task: ScanTask) -> ShardScan:
     visitors = [_Guarded(brought, make, task.shard) for brought, make in task.makers]
     end: StreamEnd | None = None
     unreadable = ""
@@ -440,6 +457,8 @@ def scan_shard(task: ScanTask) -> ShardScan:
             method = "batch" if isinstance(event, RecordBatch) else "fault"
             for visitor in visitors:
                 visitor.call(method, event)
+    except TransferError:
+        raise
     except TfrecregError as error:
         end, unreadable = None, error.message
     return ShardScan(tuple(visitor.close(end) for visitor in visitors), end, unreadable)

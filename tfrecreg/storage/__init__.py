@@ -1,4 +1,4 @@
-"""The only access to files on disk. Local files now, other file systems later.
+"""The only access to files: local ones, and those behind URLs, which are only read.
 
 A storage is bound to a root; every path passed to it is relative, POSIX, and stays below that root.
 So a name from data cannot lead outside, and manifests and storages use the same paths.
@@ -6,6 +6,9 @@ So a name from data cannot lead outside, and manifests and storages use the same
 `interface` defines the storage protocol, `local` implements it with POSIX files: `reader` and
 `writer` are open files; `renames` moves folders; `flock` locks files; `paths` checks names and
 words the errors. `links` lists the targets of symbolic links.
+
+`urls` takes URLs apart, `remote` implements the protocol for them, with `remote_reader` as open
+files and `file_systems` as the only home of fsspec. `locations` chooses the storage of a location.
 """
 
 from __future__ import annotations

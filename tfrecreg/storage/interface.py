@@ -1,11 +1,13 @@
-"""The storage protocol. :class:`tfrecreg.storage.LocalStorage` is its only implementation today."""
+"""The storage protocol. :class:`tfrecreg.storage.LocalStorage` implements it for files on disk,
+:class:`tfrecreg.storage.remote.RemoteStorage` for URLs, which are only read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 Follow = Literal["inside", "all"]
 
@@ -53,6 +55,26 @@ class Reader(Protocol):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None: ...
+
+
+@runtime_checkable
+class RereadableReader(Reader, Protocol):
+    """A file in a store, which may deliver other bytes when it is read again."""
+
+    def confirm(self, start: int, stop: int) -> bool:
+        """Read bytes again, past all buffers, and compare them with those that were delivered.
+
+        Args:
+            start: first byte of the file.
+            stop: byte behind the last one.
+
+        Returns:
+            True: they are the same. False if none of them were delivered yet.
+
+        Raises:
+            TransferError: they are not the same.
+            StorageError: the file was changed meanwhile, or cannot be read.
+        """
 
 
 class Writer(Protocol):

@@ -16,7 +16,7 @@ from tfrecreg.errors import DamagedRecordError, ManifestError, StorageError
 from tfrecreg.index import Index, load_index
 from tfrecreg.records import Records
 from tfrecreg.records.offsets import RecordOffsets, find_offsets
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.locations import storage_at
 from tfrecreg.text import safe
 from tfrecreg.training.certificate import digests_of
 from tfrecreg.training.kept_offsets import kept_offsets
@@ -31,7 +31,7 @@ class ShardPlace(NamedTuple):
     """A shard and what it looked like when the source was made."""
 
     root: str
-    """Folder of the storage, absolute."""
+    """Of the storage: an absolute path or a URL."""
     path: str
     """In that folder."""
     name: str
@@ -84,7 +84,7 @@ class ShardRecords:
         """
         place, lengths = self.places[shard], self._located(shard).lengths
         if place.index_path:
-            index = load_index(LocalStorage(place.root), place.index_path)
+            index = load_index(storage_at(place.root), place.index_path)
             known = lengths >= 0
             if len(index) == len(lengths) and np.array_equal(
                 index.lengths.astype(np.int64)[known], lengths[known]
@@ -118,7 +118,7 @@ class ShardRecords:
             return None
         index = self._keys.get(shard)
         if index is None:
-            index = self._keys[shard] = load_index(LocalStorage(place.root), place.index_path)
+            index = self._keys[shard] = load_index(storage_at(place.root), place.index_path)
         # An index of other bytes would give other keys.
         length = self._located(shard).lengths[record]
         fits = record < len(index) and length in (-1, index.lengths[record])
@@ -179,7 +179,7 @@ class ShardRecords:
         if records is None:
             place = self.places[shard]
             records = Records.located(
-                LocalStorage(place.root), place.path, self._located(shard), name=place.name
+                storage_at(place.root), place.path, self._located(shard), name=place.name
             )
         self._open[shard] = records
         while len(self._open) > _OPEN:
@@ -227,7 +227,7 @@ def look_up(place: ShardPlace) -> RecordOffsets:
         UsageError: it is not a TFRecord.
         StorageError: it cannot be read.
     """
-    storage, shown = LocalStorage(place.root), safe(place.name, limit=1000)
+    storage, shown = storage_at(place.root), safe(place.name, limit=1000)
     if place.index_path:
         return find_offsets(storage, place.path, None, shown)
     return kept_offsets(storage, place.path, shown)

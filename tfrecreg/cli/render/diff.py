@@ -50,7 +50,9 @@ def print_diff(console: Console, diff: DiffResult, *, records: bool = False) -> 
     if diff.labels:
         _print_labels(console, diff)
     if diff.schema is None:
-        console.print(line(("schema: ", "bold"), "not compared, one of them does not parse"))
+        console.print(
+            line(("schema: ", "bold"), "not compared, one of them is not here or does not parse")
+        )
     elif diff.schema:
         console.print(line(("schema: ", "bold"), count(len(diff.schema), "difference")))
         print_changes(console, diff.schema, indent=2)

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 def command(face: Face, target: str, output: str | None, engine: Engine) -> int:
     """Draft a schema from records.
 
-    TARGET is a reference, or a path, folder or glob of TFRecord files. A schema inferred from data
-    accepts that same data: review the draft before you rely on it. Damaged records are skipped, and
-    the exit code is then 1.
+    TARGET is a reference, or a path, URL, folder or glob of TFRecord files. A schema inferred from
+    data accepts that same data: review the draft before you rely on it. Damaged records are
+    skipped, and the exit code is then 1.
     """
     from dataclasses import asdict
 

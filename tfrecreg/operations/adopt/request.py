@@ -18,6 +18,7 @@ from tfrecreg.registry import Registry, layout
 from tfrecreg.scan import Shard, Tally
 from tfrecreg.schema import parse_schema
 from tfrecreg.shards import ShardName, is_split_word, normal_split, parse_shard_name, shard_name
+from tfrecreg.storage.urls import is_url, without_secrets
 from tfrecreg.text import safe
 from tfrecreg.validators.manifest.bare_files import check_sets
 
@@ -268,6 +269,13 @@ def plan_adoption(registry: Registry, request: AdoptRequest) -> AdoptPlan:
                 hint=f"tfrecreg adopt {request.name} PATH.., files, folders or globs",
             )
         paths = (folder,)
+    for path in paths:
+        if is_url(path):
+            raise UsageError(
+                f"`{safe(without_secrets(path), limit=_PATH)}` is a URL, and only local files are "
+                "adopted",
+                hint="copy the files first; `tfrecreg check` reads them where they lie",
+            )
     target = files_target(paths, schema=None, raw=None)
     _expect_places(request, folder, [shard.path for shard in target.shards])
     _expect_whole_sets(target.shards)

@@ -38,9 +38,10 @@ from tfrecreg.operations.adopt.request import (
     known_schema,
     plan_adoption,
 )
+from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.operations.overwrite_guard import expect_no_loss
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.operations.targets import raw_totals
+from tfrecreg.operations.raw_sizes import raw_totals
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import Compression, FileDigest, hashed_write
 from tfrecreg.registry import Registry, layout
@@ -337,4 +338,6 @@ def _place(
                 progress.advance(part.end.records, hashed.bytes)
     finally:
         progress.stop()
+    if plan.how != "in-place":  # there it is the user's folder
+        remove_leftovers(build)
     return placed

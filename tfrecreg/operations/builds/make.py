@@ -23,9 +23,10 @@ from tfrecreg.operations.builds.shard import (
     make_part,
 )
 from tfrecreg.operations.builds.state import Journal
+from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.progress import Progress
 from tfrecreg.sources import Item, Remark, Skipped
-from tfrecreg.storage import Storage, is_temporary
+from tfrecreg.storage import Storage
 
 BUILD, SEGMENTS = "build", "segments"
 """Folders of a stage: the build in the making, and pieces of its shards."""
@@ -45,7 +46,9 @@ twice, so they are for less.
 
 
 def engine_for_build(plan: Plan, engine: Engine) -> Engine:
-    """`engine`, or this very process for a build so small that workers do not pay."""
+    """`engine`, or this very process for a build so small that local workers do not pay."""
+    if not isinstance(engine, LocalEngine):
+        return engine  # it was asked for by name
     work = accumulate(_seconds(item) for shard in plan.shards for item in shard.items)
     return engine if any(seconds > _WORTH_SECONDS for seconds in work) else LocalEngine(1)
 
@@ -72,10 +75,8 @@ def _seconds(item: Item) -> float:
 
 
 def clear_killed(stage: Storage) -> None:
-    """Remove what a killed run was writing in a stage that nobody else works in."""
-    for entry in list(stage.list(BUILD)):
-        if is_temporary(entry.path):
-            stage.remove(entry.path)
+    """Remove what a killed run or worker was writing in a stage that nobody else works in."""
+    remove_leftovers(stage.below(BUILD))
     stage.remove(SEGMENTS)
 
 

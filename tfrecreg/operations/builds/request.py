@@ -14,6 +14,7 @@ from tfrecreg.errors import UsageError
 from tfrecreg.manifest.python_data import BUILD_AGAIN
 from tfrecreg.operations.builds.base import announced_source, made_of_python_data
 from tfrecreg.operations.builds.state import WatchedStorage
+from tfrecreg.operations.raw_sizes import expect_local
 from tfrecreg.plugins import plugins
 from tfrecreg.progress import Progress
 from tfrecreg.reference import check_dataset_name
@@ -168,6 +169,7 @@ def _raw(
     """The raw data's storage, and its path as the configuration should have it."""
     root = Path(registry.storage.root)
     if request.raw is not None:
+        expect_local(request.raw)
         folder = Path(os.path.abspath(request.raw))  # noqa: PTH100 - resolve() would follow links
     elif config.raw is not None:
         folder = root / config.raw

@@ -162,6 +162,7 @@ def _build(
         engine=making,
         progress=progress,
     )
+    clear_killed(stage)
     return conclude(
         registry,
         begun,

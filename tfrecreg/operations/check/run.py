@@ -24,6 +24,7 @@ from tfrecreg.operations.check.target import CheckOptions, check_target
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.targets import (
     TargetsLike,
+    build_at_url,
     files_target,
     find,
     named_targets,
@@ -113,7 +114,11 @@ def check(
         try:
             found = find(name, registry)
             if isinstance(found, str):
-                files.append(found)
+                built = build_at_url(found, schema=options.schema, raw=options.raw)
+                if built is None:
+                    files.append(found)
+                else:
+                    todo.append((replace(built, expected=expected), _registry_here(registry)))
             else:
                 target, home = _target(found, options, progress)
                 todo.append((replace(target, expected=expected), home))
@@ -339,7 +344,7 @@ def with_baseline(
     if isinstance(found, Resolved):
         other = reference_target(found, schema=None, raw=None)
     else:
-        other = files_target([found], schema=None, raw=None)
+        other = build_at_url(found, schema=None) or files_target([found], schema=None, raw=None)
     if not with_statistics:
         return replace(target, baseline=Baseline(other.name, {}, other.shards))
     # Statistics are optional: a check without them imports none of it.

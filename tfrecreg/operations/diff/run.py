@@ -21,7 +21,7 @@ from tfrecreg.operations.diff.result import (
     SideSummary,
     SplitDiff,
 )
-from tfrecreg.operations.diff.side import Side, side_of
+from tfrecreg.operations.diff.side import Side, side_at_url, side_of
 from tfrecreg.operations.diff.verdict import (
     judge_change,
     missing_hint,
@@ -34,6 +34,7 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
 from tfrecreg.registry import RegistryLike, Resolved
 from tfrecreg.schema.differ import SchemaChange, compare_schemas
+from tfrecreg.storage.urls import is_url, named_url
 
 _FEW = 10_000
 """Number of changed examples that are read for a release regardless of its version."""
@@ -55,7 +56,8 @@ def diff(
     where the bytes of both sides are on this machine.
 
     Args:
-        before: a reference, a build or a release: the first side.
+        before: a reference, a build or a release, or the URL of a folder that holds a build: the
+            first side.
         after: the second side.
         registry: an open registry or a path in one; None for that of the current folder.
         progress: updated during the work.
@@ -64,8 +66,13 @@ def diff(
         UsageError: there is no such build or release.
         ManifestError: a manifest, a schema or an index is not the one that was released.
     """
-    first, second = resolve_in(registry, before), resolve_in(registry, after)
-    return diff_sides(side_of(first), side_of(second), progress)
+    return diff_sides(_side(before, registry), _side(after, registry), progress)
+
+
+def _side(argument: str | Resolved, registry: RegistryLike | None) -> Side:
+    if isinstance(argument, str) and is_url(argument):
+        return side_at_url(named_url(argument))
+    return side_of(resolve_in(registry, argument))
 
 
 def diff_sides(before: Side, after: Side, progress: Progress = SILENT) -> DiffResult:
@@ -239,7 +246,10 @@ def _splits(before: Side, after: Side, matched: Matched) -> Iterator[SplitDiff]:
 
 def _schema_changes(before: Side, after: Side) -> tuple[SchemaChange, ...] | None:
     if before.schema is None or after.schema is None:
-        return None
+        # A build behind a URL may come without its schema, but not without its digest.
+        is_remote = before.remote is not None or after.remote is not None
+        is_same = before.manifest.schema.blake3 == after.manifest.schema.blake3
+        return () if is_remote and is_same else None
     return compare_schemas(before.schema, after.schema)
 
 

@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from tfrecreg.errors import FailureError, TfrecregError
-from tfrecreg.index import ROW, Index, read_index
+from blake3 import blake3
+
+from tfrecreg.errors import FailureError, MissingFileError, TfrecregError, UsageError
+from tfrecreg.index import INDEX_LIMIT, ROW, Index, read_index
 from tfrecreg.manifest import FileEntry, Manifest
 from tfrecreg.records import Records
 from tfrecreg.registry import Registry, Resolved
 from tfrecreg.registry.indexes import find_index, index_places
 from tfrecreg.schema import Schema, parse_schema
 from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.text import safe
 from tfrecreg.tracking import dvc
 
 
@@ -23,18 +26,21 @@ class Side:
 
     name: str
     """Reference as a user writes it."""
-    registry: Registry
+    registry: Registry | None
+    """None for a build behind a URL."""
     manifest: Manifest
     folder: str | None
     """Folder of its bytes, relative to the registry; None if they are missing."""
     schema_text: str | None
     schema_path: str
+    remote: Storage | None = None
+    """Storage of the folder of a build behind a URL."""
 
     @property
     def bring_hint(self) -> str:
         """How its bytes and indexes come to this machine."""
         release = self.manifest.release
-        if release is None:
+        if release is None or self.registry is None:
             return f"`tfrecreg check {self.name}` lists the missing bytes"
         if release.dvc is not None:
             return f"`tfrecreg pull {self.name}` fetches them"
@@ -53,6 +59,9 @@ class Side:
         listed = self._files.get(entry.index)
         if listed is None:
             return None
+        if self.registry is None:
+            data = self._remote_index(listed)
+            return None if data is None else read_index(data, entry.index)
         found = find_index(self.registry, self.folder, listed)
         return None if found is None else read_index(found[1], entry.index)
 
@@ -63,8 +72,12 @@ class Side:
         """
         entry = self.manifest.shards[shard]
         listed = self._files.get(entry.index)
-        for place in index_places(self.folder, listed) if listed is not None else ():
-            found = self.registry.storage.stat(place)
+        storage = self.remote if self.registry is None else self.registry.storage
+        if listed is None or storage is None:
+            return False
+        places = [listed.path] if self.registry is None else index_places(self.folder, listed)
+        for place in places:
+            found = storage.stat(place)
             if found is not None and entry.records * ROW.itemsize <= found.size:
                 return True
         return False
@@ -82,10 +95,11 @@ class Side:
             StorageError: a file cannot be read.
         """
         entry = self.manifest.shards[shard]
-        if self.folder is not None:
-            storage: Storage = self.registry.storage.below(self.folder)
-            if storage.stat(entry.path) is not None:
-                return Records(entry.path, storage=storage, name=entry.path)
+        storage = self.remote
+        if self.registry is not None and self.folder is not None:
+            storage = self.registry.storage.below(self.folder)
+        if storage is not None and storage.stat(entry.path) is not None:
+            return Records(entry.path, storage=storage, name=entry.path)
         kept = self._kept
         if entry.path not in kept:
             return None
@@ -106,6 +120,15 @@ class Side:
         except TfrecregError:
             return None
 
+    def _remote_index(self, listed: FileEntry) -> bytes | None:
+        """An index behind a URL; None where no file there has its digest."""
+        assert self.remote is not None
+        try:
+            data = self.remote.read(listed.path, limit=INDEX_LIMIT)
+        except MissingFileError:
+            return None
+        return data if blake3(data).hexdigest() == listed.blake3 else None
+
     @cached_property
     def _files(self) -> Mapping[str, FileEntry]:
         return {entry.path: entry for entry in self.manifest.files}
@@ -113,9 +136,10 @@ class Side:
     @cached_property
     def _kept(self) -> Mapping[str, str]:
         """Its files in DVC's cache: path in the build to path from the root of the file system."""
-        release, root = self.manifest.release, self.registry.storage.root
-        if release is None or release.dvc is None:
+        release = self.manifest.release
+        if self.registry is None or release is None or release.dvc is None:
             return {}
+        root = self.registry.storage.root
         if not (dvc.available() and dvc.initialised(root)):
             return {}
         try:
@@ -140,3 +164,29 @@ def side_of(resolved: Resolved) -> Side:
         schema_text=resolved.schema,
         schema_path=resolved.schema_path,
     )
+
+
+def side_at_url(url: str) -> Side:
+    """The build in the folder that a URL names, as a side.
+
+    Args:
+        url: from :func:`tfrecreg.storage.urls.named_url`.
+
+    Raises:
+        UsageError: there is no manifest.
+        ManifestError: it is damaged.
+        StorageError: the store cannot be asked.
+    """
+    from tfrecreg.operations.split_target import schema_beside
+    from tfrecreg.operations.url_targets import manifest_at_url  # few sides are URLs
+
+    found = manifest_at_url(url)
+    shown = safe(url, limit=1000)
+    if found is None:
+        raise UsageError(
+            f"`{shown}` is no folder with a manifest, which a diff needs",
+            hint="`tfrecreg digest` compares files without one",
+        )
+    manifest, storage = found
+    text, path = schema_beside(manifest, storage) or (None, "")
+    return Side(shown, None, manifest, None, text, path, remote=storage)

@@ -47,6 +47,7 @@ from tfrecreg.operations.export.tfx import (
     tfx_name,
     write_tfx,
 )
+from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.operations.origin import origin_of
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Build, Registry, Resolved, resolve
@@ -283,6 +284,7 @@ def _bring_all(
                 progress.advance(each.entry.records, each.entry.bytes)
     finally:
         progress.stop()
+    remove_leftovers(stage)
     return brought
 
 

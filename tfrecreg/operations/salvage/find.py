@@ -15,7 +15,9 @@ from tfrecreg.operations.targets import files_target, find, reference_target
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import RegistryLike, Resolved
 from tfrecreg.scan import Shard
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage import Storage
+from tfrecreg.storage.locations import storage_at
+from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
 
 
@@ -69,7 +71,9 @@ def require_elsewhere(output: Path, shards: Iterable[Shard]) -> None:
         UsageError: it is such a folder.
     """
     for shard in shards:
-        folder, _ = _place(shard)
+        if is_url(shard.storage.root):
+            continue
+        folder = Path(_place(shard)[0])
         inside = output != folder and output.is_relative_to(folder)
         if output == folder or (inside and (folder / MANIFEST_NAME).exists()):
             where = "is in" if inside else "is"
@@ -79,10 +83,14 @@ def require_elsewhere(output: Path, shards: Iterable[Shard]) -> None:
             )
 
 
-def _place(shard: Shard) -> tuple[Path, str]:
-    """Its folder, and its name there."""
-    path = Path(shard.storage.root, shard.path)
-    return path.parent.resolve(), path.name
+def _place(shard: Shard) -> tuple[str, str]:
+    """Its folder, a path or a URL, and its name there."""
+    root = shard.storage.root
+    if is_url(root):
+        folder, _, name = f"{root}/{shard.path}".rpartition("/")
+        return folder, name
+    path = Path(root, shard.path)
+    return str(path.parent.resolve()), path.name
 
 
 def _is_named(shard: Shard) -> bool:
@@ -114,7 +122,7 @@ def _missing(manifest: Manifest, storage: Storage) -> list[Shard]:
 
 def _with_company(shards: Sequence[Shard]) -> list[Shard]:
     """Bare files, each with the index and the manifest's entry that lie where a build has them."""
-    manifests: dict[Path, Manifest | None] = {}
+    manifests: dict[str, Manifest | None] = {}
     found = []
     for shard in shards:
         folder, name = _place(shard)
@@ -124,7 +132,7 @@ def _with_company(shards: Sequence[Shard]) -> list[Shard]:
         listed = manifest.shards if manifest is not None else []
         entry = next((each for each in listed if each.path == name), None)
         index = f"index/{name}.index"
-        storage = LocalStorage(folder)
+        storage = storage_at(folder)
         declared: Literal["none", "gzip"] | None = None
         if manifest is not None and entry is not None:
             declared = manifest.compression
@@ -142,10 +150,10 @@ def _with_company(shards: Sequence[Shard]) -> list[Shard]:
     return found
 
 
-def _manifest(folder: Path) -> Manifest | None:
+def _manifest(folder: str) -> Manifest | None:
     """The manifest in `folder`: one that does not hold says nothing that could be believed."""
     try:
-        return parse_manifest(LocalStorage(folder).read(MANIFEST_NAME), MANIFEST_NAME)
+        return parse_manifest(storage_at(folder).read(MANIFEST_NAME), MANIFEST_NAME)
     except TfrecregError:
         return None
 

@@ -1,0 +1,102 @@
+"""A storage of a URL, over fsspec's file system in memory."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import fsspec
+import pytest
+
+from tfrecreg.errors import MissingFileError, StorageError, UsageError
+from tfrecreg.storage.remote import RemoteStorage
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    system = fsspec.filesystem("memory")
+    system.store.clear()
+    system.pseudo_dirs[:] = [""]
+    yield system
+    system.store.clear()
+
+
+@pytest.fixture
+def storage(memory: Any) -> RemoteStorage:
+    memory.pipe({"/b/a/x": b"0123456789", "/b/a/y/z": b"", "/b/k": b"k", "/b/a-b": b"-"})
+    return RemoteStorage("memory://b/")
+
+
+def test_its_root_is_the_url(storage: RemoteStorage) -> None:
+    assert storage.root == "memory://b"
+    assert storage.below("a").root == "memory://b/a"
+    assert pickle.loads(pickle.dumps(storage)) == storage
+
+
+def test_files_and_folders_are_found(storage: RemoteStorage) -> None:
+    found = storage.stat("a/x")
+    assert found is not None
+    assert (found.kind, found.size) == ("file", 10)
+    assert found.mtime_ns > 0
+    folder = storage.stat("a")
+    assert folder is not None
+    assert folder.kind == "dir"
+    assert storage.stat("a/nothing") is None
+
+
+def test_a_folder_is_listed_in_the_order_of_its_bytes(storage: RemoteStorage) -> None:
+    files = [entry.path for entry in storage.list() if entry.kind == "file"]
+    assert files == ["a-b", "a/x", "a/y/z", "k"]
+    assert [entry.path for entry in storage.list("a", recursive=False)] == ["a/x", "a/y"]
+    assert list(storage.list("nothing")) == []
+    assert [entry.path for entry in storage.glob("a*/*")] == ["a/x"]
+
+
+def test_a_file_is_read(storage: RemoteStorage) -> None:
+    assert storage.read("a/x") == b"0123456789"
+    with storage.open("a/x") as reader:
+        assert reader.size == 10
+        assert reader.read_at(3, 4) == b"3456"
+        assert reader.read_at(8, 100) == b"89"
+        assert reader.read_at(10, 1) == b""
+    with pytest.raises(StorageError, match="has 10 bytes, more than the 9 that are read at once"):
+        storage.read("a/x", limit=9)
+
+
+def test_what_is_no_file_is_not_opened(storage: RemoteStorage) -> None:
+    with pytest.raises(MissingFileError, match="`memory://b/a/n` does not exist"):
+        storage.open("a/n")
+    with pytest.raises(StorageError, match="`memory://b/a`: expected a file, found a folder"):
+        storage.open("a")
+
+
+@pytest.mark.parametrize("path", ["../x", "/x", "a//x", "a/./x"])
+def test_no_path_leads_out_of_it(storage: RemoteStorage, path: str) -> None:
+    with pytest.raises(UsageError, match="is not a path below `memory://b`"):
+        storage.stat(path)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("create", ("a/x",)),
+        ("put_if_absent", ("a/x", b"")),
+        ("rename_dir", ("k", "a/x")),
+        ("replace_dir", ("k", "a/x")),
+        ("sync_dir", ("a/x",)),
+        ("link", ("k", "a/x")),
+        ("remove", ("a/x",)),
+        ("remove_abandoned", ("a/x",)),
+    ],
+)
+def test_it_is_only_read(storage: RemoteStorage, method: str, arguments: tuple[object]) -> None:
+    with pytest.raises(UsageError) as raised:
+        getattr(storage, method)(*arguments)
+    assert raised.value.message == "`memory://b/a/x` is read-only: nothing is written to URLs"
+    assert raised.value.hint == "name a local folder"
+
+
+def test_names_that_are_no_paths_are_not_listed(memory: Any) -> None:
+    memory.pipe({"/b/x": b"x", "/b/a//y": b"", "/b/../z": b""})
+    assert [e.path for e in RemoteStorage("memory://b").list() if e.kind == "file"] == ["x"]

@@ -1,0 +1,102 @@
+"""URLs: how they are taken apart, and what of them is never shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from tfrecreg.errors import TfrecregError, UsageError
+from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.locations import storage_at, storage_of
+from tfrecreg.storage.urls import is_url, named_url, query_of, split_url, without_secrets
+
+
+@pytest.mark.parametrize("text", ["s3://b/x", "memory://a", "https://h/x?q=1", "gs://b/*"])
+def test_a_url_is_known_by_its_scheme(text: str) -> None:
+    assert is_url(text)
+
+
+@pytest.mark.parametrize("text", ["mnist", "mnist@1.0.0", "a/b", "C:\\x", "a:b", "//a", "0://a"])
+def test_references_and_paths_are_no_urls(text: str) -> None:
+    assert not is_url(text)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://user:pw@host/a?X-Amz-Signature=1#x", "https://host/a"),
+        ("https://token@host/a", "https://host/a"),
+        ("s3://key:secret@bucket/a", "s3://bucket/a"),
+        ("s3://bucket/a?sig=1", "s3://bucket/a"),
+        ("s3://bucket/train-?-of-?", "s3://bucket/train-?-of-?"),
+        ("abfs://container@account.dfs.core.windows.net/a", None),
+        ("no url", None),
+    ],
+)
+def test_messages_have_no_secrets(url: str, shown: str | None) -> None:
+    assert without_secrets(url) == (url if shown is None else shown)
+
+
+def test_the_query_is_put_aside() -> None:
+    assert named_url("https://host/a?sig=abc") == "https://host/a"
+    assert query_of("https://host/a") == "?sig=abc"
+    assert query_of("https://host/b") == ""
+
+
+def test_a_question_mark_in_a_name_is_a_wildcard() -> None:
+    assert named_url("s3://b/train-?") == "s3://b/train-?"
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        (
+            "https://user:hunter2@host/a?sig=hunter2",
+            "a URL of `https://` holds a password or token, which others would see",
+        ),
+        ("s3://b/a?sig=hunter2", "`s3://b/a` has a query, which `s3://` does not have"),
+        ("s3://", "`s3://` names no bucket or host"),
+        ("https:///x?sig=hunter2", "`https:///x` names no bucket or host"),
+        ("file:///tmp/x", "`file:///tmp/x` is a local path written as a URL"),
+        (
+            "simplecache::s3://b/x",
+            "`simplecache::s3://b/x` is a chain of file systems, which is not read",
+        ),
+    ],
+)
+def test_urls_that_are_refused(url: str, message: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        named_url(url)
+    assert raised.value.message == message
+    assert raised.value.hint
+    assert "hunter2" not in str(raised.value)
+
+
+def test_a_url_is_split_behind_the_bucket() -> None:
+    assert split_url("s3://bucket/a/b") == ("s3://bucket", "a/b")
+    assert split_url("s3://bucket") == ("s3://bucket", "")
+
+
+def test_a_location_has_its_storage() -> None:
+    assert storage_at("/tmp") == LocalStorage("/tmp")
+    assert storage_of("/tmp/a") == (LocalStorage("/tmp"), "a")
+    storage, path = storage_of("memory://folder/a/b")
+    assert (storage.root, path) == ("memory://folder", "a/b")
+
+
+@pytest.mark.parametrize(
+    ("url", "code", "message"),
+    [
+        ("zzz://x/y", 2, "no file system has the protocol `zzz`"),
+        (
+            "dropbox://x/y",
+            3,
+            "`dropbox://` needs the package `dropboxdrivefs`, which is not installed",
+        ),
+    ],
+)
+def test_a_protocol_that_nobody_reads(url: str, code: int, message: str) -> None:
+    storage, path = storage_of(url)
+    with pytest.raises(TfrecregError) as raised:
+        storage.stat(path)
+    assert (raised.value.exit_code, raised.value.message) == (code, message)
+    assert raised.value.hint

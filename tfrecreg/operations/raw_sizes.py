@@ -1,0 +1,97 @@
+"""The size of raw data, as they lie and without whole-file compression: the base of inflation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from tfrecreg.errors import MissingFileError, UsageError
+from tfrecreg.manifest import RawTotals
+from tfrecreg.progress import SILENT, Progress, counting
+from tfrecreg.scan import RawSize
+from tfrecreg.storage import LocalStorage, list_through_links
+from tfrecreg.storage.urls import is_url, without_secrets
+from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.sources import RawFile
+
+_WHERE = (
+    "name the folder that the raw files lie in, with `--raw` or as the `raw` of the dataset in its "
+    "file in `datasets/`"
+)
+
+
+def expect_local(folder: str) -> None:
+    """Refuse a URL of raw data.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if is_url(folder):
+        raise UsageError(
+            f"raw data are not read from `{safe(without_secrets(folder), limit=1000)}`",
+            hint="download them: `--raw` takes a local folder",
+        )
+
+
+def total_raw(files: Iterable[RawFile]) -> RawSize:
+    """The sum over what a source calls its raw files."""
+    stored = decoded = 0
+    for file in files:
+        stored += file.stored
+        decoded += file.decoded
+    return RawSize(stored, decoded)
+
+
+def measure_raw(folder: str, progress: Progress = SILENT) -> RawSize:
+    """The size of :func:`raw_totals`."""
+    totals = raw_totals(folder, progress)
+    return RawSize(totals.stored, totals.decoded)
+
+
+def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
+    """Every file below `folder`, whatever made the dataset.
+
+    A link counts as the file or folder that it leads to: raw data are often links into a cache.
+    A folder counts once, however many links lead to it.
+
+    Raises:
+        UsageError: there is no such folder, or nothing in it.
+        StorageError: a file or folder in it cannot be read, or a link leads nowhere.
+    """
+    expect_local(folder)
+    storage = LocalStorage(folder)
+    entry = storage.stat("")
+    if entry is None or entry.kind != "dir":
+        raise UsageError(
+            f"there is no folder `{safe(folder)}` of raw data",
+            hint=_WHERE,
+        )
+    files = list(_raw_files(storage, progress))
+    size = total_raw(files)
+    if size.stored == 0:
+        raise UsageError(
+            f"the folder `{safe(folder)}` of raw data is empty",
+            hint=_WHERE,
+        )
+    return RawTotals(files=len(files), stored=size.stored, decoded=size.decoded)
+
+
+def _raw_files(storage: LocalStorage, progress: Progress) -> Iterator[RawFile]:
+    from tfrecreg.records.gzip_random_access import decoded_size
+    from tfrecreg.sources import RawFile
+
+    with counting(progress, "measuring raw data", "files") as ticker:
+        for entry in list_through_links(storage):
+            if entry.kind == "link":
+                raise MissingFileError(
+                    f"`{safe(f'{storage.root}/{entry.path}', limit=4096)}` is a symbolic link that "
+                    "leads nowhere",
+                    hint="correct the link; `dvc checkout` or `dvc pull` restores the target of "
+                    "a link into DVC's cache",
+                )
+            if entry.kind == "file":
+                decoded = decoded_size(storage, entry.path)
+                yield RawFile(entry.path, entry.size, entry.size if decoded is None else decoded)
+                ticker.add(1, entry.size)

@@ -1,0 +1,78 @@
+"""Copies of shards behind a URL, in the user's cache, for readers that take paths.
+
+A copy is a folder in ``tfrecreg/remote`` below `XDG_CACHE_HOME` or ``~/.cache``, named by the
+digest of the manifest. A file appears there when its digest is that of the manifest, so one that is
+there is not fetched again. Nothing removes them: the folder may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from blake3 import blake3
+
+from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME
+from tfrecreg.operations.split_target import SplitTarget
+from tfrecreg.storage import LocalStorage, Storage, user_cache
+from tfrecreg.storage.interface import RereadableReader
+from tfrecreg.text import safe
+
+_CHUNK = 1 << 20
+
+
+def local_copy(target: SplitTarget) -> SplitTarget:
+    """The same shards with their indexes and the schema, as local files.
+
+    Args:
+        target: of a build behind a URL.
+
+    Raises:
+        UsageError: this user has no folder for caches.
+        RefusedError: a file is not what the manifest names.
+        StorageError: a file cannot be read or written.
+    """
+    remote, manifest = target.storage, target.manifest
+    assert remote is not None
+    assert manifest is not None
+    cache = user_cache()
+    if cache is None:
+        raise UsageError(
+            f"`{target.name}` is copied before it is loaded, and there is no folder for it",
+            hint="set `HOME` or `XDG_CACHE_HOME`",
+        )
+    name = blake3(remote.read(MANIFEST_NAME)).hexdigest(16)
+    local = LocalStorage(f"{cache.root}/tfrecreg/remote/{name}")
+    files = {each.path: each for each in manifest.files}
+    for shard in target.shards:
+        assert shard.entry is not None
+        _copy(remote, local, shard.path, shard.entry.bytes, shard.entry.blake3)
+        index = files.get(shard.entry.index)
+        if index is not None:
+            _copy(remote, local, index.path, index.bytes, index.blake3)
+    if SCHEMA_NAME in files:
+        schema = files[SCHEMA_NAME]
+        _copy(remote, local, schema.path, schema.bytes, schema.blake3)
+    shards = [replace(shard, storage=local) for shard in target.shards]
+    return target._replace(shards=shards, storage=local)
+
+
+def _copy(remote: Storage, local: LocalStorage, path: str, size: int, digest: str) -> None:
+    found = local.stat(path)
+    if found is not None and found.size == size:
+        return
+    hasher = blake3()
+    with remote.open(path) as reader, local.create(path) as writer:
+        at = 0
+        while piece := reader.read_at(at, _CHUNK):
+            hasher.update(piece)
+            writer.write(piece)
+            at += len(piece)
+        if hasher.hexdigest() != digest:
+            if isinstance(reader, RereadableReader):
+                reader.confirm(0, reader.size)
+            shown = safe(f"{remote.root}/{path}", limit=1000)
+            raise RefusedError(
+                f"`{shown}` is not the file that the manifest names",
+                hint=f"`tfrecreg check {safe(remote.root, limit=1000)}` names the damaged records",
+            )

@@ -1,0 +1,115 @@
+"""From URLs to files: one, those that a glob or a set means, those below a folder, or a build."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tfrecreg.errors import MissingFileError, UsageError
+from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
+from tfrecreg.shards import parse_shard_name
+from tfrecreg.storage import Storage
+from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.urls import query_of, split_url
+from tfrecreg.text import safe
+
+
+class UrlFile(NamedTuple):
+    """A file that a URL names."""
+
+    storage: Storage
+    path: str
+    """In `storage`."""
+    url: str
+
+
+def expand_url(url: str) -> list[UrlFile]:
+    """The files that one URL names, as the same path on a disk would.
+
+    Args:
+        url: from :func:`tfrecreg.storage.urls.named_url`: a file, a glob, a folder (every shard
+            below it) or a set, ``s3://bucket/train@10``.
+
+    Raises:
+        UsageError: nothing matches.
+        StorageError: the store cannot be asked.
+        FailureError: a library is missing.
+    """
+    root, path = split_url(url)
+    storage = RemoteStorage(root)
+    missing = f"no file matches `{safe(url, limit=1000)}`"
+    matched = [entry.path for entry in storage.glob(path)] if glob.has_magic(path) else []
+    if matched:
+        found = matched
+    elif not glob.has_magic(path) and _is_folder(storage, url, path):
+        found = list(_shards_below(storage, path.rstrip("/")))
+        missing = f"there is no TFRecord file below `{safe(url, limit=1000)}`"
+    elif storage.stat(path) is not None:
+        # Its own storage, for the query that only this file has.
+        return [UrlFile(storage, path, url)]
+    else:
+        prefix, _, count = path.rpartition("@")
+        found = []
+        if prefix and count.isdecimal():
+            pattern = f"{glob.escape(prefix)}-[0-9]*-of-{int(count):05d}*"
+            found = [entry.path for entry in storage.glob(pattern)]
+    if not found:
+        if root.startswith(("s3:", "s3a:", "gs:", "gcs:")) and storage.stat("") is None:
+            missing = f"there is no bucket `{safe(root, limit=1000)}`"
+        raise UsageError(missing, hint="quote globs, and look at the name and the bucket")
+    return [UrlFile(storage, each, f"{storage.root}/{each}") for each in found]
+
+
+def is_file_url(url: str) -> bool:
+    """Whether a URL names one file, by its own name."""
+    root, path = split_url(url)
+    if glob.has_magic(path) or not path or path.endswith("/"):
+        return False
+    entry = RemoteStorage(root).stat(path)
+    return entry is not None and entry.kind == "file"
+
+
+def is_folder_url(url: str) -> bool:
+    """Whether a URL names a folder."""
+    root, path = split_url(url)
+    return not (glob.has_magic(path) or query_of(url)) and _is_folder(
+        RemoteStorage(root), url, path
+    )
+
+
+def manifest_at_url(url: str) -> tuple[Manifest, RemoteStorage] | None:
+    """The manifest in the folder that a URL names, and the storage rooted there; None without.
+
+    Raises:
+        ManifestError: it is damaged.
+        StorageError: the store cannot be asked.
+    """
+    if not is_folder_url(url):
+        return None
+    storage = RemoteStorage(url)
+    try:
+        data = storage.read(MANIFEST_NAME)
+    except MissingFileError:
+        return None
+    return parse_manifest(data, f"{storage.root}/{MANIFEST_NAME}"), storage
+
+
+def _is_folder(storage: RemoteStorage, url: str, path: str) -> bool:
+    """Whether it is a folder. Web servers have none: there a slash at the end says so."""
+    if not path or path.endswith("/"):
+        return True
+    if url.startswith(("http:", "https:")):
+        return False
+    entry = storage.stat(path)
+    return entry is not None and entry.kind == "dir"
+
+
+def _shards_below(storage: RemoteStorage, folder: str) -> Iterator[str]:
+    """By their names; hidden folders are left out."""
+    for entry in storage.list(folder):
+        *above, name = entry.path.split("/")
+        if entry.kind == "dir" or any(part.startswith(".") for part in above):
+            continue
+        if parse_shard_name(name) is not None:
+            yield entry.path

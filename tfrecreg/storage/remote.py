@@ -1,0 +1,216 @@
+"""Files in a store that fsspec reaches: buckets, web servers, memory. They are only read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from typing import Any, NoReturn
+
+from blake3 import blake3
+
+from tfrecreg.errors import MissingFileError, StorageError, UsageError
+from tfrecreg.storage.file_systems import connect, request
+from tfrecreg.storage.interface import Entry, Follow, Storage, Writer
+from tfrecreg.storage.paths import locate, path_text
+from tfrecreg.storage.remote_reader import RemoteReader
+from tfrecreg.storage.urls import query_of, remember_query, split_url
+
+_ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "crc32c", "generation")
+_TIMES = ("LastModified", "last_modified", "updated", "mtime", "Last-Modified", "created")
+_SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteStorage:
+    """Files below one URL. See :class:`tfrecreg.storage.Storage` for the methods.
+
+    Connections are made when they are needed, and options come from the environment and the
+    configuration of fsspec. Its pickle holds neither: it is the URL, and the query of a presigned
+    one, which a worker process needs.
+
+    Args:
+        root: the URL of a folder, a bucket or a host, from
+            :func:`tfrecreg.storage.urls.named_url`.
+    """
+
+    root: str
+    """The URL, without credentials, query and slash at its end."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "root", self.root.rstrip("/"))
+
+    def below(self, path: str) -> RemoteStorage:
+        return RemoteStorage(locate(self.root, path))
+
+    def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:  # noqa: ARG002 - no links
+        info = self._info(path)
+        return None if info is None else _entry(path, info)
+
+    def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
+        system, full, shown = self._place(path)
+        method = "find" if recursive else "ls"
+        try:
+            found = request("list", shown, system, method, full, detail=True)
+        except MissingFileError:
+            return
+        infos = found.values() if isinstance(found, Mapping) else found
+        yield from self._entries(infos)
+
+    def glob(self, pattern: str) -> Iterator[Entry]:
+        """The files that a pattern below the root matches, sorted by the bytes of their paths."""
+        system, full, shown = self._place("")
+        try:
+            found = request("list", shown, system, "glob", f"{full}/{pattern}", detail=True)
+        except MissingFileError:
+            return
+        yield from (each for each in self._entries(found.values()) if each.kind == "file")
+
+    def open(self, path: str) -> RemoteReader:
+        system, full, shown = self._place(path)
+
+        def look() -> tuple[int, str] | None:
+            info = self._info(path)
+            return None if info is None else (_size(info, shown), _version(info))
+
+        info = self._info(path)
+        if info is None:
+            raise MissingFileError(
+                f"`{path_text(shown)}` does not exist",
+                hint="it was removed, or the URL is wrong",
+            )
+        if info.get("type") == "directory":
+            raise StorageError(
+                f"cannot read `{path_text(shown)}`: expected a file, found a folder",
+                hint="name a file",
+            )
+        reader = RemoteReader(system, full, shown, _size(info, shown), _version(info), look)
+        reader.expect_ranges()
+        return reader
+
+    def read(self, path: str, *, limit: int = 1 << 28) -> bytes:
+        with self.open(path) as reader:
+            if reader.size > limit:
+                raise StorageError(
+                    f"`{path_text(locate(self.root, path))}` has {reader.size} bytes, more than "
+                    f"the {limit} that are read at once",
+                    hint="it is not the expected file",
+                )
+            return reader.read_at(0, reader.size)
+
+    def create(self, path: str, *, durable: bool = True) -> Writer:  # noqa: ARG002 - refused
+        self._refuse(path)
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:  # noqa: ARG002 - refused
+        self._refuse(path)
+
+    def rename_dir(self, source: str, target: str) -> bool:  # noqa: ARG002 - refused
+        self._refuse(target)
+
+    def replace_dir(self, source: str, target: str) -> None:  # noqa: ARG002 - refused
+        self._refuse(target)
+
+    def sync_dir(self, path: str) -> None:
+        self._refuse(path)
+
+    def link(self, source: str, target: str, *, origin: Storage | None = None) -> None:  # noqa: ARG002 - refused
+        self._refuse(target)
+
+    def remove(self, path: str) -> None:
+        self._refuse(path)
+
+    def remove_abandoned(self, path: str) -> bool:
+        self._refuse(path)
+
+    def __getstate__(self) -> tuple[str, str]:
+        return self.root, query_of(self.root)
+
+    def __setstate__(self, state: tuple[str, str]) -> None:
+        object.__setattr__(self, "root", state[0])
+        remember_query(*state)
+
+    def _refuse(self, path: str) -> NoReturn:
+        raise UsageError(
+            f"`{path_text(locate(self.root, path))}` is read-only: nothing is written to URLs",
+            hint="name a local folder",
+        )
+
+    def _place(self, path: str) -> tuple[Any, str, str]:
+        """The file system, the name of `path` there, and its URL."""
+        shown = locate(self.root, path)
+        top, inside = split_url(shown)
+        system, start = connect(top)
+        full = f"{start}/{inside}" if inside else start
+        return system, full + query_of(shown), shown
+
+    def _info(self, path: str) -> Mapping[str, Any] | None:
+        system, full, shown = self._place(path)
+        try:
+            found: Mapping[str, Any] = request("look at", shown, system, "info", full)
+        except MissingFileError:
+            return None
+        return found
+
+    def _entries(self, infos: Any) -> Iterator[Entry]:
+        _, full, _ = self._place("")
+        start = f"{full}/"
+        found: dict[str, Entry] = {}
+        for info in infos:
+            name = str(info["name"])
+            inside = name[len(start) :] if name.startswith(start) else ""
+            parts = inside.rstrip("/").split("/")
+            # A store may hold names that are no paths; the names of folders end in a slash.
+            if {"", ".", ".."}.isdisjoint(parts) and not (
+                inside.endswith("/") and info.get("type") == "file"
+            ):
+                path = "/".join(parts)
+                found[path] = _entry(path, info)
+        for path in sorted(found, key=lambda each: each.encode("utf-8", "surrogateescape")):
+            yield found[path]
+
+
+def _entry(path: str, info: Mapping[str, Any]) -> Entry:
+    if info.get("type") == "directory":
+        return Entry(path, "dir", 0, 0, 0)
+    etag = next((str(info[key]) for key in _ETAGS if info.get(key)), "")
+    bits = int.from_bytes(blake3(etag.encode()).digest(8), "little") >> 1 if etag else 0
+    stamp = _time(info)
+    if etag:
+        # Stores tell times in seconds. The rest of a second holds bits of the ETag, so that
+        # whoever compares times sees every change.
+        stamp += bits % _SECOND - stamp % _SECOND
+    return Entry(path, "file", int(info.get("size") or 0), stamp, bits)
+
+
+def _version(info: Mapping[str, Any]) -> str:
+    """What differs between two states of a file; as good as the store tells."""
+    parts = [str(info[key]) for key in _ETAGS if info.get(key)]
+    return " ".join(parts) or next((str(info[key]) for key in _TIMES if info.get(key)), "")
+
+
+def _time(info: Mapping[str, Any]) -> int:
+    """When the file was changed, in nanoseconds; 0 if the store does not tell."""
+    value = next((info[key] for key in _TIMES if info.get(key)), None)
+    try:
+        if isinstance(value, str):
+            value = (
+                datetime.fromisoformat(value.replace("Z", "+00:00"))
+                if value[:1].isdigit()
+                else parsedate_to_datetime(value)
+            )
+        if isinstance(value, datetime):
+            value = (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).timestamp()
+        return max(0, int(value * _SECOND)) if isinstance(value, int | float) else 0
+    except (ValueError, TypeError, OverflowError):
+        return 0
+
+
+def _size(info: Mapping[str, Any], shown: str) -> int:
+    size = info.get("size")
+    if not isinstance(size, int):
+        raise StorageError(
+            f"cannot read `{path_text(shown)}`: the server does not say its size",
+            hint="download it first",
+        )
+    return size
