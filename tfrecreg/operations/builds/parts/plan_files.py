@@ -31,6 +31,7 @@ from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.shards import shard_name
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage.urls import is_url, without_secrets
 from tfrecreg.text import safe
 
 R = TypeVar("R")
@@ -66,6 +67,19 @@ class _RawRow(NamedTuple):
 
 def _items_path(shard: str) -> str:
     return f"items/{shard}.jsonl.gz"
+
+
+def expect_shared_folder(folder: str) -> None:
+    """Refuse a URL as the folder of a plan.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if is_url(folder):
+        raise UsageError(
+            f"a plan is not kept in `{safe(without_secrets(folder), limit=1000)}`",
+            hint="name a folder on a file system that all machines of the build see",
+        )
 
 
 def write_items(folder: Storage, shard: PlannedShard) -> ShardOfPlan:
@@ -167,6 +181,7 @@ class PlanFolder:
         Raises:
             UsageError: the folder has no plan, or it was changed.
         """
+        expect_shared_folder(folder)
         storage = LocalStorage(folder)
         try:
             data = storage.read(PLAN_NAME, limit=_PLAN_LIMIT)
