@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from blake3 import blake3
 from s3_support import SIGNATURE, Faults, faulty, web_server
 
 from tfrecreg.errors import MissingFileError, StorageError, TransferError, UsageError
+from tfrecreg.records.hashing import hash_file
 from tfrecreg.storage.locations import storage_of
 from tfrecreg.storage.remote_reader import BLOCK_BYTES, RemoteReader
 
@@ -176,6 +178,19 @@ def test_a_second_read_with_other_bytes_is_told(port: int, start: int) -> None:
         faults.share = 0
         with pytest.raises(TransferError, match="came with other bytes on a second read"):
             reader.confirm(start, start + 1)
+
+
+def test_a_digest_of_altered_bytes_is_not_returned(port: int) -> None:
+    expected = blake3(FILES["/a/small"]).hexdigest()
+    faults = Faults(0, "flip")
+    with faulty(port, faults, lambda body: bytes([body[0] ^ 1]) + body[1:]) as before:
+        storage, path = storage_of(f"http://127.0.0.1:{before}/a/small")
+        assert hash_file(storage, path, expected=expected) == (1000, expected)
+        other = "0" * 64
+        assert hash_file(storage, path, expected=other) == (1000, expected)
+        faults.share, faults.most = 1, 1
+        with pytest.raises(TransferError, match="came with other bytes on a second read"):
+            hash_file(storage, path, expected=expected)
 
 
 def test_permissions_are_told_apart_from_what_is_missing(port: int) -> None:
