@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import threading
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,7 +18,7 @@ from tfrecreg.records.hashing import hash_file
 from tfrecreg.storage.locations import storage_of
 from tfrecreg.storage.remote_reader import BLOCK_BYTES, RemoteReader
 
-DATA = random.Random(1).randbytes(3 * BLOCK_BYTES + 12345)
+DATA = random.Random(1).randbytes(2 * BLOCK_BYTES + 12345)
 FILES = {"/a/large": DATA, "/a/small": DATA[:1000], "/secret/x": b"secret"}
 
 
@@ -229,7 +230,9 @@ def test_a_fork_reads_with_connections_of_its_own(port: int) -> None:
         reader.read_at(0, 100)
         assert threading.active_count() > 1
         child = get_context("fork").Process(target=_read, args=(port,))
-        child.start()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # from Python 3.12 on, a fork beside threads warns
+            child.start()
         child.join(30)
         assert child.exitcode == 0
 
@@ -238,3 +241,13 @@ def _read(port: int) -> None:
     with opened(port) as reader:
         assert whole(reader) == DATA
     os._exit(0)
+
+
+def test_a_server_that_does_not_go_on(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TFRECREG_REMOTE_ATTEMPTS", "2")
+    monkeypatch.setenv("TFRECREG_REMOTE_SECONDS", "1")
+    faults = Faults(0, "slow")
+    with faulty(port, faults) as before, opened(before, "/a/small") as reader:
+        faults.share = 1
+        with pytest.raises(StorageError, match="after 2 attempts: .*Timeout.*: no answer in time"):
+            reader.read_at(0, 100)
