@@ -249,5 +249,5 @@ def test_a_server_that_does_not_go_on(port: int, monkeypatch: pytest.MonkeyPatch
     faults = Faults(0, "slow")
     with faulty(port, faults) as before, opened(before, "/a/small") as reader:
         faults.share = 1
-        with pytest.raises(StorageError, match="after 2 attempts: .*Timeout.*: no answer in time"):
+        with pytest.raises(StorageError, match=r"after 2 attempts: .*Timeout.*: no answer in time"):
             reader.read_at(0, 100)
