@@ -229,7 +229,7 @@ def test_a_fork_reads_with_connections_of_its_own(port: int) -> None:
     with opened(port) as reader:
         reader.read_at(0, 100)
         assert threading.active_count() > 1
-        child = get_context("fork").Process(target=_read, args=(port,))
+        child = get_context("fork").Process(target=_read, args=(reader, port))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # from Python 3.12 on, a fork beside threads warns
             child.start()
@@ -237,9 +237,11 @@ def test_a_fork_reads_with_connections_of_its_own(port: int) -> None:
         assert child.exitcode == 0
 
 
-def _read(port: int) -> None:
-    with opened(port) as reader:
-        assert whole(reader) == DATA
+def _read(reader: RemoteReader, port: int) -> None:
+    assert whole(reader) == DATA
+    assert reader.confirm(0, 100)
+    with opened(port) as own:
+        assert whole(own) == DATA
     os._exit(0)
 
 

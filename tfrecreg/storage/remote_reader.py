@@ -107,10 +107,10 @@ def _shared() -> _Blocks:
 
 
 class RemoteReader:
-    """A file of a store. See :class:`tfrecreg.storage.Reader`. Safe for threads.
+    """A file of a store. See :class:`tfrecreg.storage.Reader`. Safe for threads and after a fork.
 
     Args:
-        system: the file system of fsspec.
+        system: the file system of fsspec, as this process has it.
         path: its name there.
         shown: its URL without secrets, for messages.
         size: in bytes.
@@ -120,7 +120,7 @@ class RemoteReader:
 
     def __init__(
         self,
-        system: Any,
+        system: Callable[[], Any],
         path: str,
         shown: str,
         size: int,
@@ -222,7 +222,7 @@ class RemoteReader:
 
         def second_byte() -> None:
             # fsspec looks at the headers of the answer before it reads it; `cat_file` does not.
-            with self._system.open(self._path, "rb", cache_type="none") as file:
+            with self._system().open(self._path, "rb", cache_type="none") as file:
                 file.seek(1)
                 file.read(1)
 
@@ -293,7 +293,7 @@ class RemoteReader:
 
     def _once(self, timeout: float, start: int, length: int) -> bytes:
         data: bytes = invoke(
-            timeout, self._system, "cat_file", self._path, start=start, end=start + length
+            timeout, self._system(), "cat_file", self._path, start=start, end=start + length
         )
         if len(data) == self.size > length:
             return data[start : start + length]  # a small file of a server without ranges
