@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfrecreg.errors import RawDataError
@@ -124,3 +125,8 @@ def length(task: bytes) -> int:
 def shout(task: int) -> int:
     print("a plugin prints", task)
     return task
+
+
+def touch_late(path: str) -> None:
+    time.sleep(0.05)
+    Path(path).touch()

@@ -26,6 +26,7 @@ from tfrecreg.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from tfrecreg.amounts import SkipLimit
+    from tfrecreg.engines import open_engine
     from tfrecreg.errors import TfrecregError
     from tfrecreg.example import decode, encode
     from tfrecreg.example.tensors import parse_tensor, serialize_tensor
@@ -111,6 +112,7 @@ __all__ = [
     "init",
     "list_datasets",
     "load",
+    "open_engine",
     "open_registry",
     "parse_tensor",
     "pipeline",
@@ -132,6 +134,7 @@ __all__ = [
 
 _EXPORTS = {
     "tfrecreg.amounts": ("SkipLimit",),
+    "tfrecreg.engines": ("open_engine",),
     "tfrecreg.errors": ("TfrecregError",),
     "tfrecreg.example": ("decode", "encode"),
     "tfrecreg.example.tensors": ("parse_tensor", "serialize_tensor"),

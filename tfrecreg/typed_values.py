@@ -288,13 +288,16 @@ def label(hint: Any, *, text: bool = True) -> str:
     return f"{_WORDS.get(bare, 'a value')} {' and '.join(bounds)}".rstrip()
 
 
-def parse_options(kind: type[T], pairs: Mapping[str, Any] | Sequence[str], *, of: str = "") -> T:
-    """Create the options of a source.
+def parse_options(
+    kind: type[T], pairs: Mapping[str, Any] | Sequence[str], *, of: str = "", hint: str = ""
+) -> T:
+    """Create the options of a source or an engine.
 
     Args:
         kind: a frozen dataclass.
         pairs: values by name, as in TOML or as text; or ``NAME=VALUE`` strings.
-        of: the source's name, for messages.
+        of: the name of their owner, for messages.
+        hint: the hint of errors without a better one; by default how to list those of a source.
 
     Raises:
         UsageError: an option that is unknown, missing or given twice, or a value of another type;
@@ -302,7 +305,7 @@ def parse_options(kind: type[T], pairs: Mapping[str, Any] | Sequence[str], *, of
         PluginError: a field has a type that options cannot have.
     """
     owner = f" of `{safe(of)}`" if of else ""
-    hint = f"`tfrecreg plugins show {safe(of) or 'SOURCE'}` lists the options"
+    hint = hint or f"`tfrecreg plugins show {safe(of) or 'SOURCE'}` lists the options"
     given = pairs if isinstance(pairs, Mapping) else _pairs(pairs, owner)
     try:
         return kind(**_fields(kind, _option_types(kind), given, text=True))

@@ -130,12 +130,14 @@ def test_only_the_faces_know_how_to_print_and_parse() -> None:
 
 HOMES: dict[str, set[str]] = {
     "PIL": {"tfrecreg.images.pixels"},
-    "apache_beam": set(),
+    "apache_beam": {"tfrecreg.engines.beam"},
+    "distributed": {"tfrecreg.engines.dask"},
     "dvc": {"tfrecreg.tracking.dvc"},
     "pandas": set(),
     "array_record": {"tfrecreg.operations.export.converted.arrayrecord"},
     "pyarrow": {"tfrecreg.example.arrow"},
     "pycocotools": {"tfrecreg_coco.masks"},
+    "ray": {"tfrecreg.engines.ray"},
     "tensorflow_data_validation": {"tfrecreg.statistics.tfdv"},
     "tfx_bsl": {"tfrecreg.statistics.tfdv"},
     "torch": set(),

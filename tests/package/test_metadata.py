@@ -59,6 +59,7 @@ PROVIDERS = {
         for name in (
             "blake3",
             "click",
+            "distributed",
             "dvc",
             "fsspec",
             "msgspec",
@@ -67,6 +68,7 @@ PROVIDERS = {
             "pluggy",
             "pyarrow",
             "pycocotools",
+            "ray",
             "rich",
             "tensorflow",
             "tomli",
@@ -155,14 +157,14 @@ def test_everything_that_is_imported_is_required_and_nothing_else(
                 starts = [start for start in PROVIDERS if f"{name}.".startswith(f"{start}.")]
                 imported |= {PROVIDERS[start] for start in starts} or {name}
     core = set(brought(required, "", python_version="3.10"))
-    extras = set().union(*(brought(required, extra) for extra in ("all", "torch")))
+    extras = set().union(*(brought(required, extra) for extra in ("all", "dask", "ray", "torch")))
     assert imported - core - extras - BROUGHT_BY_TFDV == set()
     assert core - imported == set()
 
 
 def test_the_extras_are_those_that_are_promised(described: Message) -> None:
     extras = set(described.get_all("Provides-Extra", []))
-    promised = {"tf", "tfdv", "dvc", "beam", "torch", "remote", "all"}
+    promised = {"tf", "tfdv", "dvc", "dask", "beam", "ray", "torch", "remote", "all"}
     formats = {"arrayrecord", "parquet"}
     assert extras == {*promised, *formats, "tfdv-1-16", "images", "coco", "dev"}
 

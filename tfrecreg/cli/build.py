@@ -5,24 +5,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
-from click.core import ParameterSource
 
 from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, jobs_option, json_option, pairs
+from tfrecreg.cli.common import (
+    ENGINE_PARAMETERS,
+    Face,
+    given_besides,
+    jobs_option,
+    json_option,
+    pairs,
+)
 
 if TYPE_CHECKING:
     from tfrecreg.engines import Engine
     from tfrecreg.operations.builds import BuildResult, Growth
+    from tfrecreg.operations.builds.parts import Collected
     from tfrecreg.operations.builds.run import Preview
     from tfrecreg.operations.release import ReleaseResult
     from tfrecreg.shards import ShardPolicy
 
-_WITH_REPAIR = frozenset({"name", "raw", "repair", "engine", "as_json"})
+_WITH_REPAIR = ENGINE_PARAMETERS | {"name", "raw", "repair", "as_json"}
 """The parameters that a repair takes: it builds as it was built."""
 
 
 @click.command(name="build")
-@click.argument("name", shell_complete=complete.datasets)
+@click.argument("name", required=False, shell_complete=complete.datasets)
 @click.option(
     "--source",
     metavar="S",
@@ -76,12 +83,36 @@ _WITH_REPAIR = frozenset({"name", "raw", "repair", "engine", "as_json"})
     shell_complete=complete.references,
     help="Rebuild the missing or damaged files of REF, byte for byte.",
 )
+@click.option(
+    "--plan-to",
+    metavar="DIR",
+    shell_complete=complete.folders,
+    help="List the items, write the plan to the new folder DIR, and build nothing.",
+)
+@click.option(
+    "--plan",
+    metavar="DIR",
+    shell_complete=complete.folders,
+    help="Publish the shards that parts made by the plan in DIR, and make those that are missing.",
+)
+@click.option("--part", metavar="I/N", help="With --plan: make the shards of part I of N alone.")
+@click.option(
+    "--parts-only",
+    is_flag=True,
+    help="With --plan: if shards are missing, name them and stop.",
+)
+@click.option(
+    "--verify-parts",
+    "verify",
+    metavar="N|P%",
+    help="With --plan: make so many shards again, chosen at random, and compare the bytes.",
+)
 @jobs_option
 @json_option
 @click.pass_obj
 def command(
     face: Face,
-    name: str,
+    name: str | None,
     source: str | None,
     raw: str | None,
     options: tuple[str, ...],
@@ -97,6 +128,11 @@ def command(
     dry_run: bool,
     version: str | None,
     repair: str | None,
+    plan_to: str | None,
+    plan: str | None,
+    part: str | None,
+    parts_only: bool,
+    verify: str | None,
     engine: Engine,
 ) -> None:
     """Build a dataset's TFRecords from its raw data.
@@ -107,12 +143,29 @@ def command(
     them.
 
     With `--repair REF` (NAME, or a release of it), only the missing and damaged files of REF are
-    rebuilt. If the result is not byte for byte the original, nothing is changed. Only `--raw` and
-    `--jobs` may be combined with it.
+    rebuilt. If the result is not byte for byte the original, nothing is changed. Only `--raw`,
+    `--jobs` and the engine may be combined with it.
+
+    `--plan-to DIR` writes the plan of a build. Then `--plan DIR --part I/N` makes the shards of one
+    part, on any machine that sees DIR and the raw data, and `--plan DIR` compares every shard with
+    its receipt, the plan and its bytes, and publishes the build. NAME may be omitted with `--plan`.
     """
     from tfrecreg.operations.builds import BuildRequest, build, preview
     from tfrecreg.operations.release import publish
 
+    if plan is not None or part is not None or verify is not None or parts_only:
+        from tfrecreg.cli import build_parts
+
+        made = build_parts.use_plan(
+            face, plan, name, part, verify, engine, raw=raw, parts_only=parts_only, version=version
+        )
+        if made is not None:
+            collected, released = made
+            _print(face, collected.built, released, collected)
+        return
+    if name is None:
+        context = click.get_current_context()
+        raise click.MissingParameter(ctx=context, param_hint="'NAME'", param_type="argument")
     registry = face.open()
     face.warn_of_broken_plugins()
     if repair is not None:
@@ -131,6 +184,11 @@ def command(
         save=save,
     )
     progress = face.progress()
+    if plan_to is not None:
+        from tfrecreg.cli import build_parts
+
+        build_parts.write_plan(face, registry, request, plan_to, progress)
+        return
     if dry_run:
         _print_preview(face, preview(registry, request, engine=engine, progress=progress))
         return
@@ -146,15 +204,12 @@ def _repair(face: Face, name: str, reference: str, raw: str | None, engine: Engi
     from tfrecreg.errors import UsageError
     from tfrecreg.operations.repair import repair
 
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-        if given and parameter.name not in _WITH_REPAIR:
-            raise UsageError(
-                f"`{parameter.opts[0]}` cannot be combined with `--repair`, which repeats the "
-                "original settings",
-                hint=f"tfrecreg build {name} --repair {reference}",
-            )
+    other = given_besides(_WITH_REPAIR)
+    if other is not None:
+        raise UsageError(
+            f"`{other}` cannot be combined with `--repair`, which repeats the original settings",
+            hint=f"tfrecreg build {name} --repair {reference}",
+        )
     result = repair(face.open(), name, reference, raw=raw, engine=engine, progress=face.progress())
     if face.as_json:
         face.print_json(result.to_json())
@@ -201,7 +256,12 @@ def _max_skipped(text: str | None) -> Any:
         ) from None
 
 
-def _print(face: Face, result: BuildResult, released: ReleaseResult | None) -> None:
+def _print(
+    face: Face,
+    result: BuildResult,
+    released: ReleaseResult | None,
+    collected: Collected | None = None,
+) -> None:
     from tfrecreg.cli.release import accepted, print_release
 
     manifest = result.manifest
@@ -219,8 +279,16 @@ def _print(face: Face, result: BuildResult, released: ReleaseResult | None) -> N
             "settings": result.settings.to_json(),
             "growth": _growth(result.growth),
             **accepted(result.report),
+            "parts": None,
             "release": None,
         }
+        if collected is not None:
+            document["parts"] = {
+                "plan": collected.plan,
+                "from_parts": collected.from_parts,
+                "made_here": list(collected.made_here),
+                "verified": list(collected.verified),
+            }
         if released is not None:
             document["release"] = {
                 "version": str(released.version),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from tfrecreg._version import JSON_VERSION
 
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tfrecreg.cli.render.console import ConsoleProgress
-    from tfrecreg.engines import LocalEngine
     from tfrecreg.registry import Registry
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -108,33 +109,78 @@ def json_option(function: F) -> F:
     return decorate(function)
 
 
-def _engine(ctx: click.Context, param: click.Parameter, value: int | None) -> LocalEngine | None:
-    del param
-    if ctx.resilient_parsing:
-        return None  # a shell completes: nothing will run
-    from tfrecreg.engines import LocalEngine, usable_cores
-
-    engine = LocalEngine(usable_cores() if value is None else value)
-    ctx.call_on_close(engine.close)
-    return engine
+ENGINE_PARAMETERS = frozenset({"jobs", "engine_name", "engine_option"})
+"""Names of the parameters that :func:`jobs_option` adds."""
 
 
 def jobs_option(function: F) -> F:
-    """``--jobs N``: the number of processes. The command gets an `engine`."""
-    decorate: Callable[[F], F] = click.option(
-        "-j",
-        "--jobs",
-        "engine",
-        type=int,
-        metavar="N",
-        envvar="TFRECREG_JOBS",
-        callback=_engine,
-        help="Number of parallel processes. Default: TFRECREG_JOBS, or the number of processors.",
-    )
-    return decorate(function)
+    """``--jobs N``, ``--engine NAME`` and ``--engine-option K=V``. The command gets an `engine`.
+
+    Its workers are started when work for them is there.
+    """
+
+    @wraps(function)
+    def call(
+        *args: Any, jobs: int | None, engine_name: str, engine_option: Any, **more: Any
+    ) -> Any:
+        from tfrecreg.engines.choose import open_engine
+
+        ctx = click.get_current_context()
+        given = ctx.get_parameter_source("jobs")
+        if engine_name != "local" and given is not ParameterSource.COMMANDLINE:
+            jobs = None  # TFRECREG_JOBS is for the processors of this machine
+        options = pairs(engine_option, "--engine-option", example="address=tcp://host:8786")
+        engine = open_engine(engine_name, jobs=jobs, **options)
+        ctx.call_on_close(engine.close)
+        return function(*args, engine=engine, **more)
+
+    for decorate in (
+        click.option(
+            "--engine-option",
+            multiple=True,
+            metavar="K=V",
+            help="An option of the engine, repeatable.",
+        ),
+        click.option(
+            "--engine",
+            "engine_name",
+            metavar="NAME",
+            default="local",
+            envvar="TFRECREG_ENGINE",
+            help="Where to work: local, dask, beam, ray or futures:MODULE:CALLABLE. Default: "
+            "TFRECREG_ENGINE, or local.",
+        ),
+        click.option(
+            "-j",
+            "--jobs",
+            type=int,
+            metavar="N",
+            envvar="TFRECREG_JOBS",
+            help="Number of parallel processes. Default: TFRECREG_JOBS, or the number of "
+            "processors. With another engine: of its workers.",
+        ),
+    ):
+        call = decorate(call)
+    return cast(F, call)
 
 
-def pairs(values: Sequence[str], option: str) -> dict[str, str]:
+def was_given(parameter: click.Parameter) -> bool:
+    """Whether the user gave this parameter of the current command as an argument."""
+    context = click.get_current_context()
+    return context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+
+
+def given_besides(allowed: Container[str]) -> str | None:
+    """The first option of the current command that was given and is none of the parameters
+    `allowed`; None if there is none.
+    """
+    for parameter in click.get_current_context().command.params:
+        if parameter.name not in allowed and was_given(parameter):
+            return parameter.opts[0]
+    return None
+
+
+def pairs(values: Sequence[str], option: str, *, example: str = "prefix=train") -> dict[str, str]:
     """``K=V`` arguments as a mapping.
 
     Raises:
@@ -149,7 +195,7 @@ def pairs(values: Sequence[str], option: str) -> dict[str, str]:
         if not equals or not key:
             raise UsageError(
                 f"`{option} {safe(value)}` should be `{option} KEY=VALUE`",
-                hint=f"as in `{option} prefix=train`",
+                hint=f"as in `{option} {example}`",
             )
         if key in found:
             raise UsageError(f"`{option} {safe(key)}=` was given twice", hint="give it once")

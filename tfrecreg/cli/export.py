@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     shell_complete=complete.export_formats,
     help="tfds: for TensorFlow Datasets. index: for readers that seek to records, such as DALI's. "
     "croissant: with a description in JSON-LD. tfx: for TFX pipelines. arrayrecord, parquet, "
-    "webdataset: files of these formats.",
+    "webdataset: files of these formats. intoto: a statement on all files, to be signed.",
 )
 @click.option(
     "--suffix",
@@ -47,6 +47,8 @@ def command(face: Face, reference: str, to: str, suffix: str, folder: str, engin
 
     `--to arrayrecord`, `parquet` and `webdataset` write the records to files of these formats, one
     for each shard, read them again, and compare their content digest with the manifest.
+
+    `--to intoto` writes an in-toto statement alone: the sha256 of every file, and the provenance.
 
     Existing files are never overwritten.
     """
@@ -75,6 +77,12 @@ def _print(face: Face, result: ExportResult, suffix: str) -> None:
     folder = safe(result.folder, limit=1000)
     records, shards = sum(result.splits.values()), sum(result.shards.values())
     face.out.print(f"exported {result.reference} to {folder}")
+    if result.to == "intoto":
+        face.out.print(f"  {records:,} records; the shards are not copied")
+        for note in result.notes:
+            face.out.print(f"  note: {note}")
+        face.out.print("sign `statement.intoto.json` and publish it with the shards")
+        return
     ways = ", ".join(f"{count} {how}" for how, count in result.shards.items())
     size = si_bytes(result.bytes)
     face.out.print(f"  {records:,} records in {shards} shards ({ways}), {size}")

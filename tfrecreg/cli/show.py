@@ -21,20 +21,31 @@ if TYPE_CHECKING:
     shell_complete=complete.frameworks,
     help="Print Python code that uses it: tf, keras, numpy, grain, torch, tfds, mlflow or wandb.",
 )
+@click.option(
+    "--provenance",
+    is_flag=True,
+    help="Show where it comes from: source, raw data, versions, parts and their receipts.",
+)
 @json_option
 @click.pass_obj
-def command(face: Face, reference: str, code: str | None) -> None:
+def command(face: Face, reference: str, code: str | None, provenance: bool) -> None:
     """Show a build or a release.
 
     REF is mnist for the build, mnist@1.0.0, mnist@1.* or mnist@latest for a release. The output has
     its splits, sizes, source, ledger, labels and digests. `--code` prints the few lines of Python
-    that read it in a framework or log it, ready to paste.
+    that read it in a framework or log it, ready to paste. `--provenance` shows how it was made; the
+    shards of a build in parts have receipts, which `--json` prints in full.
     """
     from tfrecreg.registry import resolve
 
+    if code is not None and provenance:
+        raise click.UsageError("--code and --provenance exclude each other")
     resolved = resolve(face.open(), reference)
     if code is not None:
         _show_code(face, resolved, code)
+        return
+    if provenance:
+        _show_provenance(face, resolved)
         return
     if face.as_json:
         from tfrecreg.operations.catalog import manifest_json
@@ -52,6 +63,18 @@ def command(face: Face, reference: str, code: str | None) -> None:
         yanks=resolved.yanks,
         tails=long_tails(resolved.registry, resolved.manifest),
     )
+
+
+def _show_provenance(face: Face, resolved: Resolved) -> None:
+    from tfrecreg.operations.origin import origin_of
+
+    origin = origin_of(resolved)
+    if face.as_json:
+        face.print_json(origin.to_json())
+        return
+    from tfrecreg.cli.render.origin import print_origin
+
+    print_origin(face.out, origin)
 
 
 def _show_code(face: Face, resolved: Resolved, framework: str) -> None:

@@ -4,11 +4,17 @@ and returns results in order.
 - `interface`: the engine protocol
 - `local`: tasks on this machine, in this process or in worker processes
 - `pool`: those worker processes; imported only for several jobs
+- `outcome`: results and exceptions as bytes
+- `choose`: engines by name
+- `dask`, `beam`, `ray`, `futures`: tasks on the workers of another library. Each imports it when
+  the engine connects
+- `remote`: what these have in common; `handshake`: what their workers check before a task
 """
 
 from __future__ import annotations
 
+from tfrecreg.engines.choose import open_engine
 from tfrecreg.engines.interface import Engine
 from tfrecreg.engines.local import LocalEngine, usable_cores
 
-__all__ = ["Engine", "LocalEngine", "usable_cores"]
+__all__ = ["Engine", "LocalEngine", "open_engine", "usable_cores"]

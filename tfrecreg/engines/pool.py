@@ -10,7 +10,6 @@ import os
 import pickle
 import signal
 import threading
-import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -20,69 +19,16 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from tfrecreg import guard
-from tfrecreg.engines.interface import call
-from tfrecreg.errors import FailureError, TfrecregError
-from tfrecreg.text import safe
+from tfrecreg.engines.outcome import perform, result_of
+from tfrecreg.errors import FailureError
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-class _RemoteError(Exception):
-    """The traceback of the worker, as the cause of the exception that it raised."""
-
-    def __str__(self) -> str:
-        return f"\n{self.args[0]}"
-
-
-def perform(work: bytes) -> bytes:
-    """In a worker: run a pickled ``(function, task)``, and pack its outcome."""
-    try:
-        function, task = pickle.loads(work)
-        return pickle.dumps((True, call(function, task), "", ""))
-    except Exception as error:
-        summary = safe("".join(traceback.format_exception_only(type(error), error)).strip())
-        trace = "".join(traceback.format_exception(error))
-        try:
-            packed = pickle.dumps(error)
-        except Exception:  # an error that cannot be pickled is sent as text
-            packed = b""
-        return pickle.dumps((False, packed, summary, trace))
-
-
-def result_of(outcome: bytes) -> Any:
-    """In the parent: the result that :func:`perform` packed.
-
-    Raises:
-        FailureError: the result or the error came, and cannot be unpacked here.
-        Exception: raised by the function.
-    """
-    try:
-        done, value, summary, trace = pickle.loads(outcome)
-    except Exception as error:
-        raise FailureError(
-            f"the result of a task cannot be unpacked: {type(error).__name__}: {safe(str(error))}",
-            hint="`--jobs 1` runs without workers and shows the error",
-        ) from error
-    if done:
-        return value
-    try:
-        raised: BaseException = pickle.loads(value)
-    except Exception:
-        raised = FailureError(
-            f"a task failed in its worker: {summary}",
-            hint="`--jobs 1` runs without workers and shows the error",
-        )
-    if isinstance(raised, TfrecregError):
-        raise raised
-    raise raised from _RemoteError(trace)
-
 
 _AHEAD = 2
 """Number of tasks per worker that are started and whose results are not yet taken: enough to keep
 it busy while an earlier task takes long, few enough to bound memory.
 """
-
 
 _LOOK = 0.5
 """Seconds between checks for plugins that hang."""
@@ -103,7 +49,7 @@ class _Worker:
         # not closed, the interpreter's exit does not wait.
         self.process = context.Process(target=_work, args=(theirs, function, memory), daemon=True)
         try:
-            with _interrupts_held():
+            with interrupts_held():
                 self.process.start()
         except BaseException:
             self.connection.close()
@@ -277,7 +223,7 @@ class Pool:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def interrupts_held() -> Iterator[None]:
     """Delay ^C until after the block; it does not reach a process that is started in the block.
 
     Such a process starts with the signal blocked, so its imports cannot be interrupted.

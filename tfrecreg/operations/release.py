@@ -15,6 +15,7 @@ from tfrecreg.errors import ConflictError, FailureError, RefusedError, UsageErro
 from tfrecreg.findings import Code, Finding, fingerprint
 from tfrecreg.manifest import Change, Manifest, Parent, Provenance, ReleaseEntry, seal
 from tfrecreg.operations.builds import BuildRequest, BuildResult, build
+from tfrecreg.operations.builds.parts.provenance import receipts_file
 from tfrecreg.operations.builds.state import raw_changed, recall
 from tfrecreg.operations.check import CheckOptions, Report, check_target, scan_cache
 from tfrecreg.operations.diff import classify
@@ -114,7 +115,8 @@ def release(
         _raw_is_unchanged(registry, request.name, build)
         report = _judge(registry, request, build, engine or LocalEngine(1), progress)
         sealed = partial(_released, registry, request, version, before, step, build)
-        manifest = change.release(build, version, schema, sealed)
+        receipts = receipts_file(registry, build)
+        manifest = change.release(build, version, schema, sealed, receipts=receipts)
         if manifest is None:
             return _exists(change, version, build, progress)
         return ReleaseResult(

@@ -222,7 +222,7 @@ def _make(
         raise missing
     collector, sound = StatisticsCollector(options), _Soundness()
     size = sum(_size(shard) for shard in target.shards)
-    if engine is None or size < _WORTH_WORKERS:
+    if engine is None or (isinstance(engine, LocalEngine) and size < _WORTH_WORKERS):
         engine = LocalEngine(1)
     read_whole(
         target,

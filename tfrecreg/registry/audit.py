@@ -26,6 +26,10 @@ RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
 """Rank of each level, smallest change first."""
 
 
+_FILES = (MANIFEST_NAME, SCHEMA_NAME, layout.RECEIPTS_NAME)
+"""The files of a release, none of which changes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """What the chain is made of: one release."""
@@ -163,7 +167,7 @@ def ever_released(registry: Registry) -> set[str]:
 def version_in(path: str) -> Version | None:
     """The version of the release that a file belongs to: ``registry/<name>/<version>/<file>``."""
     parts = path.split("/")
-    if len(parts) != 4 or parts[3] not in (MANIFEST_NAME, SCHEMA_NAME):
+    if len(parts) != 4 or parts[3] not in _FILES:
         return None
     try:
         return parse_version(parts[2])

@@ -23,7 +23,7 @@ _OURS = (layout.BUILDS, layout.RELEASES, layout.VERSIONS, layout.STATE)
 """Folders of a registry whose files manifests and DVC vouch for."""
 
 _PREFIX, _SUFFIX = ".tfrecreg-", ".tmp"
-_HIDDEN = re.compile(r"\.tfrecreg-(export|salvage|site)\.[0-9a-f]{16}\.tmp")
+_HIDDEN = re.compile(r"\.tfrecreg-(export|plan|salvage|site)\.[0-9a-f]{16}\.tmp")
 
 _HINT = "name a folder that does not exist yet, or an empty one: {} never overwrites"
 

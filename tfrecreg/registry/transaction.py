@@ -159,6 +159,8 @@ class Transaction:
         version: Version,
         schema: str,
         sealed: Callable[[str | None], Manifest],
+        *,
+        receipts: bytes | None = None,
     ) -> Manifest | None:
         """Store the bytes of the build, verify the stored bytes, and commit the release by one
         rename.
@@ -168,6 +170,7 @@ class Transaction:
             version: the number.
             schema: text of the schema that is frozen with it.
             sealed: makes the release's manifest of DVC's hash of the folder; None without DVC.
+            receipts: file with the receipts of a build in parts; None for any other build.
 
         Returns:
             the manifest of the release; None where the number was taken meanwhile.
@@ -189,7 +192,7 @@ class Transaction:
             self._keep_indexes(build)
             manifest = sealed(value)
             try:
-                committed = self._commit(manifest, version, schema)
+                committed = self._commit(manifest, version, schema, receipts)
             except StorageError:
                 # Renamed, and neither made durable nor taken back: the release stands, on what
                 # would be undone.
@@ -347,12 +350,16 @@ class Transaction:
             if entry.path in wanted and self._storage.stat(target) is None:
                 self._storage.link(f"{layout.build_folder(self.dataset.name)}/{entry.path}", target)
 
-    def _commit(self, manifest: Manifest, version: Version, schema: str) -> bool:
+    def _commit(
+        self, manifest: Manifest, version: Version, schema: str, receipts: bytes | None
+    ) -> bool:
         """One rename makes the release; False where the number was taken meanwhile."""
         files = {
             MANIFEST_NAME: render_manifest(manifest),
             SCHEMA_NAME: schema.encode("utf-8"),
         }
+        if receipts is not None:
+            files[layout.RECEIPTS_NAME] = receipts
         with self.stage("release") as staged:
             for name, data in files.items():
                 with staged.create(name) as writer:

@@ -144,9 +144,9 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(raw, tmp_path, monk
     request = BuildRequest(
         name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=3)
     )
-    from tfrecreg.operations.builds import make
+    from tfrecreg.operations.builds.state import StageJournal
 
-    original = make.finish
+    original = StageJournal.finish
     calls = []
 
     def killed(*arguments) -> None:
@@ -156,7 +156,7 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(raw, tmp_path, monk
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(make, "finish", killed)
+        patch.setattr(StageJournal, "finish", killed)
         with pytest.raises(KeyboardInterrupt):
             build(registry, request)
     assert registry.dataset("digits").build_manifest() is None
@@ -179,15 +179,15 @@ def test_a_finished_shard_that_was_damaged_is_made_again(raw, tmp_path, monkeypa
     request = BuildRequest(
         name="digits", source="mnist", raw=str(raw), policy=ShardPolicy(shards=3)
     )
-    from tfrecreg.operations.builds import make
+    from tfrecreg.operations.builds.state import StageJournal
 
     def killed(*arguments) -> None:
         original(*arguments)
         raise KeyboardInterrupt
 
-    original = make.finish
+    original = StageJournal.finish
     with monkeypatch.context() as patch:
-        patch.setattr(make, "finish", killed)
+        patch.setattr(StageJournal, "finish", killed)
         with pytest.raises(KeyboardInterrupt):
             build(registry, request)
     (shard,) = (tmp_path / "killed").glob(".tfrecreg/stage/digits/*/build/*.tfrecord-*")

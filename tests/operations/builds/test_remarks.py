@@ -14,7 +14,7 @@ from tfrecreg.guard import Brought
 from tfrecreg.operations.builds.assemble import ledgers
 from tfrecreg.operations.builds.plan import Plan, make_plan
 from tfrecreg.operations.builds.shard import BuildTask, MadeShard, Maker, make_shard
-from tfrecreg.operations.builds.state import finish, finished
+from tfrecreg.operations.builds.state import StageJournal
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import GuardedSource, Item, Remark, Skipped, Written
 from tfrecreg.storage import LocalStorage
@@ -81,8 +81,9 @@ def test_a_journal_keeps_remarks(tmp_path) -> None:
     plan, shards = made(tmp_path / "build")
     stage, build = LocalStorage(tmp_path / "stage"), LocalStorage(tmp_path / "build")
     for planned, shard in zip(plan.shards, shards, strict=True):
-        finish(stage, planned, shard)
-        assert finished(stage, build, planned) == shard
+        journal = StageJournal(stage, build)
+        journal.finish(planned, shard)
+        assert journal.finished(planned) == shard
 
 
 def test_remarks_of_a_split_without_items_are_counted_too() -> None:

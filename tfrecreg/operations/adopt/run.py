@@ -38,6 +38,7 @@ from tfrecreg.operations.adopt.request import (
     known_schema,
     plan_adoption,
 )
+from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.operations.overwrite_guard import expect_no_loss
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.raw_sizes import raw_totals
@@ -337,4 +338,6 @@ def _place(
                 progress.advance(part.end.records, hashed.bytes)
     finally:
         progress.stop()
+    if plan.how != "in-place":  # there it is the user's folder
+        remove_leftovers(build)
     return placed

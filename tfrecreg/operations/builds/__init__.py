@@ -11,13 +11,16 @@
 - `make`: make all shards through an engine
 - `assemble`: write the manifest, the ledger and the labels
 - `state`: what survives a killed build, and the state of the raw data
+- `begin`, `conclude`: the start and the end of every build: the plan; reading back and publishing
 - `run`: the operation: plan, make, read back, publish
+- `parts`: the same in parts, on several machines
 """
 
 from __future__ import annotations
 
+from tfrecreg.operations.builds.conclude import BuildResult
 from tfrecreg.operations.builds.growth import Growth
 from tfrecreg.operations.builds.request import BuildRequest
-from tfrecreg.operations.builds.run import BuildResult, build, preview
+from tfrecreg.operations.builds.run import build, preview
 
 __all__ = ["BuildRequest", "BuildResult", "Growth", "build", "preview"]

@@ -22,10 +22,14 @@ from tfrecreg.operations.builds.shard import (
     keep_shard,
     make_part,
 )
-from tfrecreg.operations.builds.state import finish, finished
+from tfrecreg.operations.builds.state import Journal
+from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.progress import Progress
 from tfrecreg.sources import Item, Remark, Skipped
-from tfrecreg.storage import Storage, is_temporary
+from tfrecreg.storage import Storage
+
+BUILD, SEGMENTS = "build", "segments"
+"""Folders of a stage: the build in the making, and pieces of its shards."""
 
 ListedItem = TypeVar("ListedItem", bound=Item | Skipped | Remark)
 
@@ -42,7 +46,9 @@ twice, so they are for less.
 
 
 def engine_for_build(plan: Plan, engine: Engine) -> Engine:
-    """`engine`, or this very process for a build so small that workers do not pay."""
+    """`engine`, or this very process for a build so small that local workers do not pay."""
+    if not isinstance(engine, LocalEngine):
+        return engine  # it was asked for by name
     work = accumulate(_seconds(item) for shard in plan.shards for item in shard.items)
     return engine if any(seconds > _WORTH_SECONDS for seconds in work) else LocalEngine(1)
 
@@ -68,11 +74,19 @@ def _seconds(item: Item) -> float:
     return _ITEM_SECONDS + max(item.size, 0) * _BYTE_SECONDS
 
 
+def clear_killed(stage: Storage) -> None:
+    """Remove what a killed run or worker was writing in a stage that nobody else works in."""
+    remove_leftovers(stage.below(BUILD))
+    stage.remove(SEGMENTS)
+
+
 def make_all(
     plan: Plan,
     prepared: Prepared,
     stage: Storage,
-    staged: Storage,
+    *,
+    journal: Journal,
+    segments: str = SEGMENTS,
     engine: Engine,
     progress: Progress,
 ) -> tuple[list[MadeShard], int]:
@@ -81,8 +95,9 @@ def make_all(
     Args:
         plan: what goes where.
         prepared: the source, and how to compress.
-        stage: rooted at the stage.
-        staged: rooted at the build's folder in it.
+        stage: rooted at the stage; the build is in its folder :data:`BUILD`.
+        journal: knows the finished shards.
+        segments: folder of the stage for the segments of this process; removed at the end.
         engine: where to make them.
         progress: updated for every shard or segment.
 
@@ -91,13 +106,9 @@ def make_all(
         RawDataError: the raw data cannot be read any more.
         StorageError: the disk said no.
     """
-    for entry in list(staged.list()):
-        if is_temporary(entry.path):
-            staged.remove(entry.path)  # a killed run was writing it
-    scratch = stage.below("segments")
-    stage.remove("segments")
+    staged, scratch = stage.below(BUILD), stage.below(segments)
     maker = Maker(staged, pickle.dumps(prepared.source), plan.digest, prepared.compression)
-    kept = {shard.path: finished(stage, staged, shard) for shard in plan.shards}
+    kept = {shard.path: journal.finished(shard) for shard in plan.shards}
     todo = [shard for shard in plan.shards if kept[shard.path] is None]
     made: list[MadeShard] = []
     progress.start(f"building {plan.dataset}", plan.items)
@@ -108,14 +119,14 @@ def make_all(
                 done = kept[shard.path]
                 if done is None:
                     done = next(fresh)
-                    finish(stage, shard, done)
+                    journal.finish(shard, done)
                 else:
                     progress.advance(done.entry.records, done.entry.bytes)
                 made.append(done)
     finally:
         progress.stop()
         close_source()
-    stage.remove("segments")
+    stage.remove(segments)
     return made, len(plan.shards) - len(todo)
 
 

@@ -140,11 +140,6 @@ def make_plan(
             "the source found no items in the raw data",
             hint="check that this is the right folder; docs/sources lists the supported layouts",
         )
-    hasher = blake3(b"tfrecreg plan v1\n")
-    for name, value in sorted(salt.items()):
-        hasher.update(f"{name}={value}\n".encode("utf-8", "surrogateescape"))
-    if base is not None:
-        hasher.update(f"base={base.manifest.digest}\n".encode())
     shards: list[PlannedShard] = []
     for split in sorted(splits):
         store = splits.pop(split)
@@ -155,6 +150,25 @@ def make_plan(
                 hint="this is an error in the plugin: keys are unique in a split",
             )
         shards.extend(_named(dataset, split, _deal(store, policy, base)))
+    digest = plan_digest(salt, base.manifest.digest if base is not None else None, shards)
+    skipped.sort(key=lambda each: (each.split, each.key))
+    remarks.sort()
+    return Plan(dataset, tuple(shards), tuple(skipped), digest, tuple(remarks), base)
+
+
+def plan_digest(salt: Mapping[str, str], base: str | None, shards: Iterable[PlannedShard]) -> str:
+    """The digest of a plan, as hex.
+
+    Args:
+        salt: what the bytes depend on besides the items.
+        base: digest of the manifest of the base; None without one.
+        shards: all shards, in order.
+    """
+    hasher = blake3(b"tfrecreg plan v1\n")
+    for name, value in sorted(salt.items()):
+        hasher.update(f"{name}={value}\n".encode("utf-8", "surrogateescape"))
+    if base is not None:
+        hasher.update(f"base={base}\n".encode())
     for shard in shards:
         hasher.update(f"{shard.path} {len(shard.items)}\n".encode())
         for items in shard.segments():
@@ -163,9 +177,7 @@ def make_plan(
                 for item in items
             )
             hasher.update(b"".join(told))
-    skipped.sort(key=lambda each: (each.split, each.key))
-    remarks.sort()
-    return Plan(dataset, tuple(shards), tuple(skipped), hasher.hexdigest(), tuple(remarks), base)
+    return hasher.hexdigest()
 
 
 def _deal(store: ItemStore, policy: ShardPolicy, base: Base | None) -> Iterator[Dealt]:

@@ -2,80 +2,33 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tfrecreg.engines import Engine, LocalEngine
-from tfrecreg.errors import (
-    FailureError,
-    ManifestError,
-    NewerFormatError,
-    RefusedError,
-)
-from tfrecreg.findings import Location
-from tfrecreg.gating import FailOn
-from tfrecreg.manifest import MANIFEST_NAME, Manifest, RawTotals, render_manifest
-from tfrecreg.operations.builds.assemble import assemble, ledgers
+from tfrecreg.manifest import RawTotals
+from tfrecreg.operations.builds.begin import begin
+from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.data import prepare_data, program_data
-from tfrecreg.operations.builds.growth import (
-    Growth,
-    PushCost,
-    choose_base,
-    growth_of,
-    push_cost,
-    sizes_of,
+from tfrecreg.operations.builds.growth import Growth, PushCost, growth_of, push_cost, sizes_of
+from tfrecreg.operations.builds.make import (
+    BUILD,
+    clear_killed,
+    engine_for_build,
+    make_all,
+    unchanged,
 )
-from tfrecreg.operations.builds.make import engine_for_build, make_all, unchanged, warming
-from tfrecreg.operations.builds.plan import Plan, make_plan
+from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import BuildRequest, Prepared, prepare
-from tfrecreg.operations.builds.settings import BuildSettings, compare_settings
-from tfrecreg.operations.builds.shard import MadeShard
-from tfrecreg.operations.builds.state import (
-    BuildRecord,
-    expect_raw_unchanged,
-    raw_files,
-    raw_state,
-    remember,
-)
-from tfrecreg.operations.check import CheckOptions, Report, check_target
-from tfrecreg.operations.overwrite_guard import expect_no_loss, expect_no_strangers
+from tfrecreg.operations.builds.settings import BuildSettings
+from tfrecreg.operations.builds.state import StageJournal
 from tfrecreg.operations.policy import expect_policy
-from tfrecreg.operations.targets import build_target
-from tfrecreg.progress import SILENT, Progress, Ticker, counting
-from tfrecreg.registry import Dataset, Registry, layout
-from tfrecreg.registry.absence import expect_same_schema
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry import Registry
 from tfrecreg.registry.transaction import Transaction, transaction
-from tfrecreg.schema import parse_schema
-from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.sources.python_data import SplitData
-from tfrecreg.storage import Storage
-from tfrecreg.text import safe
-from tfrecreg.toml_files import update_toml
-
-_READ_BACK = ("crc", "manifest", "schema")
-"""Validators that a new build must pass before it replaces the old one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuildResult:
-    """A finished build."""
-
-    manifest: Manifest = field(repr=False)
-    folder: str
-    """Folder of the build, relative to the registry."""
-    report: Report
-    """Report of the check after writing."""
-    resumed: int
-    """Shards that an earlier, killed run had finished."""
-    growth: Growth | None
-    """Reuse of the base's shards; None without a base."""
-    unchanged: bool
-    """Whether the build that was there is the same to the byte."""
-    settings: BuildSettings
-    """Differences of its settings from the dataset's file and from earlier builds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,17 +50,6 @@ class Preview:
     """Differences of its settings from the dataset's file and from earlier builds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Begun:
-    prepared: Prepared
-    plan: Plan
-    raw: RawTotals
-    files: dict[str, tuple[int, int]]
-    schema: str
-    schema_is_new: bool
-    settings: BuildSettings
-
-
 def preview(
     registry: Registry,
     request: BuildRequest,
@@ -123,7 +65,7 @@ def preview(
     """
     expect_policy(registry, request.name)
     prepared = prepare(registry, request, progress)
-    begun = _begin(registry, request, prepared, LocalEngine(1), progress)
+    begun = begin(registry, request, prepared, LocalEngine(1), progress)
     plan = begun.plan
     kept: set[str] = set()
     if plan.base is not None:
@@ -205,193 +147,30 @@ def _build(
     engine: Engine,
     progress: Progress,
 ) -> BuildResult:
-    begun = _begin(registry, request, prepared, engine, progress)
-    name = request.name
+    begun = begin(registry, request, prepared, engine, progress)
     stage = change.plan_stage(begun.plan.digest)
-    staged = stage.below("build")
+    staged = stage.below(BUILD)
     making = checking = engine_for_build(begun.plan, engine)
     if prepared.data is not None:
         making = prepared.data.engine_for(making, engine)
-    made, resumed = make_all(begun.plan, begun.prepared, stage, staged, making, progress)
-    _accept_skipped(begun, made)
-    manifest = assemble(
-        begun.prepared,
+    clear_killed(stage)
+    made, resumed = make_all(
         begun.plan,
+        begun.prepared,
+        stage,
+        journal=StageJournal(stage, staged),
+        engine=making,
+        progress=progress,
+    )
+    clear_killed(stage)
+    return conclude(
+        registry,
+        begun,
         made,
-        build=staged,
-        schema=begun.schema,
-        raw=begun.raw,
         labels=begun.prepared.source.labels(),
-    )
-    with staged.create(MANIFEST_NAME) as writer:
-        writer.write(render_manifest(manifest))
-    report = _read_back(registry, begun, manifest, staged, checking, progress)
-    expect_raw_unchanged(prepared.raw, begun.files, progress)
-    unchanged = _is_there(registry, manifest)
-    # What was read back just now is the manifest's, byte for byte.
-    change.replace(layout.build_folder(name), staged, manifest, verified=True)
-    _settle(registry, begun, manifest)
-    return BuildResult(
-        manifest=manifest,
-        folder=layout.build_folder(name),
-        report=report,
         resumed=resumed,
-        growth=growth_of(
-            begun.plan,
-            {shard.entry.path for shard in made if shard.kept},
-            {shard.entry.path: shard.entry.bytes for shard in made},
-        ),
-        unchanged=unchanged,
-        settings=begun.settings,
+        staged=staged,
+        change=change,
+        engine=checking,
+        progress=progress,
     )
-
-
-def _begin(
-    registry: Registry,
-    request: BuildRequest,
-    prepared: Prepared,
-    engine: Engine,
-    progress: Progress,
-) -> _Begun:
-    settings = compare_settings(registry, request, prepared)
-    for note in settings.notes():
-        progress.note(note)
-    dataset = registry.dataset(request.name)
-    _expect_replaceable(dataset)
-    base = choose_base(registry, request, prepared)
-    if prepared.data is not None:
-        prepared.data.survey()
-        engine = LocalEngine(1) if not prepared.data.travels else engine
-    schema = dataset.schema_text()
-    text = prepared.source.schema() if schema is None else schema
-    if schema is None and not request.default_schema:
-        expect_same_schema(dataset, text, drafted=prepared.data is not None)
-    parse_schema(text, dataset.schema_path)
-    totals, files = raw_files(prepared.source, prepared.raw, progress)
-    salt = {f"option.{name}": value for name, value in prepared.options.items()}
-    salt["compression"] = prepared.compression
-    salt["source"] = f"{prepared.distribution} {prepared.version} {prepared.source_name}"
-    salt["raw"] = raw_state(files)
-    with counting(progress, f"planning {request.name}", "items") as ticker:
-        listed = warming(_counted(prepared.source.items(), ticker), engine)
-        plan = make_plan(
-            request.name, listed, prepared.policy, salt, base, brought=prepared.source.brought
-        )
-    return _Begun(
-        prepared=prepared,
-        plan=plan,
-        raw=totals,
-        files=files,
-        schema=text,
-        schema_is_new=schema is None,
-        settings=settings,
-    )
-
-
-def _counted(
-    listed: Iterable[Item | Skipped | Remark], ticker: Ticker
-) -> Iterator[Item | Skipped | Remark]:
-    for each in listed:
-        ticker.add(1, 0)
-        yield each
-
-
-def _expect_replaceable(dataset: Dataset) -> None:
-    """Refuse before any work what publishing the build would cost."""
-    expect_no_strangers(dataset)
-    try:
-        before = dataset.build_manifest()
-    except (ManifestError, NewerFormatError):
-        return  # a build that is damaged is what building again is for
-    expect_no_loss(dataset, before, "")
-
-
-def _accept_skipped(begun: _Begun, made: Sequence[MadeShard]) -> None:
-    """Refuse a build that lost more items than was agreed."""
-    found = ledgers(begun.plan, made)
-    counts: Counter[str] = Counter()
-    for ledger in found.values():
-        counts.update(ledger.skipped)
-    items = sum(ledger.items for ledger in found.values())
-    skipped = sum(counts.values())
-    if begun.prepared.max_skipped.allows(skipped, items):
-        return
-    reasons = ", ".join(f"{code}: {count}" for code, count in sorted(counts.items()))
-    first = next(iter([*begun.plan.skipped, *(each for shard in made for each in shard.skipped)]))
-    raise RefusedError(
-        f"{skipped} of {items} items were skipped ({reasons}), at most "
-        f"{begun.prepared.max_skipped} may be; one is `{safe(first.key)}`: {safe(first.detail)}",
-        hint=f"fix the raw data, or accept the skipped items: --max-skipped {skipped}",
-    )
-
-
-def _read_back(
-    registry: Registry,
-    begun: _Begun,
-    manifest: Manifest,
-    staged: Storage,
-    engine: Engine,
-    progress: Progress,
-) -> Report:
-    target = build_target(
-        manifest,
-        staged,
-        name=manifest.dataset,
-        kind="build",
-        schema=begun.schema,
-        schema_path=registry.dataset(manifest.dataset).schema_path,
-    )
-    options = CheckOptions(only=_READ_BACK, fail_on=FailOn.ERROR)
-    report = check_target(target, registry.config, options, engine=engine, progress=progress)
-    if report.status == "pass":
-        return report
-    if report.errors:
-        raise FailureError(
-            f"the new build could not be read back, and the old one stays: {report.errors[0]}",
-            hint="fix this and run the build again; finished shards are reused",
-        )
-    first, hint = report.findings[0], "fix the schema or the raw data; the findings above say where"
-    where = ""
-    if begun.prepared.data is not None:
-        hint = "fix the data, or the schema: `findings` of this error has all of them"
-        places = (f" ({_place(each)})" for each in first.locations)
-        where = next(places, "")
-    raise RefusedError(
-        f"the new build does not pass its own check, and the old one stays: {first.message}{where}",
-        hint=hint,
-        findings=report.findings,
-    )
-
-
-def _place(location: Location) -> str:
-    return f"split `{safe(location.split or '')}`, key `{safe(location.key or '')}`"
-
-
-def _is_there(registry: Registry, manifest: Manifest) -> bool:
-    """Whether the build that is there says to the byte what the new one says."""
-    path = f"{layout.build_folder(manifest.dataset)}/{MANIFEST_NAME}"
-    storage = registry.storage
-    return storage.stat(path) is not None and storage.read(path) == render_manifest(manifest)
-
-
-def _settle(registry: Registry, begun: _Begun, manifest: Manifest) -> None:
-    """Keep what the next build wants to know: the schema, the configuration, the raw state."""
-    name = manifest.dataset
-    storage = registry.storage
-    schema = registry.dataset(name).schema_path
-    if begun.schema_is_new:
-        storage.put_if_absent(schema, begun.schema.encode("utf-8"))
-    else:  # a run that was killed may have written it, and not made it durable
-        storage.sync_dir(schema.rpartition("/")[0])
-    path = layout.dataset_path(name)
-    if begun.prepared.remember:
-        before = b"" if storage.stat(path) is None else storage.read(path)
-        text = update_toml(before.decode("utf-8"), path, begun.prepared.remember)
-        with storage.create(path) as writer:
-            writer.write(text.encode("utf-8"))
-    elif storage.stat(path) is not None:  # as above
-        storage.sync_dir(path.rpartition("/")[0])
-    raw = begun.prepared.raw
-    if raw is not None:
-        record = BuildRecord(manifest=manifest.digest, raw=raw.root, files=begun.files)
-        remember(registry, name, record)

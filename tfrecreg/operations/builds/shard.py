@@ -162,15 +162,30 @@ def _link(maker: Maker, shard: PlannedShard) -> bool:
     base = shard.base
     if base is None or base.path is None:
         return False
+    if not _has(base.storage, base.path, base.entry.blake3):
+        return False
+    _put(base.path, base.entry.blake3, maker.stage, shard.path, base.storage)
+    _put(base.index_path, base.index.blake3, maker.stage, shard.index, base.storage)
+    return True
+
+
+def _put(source: str, digest: str, stage: Storage, target: str, origin: Storage) -> None:
+    """Link a file into the stage; a killed run, or another worker just now, may have done so."""
+    if _has(stage, target, digest):
+        return
+    stage.remove(target)
     try:
-        if hash_file(base.storage, base.path)[1] != base.entry.blake3:
-            return False
+        stage.link(source, target, origin=origin)
+    except StorageError:
+        if not _has(stage, target, digest):
+            raise
+
+
+def _has(storage: Storage, path: str, digest: str) -> bool:
+    try:
+        return hash_file(storage, path)[1] == digest
     except StorageError:
         return False
-    for source, target in ((base.path, shard.path), (base.index_path, shard.index)):
-        maker.stage.remove(target)  # a killed run may have left it
-        maker.stage.link(source, target, origin=base.storage)
-    return True
 
 
 def make_segment(task: SegmentTask) -> MadeSegment:

@@ -6,9 +6,11 @@ is named after the plan's digest: another plan never sees it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import Protocol
 
 import msgspec
 from blake3 import blake3
@@ -26,34 +28,57 @@ from tfrecreg.storage.reader import LocalReader
 from tfrecreg.text import safe
 
 
+class Journal(Protocol):
+    """What knows the finished shards of a plan."""
+
+    def finished(self, shard: PlannedShard) -> MadeShard | None:
+        """The finished shard, hashed again; None where it has to be made."""
+
+    def finish(self, shard: PlannedShard, made: MadeShard) -> None:
+        """Note that a shard is finished; its bytes are durable by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageJournal:
+    """The journal of a build in the stage of its plan."""
+
+    stage: Storage
+    """Rooted at the stage."""
+    build: Storage
+    """Rooted at the build's folder in it."""
+
+    def finish(self, shard: PlannedShard, made: MadeShard) -> None:
+        """Note that a shard is finished; its bytes are durable by now."""
+        with self.stage.create(_path(shard)) as writer:
+            # Not by msgspec: keys that are not UTF-8 have surrogate escapes.
+            writer.write(json.dumps(msgspec.to_builtins(made)).encode())
+
+    def finished(self, shard: PlannedShard) -> MadeShard | None:
+        """The finished shard, hashed again; None where it has to be made."""
+        if self.stage.stat(_path(shard)) is None:
+            return None
+        try:
+            made = msgspec.convert(json.loads(self.stage.read(_path(shard))), MadeShard)
+            is_whole = is_intact(self.build, made)
+        except (TfrecregError, ValueError):
+            # A journal that cannot be believed costs only the work of making the shard again.
+            return None
+        return made if is_whole else None
+
+
 def _path(shard: PlannedShard) -> str:
     return f"journal/{shard.path}.json"
 
 
-def finish(stage: Storage, shard: PlannedShard, made: MadeShard) -> None:
-    """Note that a shard is finished; its bytes are durable by now."""
-    with stage.create(_path(shard)) as writer:
-        writer.write(msgspec.json.encode(made))
+def is_intact(build: Storage, made: MadeShard) -> bool:
+    """Whether a shard and its index are in the folder, with the bytes that were made.
 
-
-def finished(stage: Storage, build: Storage, shard: PlannedShard) -> MadeShard | None:
-    """The finished shard, hashed again; None where it has to be made.
-
-    Args:
-        stage: rooted at the stage.
-        build: rooted at the build's folder in it.
-        shard: the one in question.
+    Raises:
+        StorageError: one of them cannot be read.
     """
-    if stage.stat(_path(shard)) is None:
-        return None
-    try:
-        made = msgspec.json.decode(stage.read(_path(shard)), type=MadeShard)
-        whole = hash_file(build, made.entry.path)[1] == made.entry.blake3
-        indexed = hash_file(build, made.index.path)[1] == made.index.blake3
-    except (TfrecregError, msgspec.MsgspecError):
-        # A journal that cannot be believed costs only the work of making the shard again.
-        return None
-    return made if whole and indexed else None
+    return all(
+        hash_file(build, entry.path)[1] == entry.blake3 for entry in (made.entry, made.index)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +143,7 @@ def expect_raw_unchanged(
             ticker.add(1, 0)
 
 
-def raw_state(files: dict[str, tuple[int, int]]) -> str:
+def raw_state(files: Mapping[str, tuple[int, int]]) -> str:
     """One digest over all raw files' sizes and times: part of a plan."""
     hasher = blake3(b"tfrecreg raw state v1\n")
     for path in sorted(files):

@@ -242,9 +242,9 @@ _WORTH_SECONDS = 0.4
 
 
 def engine_for(target: Target, engine: Engine) -> Engine:
-    """`engine`, or this very process for a target so small that workers do not pay."""
-    if engine.jobs == 1:
-        return engine
+    """`engine`, or this very process for a target so small that local workers do not pay."""
+    if not isinstance(engine, LocalEngine) or engine.jobs == 1:
+        return engine  # another engine was asked for by name
     work = 0.0
     for shard in target.shards:
         work += _seconds(shard)

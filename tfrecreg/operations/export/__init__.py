@@ -8,6 +8,7 @@
 - `tfds`: the files that make the folder a dataset of TensorFlow Datasets
 - `tfx`: examples, statistics and schema in the layout of TFX
 - `croissant`: the description of a version in Croissant's JSON-LD
+- `intoto`: an in-toto statement with the digests of all files and the provenance
 - `connectors`: a schema as TFDS's features
 - `images`: what the headers of encoded images say
 

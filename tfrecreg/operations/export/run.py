@@ -25,6 +25,7 @@ from tfrecreg.operations.export.converted import (
 from tfrecreg.operations.export.croissant import write_croissant, write_schema
 from tfrecreg.operations.export.images import ImagesSeen
 from tfrecreg.operations.export.index import IndexedShards, index_notes, require_suffix
+from tfrecreg.operations.export.intoto import write_statement
 from tfrecreg.operations.export.shards import (
     BroughtShard,
     ExportTask,
@@ -46,6 +47,8 @@ from tfrecreg.operations.export.tfx import (
     tfx_name,
     write_tfx,
 )
+from tfrecreg.operations.leftovers import remove_leftovers
+from tfrecreg.operations.origin import origin_of
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Build, Registry, Resolved, resolve
 from tfrecreg.registry.absence import absent_schema
@@ -57,7 +60,10 @@ from tfrecreg.storage import LocalStorage
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
 
-EXPORT_FORMATS = ("arrayrecord", "croissant", "index", "parquet", "tfds", "tfx", "webdataset")
+EXPORT_FORMATS = (
+    *("arrayrecord", "croissant", "index", "intoto"),
+    *("parquet", "tfds", "tfx", "webdataset"),
+)
 """Values of `--to`."""
 
 _READERS = {"parquet": "Parquet", "webdataset": "WebDataset"}
@@ -108,7 +114,8 @@ def export(
     beside it, as NVIDIA DALI and the package `tfrecord` take them. ``croissant``: the shards
     as they are, and their description in Croissant's JSON-LD. ``tfx``: the shards in gzip,
     statistics and schema, as components of TFX write them. ``arrayrecord``, ``parquet`` and
-    ``webdataset``: the records in files of these formats.
+    ``webdataset``: the records in files of these formats. ``intoto``: an in-toto statement, without
+    the shards.
 
     Args:
         registry: where the dataset is.
@@ -139,6 +146,8 @@ def export(
         return _export_index(resolved, path, suffix, engine, progress)
     if to == "croissant":
         return _export_croissant(resolved, path, engine, progress)
+    if to == "intoto":
+        return _export_statement(resolved, path)
     if to == "tfx":
         return _export_tfx(resolved, path, engine, progress)
     if to in CONVERTED:
@@ -176,6 +185,13 @@ def _export_croissant(
         notes = write_croissant(stage, manifest, resolved.dataset.config, schema, brought)
         version = _version(resolved)
         return _result(resolved, stage, brought, str(path), "croissant", version, tuple(notes))
+
+
+def _export_statement(resolved: Resolved, path: Path) -> ExportResult:
+    with new_folder(path) as stage:
+        write_statement(stage, origin_of(resolved))
+        notes = ("it repeats the digests of the manifest: `tfrecreg check` verifies the bytes",)
+        return _result(resolved, stage, [], str(path), "intoto", _version(resolved), notes)
 
 
 def _export_tfx(resolved: Resolved, path: Path, engine: Engine, progress: Progress) -> ExportResult:
@@ -268,6 +284,7 @@ def _bring_all(
                 progress.advance(each.entry.records, each.entry.bytes)
     finally:
         progress.stop()
+    remove_leftovers(stage)
     return brought
 
 

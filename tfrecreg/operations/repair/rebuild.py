@@ -27,6 +27,7 @@ from tfrecreg.operations.builds.shard import (
     make_shard,
 )
 from tfrecreg.operations.builds.state import raw_files
+from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.progress import Progress
 from tfrecreg.records import Compression, RecordBatch, ShardWriter, scan
 from tfrecreg.registry import Registry
@@ -364,6 +365,7 @@ def make_again(
     finally:
         progress.stop()
         close_source()
+    remove_leftovers(stage)
     return made
 
 

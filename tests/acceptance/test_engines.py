@@ -1,0 +1,126 @@
+"""The same bytes and the same findings on every engine, with the real libraries."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from dask_support import Cluster, cluster
+from package_support import (
+    Interpreter,
+    NoNetworkError,
+    find_python,
+    fresh_environment,
+    make_wheel,
+)
+from sources_support import SOURCES, build_arguments, digests, make_raw, new_registry, tfrecreg
+from tests_support import flip
+
+pytestmark = pytest.mark.slow
+
+ENGINES = {
+    "two jobs": ("--jobs", "2"),
+    "dask": ("--engine", "dask", "--engine-option", "address={address}"),
+    "beam in process": ("--engine", "beam"),
+    "beam with processes": ("--engine", "beam", "--jobs", "2"),
+    "processes": ("--engine", "futures:executors_support:processes"),
+}
+"""Options by engine; `address` is that of a scheduler with two workers."""
+SLOW = "beam with processes"
+"""Each of its pipelines takes many seconds to start, so it builds one source."""
+SHARD = "mnist-train.tfrecord-00003-of-00012"
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("raw")
+    make_raw(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def reference(raw: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A registry whose builds were made in one process."""
+    registry = new_registry(tmp_path_factory.mktemp("registry") / "reference")
+    for source in SOURCES:
+        done = tfrecreg(*build_arguments(registry, source, raw, "--jobs", "1"))
+        assert done.returncode == 0, done.stderr
+    return registry
+
+
+@pytest.fixture(scope="module")
+def damaged(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A copy with damage, and the document of its check in one process."""
+    registry = tmp_path_factory.mktemp("damaged") / "registry"
+    shutil.copytree(reference, registry)
+    data = registry / "data" / "mnist"
+    flip(data / SHARD, 40)
+    flip(data / SHARD.replace("00003", "00005"), 12)
+    (data / SHARD.replace("00003", "00007")).unlink()
+    shutil.copy(data / SHARD.replace("00003", "00001"), data / SHARD.replace("00003", "00002"))
+    done = tfrecreg("-C", registry, "check", "mnist", "--json", "--jobs", "1")
+    assert done.returncode == 1, done.stderr
+    codes = {each["code"] for each in json.loads(done.stdout)["findings"]}
+    assert codes >= {"CRC002", "SHD001", "SHD004"}
+    return registry, done.stdout
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with cluster(tmp_path_factory.mktemp("dask")) as made:
+        yield made
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_builds_and_checks_do_not_depend_on_the_engine(
+    engine: str,
+    raw: Path,
+    reference: Path,
+    damaged: tuple[Path, str],
+    scheduler: Cluster,
+    tmp_path: Path,
+) -> None:
+    options = [each.format(address=scheduler.address) for each in ENGINES[engine]]
+    path = {"PYTHONPATH": str(Path(__file__).parents[1])}
+    registry = new_registry(tmp_path / "registry")
+    for source in ("coco",) if engine == SLOW else SOURCES:
+        done = tfrecreg(*build_arguments(registry, source, raw, *options), env=path)
+        assert done.returncode == 0, done.stderr
+        assert digests(registry / "data" / source) == digests(reference / "data" / source)
+    done = tfrecreg("-C", damaged[0], "check", "mnist", "--json", *options, env=path)
+    assert (done.returncode, done.stdout) == (1, damaged[1]), done.stderr
+
+
+def ray_environment(folder: Path) -> Interpreter:
+    """An environment with this project and Ray, whose pins differ from TFDV's."""
+    python = find_python("3.11") or sys.executable
+    try:
+        return fresh_environment(folder / "env", python, f"{make_wheel(folder)}[ray]")
+    except (NoNetworkError, AssertionError) as error:
+        pytest.skip(f"Ray cannot be installed: {str(error).splitlines()[0]}")
+
+
+def test_a_build_and_a_check_on_ray(
+    raw: Path, reference: Path, damaged: tuple[Path, str], tmp_path: Path
+) -> None:
+    ray = str(ray_environment(tmp_path).python)
+    registry = new_registry(tmp_path / "registry")
+    options = ("--engine", "ray", "--jobs", "2")
+    arguments = build_arguments(registry, "coco", raw, *options)
+    done = tfrecreg(*arguments, python=ray)
+    assert done.returncode == 0, done.stderr
+    assert digests(registry / "data" / "coco") == digests(reference / "data" / "coco")
+    done = tfrecreg("-C", damaged[0], "check", "mnist", "--json", *options, python=ray)
+    found, expected = json.loads(done.stdout), json.loads(damaged[1])
+    assert done.returncode == 1, done.stderr
+    assert found["findings"] == expected["findings"]
+    nowhere = ("--engine", "ray", "--engine-option", "address=127.0.0.1:9")
+    done = tfrecreg("-C", registry, "check", "coco", *nowhere, python=ray)
+    assert done.returncode == 3
+    error, hint = done.stderr.strip().splitlines()[-2:]
+    assert error.startswith("error: the engine `ray` cannot reach or start a cluster at `127.0.0.1")
+    assert hint.startswith("hint: `ray start --head` starts one")

@@ -1,0 +1,164 @@
+"""Engines by name: `open_engine`, `--engine` and their errors."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import tfrecreg
+from tfrecreg.cli.main import main
+from tfrecreg.engines import LocalEngine
+from tfrecreg.errors import MissingExtraError, UsageError
+
+SHARD = "data/digits/digits-test.tfrecord-00000-of-00002"
+
+
+def test_the_default_is_the_local_engine() -> None:
+    assert isinstance(tfrecreg.open_engine(), LocalEngine)
+    assert tfrecreg.open_engine("local", jobs=3).jobs == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message", "hint"),
+    [
+        ("dsak", {}, "no engine is named `dsak`; did you mean `dask`?", "available: `local`"),
+        ("future", {}, "no engine is named `future`; did you mean `futures`?", "available"),
+        ("local", {"a": "1"}, "the engine `local` has no options, found `a`", "`--jobs`"),
+        (
+            "dask",
+            {"adress": "x"},
+            "the option `adress` of `dask` is not known; did you mean `address`?",
+            "known: address, timeout",
+        ),
+        (
+            "dask",
+            {"timeout": "soon"},
+            "the option `timeout` of `dask` should be a number, found `soon`",
+            "docs/engines.md lists the options of `dask`",
+        ),
+        (
+            "dask",
+            {"timeout": 0},
+            "the options of `dask` do not fit: `timeout` should be above 0, found 0",
+            "docs/engines.md",
+        ),
+        (
+            "beam",
+            {"runner": "FlinkRunner"},
+            "the options of `beam` do not fit: `runner` needs `folder`, a folder that this machine "
+            "and the workers share",
+            "docs/engines.md",
+        ),
+        (
+            "beam",
+            {"batch": "0"},
+            "the options of `beam` do not fit: `batch` should be at least 1, found 0",
+            "docs/engines.md",
+        ),
+        (
+            "futures:loky",
+            {},
+            "the engine `futures:loky` should be `futures:MODULE:CALLABLE`",
+            "futures:loky:get_reusable_executor",
+        ),
+    ],
+)
+def test_a_wrong_name_or_option_is_a_usage_error(
+    name: str, options: dict[str, object], message: str, hint: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        tfrecreg.open_engine(name, **options)
+    assert caught.value.message == message
+    assert hint in caught.value.hint
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["local", "dask", "beam", "futures:executors_support:threads"])
+def test_less_than_one_job_is_a_usage_error(name: str) -> None:
+    with pytest.raises(UsageError, match="--jobs should be at least 1, found 0"):
+        tfrecreg.open_engine(name, jobs=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [("dask", "distributed"), ("beam", "apache_beam"), ("ray", "ray")]
+)
+def test_a_missing_library_is_an_error_with_the_command_that_installs_it(
+    name: str, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each in [each for each in sys.modules if each.partition(".")[0] == module]:
+        monkeypatch.delitem(sys.modules, each)
+    monkeypatch.setattr(sys, "path", [])
+    with pytest.raises(MissingExtraError) as caught:
+        tfrecreg.open_engine(name)
+    assert caught.value.message == (
+        f"the engine `{name}` needs the extra `{name}`, which is not installed"
+    )
+    assert caught.value.hint == f"pip install 'tfrecreg[{name}]'"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("futures:no_such:x", {}, "the engine `futures:no_such:x` cannot be imported: Module"),
+        ("futures:os:nothing", {}, "the engine `futures:os:nothing` cannot be imported: Attr"),
+        ("futures:os:getcwd", {}, "`os:getcwd` returned str, expected a `concurrent.futures.Exec"),
+        ("futures:os:listdir", {"a": "b"}, "`os:listdir` made no executor: TypeError: "),
+    ],
+)
+def test_a_function_that_makes_no_executor_is_a_usage_error(
+    name: str, options: dict[str, str], message: str
+) -> None:
+    engine = tfrecreg.open_engine(name, **options)
+    with pytest.raises(UsageError) as caught:
+        list(engine.run(len, [b""]))
+    assert caught.value.message.startswith(message)
+    assert caught.value.hint
+
+
+@pytest.fixture
+def typed(
+    digits_original: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    def call(*options: str) -> tuple[int, str, str]:
+        code = main(["-C", str(digits_original), "check", str(digits_original / SHARD), *options])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def test_a_command_works_on_the_engine_that_is_named(
+    typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = typed("--json")
+    assert plain[0] == 0
+    named = ("--engine", "futures:executors_support:threads", "--engine-option", "max_workers=1")
+    assert typed("--json", *named) == plain
+    monkeypatch.setenv("TFRECREG_ENGINE", "futures:executors_support:threads")
+    assert typed("--json") == plain
+    monkeypatch.setenv("TFRECREG_ENGINE", "nothing")
+    assert typed("--json", "--engine", "local") == plain
+    assert typed()[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "first"),
+    [
+        (("--engine", "dsak"), "error: no engine is named `dsak`; did you mean `dask`?"),
+        (
+            ("--engine", "dask", "--engine-option", "timeout"),
+            "error: `--engine-option timeout` should be `--engine-option KEY=VALUE`",
+        ),
+        (("--engine-option", "a=1"), "error: the engine `local` has no options, found `a`"),
+    ],
+)
+def test_a_wrong_option_is_one_line_a_hint_and_exit_code_2(
+    typed, options: tuple[str, ...], first: str
+) -> None:
+    code, out, err = typed(*options)
+    assert (code, out) == (2, "")
+    error, hint = err.strip().splitlines()
+    assert error == first
+    assert hint.startswith("hint: ")

@@ -1,0 +1,29 @@
+"""Executors for `--engine futures:executors_support:NAME`. On sys.path by `pythonpath` in
+pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+
+__all__ = ["processes", "strangers", "threads"]
+
+
+def threads(max_workers: int = 2) -> Executor:
+    return ThreadPoolExecutor(max_workers)
+
+
+def processes(max_workers: int = 2) -> Executor:
+    return ProcessPoolExecutor(max_workers, multiprocessing.get_context("spawn"))
+
+
+def strangers(hidden: str) -> Executor:
+    """Processes that do not find the distributions of that folder."""
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(1, context, initializer=_hide, initargs=(hidden,))
+
+
+def _hide(folder: str) -> None:
+    sys.path.remove(folder)

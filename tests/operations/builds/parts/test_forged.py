@@ -1,0 +1,365 @@
+"""What parts claim is held against bytes and plan: each forgery is refused, and named."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests_support import flip, tree
+
+from tfrecreg.errors import NewerFormatError, RefusedError, UsageError
+from tfrecreg.index import load_index
+from tfrecreg.manifest import FileEntry, ShardEntry
+from tfrecreg.operations.builds.parts.plan_model import PlanDocument, render_plan, seal_plan
+from tfrecreg.operations.builds.parts.receipts import Receipt, parse_receipt, render_receipt
+from tfrecreg.records import Records, ShardWriter
+from tfrecreg.storage import LocalStorage
+
+SHARD = ("train", 1)
+
+
+def receipt_of(site, split: str, number: int) -> Path:
+    return site.plan / "receipts" / f"{site.shard(split, number)}.json"
+
+
+def reseal(path: Path, change: Callable[[Any], None]) -> None:
+    """Change a receipt, and give it the digest that fits, as a forger would."""
+    plain = json.loads(path.read_bytes())
+    change(plain)
+    path.write_bytes(render_receipt(msgspec.convert(plain, Receipt)))
+    parse_receipt(path.read_bytes())
+
+
+def refusal(site, **more: Any) -> str:
+    before = tree(site.folder / "registry", ignore=(".tfrecreg",))
+    with pytest.raises(RefusedError) as caught:
+        site.collect(**more)
+    assert tree(site.folder / "registry", ignore=(".tfrecreg",)) == before
+    assert site.shard(*SHARD) in caught.value.message
+    assert caught.value.message.startswith("nothing was published: ")
+    assert caught.value.hint
+    return caught.value.message
+
+
+def test_other_bytes_under_a_right_name(made) -> None:
+    flip(made.plan / "build" / made.shard(*SHARD), 100)
+    assert "its bytes are not those of its receipt" in refusal(made)
+
+
+def test_the_shard_of_another_name(made) -> None:
+    build = made.plan / "build"
+    shutil.copy(build / made.shard("train", 0), build / made.shard(*SHARD))
+    assert "its bytes are not those of its receipt" in refusal(made)
+
+
+def test_another_index(made) -> None:
+    flip(made.plan / "build/index" / f"{made.shard(*SHARD)}.index", 60)
+    assert "the bytes of its index are not those of its receipt" in refusal(made)
+
+
+def test_a_receipt_that_was_changed(made) -> None:
+    path = receipt_of(made, *SHARD)
+    path.write_bytes(path.read_bytes().replace(b'"records":10', b'"records":11'))
+    assert "it was changed after it was written" in refusal(made)
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[" * 100_000, b'{"format_version":1}', b"\xff"])
+def test_a_receipt_that_does_not_parse(made, data: bytes) -> None:
+    receipt_of(made, *SHARD).write_bytes(data)
+    assert "its receipt cannot be used" in refusal(made)
+
+
+def test_the_receipt_of_another_shard(made) -> None:
+    shutil.copy(receipt_of(made, "train", 0), receipt_of(made, *SHARD))
+    assert f"its receipt is that of `{made.shard('train', 0)}`" in refusal(made)
+
+
+def test_the_receipt_of_another_plan(made) -> None:
+    def other(plain: Any) -> None:
+        plain["plan"] = "ab" * 32
+
+    reseal(receipt_of(made, *SHARD), other)
+    assert "its receipt is of the plan `abababababababab…`" in refusal(made)
+
+
+def test_other_versions(made) -> None:
+    def other(plain: Any) -> None:
+        plain["versions"]["codecs"]["zlib"] = "0.9"
+
+    reseal(receipt_of(made, *SHARD), other)
+    assert "names other versions or options than the plan" in refusal(made)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("records", 9, "its receipt says 9 records of"),
+        ("payload_bytes", 1, "of 1 bytes in `train`, found 10 of"),
+        ("split", "test", "in `test`, found"),
+        ("bytes", 5, "its bytes are not those of its receipt: expected 5 bytes"),
+        ("blake3", "00" * 32, "its bytes are not those of its receipt"),
+        ("sha256", "00" * 32, "its bytes are not those of its receipt"),
+        ("stream_blake3", "00" * 32, "another digest of its decompressed stream"),
+    ],
+)
+def test_right_bytes_with_a_wrong_receipt(made, field: str, value: Any, message: str) -> None:
+    def lie(plain: Any) -> None:
+        plain["shard"][field] = value
+
+    reseal(receipt_of(made, *SHARD), lie)
+    assert message in refusal(made)
+
+
+def test_other_sizes_of_features(made) -> None:
+    def lie(plain: Any) -> None:
+        plain["features"]["image/encoded"] -= 1
+
+    reseal(receipt_of(made, *SHARD), lie)
+    assert "other sizes of features than its records have" in refusal(made)
+
+
+def test_other_numbers_of_items(made) -> None:
+    def lie(plain: Any) -> None:
+        plain["items"] = 11
+
+    reseal(receipt_of(made, *SHARD), lie)
+    assert "its receipt says 11 items, the plan has 10" in refusal(made)
+
+
+@pytest.mark.parametrize(("split", "said"), [("train", "which the plan has not"), ("x", "another")])
+def test_a_ledger_with_a_row_too_many(made, split: str, said: str) -> None:
+    def lie(plain: Any) -> None:
+        plain["skipped"] = [[split, "nobody", "SRC002", "empty"]]
+
+    reseal(receipt_of(made, *SHARD), lie)
+    assert said in refusal(made)
+
+
+def rewrite(site, keep: Callable[[int], bool], *, note: bool = False, order: int = 1) -> None:
+    """Write the shard again from some of its records, with a receipt that fits the bytes.
+
+    Args:
+        site: the plan.
+        keep: which records.
+        note: whether the ledger has the others.
+        order: -1 for the reverse order.
+    """
+    name = site.shard(*SHARD)
+    build = LocalStorage(site.plan / "build")
+    index = load_index(build, f"index/{name}.index")
+    with Records(f"{build.root}/{name}") as records:
+        payloads = [bytes(records[number]) for number in range(len(index))]
+    kept = [number for number in range(len(index)) if keep(number)][::order]
+    features = None
+    with ShardWriter(build, name, compression="none", index_path=f"index/{name}.index") as writer:
+        for number in kept:
+            digest = index.digests[number].tobytes()
+            writer.write(payloads[number], digest=digest, key=index.key(number))
+    written = writer.written
+    assert written.index is not None
+
+    def fit(plain: Any) -> None:
+        entry = ShardEntry.of(name, written, split="train", index=f"index/{name}.index")
+        plain["shard"] = msgspec.to_builtins(entry)
+        plain["index"] = msgspec.to_builtins(FileEntry.of(f"index/{name}.index", written.index))
+        if features is not None:
+            plain["features"] = features
+        if note:
+            left = [number for number in range(len(index)) if not keep(number)]
+            plain["skipped"] = [["train", index.key(each), "SRC002", "empty"] for each in left]
+
+    reseal(receipt_of(site, *SHARD), fit)
+
+
+def test_a_missing_ledger_row(made) -> None:
+    rewrite(made, lambda number: number != 3)
+    assert "is neither its next record nor in the ledger of its receipt" in refusal(made)
+
+
+def test_records_in_another_order(made) -> None:
+    rewrite(made, lambda number: True, order=-1)
+    assert "is neither its next record nor in the ledger of its receipt" in refusal(made)
+
+
+def test_an_index_that_does_not_fit_its_records(made) -> None:
+    name = made.shard(*SHARD)
+    build = LocalStorage(made.plan / "build")
+    index = load_index(build, f"index/{name}.index")
+    with Records(f"{build.root}/{name}") as records:
+        payloads = [bytes(records[number]) for number in range(len(index))]
+    with ShardWriter(build, name, compression="none", index_path=f"index/{name}.index") as writer:
+        for number, payload in enumerate(payloads):
+            writer.write(payload, digest=bytes(16), key=index.key(number))
+    written = writer.written
+
+    def fit(plain: Any) -> None:
+        plain["index"] = msgspec.to_builtins(FileEntry.of(f"index/{name}.index", written.index))
+
+    reseal(receipt_of(made, *SHARD), fit)
+    assert "its record 0 is not the one of its index" in refusal(made)
+
+
+def test_every_forgery_is_named(made) -> None:
+    class Notes:
+        def __init__(self) -> None:
+            self.lines: list[str] = []
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *_: None
+
+        def note(self, message: str) -> None:
+            self.lines.append(message)
+
+    from tfrecreg.operations.builds.parts import CollectRequest, collect_parts
+
+    flip(made.plan / "build" / made.shard("test", 0), 100)
+    flip(made.plan / "build" / made.shard("train", 2), 100)
+    notes = Notes()
+    with pytest.raises(RefusedError, match=made.shard("test", 0)):
+        collect_parts(made.registry, CollectRequest(plan=str(made.plan)), progress=notes)
+    assert any(made.shard("train", 2) in line for line in notes.lines)
+
+
+def other_code(site) -> None:
+    """Parts whose labels are all one too high: records, index and receipts fit each other."""
+    import tfrecreg_mnist.source as mnist
+    from tfrecreg.api import int64_feature
+
+    original = mnist.MnistSource.example
+
+    def wrong(self: Any, item: Any) -> Any:
+        made = dict(original(self, item))
+        made["image/class/label"] = int64_feature((int(item.key) + 1) % 10)
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mnist.MnistSource, "example", wrong)
+        site.part(1, 1)
+
+
+def test_a_shard_of_other_code_is_found_by_making_it_again(site) -> None:
+    other_code(site)
+    with pytest.raises(RefusedError) as caught:
+        site.collect(verify="100%")
+    message = caught.value.message
+    assert f"`{site.shard('test', 0)}` is not what the raw data give here: record 0, `" in message
+    assert message.endswith("`, differs")
+    assert not (site.data / "digits").exists()
+    site.collect()  # what nobody makes again, nobody finds
+
+
+def test_a_skipped_item_that_could_be_made_is_found_by_making_it_again(made) -> None:
+    rewrite(made, lambda number: number != 3, note=True)
+    path = receipt_of(made, *SHARD)
+    # The sizes of the features that are left are the forger's to count.
+    from collections import Counter
+
+    from tfrecreg.example import decode
+
+    counts: Counter[str] = Counter()
+    with Records(str(made.plan / "build" / made.shard(*SHARD))) as records:
+        for number in range(len(records)):
+            for name, feature in decode(records[number]).items():
+                counts[name] += feature.wire_bytes
+
+    def count(plain: Any) -> None:
+        plain["features"] = dict(counts)
+
+    reseal(path, count)
+    message = refusal(made, verify="100%")
+    assert "is not what the raw data give here: record 3 is `" in message
+
+
+def test_without_raw_data_nothing_can_be_made_again(site) -> None:
+    site.part(1, 1)
+    shutil.rmtree(site.raw)
+    with pytest.raises(UsageError, match="and the raw data are not on this machine"):
+        site.collect(verify="1")
+
+
+def change_plan(site, change: Callable[[Any], None], *, seal: bool) -> None:
+    path = site.plan / "plan.json"
+    plain = json.loads(path.read_bytes())
+    change(plain)
+    document = msgspec.convert(plain, PlanDocument)
+    path.write_bytes(render_plan(seal_plan(document) if seal else document))
+
+
+@pytest.mark.parametrize("work", ["part", "collect"])
+def test_a_plan_that_was_changed_is_refused(made, work: str) -> None:
+    def change(plain: Any) -> None:
+        plain["max_skipped"] = "100"
+
+    change_plan(made, change, seal=False)
+    with pytest.raises(UsageError, match=r"plan.json` was changed after it was written"):
+        made.part(1, 1) if work == "part" else made.collect()
+
+
+def test_receipts_do_not_fit_a_plan_that_was_sealed_again(made) -> None:
+    def change(plain: Any) -> None:
+        plain["max_skipped"] = "100"
+
+    change_plan(made, change, seal=True)
+    with pytest.raises(RefusedError, match="its receipt is of the plan"):
+        made.collect()
+
+
+def test_a_shard_with_another_name_is_refused(made) -> None:
+    def change(plain: Any) -> None:
+        plain["shards"][0]["path"] = "../../registry/tfrecreg.toml"
+
+    change_plan(made, change, seal=True)
+    with pytest.raises(UsageError, match="names the shard"):
+        made.part(1, 1)
+
+
+@pytest.mark.parametrize(("field", "value"), [("max_skipped", "many"), ("settings", "[")])
+def test_a_plan_whose_settings_do_not_parse_is_refused(made, field: str, value: str) -> None:
+    def change(plain: Any) -> None:
+        plain[field] = value
+
+    change_plan(made, change, seal=True)
+    with pytest.raises(UsageError, match=r"plan.json` is not a plan: "):
+        made.part(1, 1)
+
+
+def test_versions_that_differ_are_refused_before_any_work(site) -> None:
+    def change(plain: Any) -> None:
+        plain["versions"]["codecs"]["zlib"] = "0.9"
+        plain["versions"]["tfrecreg"] = "0.0.1"
+
+    change_plan(site, change, seal=True)
+    with pytest.raises(UsageError, match=r"tfrecreg 0\.1\.0 in place of 0\.0\.1; zlib .* 0\.9"):
+        site.part(1, 1)
+    assert not (site.plan / "build").exists()
+
+
+def test_a_newer_format_is_refused(made) -> None:
+    path = made.plan / "plan.json"
+    text = path.read_text().replace('"format_version":1,"kind"', '"format_version":2,"kind"')
+    path.write_text(text)
+    with pytest.raises(NewerFormatError, match="has plan format 2, this tfrecreg supports 1"):
+        made.part(1, 1)
+
+
+@pytest.mark.parametrize("name", ["items/{}.jsonl.gz", "raw.jsonl.gz", "listed.jsonl.gz"])
+@pytest.mark.parametrize("how", ["other", "cut", "more", "garbage"])
+def test_a_list_of_the_plan_that_was_changed_is_refused(made, name: str, how: str) -> None:
+    path = made.plan / name.format(made.shard(*SHARD))
+    data = path.read_bytes()
+    text = gzip.decompress(data)
+    changed = {
+        "other": gzip.compress(text.replace(b'"', b"'", 1) + (b"" if text else b"[]\n")),
+        "cut": data[:-9],
+        "more": gzip.compress(text + b'["x",1,""]\n'),
+        "garbage": b"garbage",
+    }
+    path.write_bytes(changed[how])
+    with pytest.raises(UsageError, match="is not the file that the plan names"):
+        made.collect()

@@ -1,0 +1,89 @@
+"""Parts, and the command that publishes, killed at any call of the storage: the next run ends with
+the same bytes, nothing is half published, and finished shards are not made again.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from kill_support import calls_of, in_child
+from system_support import unsynced as unsynced  # a fixture: what is killed loses no page
+from tests_support import tree
+
+from tfrecreg.storage import is_temporary
+
+PUBLISHED = ("data", "registry", "schemas", "datasets")
+
+
+def published(site) -> dict[str, bytes]:
+    """All but what a killed writer left under a hidden name, which `gc` removes."""
+    files = tree(site.folder / "registry").items()
+    return {
+        name: data
+        for name, data in files
+        if name.partition("/")[0] in PUBLISHED and not is_temporary(name)
+    }
+
+
+class Trials:
+    """Kill some work of a plan at a call, do it again, and compare."""
+
+    def __init__(self, site, work: Callable[[], object], *, parts: bool) -> None:
+        self.site = site
+        self.work = work
+        if parts:
+            site.part(1, 2)
+        self.start = Path(shutil.copytree(site.folder, site.folder.with_name("start")))
+        self.before = published(site)
+        self.total = calls_of(work)
+        self.end = published(site)
+        self.whole = tree(site.folder / "whole/data")
+
+    def reset(self) -> None:
+        for name in ("plan", "registry"):
+            shutil.rmtree(self.site.folder / name)
+            shutil.copytree(self.start / name, self.site.folder / name)
+
+    def kill(self, at: int) -> None:
+        self.reset()
+        if not in_child(self.work, at):
+            data = tree(self.site.data)
+            assert data in ({}, self.whole) or set(data) == {".gitignore"}, at
+        receipts = {
+            path.stem: path.stat().st_ino for path in (self.site.plan / "receipts").glob("*.json")
+        }
+        self.work()
+        assert published(self.site) == self.end, at
+        after = {
+            path.stem: path.stat().st_ino for path in (self.site.plan / "receipts").glob("*.json")
+        }
+        assert {name: after[name] for name in receipts} == receipts, at
+        assert not list((self.site.folder / "registry").glob(".tfrecreg/stage/digits/*")), at
+        self.site.collect()
+        assert tree(self.site.data) == self.whole, at
+
+
+def trials(site, work: str) -> Trials:
+    if work == "part":
+        return Trials(site, lambda: site.part(1, 1), parts=False)
+    return Trials(site, lambda: site.collect(verify="1"), parts=True)
+
+
+@pytest.mark.parametrize("work", ["part", "collect"])
+def test_killed_work_of_a_plan_is_completed_sampled(site, work: str) -> None:
+    made = trials(site, work)
+    for at in random.Random(1).sample(range(1, made.total + 1), 3):
+        made.kill(at)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("work", ["part", "collect"])
+def test_killed_work_of_a_plan_is_completed(site, work: str) -> None:
+    made = trials(site, work)
+    assert made.total > 100
+    for at in random.Random(2).sample(range(1, made.total + 1), 100):
+        made.kill(at)

@@ -1,0 +1,339 @@
+"""The engine over a Beam runner: ``Create | Reshuffle | Map``, a pipeline for each batch of tasks.
+
+Neither a sink nor a GroupByKey of records is used. Work and outcomes are files in a folder that the
+command and the workers share: the elements of a pipeline are their numbers only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tfrecreg.engines.local import usable_cores
+from tfrecreg.engines.remote import (
+    AHEAD,
+    RERUN,
+    RemoteEngine,
+    failed,
+    is_installed,
+    perform_there,
+    read_options,
+)
+from tfrecreg.errors import FailureError, MissingExtraError, UsageError
+from tfrecreg.suggest import did_you_mean
+from tfrecreg.text import safe
+
+_BATCH = 256
+"""Tasks of one pipeline: one takes seconds to start, and what waits is on disk."""
+_WORKER = (
+    "import os, pathlib, sys; pathlib.Path(sys.argv[1], f'{os.getpid()}.worker').touch(); "
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    "import logging; logging.disable(logging.CRITICAL); "
+    "from apache_beam.runners.worker.sdk_worker_main import main; main([])"
+)
+"""The program of a worker process on this machine. Beam's own logs every step to stderr, and ends
+at ^C, which is the command's to handle. Its file names its process, because Beam waits for ever for
+a worker that was killed.
+"""
+_PATIENCE = 5.0
+"""Seconds for a pipeline to end after its workers."""
+_SHORTEST, _LONGEST = 0.002, 0.25
+"""Seconds between looks for an outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeamOptions:
+    """The options of ``--engine beam`` that are not Beam's own."""
+
+    runner: str | None = None
+    """Name of a Beam runner, such as `FlinkRunner`; none for the one of this machine."""
+    folder: str | None = None
+    """Folder that this machine and the workers share, for tasks and their outcomes; none for
+    `TMPDIR`."""
+    batch: int | None = None
+    """Tasks of one pipeline; none for 256."""
+
+    def __post_init__(self) -> None:
+        if self.batch is not None and self.batch < 1:
+            raise ValueError(f"`batch` should be at least 1, found {self.batch}")
+        if self.runner is not None and self.folder is None:
+            raise ValueError(
+                "`runner` needs `folder`, a folder that this machine and the workers share"
+            )
+
+
+class BeamEngine(RemoteEngine[int]):
+    """Runs tasks by pipelines of a Beam runner.
+
+    Closing waits for tasks that run in this process: a pipeline cannot end them.
+
+    Args:
+        options: those of :class:`BeamOptions`, and any of Beam's pipeline options by name.
+        jobs: number of workers. With the runner of this machine, several are processes; by default
+            all work is done in this one. For another runner, the number of workers to keep busy.
+
+    Raises:
+        MissingExtraError: Beam is not installed.
+        UsageError: an option has a wrong value, or `jobs` is below 1.
+    """
+
+    name = "beam"
+
+    def __init__(
+        self, options: Mapping[str, Any] | None = None, *, jobs: int | None = None
+    ) -> None:
+        super().__init__(jobs)
+        if not is_installed("apache_beam"):
+            raise MissingExtraError("the engine `beam`", "beam")
+        ours = {field.name for field in fields(BeamOptions)}
+        given = options or {}
+        own = {name: value for name, value in given.items() if name in ours}
+        self._options = read_options(BeamOptions, own, self.name)
+        self._passed = {name: value for name, value in given.items() if name not in ours}
+        self._folder: Path | None = None
+        self._numbers = 0
+        self._waiting: list[int] = []
+        self._pipeline: _Pipeline | None = None
+        self._settings: Any = None
+
+    def _connect(self) -> None:
+        self._settings = self._pipeline_options()
+        try:
+            made = tempfile.mkdtemp(prefix="tfrecreg-beam-", dir=self._options.folder)
+        except OSError as error:
+            raise UsageError(
+                f"no folder can be made in `{safe(self._options.folder or tempfile.gettempdir())}`:"
+                f" {error.strerror}",
+                hint="`--engine-option folder=DIR` names a folder that the workers share",
+            ) from error
+        self._folder = Path(made)
+
+    def _greet(self) -> None:
+        """Nothing: a pipeline takes long to start, and every task compares versions first."""
+
+    def _pipeline_options(self) -> Any:
+        _import_quietly()
+        from apache_beam.options.pipeline_options import PipelineOptions
+
+        passed = dict(self._passed)
+        if self._options.runner is None:
+            passed.setdefault("direct_num_workers", self._slots())
+        known = PipelineOptions([]).get_all_options()
+        for name in passed:
+            if name not in known:
+                raise UsageError(
+                    f"the option `{safe(name, limit=60)}` of `beam` is neither its own nor a "
+                    f"pipeline option{did_you_mean(name, known)}",
+                    hint="docs/engines.md lists its own; Beam documents pipeline options",
+                )
+        flags = [f"--{name}={value}" for name, value in passed.items() if not _is_flag(value)]
+        flags += [f"--{name}" for name, value in passed.items() if _is_flag(value)]
+        try:
+            return PipelineOptions(flags)
+        except SystemExit as error:  # its parser has printed why
+            raise UsageError(
+                "Beam refuses the pipeline options", hint="its own message is above"
+            ) from error
+
+    def _disconnect(self) -> None:
+        pipeline, self._pipeline = self._pipeline, None
+        folder, self._folder = self._folder, None
+        self._waiting = []
+        if folder is not None:
+            for work in folder.glob("*.work"):
+                work.unlink(missing_ok=True)
+        if pipeline is not None:
+            pipeline.stop()
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _slots(self) -> int:
+        if self._wanted is not None:
+            return self._wanted
+        return 1 if self._options.runner is None else usable_cores()
+
+    def _ahead(self) -> int:
+        return self._options.batch or max(_BATCH, AHEAD * self.jobs)
+
+    def _submit(self, work: bytes) -> int:
+        assert self._folder is not None
+        self._numbers += 1
+        _file(self._folder, self._numbers, "work").write_bytes(work)
+        self._waiting.append(self._numbers)
+        return self._numbers
+
+    def _result(self, handle: int) -> bytes:
+        assert self._folder is not None
+        path = _file(self._folder, handle, "outcome")
+        pause = _SHORTEST
+        while not path.exists():
+            if self._pipeline is None or self._pipeline.has_ended(handle, path):
+                waiting, self._waiting = self._waiting, []
+                runner = self._options.runner or _direct(self._slots(), self._folder)
+                self._pipeline = _Pipeline(self._folder, waiting, runner, self._settings)
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST)
+        outcome = path.read_bytes()
+        path.unlink()
+        _file(self._folder, handle, "work").unlink(missing_ok=True)
+        return outcome
+
+    def _cancel(self, handles: Sequence[int]) -> None:
+        if self._folder is None:
+            return
+        for handle in handles:
+            _file(self._folder, handle, "work").unlink(missing_ok=True)
+        self._waiting = []
+        pipeline, self._pipeline = self._pipeline, None
+        if pipeline is not None:
+            pipeline.stop()
+
+
+class _Pipeline:
+    """One pipeline over some numbers, in a thread, because some runners block until its end."""
+
+    def __init__(self, folder: Path, numbers: Sequence[int], runner: Any, settings: Any) -> None:
+        from tfrecreg.engines.pool import interrupts_held
+
+        self._folder, self._numbers = folder, frozenset(numbers)
+        self._runner, self._settings = runner, settings
+        self._error: BaseException | None = None
+        self._lost = 0.0
+        for former in folder.glob("*.worker"):
+            former.unlink()
+        self._result: Any = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        with interrupts_held():  # ^C is this process's to handle, not that of its workers
+            self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            beam: Any = import_module("apache_beam")
+            pipeline = beam.Pipeline(runner=self._runner, options=self._settings)
+            numbers = pipeline | beam.Create(sorted(self._numbers))
+            function = partial(perform_file, str(self._folder))
+            _ = numbers | beam.Reshuffle() | beam.Map(function)
+            self._result = pipeline.run()
+            self._result.wait_until_finish()
+        except BaseException as error:
+            self._error = error
+
+    def has_ended(self, number: int, path: Path) -> bool:
+        """Whether it is done, so that the next may start.
+
+        Raises:
+            FailureError: it failed, lost a worker, or ended without that outcome.
+        """
+        if self._thread.is_alive():
+            self._expect_workers()
+            return False
+        if path.exists():
+            return False  # written between two looks
+        if self._error is not None:
+            error = self._error
+            raise failed("beam", "failed", error, hint=RERUN) from error
+        if number in self._numbers:
+            raise FailureError(
+                f"a Beam pipeline ended and left no outcome in `{safe(str(self._folder))}`",
+                hint="`--engine-option folder=DIR` names a folder that the workers share",
+            )
+        return True
+
+    def _expect_workers(self) -> None:
+        """Raise if a worker process of this machine ended and the pipeline goes on."""
+        workers = [int(path.stem) for path in self._folder.glob("*.worker")]
+        if all(map(_is_running, workers)):
+            return
+        self._lost = self._lost or time.monotonic()
+        if time.monotonic() - self._lost < _PATIENCE:
+            return  # it may be at its end
+        for worker in filter(_is_running, workers):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+        raise FailureError("a Beam worker process ended before its tasks were done", hint=RERUN)
+
+    def stop(self) -> None:
+        """Cancel it, and wait until its tasks have ended."""
+        if self._lost:
+            return  # its thread waits for a worker that was killed
+        with contextlib.suppress(Exception):
+            if self._result is not None and self._thread.is_alive():
+                self._result.cancel()
+        self._thread.join()
+
+
+def perform_file(folder: str, number: int) -> None:
+    """In a worker: do the work of that number, unless it was cancelled or is done."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise FileNotFoundError(f"the worker does not see the folder {folder}")
+    outcome = _file(path, number, "outcome")
+    try:
+        work = _file(path, number, "work").read_bytes()
+    except FileNotFoundError:
+        return
+    if outcome.exists():
+        return
+    temporary = outcome.with_suffix(f".{os.urandom(8).hex()}.tmp")
+    temporary.write_bytes(perform_there(work))
+    temporary.replace(outcome)
+
+
+def _file(folder: Path, number: int, ending: str) -> Path:
+    return folder / f"{number:08d}.{ending}"
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _direct(workers: int, folder: Path) -> Any:
+    """The runner of this machine: in this process, or with worker processes.
+
+    Named, because Beam's DirectRunner may download another one.
+    """
+    runners: Any = import_module("apache_beam.runners.portability.fn_api_runner")
+    if workers == 1:
+        return runners.FnApiRunner()
+    environments: Any = import_module("apache_beam.transforms.environments")
+    command = "exec " + shlex.join([sys.executable, "-W", "ignore", "-c", _WORKER, str(folder)])
+    processes = environments.SubprocessSDKEnvironment(command)
+    return runners.FnApiRunner(default_environment=processes)
+
+
+def _import_quietly() -> None:
+    """Import Beam, whose dependencies warn of other packages when they are imported."""
+    disabled, handlers = logging.root.manager.disable, list(logging.root.handlers)
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import_module("apache_beam")
+    finally:
+        logging.disable(disabled)
+        logging.root.handlers[:] = handlers
+    # What it logs when a pipeline fails is in our error.
+    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+
+
+def _is_flag(value: object) -> bool:
+    return value is True or value == "true"

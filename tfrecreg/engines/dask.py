@@ -1,0 +1,199 @@
+"""The engine over a Dask cluster: one at an address, or one on this machine for this command."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from tfrecreg.engines.local import usable_cores
+from tfrecreg.engines.outcome import result_of
+from tfrecreg.engines.pool import interrupts_held
+from tfrecreg.engines.remote import (
+    RERUN,
+    RemoteEngine,
+    failed,
+    greeting,
+    is_installed,
+    perform_there,
+)
+from tfrecreg.errors import FailureError, MissingExtraError, UsageError
+from tfrecreg.text import safe
+
+_LOOK = 2.0
+"""Seconds between checks whether there are workers."""
+_GONE = (OSError, TimeoutError, asyncio.TimeoutError, CancelledError, asyncio.CancelledError)
+"""What Dask raises when the scheduler does not answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaskOptions:
+    """The options of ``--engine dask``."""
+
+    address: str | None = None
+    """Address of a scheduler, such as `tcp://host:8786`; none for a cluster on this machine."""
+    timeout: float = 30.0
+    """Seconds to wait for the scheduler, and for a first worker while there are none."""
+
+    def __post_init__(self) -> None:
+        if self.timeout <= 0:
+            raise ValueError(f"`timeout` should be above 0, found {self.timeout:g}")
+
+
+class DaskEngine(RemoteEngine[Any]):
+    """Runs tasks on the workers of a Dask scheduler.
+
+    Dask repeats the tasks of a worker that dies on the others, up to its setting
+    `distributed.scheduler.allowed-failures` per task.
+
+    Args:
+        options: where the scheduler is.
+        jobs: number of workers of a cluster on this machine, by default one for each processor;
+            with an address, the number of workers to keep busy, by default those connected.
+
+    Raises:
+        MissingExtraError: `distributed` is not installed.
+        UsageError: `jobs` is below 1.
+    """
+
+    name = "dask"
+
+    def __init__(self, options: DaskOptions | None = None, *, jobs: int | None = None) -> None:
+        super().__init__(jobs)
+        if not is_installed("distributed"):
+            raise MissingExtraError("the engine `dask`", "dask")
+        self._options = options or DaskOptions()
+        self._cluster: Any = None
+        self._client: Any = None
+
+    def _connect(self) -> None:
+        import distributed
+
+        library: Any = distributed  # it has types for half of its functions
+        _silence()
+        address: Any = self._options.address
+        try:
+            if address is None:
+                with interrupts_held():  # ^C is this process's to handle
+                    address = self._cluster = library.LocalCluster(
+                        n_workers=self._wanted or usable_cores(),
+                        threads_per_worker=1,
+                        dashboard_address="127.0.0.1:0",
+                        silence_logs=logging.CRITICAL,
+                    )
+            self._client = library.Client(
+                address, timeout=self._options.timeout, set_as_default=False
+            )
+        except ValueError as error:
+            raise UsageError(
+                f"`{safe(str(address))}` is not the address of a Dask scheduler: "
+                f"{safe(str(error))}",
+                hint="as in `--engine-option address=tcp://HOST:8786`",
+            ) from error
+        except (OSError, RuntimeError) as error:
+            if self._options.address is None:
+                what = "cannot start workers on this machine"
+                raise failed(self.name, what, error, hint="try fewer `--jobs`") from error
+            raise FailureError(
+                f"no Dask scheduler at `{safe(str(address))}` answers within "
+                f"{self._options.timeout:g} seconds",
+                hint="start one with `dask scheduler`, or omit the address for a cluster on this "
+                "machine",
+            ) from error
+        self._await_workers()
+
+    def _disconnect(self) -> None:
+        client, self._client = self._client, None
+        cluster, self._cluster = self._cluster, None
+        for each in (client, cluster):
+            if each is not None:
+                # A scheduler that is gone cannot be told that this client leaves.
+                with suppress(*_GONE):
+                    each.close(timeout=self._options.timeout)
+
+    def _slots(self) -> int:
+        if self._wanted is not None:
+            return self._wanted
+        return len(self._workers())
+
+    def _workers(self) -> dict[str, int]:
+        """Threads by address of worker."""
+        try:
+            found: dict[str, int] = self._client.nthreads()
+        except _GONE as error:
+            raise self._lost() from error
+        return found
+
+    def _await_workers(self) -> None:
+        try:
+            self._client.wait_for_workers(1, timeout=self._options.timeout)
+        except (TimeoutError, asyncio.TimeoutError) as error:
+            raise self._idle() from error
+
+    def _greet(self) -> None:
+        try:
+            answers = self._client.run(perform_there, greeting(), on_error="return")
+        except _GONE as error:
+            raise self._lost() from error
+        for answer in answers.values():
+            if isinstance(answer, BaseException):
+                raise failed(self.name, "cannot use a worker", answer) from answer
+            result_of(answer)
+
+    def _submit(self, work: bytes) -> Any:
+        try:
+            # Not pure: Dask would keep the result of an equal task, whose files may be gone.
+            return self._client.submit(perform_there, work, pure=False)
+        except (RuntimeError, *_GONE) as error:  # the client has given up
+            raise self._lost() from error
+
+    def _result(self, handle: Any) -> bytes:
+        from distributed.scheduler import KilledWorker
+
+        seen = time.monotonic()
+        while True:
+            try:
+                outcome: bytes = handle.result(timeout=_LOOK)
+                return outcome
+            except (TimeoutError, asyncio.TimeoutError):
+                # A task whose workers all died waits for new ones.
+                if self._workers():
+                    seen = time.monotonic()
+                elif time.monotonic() - seen > self._options.timeout:
+                    raise self._idle() from None
+            except KilledWorker as error:
+                raise FailureError(
+                    "a task ended every worker that ran it; the last was "
+                    f"`{safe(error.last_worker.address)}`",
+                    hint="they may have run out of memory: give workers more, or one thread each",
+                ) from error
+            except _GONE as error:
+                raise self._lost() from error
+            except Exception as error:
+                raise failed(self.name, "lost a task", error, hint=RERUN) from error
+
+    def _cancel(self, handles: Sequence[Any]) -> None:
+        with suppress(RuntimeError, *_GONE):
+            self._client.cancel(list(handles), force=True)
+
+    def _lost(self) -> FailureError:
+        where = self._options.address or "on this machine"
+        return FailureError(f"the Dask scheduler {safe(where)} was lost", hint=RERUN)
+
+    def _idle(self) -> FailureError:
+        return FailureError(
+            f"the Dask scheduler has had no worker for {self._options.timeout:g} seconds",
+            hint="start workers with `dask worker ADDRESS --nthreads 1`",
+        )
+
+
+def _silence() -> None:
+    """Keep Dask from logging lost workers and schedulers, which our errors report."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -1,0 +1,125 @@
+"""What a worker and the command that sends it work have to agree on: versions and folders.
+
+Every task carries the versions of the command and the folders that it names. A worker compares them
+before it runs the task, so that also one that joins later is compared.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+
+from tfrecreg._version import __version__
+from tfrecreg.errors import FailureError
+from tfrecreg.storage import LocalStorage
+from tfrecreg.text import safe
+
+_GROUP = "tfrecreg"
+"""The group of the entry points of plugins."""
+_DEPTH = 4
+"""Levels of dataclasses in a task that are searched for folders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the command requires of its workers. Picklable."""
+
+    host: str
+    process: int
+    """Of the command."""
+    versions: dict[str, str]
+    """Version by name: of Python, zlib, NumPy, tfrecreg and the distributions with plugins."""
+
+
+@lru_cache(maxsize=1)
+def terms() -> Terms:
+    """The terms of this process. Versions are read once."""
+    return Terms(socket.gethostname(), os.getpid(), _versions())
+
+
+def _versions() -> dict[str, str]:
+    found = {
+        "Python": f"{sys.version_info.major}.{sys.version_info.minor}",
+        "zlib": zlib.ZLIB_RUNTIME_VERSION,
+        "numpy": metadata.version("numpy"),
+        "tfrecreg": __version__,
+    }
+    for entry in metadata.entry_points(group=_GROUP):
+        if entry.dist is not None and entry.dist.name != "tfrecreg":
+            found.setdefault(entry.dist.name, entry.dist.version)
+    return found
+
+
+def expect_terms(theirs: Terms) -> None:
+    """In a worker: raise where its versions differ from those of the command.
+
+    A distribution that only the worker has is not used, so it is no difference.
+
+    Raises:
+        FailureError: something differs; the message names what, and the worker's machine.
+    """
+    mine = terms()
+    for name, version in theirs.versions.items():
+        found = mine.versions.get(name)
+        if found is None:
+            raise FailureError(
+                f"the worker on `{safe(mine.host)}` lacks the plugin distribution `{safe(name)}` "
+                f"{safe(version)}",
+                hint=f"install it in the workers' environment: pip install {safe(name)}=={version}",
+            )
+        if found != version:
+            raise FailureError(
+                f"the worker on `{safe(mine.host)}` has {safe(name)} {safe(found)}, expected "
+                f"{safe(version)} as on `{safe(theirs.host)}`",
+                hint="install the same versions in the workers' environment as here",
+            )
+
+
+def is_elsewhere(theirs: Terms) -> bool:
+    """Whether this process is another one than that of the command."""
+    return (theirs.host, theirs.process) != (socket.gethostname(), os.getpid())
+
+
+def folders_of(task: object) -> list[str]:
+    """Folders on this machine that a task reads or writes, as far as they exist: of one that does
+    not exist yet, the nearest that does.
+    """
+    return sorted({_existing(root) for root in _roots(task, _DEPTH)})
+
+
+def _roots(value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, LocalStorage):
+        yield value.root
+    elif depth and is_dataclass(value):
+        for field in fields(value):
+            yield from _roots(getattr(value, field.name, None), depth - 1)
+
+
+def _existing(root: str) -> str:
+    path = Path(root).absolute()
+    while not path.is_dir() and path != path.parent:
+        path = path.parent
+    return str(path)
+
+
+def expect_folders(folders: list[str]) -> None:
+    """In a worker: raise where it does not see one of the folders.
+
+    Raises:
+        FailureError: the message names the folder and the worker's machine.
+    """
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise FailureError(
+                f"the worker on `{safe(socket.gethostname())}` does not see the folder "
+                f"`{safe(folder)}`",
+                hint="workers need the registry, the data and the raw data under the same paths as "
+                "here, on a shared file system",
+            )

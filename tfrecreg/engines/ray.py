@@ -1,0 +1,114 @@
+"""The engine over a Ray cluster: one at an address, or one on this machine for this command."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from tfrecreg.engines.local import usable_cores
+from tfrecreg.engines.remote import RERUN, RemoteEngine, failed, is_installed, perform_there
+from tfrecreg.errors import FailureError, MissingExtraError
+from tfrecreg.text import safe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RayOptions:
+    """The options of ``--engine ray``."""
+
+    address: str | None = None
+    """Address of a cluster, such as `ray://host:10001` or `auto`; none for this machine."""
+    retries: int = 3
+    """How often a task is repeated whose worker died."""
+
+    def __post_init__(self) -> None:
+        if self.retries < 0:
+            raise ValueError(f"`retries` should be at least 0, found {self.retries}")
+
+
+class RayEngine(RemoteEngine[Any]):
+    """Runs tasks on the workers of Ray.
+
+    A Ray that the program has already started is used and left running.
+
+    Args:
+        options: where the cluster is.
+        jobs: number of workers of a cluster on this machine, by default one for each processor;
+            with an address, the number of workers to keep busy, by default the cluster's CPUs.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        UsageError: `jobs` is below 1.
+    """
+
+    name = "ray"
+
+    def __init__(self, options: RayOptions | None = None, *, jobs: int | None = None) -> None:
+        super().__init__(jobs)
+        if not is_installed("ray"):
+            raise MissingExtraError("the engine `ray`", "ray")
+        self._options = options or RayOptions()
+        self._ours = False
+        self._remote: Any = None
+
+    def _connect(self) -> None:
+        import ray
+
+        self._ours = not ray.is_initialized()
+        if self._ours:
+            address = self._options.address
+            here = {"num_cpus": self._wanted or usable_cores(), "include_dashboard": False}
+            try:
+                ray.init(
+                    address=address or "local",
+                    log_to_driver=False,
+                    logging_level=logging.CRITICAL,
+                    **({} if address else here),
+                )
+            except Exception as error:
+                where = f" at `{safe(address)}`" if address else ""
+                raise failed(
+                    self.name,
+                    f"cannot reach or start a cluster{where}",
+                    error,
+                    hint="`ray start --head` starts one; without an address it is on this machine",
+                ) from error
+        self._remote = ray.remote(max_retries=self._options.retries)(perform_there)
+
+    def _disconnect(self) -> None:
+        import ray
+
+        self._remote = None
+        if self._ours:
+            ray.shutdown()
+
+    def _slots(self) -> int:
+        import ray
+
+        return self._wanted or int(ray.cluster_resources().get("CPU", 1))
+
+    def _submit(self, work: bytes) -> Any:
+        return self._remote.remote(work)
+
+    def _result(self, handle: Any) -> bytes:
+        import ray
+
+        try:
+            outcome: bytes = ray.get(handle)
+            return outcome
+        except ray.exceptions.WorkerCrashedError as error:
+            raise FailureError(
+                f"a task ended every worker that ran it: {safe(type(error).__name__)}",
+                hint="they may have run out of memory: give workers more",
+            ) from error
+        except Exception as error:
+            raise failed(self.name, "lost a task", error, hint=RERUN) from error
+
+    def _cancel(self, handles: Sequence[Any]) -> None:
+        import ray
+
+        for handle in handles:
+            with suppress(Exception):
+                ray.cancel(handle, force=True)

@@ -1,0 +1,117 @@
+"""What a build decides before its work starts: settings, schema, raw data, plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.errors import ManifestError, NewerFormatError
+from tfrecreg.manifest import RawTotals
+from tfrecreg.operations.builds.growth import choose_base
+from tfrecreg.operations.builds.make import warming
+from tfrecreg.operations.builds.plan import Plan, make_plan
+from tfrecreg.operations.builds.request import BuildRequest, Prepared
+from tfrecreg.operations.builds.settings import BuildSettings, compare_settings
+from tfrecreg.operations.builds.state import raw_files, raw_state
+from tfrecreg.operations.overwrite_guard import expect_no_loss, expect_no_strangers
+from tfrecreg.progress import Progress, Ticker, counting
+from tfrecreg.registry import Dataset, Registry
+from tfrecreg.registry.absence import expect_same_schema
+from tfrecreg.schema import parse_schema
+from tfrecreg.sources import Item, Remark, Skipped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A build before its first shard."""
+
+    prepared: Prepared
+    plan: Plan
+    raw: RawTotals
+    files: dict[str, tuple[int, int]]
+    """Raw file to its size and modification time in nanoseconds."""
+    schema: str
+    """Text of the schema."""
+    schema_is_new: bool
+    """Whether the registry has no schema of the dataset yet."""
+    settings: BuildSettings
+
+
+def begin(
+    registry: Registry,
+    request: BuildRequest,
+    prepared: Prepared,
+    engine: Engine,
+    progress: Progress,
+) -> Begun:
+    """Plan the build, and refuse what its end would refuse.
+
+    Args:
+        registry: the registry.
+        request: the requested settings.
+        prepared: the same with everything decided.
+        engine: its workers are started when the listing shows that they are needed.
+        progress: updated for the raw files and the items.
+
+    Raises:
+        UsageError: a bad base, schema or raw data, or a build that must not be replaced.
+        PluginError: the source failed.
+    """
+    settings = compare_settings(registry, request, prepared)
+    for note in settings.notes():
+        progress.note(note)
+    dataset = registry.dataset(request.name)
+    expect_buildable(dataset)
+    base = choose_base(registry, request, prepared)
+    if prepared.data is not None:
+        prepared.data.survey()
+        engine = LocalEngine(1) if not prepared.data.travels else engine
+    schema = dataset.schema_text()
+    text = prepared.source.schema() if schema is None else schema
+    if schema is None and not request.default_schema:
+        expect_same_schema(dataset, text, drafted=prepared.data is not None)
+    parse_schema(text, dataset.schema_path)
+    totals, files = raw_files(prepared.source, prepared.raw, progress)
+    salt = plan_salt(prepared, files)
+    with counting(progress, f"planning {request.name}", "items") as ticker:
+        listed = warming(_counted(prepared.source.items(), ticker), engine)
+        plan = make_plan(
+            request.name, listed, prepared.policy, salt, base, brought=prepared.source.brought
+        )
+    return Begun(
+        prepared=prepared,
+        plan=plan,
+        raw=totals,
+        files=files,
+        schema=text,
+        schema_is_new=schema is None,
+        settings=settings,
+    )
+
+
+def plan_salt(prepared: Prepared, files: Mapping[str, tuple[int, int]]) -> dict[str, str]:
+    """Everything besides the items that the bytes depend on: part of a plan's digest."""
+    salt = {f"option.{name}": value for name, value in prepared.options.items()}
+    salt["compression"] = prepared.compression
+    salt["source"] = f"{prepared.distribution} {prepared.version} {prepared.source_name}"
+    salt["raw"] = raw_state(files)
+    return salt
+
+
+def _counted(
+    listed: Iterable[Item | Skipped | Remark], ticker: Ticker
+) -> Iterator[Item | Skipped | Remark]:
+    for each in listed:
+        ticker.add(1, 0)
+        yield each
+
+
+def expect_buildable(dataset: Dataset) -> None:
+    """Refuse before any work what publishing the build would cost."""
+    expect_no_strangers(dataset)
+    try:
+        before = dataset.build_manifest()
+    except (ManifestError, NewerFormatError):
+        return  # a build that is damaged is what building again is for
+    expect_no_loss(dataset, before, "")

@@ -1,0 +1,204 @@
+"""The end of a build: the manifest, the check of what was written, and the exchange of folders."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tfrecreg.engines import Engine
+from tfrecreg.errors import FailureError, RefusedError
+from tfrecreg.findings import Location
+from tfrecreg.gating import FailOn
+from tfrecreg.manifest import MANIFEST_NAME, Manifest, render_manifest
+from tfrecreg.operations.builds.assemble import assemble, ledgers
+from tfrecreg.operations.builds.begin import Begun
+from tfrecreg.operations.builds.growth import Growth, growth_of
+from tfrecreg.operations.builds.settings import BuildSettings
+from tfrecreg.operations.builds.shard import MadeShard
+from tfrecreg.operations.builds.state import BuildRecord, expect_raw_unchanged, remember
+from tfrecreg.operations.check import CheckOptions, Report, check_target
+from tfrecreg.operations.targets import build_target
+from tfrecreg.progress import Progress
+from tfrecreg.registry import Registry, layout
+from tfrecreg.registry.transaction import Transaction
+from tfrecreg.storage import Storage
+from tfrecreg.text import safe
+from tfrecreg.toml_files import update_toml
+
+_READ_BACK = ("crc", "manifest", "schema")
+"""Validators that a new build must pass before it replaces the old one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildResult:
+    """A finished build."""
+
+    manifest: Manifest = field(repr=False)
+    folder: str
+    """Folder of the build, relative to the registry."""
+    report: Report
+    """Report of the check after writing."""
+    resumed: int
+    """Shards that an earlier, killed run had finished."""
+    growth: Growth | None
+    """Reuse of the base's shards; None without a base."""
+    unchanged: bool
+    """Whether the build that was there is the same to the byte."""
+    settings: BuildSettings
+    """Differences of its settings from the dataset's file and from earlier builds."""
+
+
+def conclude(
+    registry: Registry,
+    begun: Begun,
+    made: Sequence[MadeShard],
+    *,
+    labels: Mapping[str, Sequence[str]],
+    resumed: int,
+    staged: Storage,
+    change: Transaction,
+    engine: Engine,
+    progress: Progress,
+) -> BuildResult:
+    """Complete the folder of a build, read it back, and put it in the place of the old one.
+
+    Args:
+        registry: the registry.
+        begun: the build, with its plan.
+        made: every shard of the plan, in its order.
+        labels: label maps of the source.
+        resumed: number of shards that an earlier run had finished.
+        staged: rooted at the folder in the making, with all shards and indexes.
+        change: the transaction.
+        engine: where the build is read back.
+        progress: updated during the work.
+
+    Raises:
+        RefusedError: too many items were skipped, or the check has findings.
+        RawDataError: a raw file changed during the build.
+        FailureError: the build cannot be read back, or the disk failed.
+    """
+    name = begun.prepared.name
+    _accept_skipped(begun, made)
+    manifest = assemble(
+        begun.prepared,
+        begun.plan,
+        made,
+        build=staged,
+        schema=begun.schema,
+        raw=begun.raw,
+        labels=labels,
+    )
+    with staged.create(MANIFEST_NAME) as writer:
+        writer.write(render_manifest(manifest))
+    report = _read_back(registry, begun, manifest, staged, engine, progress)
+    expect_raw_unchanged(begun.prepared.raw, begun.files, progress)
+    unchanged = _is_there(registry, manifest)
+    # What was read back just now is the manifest's, byte for byte.
+    change.replace(layout.build_folder(name), staged, manifest, verified=True)
+    _settle(registry, begun, manifest)
+    return BuildResult(
+        manifest=manifest,
+        folder=layout.build_folder(name),
+        report=report,
+        resumed=resumed,
+        growth=growth_of(
+            begun.plan,
+            {shard.entry.path for shard in made if shard.kept},
+            {shard.entry.path: shard.entry.bytes for shard in made},
+        ),
+        unchanged=unchanged,
+        settings=begun.settings,
+    )
+
+
+def _accept_skipped(begun: Begun, made: Sequence[MadeShard]) -> None:
+    """Refuse a build that lost more items than was agreed."""
+    found = ledgers(begun.plan, made)
+    counts: Counter[str] = Counter()
+    for ledger in found.values():
+        counts.update(ledger.skipped)
+    items = sum(ledger.items for ledger in found.values())
+    skipped = sum(counts.values())
+    if begun.prepared.max_skipped.allows(skipped, items):
+        return
+    reasons = ", ".join(f"{code}: {count}" for code, count in sorted(counts.items()))
+    first = next(iter([*begun.plan.skipped, *(each for shard in made for each in shard.skipped)]))
+    raise RefusedError(
+        f"{skipped} of {items} items were skipped ({reasons}), at most "
+        f"{begun.prepared.max_skipped} may be; one is `{safe(first.key)}`: {safe(first.detail)}",
+        hint=f"fix the raw data, or accept the skipped items: --max-skipped {skipped}",
+    )
+
+
+def _read_back(
+    registry: Registry,
+    begun: Begun,
+    manifest: Manifest,
+    staged: Storage,
+    engine: Engine,
+    progress: Progress,
+) -> Report:
+    target = build_target(
+        manifest,
+        staged,
+        name=manifest.dataset,
+        kind="build",
+        schema=begun.schema,
+        schema_path=registry.dataset(manifest.dataset).schema_path,
+    )
+    options = CheckOptions(only=_READ_BACK, fail_on=FailOn.ERROR)
+    report = check_target(target, registry.config, options, engine=engine, progress=progress)
+    if report.status == "pass":
+        return report
+    if report.errors:
+        raise FailureError(
+            f"the new build could not be read back, and the old one stays: {report.errors[0]}",
+            hint="fix this and run the build again; finished shards are reused",
+        )
+    first, hint = report.findings[0], "fix the schema or the raw data; the findings above say where"
+    where = ""
+    if begun.prepared.data is not None:
+        hint = "fix the data, or the schema: `findings` of this error has all of them"
+        places = (f" ({_place(each)})" for each in first.locations)
+        where = next(places, "")
+    raise RefusedError(
+        f"the new build does not pass its own check, and the old one stays: {first.message}{where}",
+        hint=hint,
+        findings=report.findings,
+    )
+
+
+def _place(location: Location) -> str:
+    return f"split `{safe(location.split or '')}`, key `{safe(location.key or '')}`"
+
+
+def _is_there(registry: Registry, manifest: Manifest) -> bool:
+    """Whether the build that is there says to the byte what the new one says."""
+    path = f"{layout.build_folder(manifest.dataset)}/{MANIFEST_NAME}"
+    storage = registry.storage
+    return storage.stat(path) is not None and storage.read(path) == render_manifest(manifest)
+
+
+def _settle(registry: Registry, begun: Begun, manifest: Manifest) -> None:
+    """Keep what the next build wants to know: the schema, the configuration, the raw state."""
+    name = manifest.dataset
+    storage = registry.storage
+    schema = registry.dataset(name).schema_path
+    if begun.schema_is_new:
+        storage.put_if_absent(schema, begun.schema.encode("utf-8"))
+    else:  # a run that was killed may have written it, and not made it durable
+        storage.sync_dir(schema.rpartition("/")[0])
+    path = layout.dataset_path(name)
+    if begun.prepared.remember:
+        before = b"" if storage.stat(path) is None else storage.read(path)
+        text = update_toml(before.decode("utf-8"), path, begun.prepared.remember)
+        with storage.create(path) as writer:
+            writer.write(text.encode("utf-8"))
+    elif storage.stat(path) is not None:  # as above
+        storage.sync_dir(path.rpartition("/")[0])
+    raw = begun.prepared.raw
+    if raw is not None:
+        record = BuildRecord(manifest=manifest.digest, raw=raw.root, files=begun.files)
+        remember(registry, name, record)

@@ -1,0 +1,335 @@
+"""The end of a build in parts: make what is missing, examine everything, and publish.
+
+Nothing is published before every shard was held against its receipt, the plan and its bytes, and
+before the whole build was read back like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+
+from tfrecreg.amounts import SkipLimit
+from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.operations.builds.begin import Begun, expect_buildable, plan_salt
+from tfrecreg.operations.builds.conclude import BuildResult, conclude
+from tfrecreg.operations.builds.make import BUILD, engine_for_build, make_all
+from tfrecreg.operations.builds.parts.examine import ExamineTask, examine_shard
+from tfrecreg.operations.builds.parts.open_source import (
+    RawState,
+    base_of_plan,
+    open_planned,
+    read_raw_state,
+)
+from tfrecreg.operations.builds.parts.plan_files import PlanFolder
+from tfrecreg.operations.builds.parts.provenance import keep_receipts
+from tfrecreg.operations.builds.parts.receipts import Receipt, ReceiptJournal, refused_shard
+from tfrecreg.operations.builds.parts.remake import choose_sample, expect_same
+from tfrecreg.operations.builds.parts.run_part import own_segments, parts_of
+from tfrecreg.operations.builds.plan import Plan, PlannedShard, plan_digest
+from tfrecreg.operations.builds.request import BuildRequest, Prepared
+from tfrecreg.operations.builds.settings import compare_settings
+from tfrecreg.operations.policy import expect_policy
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry import Dataset, Registry
+from tfrecreg.registry.transaction import Transaction, transaction
+from tfrecreg.schema import parse_schema
+from tfrecreg.storage import Storage
+from tfrecreg.text import safe
+
+_SHOWN = 5
+"""Number of missing shards and parts that a message names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectRequest:
+    """What to publish."""
+
+    plan: str
+    """The folder of the plan."""
+    name: str | None = None
+    """The dataset, if it is to be compared with the plan."""
+    raw: str | None = None
+    """Folder of the raw data; None for that of the plan."""
+    parts_only: bool = False
+    """Refuse if a shard is missing, even if it could be made here."""
+    verify: SkipLimit | None = None
+    """How many shards of parts are made again and compared; None for none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collected:
+    """A build in parts that was published."""
+
+    built: BuildResult
+    plan: str
+    """Digest of the plan."""
+    from_parts: int
+    """Number of shards that parts had made."""
+    made_here: tuple[str, ...]
+    """Shards that were missing."""
+    verified: tuple[str, ...]
+    """Shards that were made again and compared."""
+
+
+def collect_parts(
+    registry: Registry,
+    request: CollectRequest,
+    *,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> Collected:
+    """Publish the build of a plan from the shards of its parts.
+
+    Missing shards are made here. The folder of the plan stays as it is, with them.
+
+    Args:
+        registry: where to publish.
+        request: which plan, and how careful to be.
+        engine: where the work is done.
+        progress: updated during the work.
+
+    Raises:
+        UsageError: the plan was changed, does not fit the registry, or shards are missing that
+            cannot be made here.
+        RefusedError: a shard is not what its receipt, the plan or the raw data say; too many items
+            were skipped; or the check has findings. Nothing was published.
+        FailureError: a plugin, a worker or the disk failed.
+    """
+    folder = PlanFolder.open(request.plan)
+    folder.expect_dataset(request.name)
+    name = folder.document.dataset
+    with ExitStack() as opened:
+        if engine is None:
+            engine = opened.enter_context(closing(LocalEngine(1)))
+        change = opened.enter_context(transaction(registry.dataset(name), progress))
+        expect_policy(registry, name)
+        return _collect(registry, request, folder, change, engine, progress)
+
+
+def _collect(
+    registry: Registry,
+    request: CollectRequest,
+    folder: PlanFolder,
+    change: Transaction,
+    engine: Engine,
+    progress: Progress,
+) -> Collected:
+    prepared = open_planned(folder, request.raw)
+    raw = read_raw_state(folder, prepared, moved=request.raw is not None, progress=progress)
+    begun = _begun(registry, folder, prepared, raw)
+    plan = begun.plan
+    engine = engine_for_build(plan, engine)
+    receipts = _receipts(folder, plan, progress)
+    missing = [shard for shard in plan.shards if shard.path not in receipts]
+    if missing and (request.parts_only or raw is None):
+        raise _incomplete(folder, missing, raw)
+    _examine_all(folder, plan, receipts, engine, progress)
+    verified = _verify(request, folder, begun, receipts, change, engine, progress)
+    if missing:
+        make_all(
+            replace(plan, shards=tuple(missing)),
+            prepared,
+            folder.storage,
+            journal=ReceiptJournal(folder, ""),
+            segments=own_segments(),
+            engine=engine,
+            progress=progress,
+        )
+        receipts.update(_receipts(folder, replace(plan, shards=tuple(missing)), progress))
+        gone = [shard for shard in plan.shards if shard.path not in receipts]
+        if gone:  # somebody removed it meanwhile
+            raise _incomplete(folder, gone, raw)
+    if raw is None:
+        progress.note(
+            "the raw data are not on this machine: whether they changed since the plan is not known"
+        )
+    made = [receipts[shard.path].made_shard() for shard in plan.shards]
+    with change.stage("parts") as staged:
+        for shard in plan.shards:
+            for path in (shard.path, shard.index):
+                staged.link(path, path, origin=folder.storage.below(BUILD))
+        built = conclude(
+            registry,
+            begun,
+            made,
+            labels=folder.document.labels,
+            resumed=0,
+            staged=staged,
+            change=change,
+            engine=engine,
+            progress=progress,
+        )
+    names = tuple(shard.path for shard in verified)
+    every = [receipts[shard.path] for shard in plan.shards]
+    keep_receipts(registry, built.manifest, folder.document, every, verified=names)
+    return Collected(
+        built=built,
+        plan=folder.document.digest,
+        from_parts=len(plan.shards) - len(missing),
+        made_here=tuple(shard.path for shard in missing),
+        verified=names,
+    )
+
+
+def _begun(
+    registry: Registry, folder: PlanFolder, prepared: Prepared, raw: RawState | None
+) -> Begun:
+    """What a build in one go knows before its first shard."""
+    name = folder.document.dataset
+    dataset = registry.dataset(name)
+    expect_buildable(dataset)
+    schema = folder.schema()
+    is_new = _expect_schema(dataset, schema)
+    parse_schema(schema, dataset.schema_path)
+    base = base_of_plan(folder, registry)
+    plan = folder.plan([folder.planned(shard, base) for shard in folder.document.shards], base)
+    planned_files = folder.raw_files()
+    digest = base.manifest.digest if base is not None else None
+    if plan_digest(plan_salt(prepared, planned_files), digest, plan.shards) != plan.digest:
+        raise UsageError(
+            f"the files of the plan `{folder.name}` do not fit each other",
+            hint="write the plan again, into a new folder",
+        )
+    here = replace(prepared, raw=raw.storage if raw is not None else None)
+    return Begun(
+        prepared=here,
+        plan=plan,
+        raw=folder.document.raw,
+        files=raw.files if raw is not None else {},
+        schema=schema,
+        schema_is_new=is_new,
+        settings=compare_settings(registry, BuildRequest(name=name), here),
+    )
+
+
+def _expect_schema(dataset: Dataset, planned: str) -> bool:
+    """Whether the registry has no schema yet; refuses if it has another one than the plan."""
+    text = dataset.schema_text()
+    if text is not None and text != planned:
+        raise UsageError(
+            f"`{dataset.schema_path}` is not the schema of the plan any more",
+            hint="restore it, or write the plan again, into a new folder",
+        )
+    return text is None
+
+
+def _receipts(folder: PlanFolder, plan: Plan, progress: Progress) -> dict[str, Receipt]:
+    """Receipts of the shards that are there, by path of the shard."""
+    journal = ReceiptJournal(folder, "")
+    found: dict[str, Receipt] = {}
+    problems: list[RefusedError] = []
+    for shard in plan.shards:
+        try:
+            receipt = journal.read(shard.path, len(shard.items))
+        except RefusedError as error:
+            problems.append(error)
+            continue
+        there = all(journal.build.stat(path) is not None for path in (shard.path, shard.index))
+        if receipt is not None and there:
+            found[shard.path] = receipt
+    _raise_all(problems, progress)
+    return found
+
+
+def _raise_all(problems: Sequence[RefusedError], progress: Progress) -> None:
+    """Raise the first problem; the others are notes."""
+    if problems:
+        for other in problems[1:]:
+            progress.note(other.message)
+        raise problems[0]
+
+
+def _incomplete(
+    folder: PlanFolder, missing: Sequence[PlannedShard], raw: RawState | None
+) -> UsageError:
+    total = len(folder.document.shards)
+    named = _listed([shard.path for shard in missing])
+    parts = parts_of(folder, [shard.path for shard in missing])
+    noun = "part" if len(parts) == 1 else "parts"
+    of_parts = f", of the {noun} {_listed(parts)}" if parts else ""
+    here = "" if raw is not None else ", and the raw data are not on this machine"
+    hint = "run the missing parts: `tfrecreg build --part I/N --plan DIR`"
+    if raw is not None:
+        hint += "; without `--parts-only` the missing shards are made here"
+    return UsageError(
+        f"nothing was published: {len(missing)} of {total} shards are missing{of_parts}{here}: "
+        f"{named}",
+        hint=hint,
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f"`{safe(name)}`" for name in names[:_SHOWN])
+    more = len(names) - _SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _examine_all(
+    folder: PlanFolder,
+    plan: Plan,
+    receipts: dict[str, Receipt],
+    engine: Engine,
+    progress: Progress,
+) -> None:
+    """Hold every shard of a part against its receipt and the plan."""
+    build: Storage = folder.storage.below(BUILD)
+    shards = [shard for shard in plan.shards if shard.path in receipts]
+    tasks = (
+        ExamineTask(
+            build=build,
+            receipt=receipts[shard.path],
+            keys=tuple(item.key for item in shard.items),
+            split=shard.split,
+            compression=folder.document.compression,
+        )
+        for shard in shards
+    )
+    problems = []
+    progress.start(f"examining {plan.dataset}", sum(len(shard.items) for shard in shards))
+    try:
+        with closing(engine.run(examine_shard, tasks)) as results:
+            for shard, result in zip(shards, results, strict=True):
+                progress.advance(len(shard.items), receipts[shard.path].shard.bytes)
+                if result.problem:
+                    problems.append(refused_shard(result.shard, result.problem))
+    finally:
+        progress.stop()
+    _raise_all(problems, progress)
+
+
+def _verify(
+    request: CollectRequest,
+    folder: PlanFolder,
+    begun: Begun,
+    receipts: dict[str, Receipt],
+    change: Transaction,
+    engine: Engine,
+    progress: Progress,
+) -> list[PlannedShard]:
+    """Make a sample of the parts' shards again, and compare."""
+    if request.verify is None:
+        return []
+    if begun.prepared.raw is None:
+        raise UsageError(
+            "`--verify-parts` makes shards again, and the raw data are not on this machine",
+            hint="name the folder where they are: --raw PATH",
+        )
+    there = [shard for shard in begun.plan.shards if shard.path in receipts]
+    chosen = choose_sample(there, request.verify)
+    for shard in chosen:
+        progress.note(f"making {shard.path} again, to compare it")
+    with change.stage("verify") as stage:
+        expect_same(
+            begun.plan,
+            chosen,
+            receipts,
+            begun.prepared,
+            parts=folder.storage.below(BUILD),
+            stage=stage,
+            engine=engine,
+            progress=progress,
+        )
+    return chosen

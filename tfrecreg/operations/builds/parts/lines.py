@@ -1,0 +1,143 @@
+"""Compressed lists: a line of JSON for each entry, hashed before compression.
+
+The JSON is ASCII, so that names that are not UTF-8 keep their bytes as surrogate escapes. The
+digest is that of the text: another zlib compresses it to other bytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+from blake3 import blake3
+
+from tfrecreg.errors import UsageError
+from tfrecreg.storage import Storage
+from tfrecreg.storage.interface import Reader, Writer
+from tfrecreg.text import safe
+
+R = TypeVar("R")
+
+_CHUNK = 1 << 18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDigest:
+    """The text of a compressed list."""
+
+    lines: int
+    bytes: int
+    """Size of the text, before compression."""
+    blake3: str
+    """Hex digest of the text."""
+
+
+def write_lines(storage: Storage, path: str, rows: Iterable[Any]) -> TextDigest:
+    """Write a list, one row after the other.
+
+    Args:
+        storage: where to.
+        path: in `storage`.
+        rows: data that JSON can hold.
+
+    Raises:
+        StorageError: the file system refused.
+    """
+    hasher = blake3()
+    size = count = 0
+    with storage.create(path) as writer:
+        # Neither a name nor a time: equal lists make equal files.
+        packed = gzip.GzipFile("", "wb", 6, _ToWriter(writer), 0)
+        with packed, io.BufferedWriter(packed, _CHUNK) as buffer:
+            for row in rows:
+                data = json_line(row)
+                hasher.update(data)
+                size += len(data)
+                count += 1
+                buffer.write(data)
+    return TextDigest(lines=count, bytes=size, blake3=hasher.hexdigest())
+
+
+def json_line(row: Any) -> bytes:
+    """One line: JSON in ASCII, with sorted keys and without spaces."""
+    return json.dumps(row, separators=(",", ":"), sort_keys=True).encode("ascii") + b"\n"
+
+
+def read_lines(
+    storage: Storage, path: str, said: TextDigest, row: type[R], *, where: str
+) -> Iterator[R]:
+    """The rows of a list, in bounded memory. The digest is compared at the end.
+
+    Args:
+        storage: where it is.
+        path: in `storage`.
+        said: what it has to be.
+        row: type of a row.
+        where: its name in messages.
+
+    Raises:
+        UsageError: it is not the list that was written.
+        StorageError: it cannot be read.
+    """
+    hasher = blake3()
+    size = count = 0
+    with storage.open(path) as reader:
+        packed = gzip.GzipFile(mode="rb", fileobj=io.BufferedReader(_FromReader(reader), _CHUNK))
+        try:
+            # A line is never longer than the whole text.
+            while line := packed.readline(said.bytes - size + 1):
+                size += len(line)
+                if size > said.bytes:
+                    raise _changed(where)
+                count += 1
+                hasher.update(line)
+                yield msgspec.convert(json.loads(line), row)
+        except (EOFError, OSError, RecursionError, ValueError, zlib.error):
+            raise _changed(where) from None
+    if TextDigest(lines=count, bytes=size, blake3=hasher.hexdigest()) != said:
+        raise _changed(where)
+
+
+def _changed(where: str) -> UsageError:
+    return UsageError(
+        f"`{safe(where, limit=1000)}` is not the file that the plan names: it was changed or "
+        "damaged",
+        hint="write the plan again, into a new folder: `tfrecreg build NAME --plan-to DIR`",
+    )
+
+
+class _ToWriter(io.RawIOBase):
+    """A writer of a storage as a file."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._writer.write(bytes(data))
+        return len(data)
+
+
+class _FromReader(io.RawIOBase):
+    """A reader of a storage as a file."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._reader.read_at(self._at, len(buffer))
+        self._at += len(data)
+        buffer[: len(data)] = data
+        return len(data)

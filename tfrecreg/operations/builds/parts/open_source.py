@@ -1,0 +1,183 @@
+"""The source of a plan on this machine: the same plugin, versions and raw data, or an error."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tfrecreg._version import __version__
+from tfrecreg.amounts import SkipLimit
+from tfrecreg.errors import RawDataError, UsageError
+from tfrecreg.operations.builds.base import Base, find_base
+from tfrecreg.operations.builds.parts.plan_files import PlanFolder
+from tfrecreg.operations.builds.request import Prepared
+from tfrecreg.operations.builds.state import raw_files
+from tfrecreg.plugins import plugins
+from tfrecreg.progress import Progress
+from tfrecreg.registry import Registry
+from tfrecreg.shards import ShardPolicy
+from tfrecreg.sources import GuardedSource
+from tfrecreg.storage import LocalStorage
+from tfrecreg.text import safe
+
+
+def codecs_here(source: GuardedSource) -> dict[str, str]:
+    """Encoders of this machine that affect the bytes, with their versions."""
+    return {"zlib": zlib.ZLIB_RUNTIME_VERSION, **source.codecs()}
+
+
+@dataclass(frozen=True, slots=True)
+class RawState:
+    """Raw data of a plan that are on this machine and are as they were."""
+
+    storage: LocalStorage
+    files: dict[str, tuple[int, int]]
+    """Raw file to its size and modification time here."""
+
+
+def open_planned(folder: PlanFolder, raw: str | None) -> Prepared:
+    """The source of the plan, opened on its raw data, which need not exist.
+
+    Args:
+        folder: the plan.
+        raw: the folder of the raw data; None for that of the plan.
+
+    Raises:
+        UsageError: this machine has other versions or options than the plan.
+        UnknownPluginError: the plugin of the source is not installed.
+    """
+    document = folder.document
+    said = document.source
+    name = f"{said.distribution}:{said.name}"
+    announced = plugins().source(name)
+    options, text = plugins().source_options(name, said.options)
+    planned = document.planned
+    place = raw if raw is not None else planned.raw if planned is not None else ""
+    storage = LocalStorage(place or ".")
+    source = plugins().open_source(name, storage, options)
+    differences = list(_differences(folder, announced.version, text, source))
+    if differences:
+        raise UsageError(
+            f"this machine would make other bytes than the plan `{folder.name}`: "
+            f"{'; '.join(differences)}",
+            hint="install the versions of the plan here, or write the plan again with these",
+        )
+    return Prepared(
+        name=document.dataset,
+        source=source,
+        source_name=said.name,
+        distribution=said.distribution,
+        version=said.version,
+        raw=storage,
+        options=said.options,
+        policy=ShardPolicy(),
+        compression=document.compression,
+        max_skipped=SkipLimit.parse(document.max_skipped),
+        remember=folder.settings(),
+    )
+
+
+def _differences(
+    folder: PlanFolder, version: str, options: Mapping[str, str], source: GuardedSource
+) -> Iterator[str]:
+    """What differs from the plan, in a few words each."""
+    document = folder.document
+    said = document.versions
+    pairs = {
+        "tfrecreg": (said.tfrecreg, __version__),
+        f"the plugin {document.source.distribution}": (document.source.version, version),
+    }
+    here = codecs_here(source)
+    for codec in sorted(said.codecs.keys() | here.keys()):
+        pairs[codec] = (said.codecs.get(codec, "none"), here.get(codec, "none"))
+    pairs.update(
+        {
+            f"option {name}": (document.source.options.get(name, "none"), options.get(name, "none"))
+            for name in sorted(document.source.options.keys() | options.keys())
+        }
+    )
+    for name, (then, now) in pairs.items():
+        if then != now:
+            yield f"{safe(name)} {safe(now)} in place of {safe(then)}"
+
+
+def read_raw_state(
+    folder: PlanFolder, prepared: Prepared, *, moved: bool, progress: Progress
+) -> RawState | None:
+    """Hold the raw data of this machine against those of the plan; None if they are not here.
+
+    Args:
+        folder: the plan.
+        prepared: its source.
+        moved: whether they are a copy, whose files have other times.
+        progress: updated for each file.
+
+    Raises:
+        RawDataError: they are others, or changed since.
+        UsageError: a folder was named and does not exist.
+    """
+    storage = prepared.raw
+    if storage is None or not Path(storage.root).is_dir():
+        if moved and storage is not None:
+            raise UsageError(
+                f"the raw data `{safe(storage.root, limit=1000)}` do not exist",
+                hint="name the folder with --raw PATH",
+            )
+        return None
+    found = raw_files(prepared.source, storage, progress)[1]
+    planned = folder.raw_files()
+    changed = next(_changed(planned, found, moved=moved), None)
+    if changed is None and dict(prepared.source.labels()) != _lists(folder.document.labels):
+        changed = "the names of classes are others"
+    if changed is not None:
+        raise RawDataError(
+            f"the raw data in `{safe(storage.root, limit=1000)}` are not those of the plan: "
+            f"{changed}",
+            hint="restore them, or write the plan again, into a new folder",
+        )
+    return RawState(storage, found)
+
+
+def _lists(labels: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    return {name: list(names) for name, names in labels.items()}
+
+
+def _changed(
+    planned: Mapping[str, tuple[int, int]], found: Mapping[str, tuple[int, int]], *, moved: bool
+) -> Iterator[str]:
+    for path in sorted(planned.keys() | found.keys()):
+        shown = safe(path)
+        if path not in found:
+            yield f"`{shown}` is missing"
+        elif path not in planned:
+            yield f"`{shown}` was added"
+        elif planned[path][0] != found[path][0]:
+            yield f"`{shown}` has {found[path][0]:,} bytes, expected {planned[path][0]:,}"
+        elif not moved and planned[path][1] != found[path][1]:
+            yield f"`{shown}` was written again since (a copy is named by --raw PATH)"
+
+
+def base_of_plan(folder: PlanFolder, registry: Registry | None) -> Base | None:
+    """The release that the plan grows from; None without one.
+
+    Raises:
+        UsageError: the registry is missing, or has another release of that number.
+    """
+    said = folder.document.base
+    if said is None:
+        return None
+    name = f"{folder.document.dataset}@{said.version}"
+    if registry is None:
+        raise UsageError(
+            f"the plan grows from `{safe(name)}`, and there is no registry here",
+            hint="name the registry that has it: tfrecreg -C REGISTRY build --plan DIR …",
+        )
+    base = find_base(registry, folder.document.dataset, said.version)
+    if base is None or base.manifest.digest != said.digest:
+        raise UsageError(
+            f"the registry has another `{safe(name)}` than the plan grows from",
+            hint="write the plan again, into a new folder",
+        )
+    return base

@@ -1,0 +1,306 @@
+"""The folder of a plan: `plan.json`, the schema, and compressed lists of the items of each shard.
+
+Nothing in it is code, and all of it is covered by the digest in `plan.json`. Parts add `build/`,
+`receipts/` and `parts/`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar, overload
+
+from blake3 import blake3
+
+from tfrecreg.amounts import SkipLimit
+from tfrecreg.errors import MissingFileError, UsageError
+from tfrecreg.manifest import INDEX_FOLDER, SCHEMA_NAME, SchemaEntry
+from tfrecreg.operations.builds.base import Base, BaseShard
+from tfrecreg.operations.builds.parts.lines import TextDigest, read_lines, write_lines
+from tfrecreg.operations.builds.parts.plan_model import (
+    PLAN_NAME,
+    PlanDocument,
+    ShardOfPlan,
+    parse_plan,
+    render_plan,
+)
+from tfrecreg.operations.builds.plan import Plan, PlannedShard
+from tfrecreg.shards import shard_name
+from tfrecreg.sources import Item, Remark, Skipped
+from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.text import safe
+
+R = TypeVar("R")
+
+_LISTED = "listed.jsonl.gz"
+_RAW = "raw.jsonl.gz"
+_PLAN_LIMIT = 1 << 30
+"""Largest `plan.json` that is read, in bytes: more than a million shards."""
+
+
+class _ItemRow(NamedTuple):
+    """A line of the items of a shard."""
+
+    key: str
+    size: int
+    state: bytes
+
+
+class _ListedRow(NamedTuple):
+    """A line of what the source skipped or remarked."""
+
+    skipped: Skipped | None
+    remark: Remark | None
+
+
+class _RawRow(NamedTuple):
+    """A line of the raw files."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+def _items_path(shard: str) -> str:
+    return f"items/{shard}.jsonl.gz"
+
+
+def write_items(folder: Storage, shard: PlannedShard) -> ShardOfPlan:
+    """Write the items of a shard, one after the other."""
+    # Bytes are base64, as `msgspec` reads them.
+    rows = ([item.key, item.size, base64.b64encode(item.state).decode()] for item in shard.items)
+    return ShardOfPlan(
+        path=shard.path,
+        split=shard.split,
+        number=shard.number,
+        size=sum(item.size for item in shard.items),
+        items=write_lines(folder, _items_path(shard.path), rows),
+        base=shard.base.entry.path if shard.base is not None else None,
+        mended=shard.mended,
+    )
+
+
+def write_listed(folder: Storage, plan: Plan) -> TextDigest:
+    """Write what the source skipped and remarked while it listed the items."""
+    rows: list[list[Any]] = [[[*each], None] for each in plan.skipped]
+    rows += [[None, [*each]] for each in plan.remarks]
+    return write_lines(folder, _LISTED, rows)
+
+
+def write_raw_files(folder: Storage, files: Mapping[str, tuple[int, int]]) -> TextDigest:
+    """Write size and modification time of each raw file."""
+    return write_lines(folder, _RAW, ([path, *files[path]] for path in sorted(files)))
+
+
+def write_schema_text(folder: Storage, schema: str) -> SchemaEntry:
+    """Write the schema."""
+    encoded = schema.encode("utf-8")
+    with folder.create(SCHEMA_NAME) as writer:
+        writer.write(encoded)
+    return SchemaEntry(blake3=blake3(encoded).hexdigest(), bytes=len(encoded))
+
+
+def write_document(folder: Storage, document: PlanDocument) -> None:
+    """Write `plan.json`: the last file of a plan."""
+    with folder.create(PLAN_NAME) as writer:
+        writer.write(render_plan(document))
+
+
+class _ItemsOfShard(Sequence[Item]):
+    """The items of a shard on disk. The pickle has the items themselves.
+
+    Args:
+        storage: the folder of the plan.
+        shard: their shard.
+    """
+
+    def __init__(self, storage: LocalStorage, shard: ShardOfPlan) -> None:
+        self._storage = storage
+        self._shard = shard
+
+    def __len__(self) -> int:
+        return self._shard.items.lines
+
+    @overload
+    def __getitem__(self, at: int) -> Item: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Item, ...]: ...
+    def __getitem__(self, at: int | slice) -> Item | tuple[Item, ...]:
+        return self._read()[at]
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self._read())
+
+    def __reduce__(self) -> tuple[type[tuple[Item, ...]], tuple[tuple[Item, ...]]]:
+        return tuple, (self._read(),)
+
+    def _read(self) -> tuple[Item, ...]:
+        shard = self._shard
+        return _read_items(self._storage, shard.path, shard.split, shard.items)
+
+
+@lru_cache(maxsize=2)
+def _read_items(
+    storage: LocalStorage, shard: str, split: str, said: TextDigest
+) -> tuple[Item, ...]:
+    """The items of a shard. Those of two shards are in memory, not those of all."""
+    path = _items_path(shard)
+    rows = read_lines(storage, path, said, _ItemRow, where=f"{storage.root}/{path}")
+    return tuple(Item(split, row.key, row.size, row.state) for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFolder:
+    """A plan on disk, and what its parts leave beside it."""
+
+    storage: LocalStorage
+    """Rooted at the folder."""
+    document: PlanDocument
+
+    @classmethod
+    def open(cls, folder: str) -> PlanFolder:
+        """Read `plan.json`.
+
+        Raises:
+            UsageError: the folder has no plan, or it was changed.
+        """
+        storage = LocalStorage(folder)
+        try:
+            data = storage.read(PLAN_NAME, limit=_PLAN_LIMIT)
+        except MissingFileError:
+            raise UsageError(
+                f"`{safe(folder, limit=1000)}` holds no plan: `{PLAN_NAME}` is missing",
+                hint="`tfrecreg build NAME --plan-to DIR` writes one",
+            ) from None
+        document = parse_plan(data, f"{folder}/{PLAN_NAME}")
+        _expect_sound(document, f"{folder}/{PLAN_NAME}")
+        return cls(storage, document)
+
+    @property
+    def name(self) -> str:
+        """The folder, for messages."""
+        return safe(self.storage.root, limit=1000)
+
+    def expect_dataset(self, name: str | None) -> None:
+        """Refuse a plan of another dataset than `name`, if one was named.
+
+        Raises:
+            UsageError: it is another one.
+        """
+        dataset = self.document.dataset
+        if name not in (None, dataset):
+            raise UsageError(
+                f"`{self.name}` is a plan of `{dataset}`, not of `{safe(name or '')}`",
+                hint=f"tfrecreg build {dataset} --plan {self.name}",
+            )
+
+    def planned(self, shard: ShardOfPlan, base: Base | None) -> PlannedShard:
+        """A shard with its items, which are read when they are needed.
+
+        Args:
+            shard: one of the document's.
+            base: the release to grow from; None without one.
+
+        Reading the items raises a :class:`UsageError` if their list was changed.
+        """
+        return PlannedShard(
+            shard.split,
+            shard.number,
+            shard.path,
+            f"{INDEX_FOLDER}/{shard.path}.index",
+            _ItemsOfShard(self.storage, shard),
+            _of_base(base, shard),
+            shard.mended,
+        )
+
+    def plan(self, shards: Sequence[PlannedShard], base: Base | None) -> Plan:
+        """The plan of these shards."""
+        skipped: list[Skipped] = []
+        remarks: list[Remark] = []
+        for row in self._lines(_LISTED, self.document.listed, _ListedRow):
+            if row.skipped is not None:
+                skipped.append(row.skipped)
+            if row.remark is not None:
+                remarks.append(row.remark)
+        document = self.document
+        return Plan(
+            document.dataset,
+            tuple(shards),
+            tuple(skipped),
+            document.order,
+            tuple(remarks),
+            base,
+        )
+
+    def raw_files(self) -> dict[str, tuple[int, int]]:
+        """Raw file to its size and modification time in nanoseconds, when the plan was made."""
+        rows = self._lines(_RAW, self.document.raw_files, _RawRow)
+        return {row.path: (row.size, row.mtime_ns) for row in rows}
+
+    def schema(self) -> str:
+        """The text of the schema.
+
+        Raises:
+            UsageError: it was changed.
+        """
+        said = self.document.schema
+        try:
+            data = self.storage.read(SCHEMA_NAME, limit=max(said.bytes, 1))
+            if blake3(data).hexdigest() == said.blake3:
+                return data.decode("utf-8")
+        except MissingFileError:
+            pass
+        raise UsageError(
+            f"`{self.name}/{SCHEMA_NAME}` is not the schema that the plan names",
+            hint="restore it, or write the plan again, into a new folder",
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """The settings that go to `datasets/NAME.toml`; empty if it has them already."""
+        found: dict[str, Any] = json.loads(self.document.settings)
+        return found
+
+    def _lines(self, path: str, said: TextDigest, row: type[R]) -> Iterator[R]:
+        return read_lines(self.storage, path, said, row, where=f"{self.storage.root}/{path}")
+
+
+def _expect_sound(document: PlanDocument, where: str) -> None:
+    """Settings parse, and names of files come from the dataset, the splits and the numbers."""
+    try:
+        SkipLimit.parse(document.max_skipped)
+        if not isinstance(json.loads(document.settings), dict):
+            raise ValueError("`settings` is not an object")
+    except ValueError as error:
+        raise UsageError(
+            f"`{safe(where, limit=1000)}` is not a plan: {safe(str(error))}",
+            hint="write the plan again, into a new folder",
+        ) from None
+    counts: dict[str, int] = {}
+    for shard in document.shards:
+        counts[shard.split] = counts.get(shard.split, 0) + 1
+    seen: dict[str, int] = {}
+    for shard in document.shards:
+        number = seen.get(shard.split, 0)
+        seen[shard.split] = number + 1
+        expected = shard_name(document.dataset, shard.split, number, counts[shard.split])
+        if (shard.path, shard.number) != (expected, number):
+            raise UsageError(
+                f"`{safe(where, limit=1000)}` names the shard `{safe(shard.path)}`, expected "
+                f"`{expected}`",
+                hint="write the plan again, into a new folder",
+            )
+
+
+def _of_base(base: Base | None, shard: ShardOfPlan) -> BaseShard | None:
+    if base is None or shard.base is None:
+        return None
+    found = next((each for each in base.shards if each.entry.path == shard.base), None)
+    if found is None:
+        raise UsageError(
+            f"the base `{base.name}` has no shard `{safe(shard.base)}`, which the plan keeps",
+            hint="write the plan again, into a new folder",
+        )
+    return found

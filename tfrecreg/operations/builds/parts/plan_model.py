@@ -1,0 +1,157 @@
+"""What `plan.json` says: everything that parts need to know besides the items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import msgspec
+from blake3 import blake3
+
+from tfrecreg.errors import NewerFormatError, UsageError
+from tfrecreg.manifest import Parent, RawTotals, SchemaEntry, SourceEntry
+from tfrecreg.manifest.canonical import canonical_json, strict_json
+from tfrecreg.operations.builds.parts.lines import TextDigest
+from tfrecreg.text import safe
+
+PLAN_NAME = "plan.json"
+PLAN_FORMAT = 1
+PLAN_KIND = "tfrecreg-plan"
+"""The value of `kind`, which tells a plan from other files of that name."""
+
+_HINT = "write the plan again, into a new folder: `tfrecreg build NAME --plan-to DIR`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardOfPlan:
+    """One shard to be made."""
+
+    path: str
+    """Its file name in the build's folder."""
+    split: str
+    number: int
+    """Number in its split, from 0."""
+    size: int
+    """Estimated size of its payloads in bytes."""
+    items: TextDigest
+    """The list of its items."""
+    base: str | None = None
+    """The shard of the base that it is, if no record changed."""
+    mended: bool = False
+    """It is a shard of the base that has lost items."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """The code that makes the bytes. Every part needs the same."""
+
+    tfrecreg: str
+    codecs: dict[str, str]
+    """Encoders that affect the bytes, with their versions: ``{"zlib": "1.3"}``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """When and where the plan was made. Not covered by its digest."""
+
+    created: str
+    """UTC, ISO 8601 to the second."""
+    by: str
+    host: str
+    python: str
+    raw: str
+    """Folder of the raw data: an absolute path. Parts may name another one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanDocument:
+    """The plan of a build, with a digest for each of its other files."""
+
+    format_version: int
+    kind: str
+    dataset: str
+    order: str
+    """Digest of the plan as a build in one go has it: items, their order, options, raw state."""
+    shards: list[ShardOfPlan]
+    """In order of split and number."""
+    listed: TextDigest
+    """Items that the source skipped while it listed them, and its remarks."""
+    raw_files: TextDigest
+    """Path, size and modification time of each raw file."""
+    source: SourceEntry
+    versions: Versions
+    compression: Literal["none", "gzip"]
+    max_skipped: str
+    """Maximum number of skipped items, as ``--max-skipped`` takes it."""
+    schema: SchemaEntry
+    labels: dict[str, list[str]]
+    """Class names in order of their numbers, by feature name."""
+    raw: RawTotals
+    settings: str
+    """JSON of the settings that go to `datasets/NAME.toml` when the build is published."""
+    base: Parent | None = None
+    """The release to grow from."""
+    planned: Planned | None = None
+    digest: str = field(default="")
+    """blake3 over the canonical JSON of everything but `digest` and `planned`. Receipts name it."""
+
+
+def seal_plan(document: PlanDocument) -> PlanDocument:
+    """The plan with its digest."""
+    return replace(document, digest=_digest(msgspec.to_builtins(document)))
+
+
+def render_plan(document: PlanDocument) -> bytes:
+    """The file: canonical JSON and a newline.
+
+    Raises:
+        UsageError: a name in it is not UTF-8.
+    """
+    try:
+        return canonical_json(msgspec.to_builtins(document)) + b"\n"
+    except ValueError as error:
+        raise UsageError(
+            f"the plan of `{safe(document.dataset)}` cannot be written: {error}",
+            hint="names of labels and folders have to be UTF-8: rename those that are not",
+        ) from None
+
+
+def parse_plan(data: bytes, where: str) -> PlanDocument:
+    """Read the file and check its digest.
+
+    Args:
+        data: its bytes.
+        where: its name in messages.
+
+    Raises:
+        NewerFormatError: a newer tfrecreg wrote it.
+        UsageError: it is not a plan, or was changed.
+    """
+    shown = safe(where, limit=1000)
+    try:
+        found = strict_json(data)
+        if not isinstance(found, dict) or found.get("kind") != PLAN_KIND:
+            raise ValueError(f"its `kind` is not `{PLAN_KIND}`")
+        version = found.get("format_version")
+        if isinstance(version, int) and version > PLAN_FORMAT:
+            raise NewerFormatError(
+                f"`{shown}` has plan format {version}, this tfrecreg supports {PLAN_FORMAT}",
+                hint="pip install --upgrade tfrecreg",
+            )
+        document = msgspec.convert(found, PlanDocument)
+        expected = _digest(found)
+    except ValueError as error:
+        reason = safe(str(error), limit=500)
+        raise UsageError(f"`{shown}` is not a plan: {reason}", hint=_HINT) from None
+    if document.digest != expected:
+        raise UsageError(
+            f"`{shown}` was changed after it was written: its digest should be "
+            f"`{expected[:16]}…`, found `{safe(document.digest[:16])}…`",
+            hint=_HINT,
+        )
+    return document
+
+
+def _digest(plain: dict[str, Any]) -> str:
+    covered = {name: plain[name] for name in plain if name not in ("digest", "planned")}
+    return blake3(canonical_json(covered)).hexdigest()

@@ -1,0 +1,112 @@
+"""Listing the items once, and writing the plan of a build."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import dataclass, field
+
+from tfrecreg._version import __version__
+from tfrecreg.engines import LocalEngine
+from tfrecreg.manifest import Parent, SourceEntry
+from tfrecreg.operations.builds.begin import begin
+from tfrecreg.operations.builds.parts.open_source import codecs_here
+from tfrecreg.operations.builds.parts.plan_files import (
+    write_document,
+    write_items,
+    write_listed,
+    write_raw_files,
+    write_schema_text,
+)
+from tfrecreg.operations.builds.parts.plan_model import (
+    PLAN_FORMAT,
+    PLAN_KIND,
+    PlanDocument,
+    Planned,
+    Versions,
+    seal_plan,
+)
+from tfrecreg.operations.builds.request import BuildRequest, prepare
+from tfrecreg.operations.policy import expect_policy
+from tfrecreg.operations.provenance import now, user
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry import Registry
+from tfrecreg.registry.output_folder import free_folder, new_folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanWritten:
+    """A plan that was written."""
+
+    folder: str
+    """Absolute path."""
+    document: PlanDocument = field(repr=False)
+    items: dict[str, int]
+    """Split to number of items."""
+
+
+def plan_to(
+    registry: Registry,
+    request: BuildRequest,
+    folder: str | os.PathLike[str],
+    *,
+    progress: Progress = SILENT,
+) -> PlanWritten:
+    """List the items of a build and write its plan. The registry stays as it is.
+
+    Args:
+        registry: where the build is going to be published.
+        request: settings of the build.
+        folder: a new folder, which appears when the plan is complete. Parts and the command that
+            publishes have to see it.
+        progress: updated during the work.
+
+    Raises:
+        UsageError: as `build` does before its work starts, or the folder is not free.
+        PluginError: the source failed.
+    """
+    expect_policy(registry, request.name)
+    path = free_folder(folder, registry, "a plan")
+    prepared = prepare(registry, request, progress)
+    begun = begin(registry, request, prepared, LocalEngine(1), progress)
+    plan = begun.plan
+    labels = {name: list(names) for name, names in prepared.source.labels().items()}
+    base = plan.base.manifest if plan.base is not None else None
+    with new_folder(path, "plan") as made:
+        document = seal_plan(
+            PlanDocument(
+                format_version=PLAN_FORMAT,
+                kind=PLAN_KIND,
+                dataset=plan.dataset,
+                order=plan.digest,
+                shards=[write_items(made, shard) for shard in plan.shards],
+                listed=write_listed(made, plan),
+                raw_files=write_raw_files(made, begun.files),
+                source=SourceEntry(
+                    name=prepared.source_name,
+                    distribution=prepared.distribution,
+                    version=prepared.version,
+                    options=prepared.options,
+                ),
+                versions=Versions(tfrecreg=__version__, codecs=codecs_here(prepared.source)),
+                compression=prepared.compression,
+                max_skipped=str(prepared.max_skipped),
+                schema=write_schema_text(made, begun.schema),
+                labels=labels,
+                raw=begun.raw,
+                settings=json.dumps(prepared.remember),
+                base=Parent(version=base.release.version, digest=base.digest)
+                if base is not None and base.release is not None
+                else None,
+                planned=Planned(
+                    created=now(),
+                    by=user(),
+                    host=platform.node(),
+                    python=platform.python_version(),
+                    raw=prepared.raw.root if prepared.raw is not None else "",
+                ),
+            )
+        )
+        write_document(made, document)
+    return PlanWritten(folder=str(path), document=document, items=plan.splits())

@@ -1,0 +1,143 @@
+"""The receipts of a build, kept with it and with its release."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tfrecreg.errors import ManifestError, TfrecregError
+from tfrecreg.manifest import Manifest
+from tfrecreg.operations.builds.parts.lines import json_line
+from tfrecreg.operations.builds.parts.plan_model import PlanDocument
+from tfrecreg.operations.builds.parts.receipts import Receipt, parse_receipt
+from tfrecreg.registry import Registry, Release, Resolved, layout
+from tfrecreg.text import safe
+
+_FORMAT = 1
+_LIMIT = 1 << 28
+"""Largest file, and largest text in it, that is read, in bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildProvenance:
+    """How a build was made in parts."""
+
+    plan: dict[str, Any]
+    """What `plan.json` says, without the list of shards."""
+    verified: list[str]
+    """Shards that were made again and compared before the build was published."""
+    receipts: list[Receipt]
+    """In the order of the shards of the manifest."""
+
+
+def keep_receipts(
+    registry: Registry,
+    manifest: Manifest,
+    plan: PlanDocument,
+    receipts: Sequence[Receipt],
+    *,
+    verified: Sequence[str],
+) -> None:
+    """Keep the receipts of a build that was just published, beside the note on the build.
+
+    A release takes them over.
+    """
+    document = msgspec.to_builtins(plan)
+    del document["shards"]
+    head = {
+        "format_version": _FORMAT,
+        "manifest": manifest.digest,
+        "plan": document,
+        "verified": list(verified),
+    }
+    lines = [json_line(head), *(json_line(msgspec.to_builtins(each)) for each in receipts)]
+    with registry.storage.create(layout.build_receipts(manifest.dataset)) as writer:
+        writer.write(gzip.compress(b"".join(lines), mtime=0))
+
+
+def receipts_file(registry: Registry, build: Manifest) -> bytes | None:
+    """The file with the receipts of a build, for its release; None if it was not made in parts.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    path = layout.build_receipts(build.dataset)
+    if registry.storage.stat(path) is None:
+        return None
+    data = registry.storage.read(path, limit=_LIMIT)
+    try:
+        return data if _lines(data)[0]["manifest"] == build.digest else None
+    except (ValueError, KeyError, IndexError, TypeError):
+        return None  # a damaged note says as much as none
+
+
+def read_provenance(resolved: Resolved) -> BuildProvenance | None:
+    """The receipts of a build or a release, which fit its manifest; None if it has none.
+
+    Raises:
+        ManifestError: the receipts of a release are damaged, or of other shards.
+        StorageError: they cannot be read.
+    """
+    manifest = resolved.manifest
+    if isinstance(resolved, Release):
+        path = layout.release_receipts(manifest.dataset, resolved.version)
+        if resolved.registry.storage.stat(path) is None:
+            return None
+        data = resolved.registry.storage.read(path, limit=_LIMIT)
+        digest = manifest.release.build if manifest.release is not None else ""
+        return _parsed(data, path, manifest, digest)
+    try:
+        found = receipts_file(resolved.registry, manifest)
+    except TfrecregError:
+        return None
+    path = layout.build_receipts(manifest.dataset)
+    return None if found is None else _parsed(found, path, manifest, manifest.digest)
+
+
+def _parsed(data: bytes, path: str, manifest: Manifest, digest: str) -> BuildProvenance:
+    try:
+        head, *lines = _lines(data)
+        if head["format_version"] != _FORMAT or head["manifest"] != digest:
+            raise ValueError("they are of another build")
+        receipts = [parse_receipt(json_line(line)) for line in lines]
+        if [each.shard for each in receipts] != manifest.shards:
+            raise ValueError("they name other shards than the manifest")
+        return BuildProvenance(
+            plan=dict(head["plan"]),
+            verified=[str(each) for each in head["verified"]],
+            receipts=receipts,
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise ManifestError(
+            f"the receipts in `{path}` cannot be used: {safe(str(error))}",
+            hint="restore the file from git",
+        ) from None
+
+
+def _lines(data: bytes) -> list[Any]:
+    """The lines of the file.
+
+    Raises:
+        ValueError: it is not such a file.
+    """
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+            text = packed.read(_LIMIT + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"it is not a gzip file: {error}") from None
+    if len(text) > _LIMIT:
+        raise ValueError(f"it has more than {_LIMIT} bytes")
+    try:
+        found = [json.loads(line) for line in text.splitlines()]
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not found:
+        raise ValueError("it is empty")
+    return found

@@ -1,0 +1,223 @@
+"""Receipts: what a part leaves for each shard, beside the shard.
+
+A receipt says which plan, which bytes, which records and which skipped items, and which versions
+made them. It is written after the shard is durable, so a shard with a receipt is finished. Equal
+work leaves equal receipts but for `made`, so any number of parts may write the same one.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from blake3 import blake3
+
+from tfrecreg.errors import RefusedError, StorageError
+from tfrecreg.manifest import FileEntry, ShardEntry, SourceEntry
+from tfrecreg.operations.builds.make import BUILD
+from tfrecreg.operations.builds.parts.lines import json_line
+from tfrecreg.operations.builds.parts.plan_files import PlanFolder
+from tfrecreg.operations.builds.parts.plan_model import Versions
+from tfrecreg.operations.builds.plan import PlannedShard
+from tfrecreg.operations.builds.shard import MadeShard
+from tfrecreg.operations.builds.state import is_intact
+from tfrecreg.operations.provenance import now, user
+from tfrecreg.sources import Remark, Skipped
+from tfrecreg.storage import Storage
+from tfrecreg.text import safe
+
+RECEIPTS = "receipts"
+"""Folder of the receipts, in that of the plan."""
+RECEIPT_FORMAT = 1
+_RECEIPT_LIMIT = 1 << 30
+"""Largest receipt that is read, in bytes: millions of skipped items."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeWhere:
+    """When and where a shard was made. Not covered by the receipt's digest."""
+
+    part: str
+    """The part, ``17/64``; empty if the shard was made by the command that publishes."""
+    created: str
+    """UTC, ISO 8601 to the second."""
+    by: str
+    host: str
+    python: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What a part says of a shard that it made."""
+
+    format_version: int
+    plan: str
+    """Digest of the plan."""
+    items: int
+    """Number of items of the shard, in the plan."""
+    shard: ShardEntry
+    index: FileEntry
+    features: dict[str, int]
+    """Feature name to bytes of its values."""
+    source: SourceEntry
+    versions: Versions
+    skipped: list[Skipped] = field(default_factory=list)
+    """The items that have no record: with the records, all items of the shard."""
+    remarks: list[Remark] = field(default_factory=list)
+    kept: bool = False
+    """It is a shard of the base, as it was."""
+    made: MadeWhere | None = None
+    digest: str = ""
+    """blake3 over everything but `digest` and `made`, as a line of JSON."""
+
+    def made_shard(self) -> MadeShard:
+        """The shard as a build knows it."""
+        return MadeShard(
+            entry=self.shard,
+            index=self.index,
+            features=self.features,
+            skipped=self.skipped,
+            remarks=self.remarks,
+            kept=self.kept,
+        )
+
+
+def receipt_path(shard: str) -> str:
+    """Where the receipt of a shard is, in the folder of the plan."""
+    return f"{RECEIPTS}/{shard}.json"
+
+
+def render_receipt(receipt: Receipt) -> bytes:
+    """The file: one line of JSON in ASCII."""
+    plain = msgspec.to_builtins(receipt)
+    return json_line({**plain, "digest": _digest(plain)})
+
+
+def parse_receipt(data: bytes) -> Receipt:
+    """Read a receipt and check its digest.
+
+    Raises:
+        ValueError: it is not one, or was changed; the message says how.
+    """
+    try:
+        found = json.loads(data)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(found, dict) or found.get("format_version") != RECEIPT_FORMAT:
+        raise ValueError(f"its `format_version` is not {RECEIPT_FORMAT}")
+    receipt = msgspec.convert(found, Receipt)
+    if receipt.digest != _digest(found):
+        raise ValueError("it was changed after it was written: its digest does not fit")
+    return receipt
+
+
+def _digest(plain: Mapping[str, Any]) -> str:
+    covered = {name: plain[name] for name in plain if name not in ("digest", "made")}
+    return blake3(json_line(covered)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptJournal:
+    """The finished shards of a plan, by their receipts."""
+
+    folder: PlanFolder
+    part: str
+    """The part that works, ``17/64``; empty for the command that publishes."""
+
+    @property
+    def build(self) -> Storage:
+        """Rooted at the folder of the shards."""
+        return self.folder.storage.below(BUILD)
+
+    def finished(self, shard: PlannedShard) -> MadeShard | None:
+        """The finished shard, hashed again; None where it has to be made.
+
+        A receipt that does not hold costs a part only the work of making the shard again.
+        """
+        try:
+            receipt = self.read(shard.path, len(shard.items))
+            made = receipt.made_shard() if receipt is not None else None
+            return made if made is not None and is_intact(self.build, made) else None
+        except (RefusedError, StorageError):
+            return None
+
+    def finish(self, shard: PlannedShard, made: MadeShard) -> None:
+        """Write the receipt of a shard; its bytes are durable by now."""
+        document = self.folder.document
+        receipt = Receipt(
+            format_version=RECEIPT_FORMAT,
+            plan=document.digest,
+            items=len(shard.items),
+            shard=made.entry,
+            index=made.index,
+            features=made.features,
+            source=document.source,
+            versions=document.versions,
+            skipped=made.skipped,
+            remarks=made.remarks,
+            kept=made.kept,
+            made=MadeWhere(
+                part=self.part,
+                created=now(),
+                by=user(),
+                host=platform.node(),
+                python=platform.python_version(),
+            ),
+        )
+        with self.folder.storage.create(receipt_path(shard.path)) as writer:
+            writer.write(render_receipt(receipt))
+
+    def read(self, shard: str, items: int) -> Receipt | None:
+        """The receipt of a shard, which fits the plan; None if there is none.
+
+        Args:
+            shard: path of the shard in the build.
+            items: number of its items in the plan.
+
+        Raises:
+            RefusedError: it is damaged, or of another plan, shard or version.
+            StorageError: it cannot be read.
+        """
+        path = receipt_path(shard)
+        if self.folder.storage.stat(path) is None:
+            return None
+        data = self.folder.storage.read(path, limit=_RECEIPT_LIMIT)
+        try:
+            receipt = parse_receipt(data)
+        except ValueError as error:
+            raise refused_shard(shard, f"its receipt cannot be used: {safe(str(error))}") from None
+        problem = _problem(receipt, self.folder, shard, items)
+        if problem:
+            raise refused_shard(shard, problem)
+        return receipt
+
+
+def _problem(receipt: Receipt, folder: PlanFolder, shard: str, items: int) -> str:
+    """Why a receipt does not belong to the plan; empty if it does."""
+    document = folder.document
+    if receipt.plan != document.digest:
+        return (
+            f"its receipt is of the plan `{safe(receipt.plan[:16])}…`, this is "
+            f"`{document.digest[:16]}…`"
+        )
+    named = receipt.shard.path, receipt.shard.index, receipt.index.path
+    index = f"index/{shard}.index"
+    if named != (shard, index, index):
+        return f"its receipt is that of `{safe(receipt.shard.path)}`"
+    if receipt.versions != document.versions or receipt.source != document.source:
+        return "its receipt names other versions or options than the plan"
+    if receipt.items != items:
+        return f"its receipt says {receipt.items:,} items, the plan has {items:,}"
+    return ""
+
+
+def refused_shard(shard: str, problem: str) -> RefusedError:
+    """The error for a shard that must not be published."""
+    return RefusedError(
+        f"nothing was published: `{safe(shard)}`: {problem}",
+        hint=f"find out how it was made; without `{RECEIPTS}/{safe(shard)}.json` it is made again",
+    )

@@ -1,0 +1,128 @@
+"""Shards of parts made again, here, and compared: what a receipt cannot prove about itself."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+from tfrecreg.amounts import SkipLimit
+from tfrecreg.engines import Engine
+from tfrecreg.errors import RefusedError, UsageError
+from tfrecreg.index import load_index
+from tfrecreg.operations.builds.make import BUILD, make_all
+from tfrecreg.operations.builds.parts.receipts import Receipt
+from tfrecreg.operations.builds.plan import Plan, PlannedShard
+from tfrecreg.operations.builds.request import Prepared
+from tfrecreg.operations.builds.shard import MadeShard
+from tfrecreg.progress import Progress
+from tfrecreg.storage import Storage
+from tfrecreg.text import safe
+
+_PER_JOB = 2
+"""Shards that are made again at a time, for each job: the disk never holds more of them."""
+
+
+def parse_sample(text: str) -> SkipLimit:
+    """``3`` shards, or ``1%`` of them.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    try:
+        return SkipLimit.parse(text)
+    except ValueError:
+        raise UsageError(
+            f"`--verify-parts {safe(text)}`: expected a number of shards, or a share of them",
+            hint="--verify-parts 3, --verify-parts 1%",
+        ) from None
+
+
+def choose_sample(shards: Sequence[PlannedShard], amount: SkipLimit) -> list[PlannedShard]:
+    """Shards chosen at random, in their order. Nobody can know them beforehand.
+
+    A share is rounded up.
+    """
+    count = amount.count if amount.share is None else ceil(amount.share * len(shards))
+    chosen = secrets.SystemRandom().sample(range(len(shards)), min(count, len(shards)))
+    return [shards[number] for number in sorted(chosen)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Forgetful:
+    """A journal without finished shards: everything is made."""
+
+    def finished(self, shard: PlannedShard) -> MadeShard | None:
+        del shard
+        return None
+
+    def finish(self, shard: PlannedShard, made: MadeShard) -> None:
+        pass
+
+
+def expect_same(
+    plan: Plan,
+    chosen: Sequence[PlannedShard],
+    receipts: Mapping[str, Receipt],
+    prepared: Prepared,
+    *,
+    parts: Storage,
+    stage: Storage,
+    engine: Engine,
+    progress: Progress,
+) -> None:
+    """Make shards again and compare them with those of the parts.
+
+    Args:
+        plan: the plan.
+        chosen: shards of it.
+        receipts: receipt by path of the shard.
+        prepared: the source.
+        parts: rooted at the folder of the shards of the parts.
+        stage: rooted at an empty folder.
+        engine: where to make them.
+        progress: updated during the work.
+
+    Raises:
+        RefusedError: a shard comes out otherwise: it was made by other code, or of other data.
+    """
+    at_once = _PER_JOB * engine.jobs
+    for start in range(0, len(chosen), at_once):
+        some = tuple(chosen[start : start + at_once])
+        made, _ = make_all(
+            replace(plan, shards=some),
+            prepared,
+            stage,
+            journal=_Forgetful(),
+            engine=engine,
+            progress=progress,
+        )
+        for shard in made:
+            receipt = receipts[shard.entry.path]
+            difference = next(_differences(shard, receipt, stage.below(BUILD), parts), None)
+            if difference is not None:
+                raise RefusedError(
+                    f"nothing was published: `{shard.entry.path}` is not what the raw data give "
+                    f"here: {difference}",
+                    hint="parts with other code or raw data made it: delete its receipt and make "
+                    "it again, and do not trust other shards of that part",
+                )
+        stage.remove(BUILD)
+
+
+def _differences(made: MadeShard, receipt: Receipt, here: Storage, parts: Storage) -> Iterator[str]:
+    """What is different, the most telling first."""
+    if made.entry != receipt.shard or made.index != receipt.index:
+        ours, theirs = load_index(here, made.index.path), load_index(parts, receipt.index.path)
+        for number in range(max(len(ours), len(theirs))):
+            keys = [index.key(number) if number < len(index) else "" for index in (ours, theirs)]
+            if keys[0] != keys[1]:
+                yield f"record {number} is `{safe(keys[0])}`, the part has `{safe(keys[1])}`"
+            elif (ours.digests[number] != theirs.digests[number]).any():
+                yield f"record {number}, `{safe(keys[0])}`, differs"
+        yield "its records are the same, and their encoding differs"
+    if made.skipped != receipt.skipped or made.remarks != receipt.remarks:
+        yield "its ledger differs: other items are skipped or remarked"
+    if made.features != receipt.features:
+        yield "the sizes of its features differ"

@@ -1,0 +1,199 @@
+"""Making the shards of one part, anywhere that the plan and the raw data can be read."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.errors import UsageError
+from tfrecreg.operations.builds.make import SEGMENTS, engine_for_build, make_all
+from tfrecreg.operations.builds.parts.open_source import (
+    base_of_plan,
+    open_planned,
+    read_raw_state,
+)
+from tfrecreg.operations.builds.parts.plan_files import PlanFolder
+from tfrecreg.operations.builds.parts.plan_model import ShardOfPlan
+from tfrecreg.operations.builds.parts.receipts import ReceiptJournal
+from tfrecreg.progress import SILENT, Progress
+from tfrecreg.registry import Registry
+from tfrecreg.text import safe
+
+_NOTES = "parts"
+"""Folder of the notes that parts leave, in that of the plan."""
+_PART = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,8})")
+_NOTE = re.compile(r"([1-9][0-9]*)-of-([1-9][0-9]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPart:
+    """One share of a plan."""
+
+    number: int
+    """From 1."""
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+
+def parse_part(text: str) -> PlanPart:
+    """``17/64``: the seventeenth of 64 parts.
+
+    Raises:
+        UsageError: it is not a part.
+    """
+    found = _PART.fullmatch(text)
+    if found is None or int(found[1]) > int(found[2]):
+        raise UsageError(
+            f"`--part {safe(text)}` is not a part: expected I/N with I from 1 to N",
+            hint="the first of four parts is `--part 1/4`",
+        )
+    return PlanPart(int(found[1]), int(found[2]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartResult:
+    """A finished part."""
+
+    dataset: str
+    part: PlanPart
+    plan: str
+    """Digest of the plan."""
+    shards: tuple[str, ...]
+    """The shards of the part, in order."""
+    finished_before: int
+    """Number of them that had been finished before."""
+    records: int
+    bytes: int
+    """Size of its shards in bytes."""
+
+
+def deal_shards(shards: Sequence[ShardOfPlan], part: PlanPart) -> list[ShardOfPlan]:
+    """The shards of a part: every N-th, the largest first, so that parts have about equal work.
+
+    It depends on the plan alone.
+    """
+    ordered = sorted(shards, key=lambda shard: (-shard.size, shard.path))
+    mine = {shard.path for shard in ordered[part.number - 1 :: part.of]}
+    return [shard for shard in shards if shard.path in mine]
+
+
+def parts_of(folder: PlanFolder, missing: Sequence[str]) -> list[str]:
+    """The parts that have these shards, as most parts that ran divided the plan; none if that is
+    not known.
+    """
+    notes = (
+        _NOTE.fullmatch(entry.path.rpartition("/")[2])
+        for entry in folder.storage.list(_NOTES, recursive=False)
+    )
+    divided = Counter(int(note[2]) for note in notes if note is not None).most_common(2)
+    if not divided or (len(divided) == 2 and divided[0][1] == divided[1][1]):
+        return []
+    of = divided[0][0]
+    wanted = set(missing)
+    shards = folder.document.shards
+    ordered = sorted(shards, key=lambda shard: (-shard.size, shard.path))
+    return [
+        str(PlanPart(number, of))
+        for number in range(1, min(of, len(ordered)) + 1)
+        if any(shard.path in wanted for shard in ordered[number - 1 :: of])
+    ]
+
+
+def run_part(
+    plan: str,
+    part: PlanPart,
+    *,
+    name: str | None = None,
+    raw: str | None = None,
+    registry: Callable[[], Registry] | None = None,
+    engine: Engine | None = None,
+    progress: Progress = SILENT,
+) -> PartResult:
+    """Make the shards of a part in the folder of the plan, and leave a receipt for each.
+
+    A shard with a receipt that holds is not made again. The same part may run several times, also
+    at the same time.
+
+    Args:
+        plan: the folder of the plan.
+        part: which share of it.
+        name: the dataset, if it is to be compared with the plan.
+        raw: the folder of the raw data; None for that of the plan.
+        registry: opens the registry, which a plan that grows from a release needs.
+        engine: where to make the shards.
+        progress: updated during the work.
+
+    Raises:
+        UsageError: the folder has no plan, or this machine has other versions or raw data.
+        RawDataError: the raw data cannot be read.
+        PluginError: the source failed.
+        StorageError: the file system refused.
+    """
+    folder = PlanFolder.open(plan)
+    folder.expect_dataset(name)
+    shards = deal_shards(folder.document.shards, part)
+    _leave_note(folder, part)
+    if not shards:
+        return _result(folder, part, (), 0, 0, 0)
+    prepared = open_planned(folder, raw)
+    opened = registry() if registry is not None and folder.document.base is not None else None
+    base = base_of_plan(folder, opened)
+    state = read_raw_state(folder, prepared, moved=raw is not None, progress=progress)
+    if state is None:
+        assert prepared.raw is not None
+        raise UsageError(
+            f"the raw data `{safe(prepared.raw.root, limit=1000)}` are not on this machine",
+            hint="name the folder where they are: --raw PATH",
+        )
+    planned = folder.plan([folder.planned(shard, base) for shard in shards], base)
+    made, before = make_all(
+        planned,
+        prepared,
+        folder.storage,
+        journal=ReceiptJournal(folder, str(part)),
+        segments=own_segments(),
+        engine=engine_for_build(planned, engine or LocalEngine(1)),
+        progress=progress,
+    )
+    records = sum(shard.entry.records for shard in made)
+    size = sum(shard.entry.bytes for shard in made)
+    return _result(folder, part, tuple(_paths(shards)), before, records, size)
+
+
+def own_segments() -> str:
+    """A folder for pieces of shards that no other process uses."""
+    return f"{SEGMENTS}/{secrets.token_hex(8)}"
+
+
+def _leave_note(folder: PlanFolder, part: PlanPart) -> None:
+    """Note how the plan is divided, so that missing parts can be named."""
+    folder.storage.put_if_absent(f"{_NOTES}/{part.number}-of-{part.of}", b"")
+
+
+def _paths(shards: Sequence[ShardOfPlan]) -> Iterator[str]:
+    return (shard.path for shard in shards)
+
+
+def _result(
+    folder: PlanFolder,
+    part: PlanPart,
+    shards: tuple[str, ...],
+    before: int,
+    records: int,
+    size: int,
+) -> PartResult:
+    return PartResult(
+        dataset=folder.document.dataset,
+        part=part,
+        plan=folder.document.digest,
+        shards=shards,
+        finished_before=before,
+        records=records,
+        bytes=size,
+    )
