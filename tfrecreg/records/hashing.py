@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from blake3 import blake3
 
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import RereadableReader, Storage
 
 _LARGE = 2 << 20
 """Pieces of this size are hashed immediately: a queue of them would take too much memory."""
@@ -42,10 +42,17 @@ class FileDigest(NamedTuple):
     """Hex digest, for other tools."""
 
 
-def hash_file(storage: Storage, path: str) -> tuple[int, str]:
+def hash_file(storage: Storage, path: str, *, expected: str = "") -> tuple[int, str]:
     """Read a file and return its bytes and its blake3 as hex, in bounded memory.
 
+    Args:
+        storage: where the file is.
+        path: in `storage`.
+        expected: the digest that it should have: another one of a file in a store is returned only
+            if a second read gave the same bytes.
+
     Raises:
+        TransferError: the store gave other bytes on a second read.
         StorageError: the file cannot be read.
     """
     hasher = blake3()
@@ -54,7 +61,10 @@ def hash_file(storage: Storage, path: str) -> tuple[int, str]:
         while chunk := reader.read_at(position, _CHUNK):
             hasher.update(chunk)
             position += len(chunk)
-    return position, hasher.hexdigest()
+        digest = hasher.hexdigest()
+        if digest != expected and expected and isinstance(reader, RereadableReader):
+            reader.confirm(0, position)
+    return position, digest
 
 
 class HashThread:
