@@ -21,7 +21,7 @@ COUNTS = {
     "stats": 2_600,
     "catalog": 1000,
     "plan": 10_000_000,
-    "engines": 9000,
+    "parts": 9000,
 }
 """Default number of images, records or datasets, by benchmark."""
 

@@ -1,4 +1,4 @@
-"""What an engine, or a build in parts, adds to the work on this machine."""
+"""What a build in parts adds to the work of a build in one go."""
 
 from __future__ import annotations
 
@@ -14,16 +14,6 @@ from benchmarks.raw import images
 
 __all__ = ["main"]
 
-_ENGINES = {
-    "futures": ("futures:concurrent.futures:ProcessPoolExecutor",),
-    "Dask": ("dask",),
-    "Beam with worker processes": (
-        "beam",
-        "--engine-option",
-        "direct_running_mode=multi_processing",
-    ),
-}
-"""Arguments of `--engine`, by name."""
 _PARTS = 4
 
 
@@ -38,23 +28,13 @@ def main(arguments: Namespace) -> list[str]:
         run([*program, "init", str(home), "--no-dvc"])
         program += ["-C", str(home)]
         new = ["build", "bench", "--source", "imagefolder", "--raw", str(raw), "--base", "none"]
-        rows = []
-        for name, engine in _ENGINES.items():
-            for command, given in (("build", new), ("check", ["check", "bench"])):
-                local = [*program, *given, "--jobs", "2"]
-                ours, alone = alternate(
-                    arguments.runs,
-                    partial(run, [*local, "--engine", *engine]),
-                    partial(run, local),
-                )
-                rows.append(row(f"{what}: `{command}` by {name} / local", ours, alone, ""))
         parts, one = alternate(
             arguments.runs,
             partial(_in_parts, program, new, Path(work) / "plan"),
             partial(run, [*program, *new, "--jobs", "1"]),
         )
         name = f"{what}: plan, {_PARTS} parts and publishing, one after the other / `build`"
-        return [*rows, row(name, parts, one, "at most 1.1")]
+        return [row(name, parts, one, "at most 1.1")]
 
 
 def _in_parts(program: list[str], new: list[str], plan: Path) -> Measured:
