@@ -20,6 +20,7 @@ COUNTS = {
     "stats": 2_600,
     "catalog": 1000,
     "plan": 10_000_000,
+    "engines": 4000,
 }
 """Default number of images, records or datasets, by benchmark."""
 
