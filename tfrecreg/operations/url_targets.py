@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from tfrecreg.errors import MissingFileError, UsageError
@@ -13,6 +13,8 @@ from tfrecreg.storage import Storage
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.urls import query_of, split_url
 from tfrecreg.text import safe
+
+_WEB = ("http:", "https:")
 
 
 class UrlFile(NamedTuple):
@@ -95,11 +97,20 @@ def manifest_at_url(url: str) -> tuple[Manifest, RemoteStorage] | None:
     return parse_manifest(data, f"{storage.root}/{MANIFEST_NAME}"), storage
 
 
+def files_below(storage: RemoteStorage) -> Collection[str] | None:
+    """The paths of all files of a folder, by a request for each thousand; None for web servers,
+    which need not list what they have.
+    """
+    if storage.root.startswith(_WEB):
+        return None
+    return frozenset(entry.path for entry in storage.list() if entry.kind == "file")
+
+
 def _is_folder(storage: RemoteStorage, url: str, path: str) -> bool:
     """Whether it is a folder. Web servers have none: there a slash at the end says so."""
     if not path or path.endswith("/"):
         return True
-    if url.startswith(("http:", "https:")):
+    if url.startswith(_WEB):
         return False
     entry = storage.stat(path)
     return entry is not None and entry.kind == "dir"
