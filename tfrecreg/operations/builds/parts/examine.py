@@ -104,7 +104,7 @@ def _expect_items(task: ExamineTask, keys: Sequence[str]) -> None:
         raise _Refused(f"its record `{safe(keys[at])}` is not an item of the plan at that place")
     more = next((key for key, count in skipped.items() if count), None)
     if more is not None:
-        raise _Refused(f"its receipt lists the skipped item `{safe(more)}`, which the plan has not")
+        raise _Refused(f"its receipt lists the skipped item `{safe(more)}`, unknown to the plan")
 
 
 def _expect_records(task: ExamineTask, index: Index) -> None:

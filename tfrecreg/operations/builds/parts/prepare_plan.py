@@ -13,6 +13,7 @@ from tfrecreg.manifest import Parent, SourceEntry
 from tfrecreg.operations.builds.begin import begin
 from tfrecreg.operations.builds.parts.open_source import codecs_here
 from tfrecreg.operations.builds.parts.plan_files import (
+    expect_shared_folder,
     write_document,
     write_items,
     write_listed,
@@ -67,6 +68,7 @@ def plan_to(
         PluginError: the source failed.
     """
     expect_policy(registry, request.name)
+    expect_shared_folder(os.fsdecode(folder))
     path = free_folder(folder, registry, "a plan")
     prepared = prepare(registry, request, progress)
     begun = begin(registry, request, prepared, LocalEngine(1), progress)
