@@ -46,7 +46,7 @@ def expand_url(url: str) -> list[UrlFile]:
         found = matched
     elif not glob.has_magic(path) and _is_folder(storage, url, path):
         found = list(_shards_below(storage, path.rstrip("/")))
-        missing = f"there is no TFRecord file below `{safe(url, limit=1000)}`"
+        missing = f"there is no TFRecord file below the folder `{safe(url, limit=1000)}`"
     elif storage.stat(path) is not None:
         # Its own storage, for the query that only this file has.
         return [UrlFile(storage, path, url)]
