@@ -186,7 +186,7 @@ def test_damage_in_a_data_source_is_named(lake: Path) -> None:
         (
             ("check", "memory://lake/build/index"),
             2,
-            "there is no TFRecord file below `memory://lake/build/index`",
+            "there is no TFRecord file below the folder `memory://lake/build/index`",
         ),
         (("check", "zzz://lake"), 2, "no file system has the protocol `zzz`"),
         (("check", "file:///x"), 2, "`file:///x` is a local path written as a URL"),
