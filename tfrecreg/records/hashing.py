@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from blake3 import blake3
 
-from tfrecreg.storage.interface import RereadableReader, Storage
+from tfrecreg.storage.interface import RereadableReader, Storage, Writer
 
 _LARGE = 2 << 20
 """Pieces of this size are hashed immediately: a queue of them would take too much memory."""
@@ -171,3 +171,28 @@ class FileHasher:
         """Size and digests of all pieces."""
         self.close()
         return FileDigest(self._bytes, self._blake3.hexdigest(), self._sha256.hexdigest())
+
+
+def hash_both(storage: Storage, path: str, copy: Writer | None = None) -> FileDigest:
+    """Bytes, blake3 and sha256 of a file, in bounded memory.
+
+    Args:
+        storage: where the file is.
+        path: in `storage`.
+        copy: what is read is written to it.
+
+    Raises:
+        StorageError: the file system refused.
+    """
+    hasher = FileHasher()
+    position = 0
+    try:
+        with storage.open(path) as reader:
+            while chunk := reader.read_at(position, _CHUNK):
+                hasher.update(chunk)
+                if copy is not None:
+                    copy.write(chunk)
+                position += len(chunk)
+    finally:
+        hasher.close()
+    return hasher.digest()
