@@ -21,6 +21,8 @@ COUNTS = {
     "stats": 2_600,
     "catalog": 1000,
     "plan": 10_000_000,
+    "parts": 9000,
+    "engines": 4000,
 }
 """Default number of images, records or datasets, by benchmark."""
 

@@ -156,6 +156,8 @@ class Faults:
         self._random = random.Random(seed)
         self._lock = threading.Lock()
         self.made: list[str] = []
+        self.most = 1 << 30
+        """Number of bodies that may still be altered by ``flip``."""
         self.gets = 0
 
     def next(self) -> str:
@@ -217,7 +219,8 @@ def faulty(
             if self.command not in ("GET", "HEAD") and kind in ("cut", "short"):
                 self.close_connection = True  # it was done, and nobody is told
                 return
-            if kind == "flip" and body:
+            if kind == "flip" and body and faults.most > 0:
+                faults.most -= 1
                 body = change(body)
             stated = len(body)
             if kind == "short":

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from dask_support import Cluster, cluster
 from package_support import (
@@ -18,7 +23,7 @@ from package_support import (
     make_wheel,
 )
 from sources_support import SOURCES, build_arguments, digests, make_raw, new_registry, tfrecreg
-from tests_support import flip
+from tests_support import flip, interruptible
 
 pytestmark = pytest.mark.slow
 
@@ -30,8 +35,10 @@ ENGINES = {
     "processes": ("--engine", "futures:executors_support:processes"),
 }
 """Options by engine; `address` is that of a scheduler with two workers."""
-SLOW = "beam with processes"
-"""Each of its pipelines takes many seconds to start, so it builds one source."""
+FEW = {"beam with processes", "processes"}
+"""They build one source: a pipeline with processes takes many seconds to start, and executors have
+quick tests.
+"""
 SHARD = "mnist-train.tfrecord-00003-of-00012"
 
 
@@ -87,12 +94,56 @@ def test_builds_and_checks_do_not_depend_on_the_engine(
     options = [each.format(address=scheduler.address) for each in ENGINES[engine]]
     path = {"PYTHONPATH": str(Path(__file__).parents[1])}
     registry = new_registry(tmp_path / "registry")
-    for source in ("coco",) if engine == SLOW else SOURCES:
+    for source in ("coco",) if engine in FEW else SOURCES:
         done = tfrecreg(*build_arguments(registry, source, raw, *options), env=path)
         assert done.returncode == 0, done.stderr
         assert digests(registry / "data" / source) == digests(reference / "data" / source)
     done = tfrecreg("-C", damaged[0], "check", "mnist", "--json", *options, env=path)
     assert (done.returncode, done.stdout) == (1, damaged[1]), done.stderr
+
+
+def running(registry: Path, raw: Path, *options: str) -> subprocess.Popen[str]:
+    """A build that has finished its first shard, in a process group of its own."""
+    command = [sys.executable, "-m", "tfrecreg", *build_arguments(registry, "mnist", raw)]
+    build = subprocess.Popen(
+        [*command, "--records-per-shard", "5", "--compression", "gzip", "--jobs", "2", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not list(registry.glob(".tfrecreg/**/journal/*.json")):
+        assert build.poll() is None, build.communicate()
+        time.sleep(0.01)
+    return build
+
+
+@pytest.mark.parametrize("engine", ["dask", "beam"])
+def test_an_interrupt_ends_the_command_and_its_workers(
+    engine: str, raw: Path, tmp_path: Path
+) -> None:
+    registry = new_registry(tmp_path / "registry")
+    with interruptible(), running(registry, raw, "--engine", engine) as build:
+        workers = psutil.Process(build.pid).children(recursive=True)
+        os.killpg(build.pid, signal.SIGINT)  # as a terminal does
+        _, err = build.communicate(timeout=60)
+        assert psutil.wait_procs(workers, timeout=10)[1] == []
+    assert build.returncode == 130, err
+    assert "Traceback" not in err
+    assert err.rstrip().endswith("error: interrupted")
+    assert not (registry / "data" / "mnist").exists()
+
+
+def test_a_beam_worker_that_is_killed_is_a_failure(raw: Path, tmp_path: Path) -> None:
+    registry = new_registry(tmp_path / "registry")
+    with running(registry, raw, "--engine", "beam") as build:
+        workers = psutil.Process(build.pid).children(recursive=True)
+        next(each for each in workers if "sdk_worker_main" in " ".join(each.cmdline())).kill()
+        _, err = build.communicate(timeout=60)
+        assert psutil.wait_procs(workers, timeout=10)[1] == []
+    assert build.returncode == 3, err
+    lost = "error: a Beam worker process ended before its tasks were done"
+    assert lost in err or "error: the engine `beam` failed: " in err, err
 
 
 def ray_environment(folder: Path) -> Interpreter:
@@ -122,5 +173,5 @@ def test_a_build_and_a_check_on_ray(
     done = tfrecreg("-C", registry, "check", "coco", *nowhere, python=ray)
     assert done.returncode == 3
     error, hint = done.stderr.strip().splitlines()[-2:]
-    assert error.startswith("error: the engine `ray` cannot reach or start a cluster at `127.0.0.1")
+    assert error.startswith("error: no Ray cluster at `127.0.0.1:9` answers: ")
     assert hint.startswith("hint: `ray start --head` starts one")

@@ -141,6 +141,25 @@ def test_what_does_not_fit_together_is_refused(cli, plan, arguments, message: st
     assert "hint: " in done.err
 
 
+URL = "s3://user:secret@host/bucket"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--plan", URL, "--part", "1/2"), "a plan is not kept in `s3://"),
+        (("digits", "--plan-to", URL), "a plan is not kept in `s3://"),
+        (("--plan", "PLAN", "--part", "1/2", "--raw", URL), "raw data are not read from `s3://"),
+    ],
+)
+def test_urls_are_refused_without_their_secrets(cli, plan, raw, arguments, message: str) -> None:
+    given = (*GIVEN, "--raw", raw) if "--plan-to" in arguments else ()
+    done = cli("build", *(plan if each == "PLAN" else each for each in arguments), *given)
+    assert done.code == 2
+    assert message in done.err
+    assert "secret" not in done.err
+
+
 def test_code_and_provenance_exclude_each_other(cli, registry) -> None:
     done = cli("show", "digits", "--code", "tf", "--provenance")
     assert done.code == 2

@@ -352,3 +352,14 @@ def test_a_manifest_that_is_damaged_is_refused_by_name(cli, built, harm, code, m
     listed = cli("list")
     assert listed.code == 0
     assert message in listed.out
+
+
+def test_the_first_build_and_release_in_one_go_names_the_settings_to_commit(
+    cli, raw, registry
+) -> None:
+    start(registry)
+    made = ("--source", "mnist", "--raw", raw, "--shards", "2", "--release", "1.0.0")
+    done = cli("build", "digits", *made)
+    assert done.code == 0, done.err
+    added = "git add registry/digits/1.0.0 schemas/digits.pbtxt datasets/digits.toml\n"
+    assert added in done.err

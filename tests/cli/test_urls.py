@@ -186,7 +186,7 @@ def test_damage_in_a_data_source_is_named(lake: Path) -> None:
         (
             ("check", "memory://lake/build/index"),
             2,
-            "there is no TFRecord file below `memory://lake/build/index`",
+            "there is no TFRecord file below the folder `memory://lake/build/index`",
         ),
         (("check", "zzz://lake"), 2, "no file system has the protocol `zzz`"),
         (("check", "file:///x"), 2, "`file:///x` is a local path written as a URL"),
@@ -247,3 +247,24 @@ def test_escape_sequences_in_urls_are_shown_escaped(cli: Any, lake: Path) -> Non
     assert done.code == 2
     assert "\x1b" not in done.err
     assert re.search(r"memory://lake/\\x1b\[31mred", done.err)
+
+
+def test_a_shard_that_cannot_be_copied_is_unreadable(
+    cli: Any, lake: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One shard of two cannot be read: the other is salvaged, and nothing else is written."""
+    read = type(memory).cat_file
+
+    def refuse(self: Any, path: str, **options: Any) -> Any:
+        if path.endswith("00000-of-00002"):
+            raise PermissionError("no")
+        return read(self, path, **options)
+
+    monkeypatch.setattr(type(memory), "cat_file", refuse)
+    done = cli("salvage", "memory://lake/damaged", "--output", "out")
+    assert done.code == 3
+    assert ": not read: cannot read `memory://lake/damaged/digits" in done.out
+    assert "permission denied" in done.out
+    names = sorted(path.name for path in (lake / "out").iterdir())
+    shard = "digits-test.tfrecord-00001-of-00002"
+    assert names == [shard, f"{shard}.quarantine", "salvage.json"]

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import random
 import threading
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from blake3 import blake3
 from s3_support import SIGNATURE, Faults, faulty, web_server
 
 from tfrecreg.errors import MissingFileError, StorageError, TransferError, UsageError
+from tfrecreg.records.hashing import hash_file
 from tfrecreg.storage.locations import storage_of
 from tfrecreg.storage.remote_reader import BLOCK_BYTES, RemoteReader
 
-DATA = random.Random(1).randbytes(3 * BLOCK_BYTES + 12345)
+DATA = random.Random(1).randbytes(2 * BLOCK_BYTES + 12345)
 FILES = {"/a/large": DATA, "/a/small": DATA[:1000], "/secret/x": b"secret"}
 
 
@@ -178,6 +181,19 @@ def test_a_second_read_with_other_bytes_is_told(port: int, start: int) -> None:
             reader.confirm(start, start + 1)
 
 
+def test_a_digest_of_altered_bytes_is_not_returned(port: int) -> None:
+    expected = blake3(FILES["/a/small"]).hexdigest()
+    faults = Faults(0, "flip")
+    with faulty(port, faults, lambda body: bytes([body[0] ^ 1]) + body[1:]) as before:
+        storage, path = storage_of(f"http://127.0.0.1:{before}/a/small")
+        assert hash_file(storage, path, expected=expected) == (1000, expected)
+        other = "0" * 64
+        assert hash_file(storage, path, expected=other) == (1000, expected)
+        faults.share, faults.most = 1, 1
+        with pytest.raises(TransferError, match="came with other bytes on a second read"):
+            hash_file(storage, path, expected=expected)
+
+
 def test_permissions_are_told_apart_from_what_is_missing(port: int) -> None:
     with pytest.raises(StorageError) as raised:
         opened(port, "/secret/x")
@@ -213,13 +229,27 @@ def test_a_fork_reads_with_connections_of_its_own(port: int) -> None:
     with opened(port) as reader:
         reader.read_at(0, 100)
         assert threading.active_count() > 1
-        child = get_context("fork").Process(target=_read, args=(port,))
-        child.start()
+        child = get_context("fork").Process(target=_read, args=(reader, port))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # from Python 3.12 on, a fork beside threads warns
+            child.start()
         child.join(30)
         assert child.exitcode == 0
 
 
-def _read(port: int) -> None:
-    with opened(port) as reader:
-        assert whole(reader) == DATA
+def _read(reader: RemoteReader, port: int) -> None:
+    assert whole(reader) == DATA
+    assert reader.confirm(0, 100)
+    with opened(port) as own:
+        assert whole(own) == DATA
     os._exit(0)
+
+
+def test_a_server_that_does_not_go_on(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TFRECREG_REMOTE_ATTEMPTS", "2")
+    monkeypatch.setenv("TFRECREG_REMOTE_SECONDS", "1")
+    faults = Faults(0, "slow")
+    with faulty(port, faults) as before, opened(before, "/a/small") as reader:
+        faults.share = 1
+        with pytest.raises(StorageError, match=r"after 2 attempts: .*Timeout.*: no answer in time"):
+            reader.read_at(0, 100)

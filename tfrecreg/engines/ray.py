@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,8 +23,12 @@ class RayOptions:
     """Address of a cluster, such as `ray://host:10001` or `auto`; none for this machine."""
     retries: int = 3
     """How often a task is repeated whose worker died."""
+    timeout: float = 30.0
+    """Seconds to wait for the address."""
 
     def __post_init__(self) -> None:
+        if self.timeout <= 0:
+            raise ValueError(f"`timeout` should be above 0, found {self.timeout:g}")
         if self.retries < 0:
             raise ValueError(f"`retries` should be at least 0, found {self.retries}")
 
@@ -59,6 +64,8 @@ class RayEngine(RemoteEngine[Any]):
         self._ours = not ray.is_initialized()
         if self._ours:
             address = self._options.address
+            if address is not None:
+                _expect_answer(address, self._options.timeout)
             here = {"num_cpus": self._wanted or usable_cores(), "include_dashboard": False}
             try:
                 ray.init(
@@ -112,3 +119,17 @@ class RayEngine(RemoteEngine[Any]):
         for handle in handles:
             with suppress(Exception):
                 ray.cancel(handle, force=True)
+
+
+def _expect_answer(address: str, timeout: float) -> None:
+    """Raise where nothing listens: Ray itself waits for minutes."""
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if not (colon and port.isdecimal()):
+        return  # such as `auto`
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout).close()
+    except (OSError, OverflowError) as error:
+        raise FailureError(
+            f"no Ray cluster at `{safe(address)}` answers: {safe(str(error))}",
+            hint="`ray start --head` starts one; without an address it is on this machine",
+        ) from error

@@ -69,7 +69,7 @@ def data_source(
     Args:
         target: a reference (``mnist@1.0.0``, ``mnist`` for the build), a build or a release; or
             TFRecord files, plain or gzip, of any tool: one or more paths, globs, folders or
-            ``prefix@10``.
+            ``prefix@10``, or URLs of them.
         split: an expression such as ``train``, ``train[:80%]``, ``train[1000:2000]`` or
             ``train+validation``; see ``docs/training.md``. May be left out if there is one split.
         registry: an open registry or a path in one; None for that of the current folder.

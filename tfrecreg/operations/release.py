@@ -282,8 +282,9 @@ def _commands(registry: Registry, name: str, version: Version) -> tuple[str, ...
     if git.work_tree(root) is None:
         return ()
     paths = [layout.release_folder(name, version), registry.dataset(name).schema_path]
-    if name in registry.config.datasets:
-        paths.append(registry.dataset(name).config_file)
+    file = registry.dataset(name).config_file
+    if registry.storage.stat(file) is not None:  # this command may have written it
+        paths.append(file)
     pointer = dvc.pointer(layout.build_folder(name))
     # Where no stage of a pipeline makes the build, a pointer of its own names the bytes.
     known = (each for each in (pointer, dvc.LOCK_NAME) if registry.storage.stat(each) is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -28,7 +28,7 @@ from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe
 
 TargetLike: TypeAlias = str | os.PathLike[str] | Resolved
-"""A reference, path, glob or folder; or a build or a release."""
+"""A reference, path, URL, glob or folder; or a build or a release."""
 TargetsLike: TypeAlias = TargetLike | Iterable[TargetLike]
 """One target or several."""
 
@@ -174,15 +174,23 @@ def build_target(
     raw: RawSize | None = None,
     raw_folder: str | None = None,
     home: Storage | None = None,
+    present: Collection[str] | None = None,
 ) -> Target:
-    """A folder that a manifest describes; `storage` is rooted at it."""
+    """A folder that a manifest describes; `storage` is rooted at it.
+
+    `present` are the paths of its files, if they were listed; None to look at each.
+    """
+
+    def exists(path: str) -> bool:
+        return storage.stat(path) is not None if present is None else path in present
+
     shards: list[Shard] = []
     numbers: dict[str, int] = {}
     for entry in manifest.shards:
         number = numbers[entry.split] = numbers.get(entry.split, -1) + 1
-        if storage.stat(entry.path) is None:
+        if not exists(entry.path):
             continue  # the `manifest` validator says so
-        index = entry.index if entry.index and storage.stat(entry.index) is not None else None
+        index = entry.index if entry.index and exists(entry.index) else None
         shards.append(
             Shard(
                 split=entry.split,
@@ -305,7 +313,7 @@ def build_at_url(argument: str, *, schema: str | None, raw: str | None = None) -
     if not is_url(argument):
         return None
     from tfrecreg.operations.split_target import schema_beside
-    from tfrecreg.operations.url_targets import manifest_at_url  # few targets are URLs
+    from tfrecreg.operations.url_targets import files_below, manifest_at_url  # few are URLs
 
     found = manifest_at_url(argument)
     if found is None:
@@ -324,6 +332,7 @@ def build_at_url(argument: str, *, schema: str | None, raw: str | None = None) -
         schema_path=beside[1] if beside is not None else None,
         raw=measure_raw(raw) if raw is not None else None,
         raw_folder=raw,
+        present=files_below(storage),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from tfrecreg.errors import MissingFileError, UsageError
@@ -13,6 +13,8 @@ from tfrecreg.storage import Storage
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.urls import query_of, split_url
 from tfrecreg.text import safe
+
+_WEB = ("http:", "https:")
 
 
 class UrlFile(NamedTuple):
@@ -44,7 +46,7 @@ def expand_url(url: str) -> list[UrlFile]:
         found = matched
     elif not glob.has_magic(path) and _is_folder(storage, url, path):
         found = list(_shards_below(storage, path.rstrip("/")))
-        missing = f"there is no TFRecord file below `{safe(url, limit=1000)}`"
+        missing = f"there is no TFRecord file below the folder `{safe(url, limit=1000)}`"
     elif storage.stat(path) is not None:
         # Its own storage, for the query that only this file has.
         return [UrlFile(storage, path, url)]
@@ -95,11 +97,20 @@ def manifest_at_url(url: str) -> tuple[Manifest, RemoteStorage] | None:
     return parse_manifest(data, f"{storage.root}/{MANIFEST_NAME}"), storage
 
 
+def files_below(storage: RemoteStorage) -> Collection[str] | None:
+    """The paths of all files of a folder, by a request for each thousand; None for web servers,
+    which need not list what they have.
+    """
+    if storage.root.startswith(_WEB):
+        return None
+    return frozenset(entry.path for entry in storage.list() if entry.kind == "file")
+
+
 def _is_folder(storage: RemoteStorage, url: str, path: str) -> bool:
     """Whether it is a folder. Web servers have none: there a slash at the end says so."""
     if not path or path.endswith("/"):
         return True
-    if url.startswith(("http:", "https:")):
+    if url.startswith(_WEB):
         return False
     entry = storage.stat(path)
     return entry is not None and entry.kind == "dir"

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from blake3 import blake3
 
-from tfrecreg.storage.interface import Storage
+from tfrecreg.storage.interface import RereadableReader, Storage, Writer
 
 _LARGE = 2 << 20
 """Pieces of this size are hashed immediately: a queue of them would take too much memory."""
@@ -42,10 +42,17 @@ class FileDigest(NamedTuple):
     """Hex digest, for other tools."""
 
 
-def hash_file(storage: Storage, path: str) -> tuple[int, str]:
+def hash_file(storage: Storage, path: str, *, expected: str = "") -> tuple[int, str]:
     """Read a file and return its bytes and its blake3 as hex, in bounded memory.
 
+    Args:
+        storage: where the file is.
+        path: in `storage`.
+        expected: the digest that it should have: another one of a file in a store is returned only
+            if a second read gave the same bytes.
+
     Raises:
+        TransferError: the store gave other bytes on a second read.
         StorageError: the file cannot be read.
     """
     hasher = blake3()
@@ -54,7 +61,10 @@ def hash_file(storage: Storage, path: str) -> tuple[int, str]:
         while chunk := reader.read_at(position, _CHUNK):
             hasher.update(chunk)
             position += len(chunk)
-    return position, hasher.hexdigest()
+        digest = hasher.hexdigest()
+        if digest != expected and expected and isinstance(reader, RereadableReader):
+            reader.confirm(0, position)
+    return position, digest
 
 
 class HashThread:
@@ -161,3 +171,28 @@ class FileHasher:
         """Size and digests of all pieces."""
         self.close()
         return FileDigest(self._bytes, self._blake3.hexdigest(), self._sha256.hexdigest())
+
+
+def hash_both(storage: Storage, path: str, copy: Writer | None = None) -> FileDigest:
+    """Bytes, blake3 and sha256 of a file, in bounded memory.
+
+    Args:
+        storage: where the file is.
+        path: in `storage`.
+        copy: what is read is written to it.
+
+    Raises:
+        StorageError: the file system refused.
+    """
+    hasher = FileHasher()
+    position = 0
+    try:
+        with storage.open(path) as reader:
+            while chunk := reader.read_at(position, _CHUNK):
+                hasher.update(chunk)
+                if copy is not None:
+                    copy.write(chunk)
+                position += len(chunk)
+    finally:
+        hasher.close()
+    return hasher.digest()

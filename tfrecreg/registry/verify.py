@@ -137,7 +137,7 @@ def _fault(entry: ShardEntry | FileEntry, place: Place) -> Altered | None:
         return Altered(entry.path, _MISSING)
     storage, path = found
     try:
-        size, digest = hash_file(storage, path)
+        size, digest = hash_file(storage, path, expected=entry.blake3)
     except MissingFileError:
         return Altered(entry.path, _MISSING)
     except StorageError as error:

@@ -225,7 +225,7 @@ def store_error(action: str, shown: str, error: BaseException, attempts: int = 1
 def _scrubbed(error: BaseException) -> str:
     """The text of an error of a library, without secrets."""
     name = type(error).__name__
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).split()) or ("no answer in time" if "Timeout" in name else "")
     for key, value in os.environ.items():
         if len(value) >= 8 and _SECRET_NAME.search(key):
             text = text.replace(value, "…")

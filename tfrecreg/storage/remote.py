@@ -73,7 +73,7 @@ class RemoteStorage:
         yield from (each for each in self._entries(found.values()) if each.kind == "file")
 
     def open(self, path: str) -> RemoteReader:
-        system, full, shown = self._place(path)
+        _, full, shown = self._place(path)
 
         def look() -> tuple[int, str] | None:
             info = self._info(path)
@@ -90,7 +90,9 @@ class RemoteStorage:
                 f"cannot read `{path_text(shown)}`: expected a file, found a folder",
                 hint="name a file",
             )
-        reader = RemoteReader(system, full, shown, _size(info, shown), _version(info), look)
+        reader = RemoteReader(
+            lambda: self._place(path)[0], full, shown, _size(info, shown), _version(info), look
+        )
         reader.expect_ranges()
         return reader
 

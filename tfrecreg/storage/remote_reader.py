@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import itertools
 import os
-import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future
+from queue import SimpleQueue
+from threading import Lock, Thread
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
 from blake3 import blake3
 
@@ -40,6 +41,9 @@ _REMEMBERED = 256
 """Number of reads elsewhere whose digests are kept for :meth:`RemoteReader.confirm`."""
 
 
+_Request: TypeAlias = "tuple[Future[bytes], Callable[[int], bytes], int]"
+
+
 class _LengthError(OSError):
     """A range came shorter or longer than it was asked for."""
 
@@ -49,9 +53,13 @@ class _Blocks:
 
     def __init__(self) -> None:
         self.process = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._held: OrderedDict[tuple[int, int], Future[bytes]] = OrderedDict()
-        self._pool = ThreadPoolExecutor(_THREADS, "tfrecreg-remote")
+        self._queue: SimpleQueue[_Request] = SimpleQueue()
+        for _ in range(_THREADS):
+            # Not those of an executor: the end of the process would wait for their requests.
+            thread = Thread(target=_work, args=(self._queue,), name="tfrecreg-remote", daemon=True)
+            thread.start()
 
     def get(self, reader: int, block: int, fetch: Callable[[int], bytes]) -> Future[bytes]:
         """A block, which may still be on its way; the one used least recently is dropped for it."""
@@ -59,7 +67,8 @@ class _Blocks:
         with self._lock:
             found = self._held.get(key)
             if found is None:
-                found = self._held[key] = self._pool.submit(fetch, block)
+                found = self._held[key] = Future()
+                self._queue.put((found, fetch, block))
             self._held.move_to_end(key)
             while len(self._held) > _HELD:
                 self._held.popitem(last=False)[1].cancel()
@@ -70,6 +79,19 @@ class _Blocks:
         with self._lock:
             for key in [key for key in self._held if key[0] == reader]:
                 self._held.pop(key).cancel()
+
+
+def _work(queue: SimpleQueue[_Request]) -> None:
+    """The work of a thread."""
+    while True:
+        future, fetch, block = queue.get()
+        if not future.set_running_or_notify_cancel():
+            continue
+        try:
+            future.set_result(fetch(block))
+        except BaseException as error:
+            future.set_exception(error)
+        del future, fetch  # they hold a block, and its reader
 
 
 _blocks: _Blocks | None = None
@@ -85,10 +107,10 @@ def _shared() -> _Blocks:
 
 
 class RemoteReader:
-    """A file of a store. See :class:`tfrecreg.storage.Reader`. Safe for threads.
+    """A file of a store. See :class:`tfrecreg.storage.Reader`. Safe for threads and after a fork.
 
     Args:
-        system: the file system of fsspec.
+        system: the file system of fsspec, as this process has it.
         path: its name there.
         shown: its URL without secrets, for messages.
         size: in bytes.
@@ -98,7 +120,7 @@ class RemoteReader:
 
     def __init__(
         self,
-        system: Any,
+        system: Callable[[], Any],
         path: str,
         shown: str,
         size: int,
@@ -200,7 +222,7 @@ class RemoteReader:
 
         def second_byte() -> None:
             # fsspec looks at the headers of the answer before it reads it; `cat_file` does not.
-            with self._system.open(self._path, "rb", cache_type="none") as file:
+            with self._system().open(self._path, "rb", cache_type="none") as file:
                 file.seek(1)
                 file.read(1)
 
@@ -271,7 +293,7 @@ class RemoteReader:
 
     def _once(self, timeout: float, start: int, length: int) -> bytes:
         data: bytes = invoke(
-            timeout, self._system, "cat_file", self._path, start=start, end=start + length
+            timeout, self._system(), "cat_file", self._path, start=start, end=start + length
         )
         if len(data) == self.size > length:
             return data[start : start + length]  # a small file of a server without ranges

@@ -51,7 +51,9 @@ def kept_offsets(storage: Storage, path: str, shown: str) -> RecordOffsets:
     """
     cache = user_cache()
     entry = storage.stat(path)
-    if cache is None or entry is None or storage.stat(own_index(path)) is not None:
+    # A web server may tell no time and no ETag: then a change would not show.
+    is_dated = entry is not None and entry.mtime_ns > 0
+    if cache is None or entry is None or not is_dated or storage.stat(own_index(path)) is not None:
         return find_offsets(storage, path, None, shown)
     name = f"{_FOLDER}/{blake3(os.fsencode(f'{storage.root}/{path}')).hexdigest(16)}"
     stamp = entry.size, entry.mtime_ns

@@ -290,7 +290,7 @@ def refused(
 def test_an_unknown_format_is_refused(registry, tmp_path) -> None:
     refused(registry, tmp_path, UsageError, "no format `tdfs` to export to", to="tdfs")
     assert (
-        *("arrayrecord", "croissant", "index", "parquet", "tfds", "tfx", "webdataset"),
+        *("arrayrecord", "croissant", "index", "intoto", "parquet", "tfds", "tfx", "webdataset"),
     ) == EXPORT_FORMATS
 
 

@@ -21,11 +21,10 @@ from tfrecreg.operations.adopt.request import AdoptPlan, How, KnownSchema, Plann
 from tfrecreg.operations.overwrite_guard import expect_no_strangers
 from tfrecreg.progress import Progress
 from tfrecreg.records import FileDigest, hashed_write
-from tfrecreg.records.hashing import FileHasher
+from tfrecreg.records.hashing import hash_both
 from tfrecreg.registry import Registry, layout
 from tfrecreg.scan import ScanResult, Shard, Target, Validator, run_scan
 from tfrecreg.storage import Storage, is_temporary
-from tfrecreg.storage.interface import Writer
 from tfrecreg.text import safe
 from tfrecreg.validators.crc import CrcValidator
 
@@ -120,9 +119,6 @@ def _is_leftover(path: str) -> bool:
     return is_temporary(path) and path.startswith(tuple(f".{name}." for name in names))
 
 
-_CHUNK = 1 << 20
-
-
 @dataclass(frozen=True, slots=True)
 class PlaceTask:
     """All that a worker needs to put one shard into its place. Picklable."""
@@ -145,7 +141,7 @@ def place_shard(task: PlaceTask) -> FileDigest:
     shard = task.file.shard
     if task.how == "copy":
         with task.folder.create(task.file.path) as writer:
-            found = _hash(shard.storage, shard.path, writer)
+            found = hash_both(shard.storage, shard.path, writer)
     elif task.how == "link":
         task.folder.link(shard.path, task.file.path, origin=shard.storage)
         found = hash_both(task.folder, task.file.path)
@@ -158,31 +154,6 @@ def place_shard(task: PlaceTask) -> FileDigest:
             hint="adopt it when no other process writes to it",
         )
     return found
-
-
-def hash_both(storage: Storage, path: str) -> FileDigest:
-    """Bytes, blake3 and sha256 of a file, in bounded memory.
-
-    Raises:
-        StorageError: the file system refused.
-    """
-    return _hash(storage, path, None)
-
-
-def _hash(storage: Storage, path: str, copy: Writer | None) -> FileDigest:
-    """Hash a file, and write it again where that is wanted."""
-    hasher = FileHasher()
-    position = 0
-    try:
-        with storage.open(path) as reader:
-            while chunk := reader.read_at(position, _CHUNK):
-                hasher.update(chunk)
-                if copy is not None:
-                    copy.write(chunk)
-                position += len(chunk)
-    finally:
-        hasher.close()
-    return hasher.digest()
 
 
 _PATH = 1000

@@ -5,6 +5,7 @@
 - `shard`: one shard, from the scanner's batches and faults to its clean file
 - `work`: the same, step by step: keeping, repairing and cutting out records
 - `doubts`: which records may not belong to the shard
+- `local_copy`: a copy of a shard behind a URL, for the time it is worked on
 - `original`: the damaged file, read a second time, and which records of its index were found
 - `files`: the clean shard and the quarantine in the making
 - `model`: the result, and the list of cuts

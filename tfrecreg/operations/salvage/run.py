@@ -8,12 +8,15 @@ import os
 from tfrecreg.errors import RefusedError, StorageError, UsageError
 from tfrecreg.manifest.salvaged import SALVAGE_NAME
 from tfrecreg.operations.salvage.find import find_shards, require_elsewhere
-from tfrecreg.operations.salvage.model import SalvageResult
+from tfrecreg.operations.salvage.local_copy import UnreadableShardError, read_locally
+from tfrecreg.operations.salvage.model import SalvageResult, ShardResult
 from tfrecreg.operations.salvage.shard import missing_shard, salvage_shard
 from tfrecreg.operations.targets import TargetsLike, named_targets
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import RegistryLike, find_registry, open_registry
 from tfrecreg.registry.output_folder import free_folder, new_folder
+from tfrecreg.scan import Shard
+from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
 
@@ -64,10 +67,7 @@ def salvage(
     with new_folder(path, "salvage") as stage:
         progress.start("salvaging", known)
         try:
-            results = [
-                salvage_shard(shard, os.path.basename(shard.path), stage, progress)  # noqa: PTH119
-                for shard in found.shards
-            ]
+            results = [_salvaged(shard, stage, progress) for shard in found.shards]
         finally:
             progress.stop()
         results += [
@@ -83,6 +83,15 @@ def salvage(
         with stage.create(SALVAGE_NAME) as writer:
             writer.write(document.encode("ascii"))
     return result
+
+
+def _salvaged(shard: Shard, stage: Storage, progress: Progress) -> ShardResult:
+    name = os.path.basename(shard.path)  # noqa: PTH119 - a str stays a str
+    try:
+        with read_locally(shard, stage) as local:
+            return salvage_shard(local, name, stage, progress)
+    except UnreadableShardError as error:
+        return ShardResult(name=name, status="unreadable", reason=error.message, exact=False)
 
 
 def _require_some(result: SalvageResult) -> None:

@@ -242,7 +242,7 @@ def _reads(shard: bool) -> TensorflowOutcome | None:
 
 
 def _check_file(tally: Tally, storage: Storage, entry: FileEntry) -> None:
-    size, digest = hash_file(storage, entry.path)
+    size, digest = hash_file(storage, entry.path, expected=entry.blake3)
     if digest != entry.blake3:
         expected = f"{entry.bytes} bytes, blake3 {entry.blake3[:16]}…"
         found = f"{size} bytes, blake3 {digest[:16]}…"

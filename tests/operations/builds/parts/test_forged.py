@@ -132,7 +132,7 @@ def test_other_numbers_of_items(made) -> None:
     assert "its receipt says 11 items, the plan has 10" in refusal(made)
 
 
-@pytest.mark.parametrize(("split", "said"), [("train", "which the plan has not"), ("x", "another")])
+@pytest.mark.parametrize(("split", "said"), [("train", "unknown to the plan"), ("x", "another")])
 def test_a_ledger_with_a_row_too_many(made, split: str, said: str) -> None:
     def lie(plain: Any) -> None:
         plain["skipped"] = [[split, "nobody", "SRC002", "empty"]]
@@ -338,6 +338,16 @@ def test_versions_that_differ_are_refused_before_any_work(site) -> None:
     with pytest.raises(UsageError, match=r"tfrecreg 0\.1\.0 in place of 0\.0\.1; zlib .* 0\.9"):
         site.part(1, 1)
     assert not (site.plan / "build").exists()
+
+
+@pytest.mark.parametrize("size", [-5, 10**12])
+def test_a_list_that_lies_about_its_size_is_refused(made, size: int) -> None:
+    def change(plain: Any) -> None:
+        plain["shards"][0]["items"]["bytes"] = size
+
+    change_plan(made, change, seal=True)
+    with pytest.raises(UsageError, match="is not the file that the plan names"):
+        made.part(1, 1)
 
 
 def test_a_newer_format_is_refused(made) -> None:

@@ -14,6 +14,9 @@ from kill_support import calls_of, in_child
 from system_support import unsynced as unsynced  # a fixture: what is killed loses no page
 from tests_support import tree
 
+from tfrecreg.operations.origin import origin_of
+from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.registry import resolve
 from tfrecreg.storage import is_temporary
 
 PUBLISHED = ("data", "registry", "schemas", "datasets")
@@ -87,3 +90,28 @@ def test_killed_work_of_a_plan_is_completed(site, work: str) -> None:
     assert made.total > 100
     for at in random.Random(2).sample(range(1, made.total + 1), 100):
         made.kill(at)
+
+
+@pytest.mark.parametrize(
+    "sample", [4, pytest.param(100, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_a_killed_release_has_its_receipts_or_is_not_there(made, sample: int) -> None:
+    made.collect(parts_only=True)
+    root = made.folder / "registry"
+    start = Path(shutil.copytree(root, made.folder / "start"))
+
+    def work() -> None:
+        release(made.registry, ReleaseRequest(name="digits", version="1.0.0"))
+
+    total = calls_of(work)
+    for at in random.Random(3).sample(range(1, total + 1), min(sample, total)):
+        shutil.rmtree(root)
+        shutil.copytree(start, root)
+        lived = in_child(work, at)
+        folder = root / "registry/digits/1.0.0"
+        files = ["manifest.json", "receipts.jsonl.gz", "schema.pbtxt"]
+        assert folder.exists() or not lived
+        assert not folder.exists() or sorted(path.name for path in folder.iterdir()) == files
+        work()
+        assert sorted(path.name for path in folder.iterdir()) == files
+        assert origin_of(resolve(made.registry, "digits@1.0.0")).parts is not None

@@ -19,11 +19,9 @@ from tfrecreg.index import Index, load_index
 from tfrecreg.manifest import FileEntry, ShardEntry
 from tfrecreg.operations.builds.parts.receipts import Receipt
 from tfrecreg.records import Compression, RecordBatch, StreamEnd, scan
-from tfrecreg.records.hashing import FileHasher
+from tfrecreg.records.hashing import hash_both
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
-
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +68,7 @@ def examine_shard(task: ExamineTask) -> ExaminedShard:
 
 
 def _expect_file(build: Storage, entry: ShardEntry | FileEntry, what: str) -> None:
-    hasher = FileHasher()
-    position = 0
-    with build.open(entry.path) as reader:
-        while chunk := reader.read_at(position, _CHUNK):
-            hasher.update(chunk)
-            position += len(chunk)
-    found = hasher.digest()
+    found = hash_both(build, entry.path)
     if (found.bytes, found.blake3, found.sha256) != (entry.bytes, entry.blake3, entry.sha256):
         raise _Refused(
             f"{what} not those of its receipt: expected {entry.bytes:,} bytes, blake3 "
@@ -104,7 +96,7 @@ def _expect_items(task: ExamineTask, keys: Sequence[str]) -> None:
         raise _Refused(f"its record `{safe(keys[at])}` is not an item of the plan at that place")
     more = next((key for key, count in skipped.items() if count), None)
     if more is not None:
-        raise _Refused(f"its receipt lists the skipped item `{safe(more)}`, which the plan has not")
+        raise _Refused(f"its receipt lists the skipped item `{safe(more)}`, unknown to the plan")
 
 
 def _expect_records(task: ExamineTask, index: Index) -> None:

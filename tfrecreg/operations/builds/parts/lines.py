@@ -25,6 +25,8 @@ from tfrecreg.text import safe
 R = TypeVar("R")
 
 _CHUNK = 1 << 18
+_LINE_LIMIT = 1 << 26
+"""Longest line that is read, in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +92,8 @@ def read_lines(
     with storage.open(path) as reader:
         packed = gzip.GzipFile(mode="rb", fileobj=io.BufferedReader(_FromReader(reader), _CHUNK))
         try:
-            # A line is never longer than the whole text.
-            while line := packed.readline(said.bytes - size + 1):
+            # A longer line is cut, and then it does not parse.
+            while line := packed.readline(_LINE_LIMIT):
                 size += len(line)
                 if size > said.bytes:
                     raise _changed(where)

@@ -14,6 +14,7 @@ from tfrecreg.operations.builds.base import Base, find_base
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.state import raw_files
+from tfrecreg.operations.raw_sizes import expect_local
 from tfrecreg.plugins import plugins
 from tfrecreg.progress import Progress
 from tfrecreg.registry import Registry
@@ -48,6 +49,8 @@ def open_planned(folder: PlanFolder, raw: str | None) -> Prepared:
         UsageError: this machine has other versions or options than the plan.
         UnknownPluginError: the plugin of the source is not installed.
     """
+    if raw is not None:
+        expect_local(raw)
     document = folder.document
     said = document.source
     name = f"{said.distribution}:{said.name}"

@@ -31,6 +31,7 @@ from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.shards import shard_name
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage.urls import is_url, without_secrets
 from tfrecreg.text import safe
 
 R = TypeVar("R")
@@ -68,6 +69,19 @@ def _items_path(shard: str) -> str:
     return f"items/{shard}.jsonl.gz"
 
 
+def expect_shared_folder(folder: str) -> None:
+    """Refuse a URL as the folder of a plan.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if is_url(folder):
+        raise UsageError(
+            f"a plan is not kept in `{safe(without_secrets(folder), limit=1000)}`",
+            hint="name a folder on a file system that all machines of the build see",
+        )
+
+
 def write_items(folder: Storage, shard: PlannedShard) -> ShardOfPlan:
     """Write the items of a shard, one after the other."""
     # Bytes are base64, as `msgspec` reads them.
@@ -79,7 +93,7 @@ def write_items(folder: Storage, shard: PlannedShard) -> ShardOfPlan:
         size=sum(item.size for item in shard.items),
         items=write_lines(folder, _items_path(shard.path), rows),
         base=shard.base.entry.path if shard.base is not None else None,
-        mended=shard.mended,
+        lost_items=shard.mended,
     )
 
 
@@ -167,6 +181,7 @@ class PlanFolder:
         Raises:
             UsageError: the folder has no plan, or it was changed.
         """
+        expect_shared_folder(folder)
         storage = LocalStorage(folder)
         try:
             data = storage.read(PLAN_NAME, limit=_PLAN_LIMIT)
@@ -213,7 +228,7 @@ class PlanFolder:
             f"{INDEX_FOLDER}/{shard.path}.index",
             _ItemsOfShard(self.storage, shard),
             _of_base(base, shard),
-            shard.mended,
+            shard.lost_items,
         )
 
     def plan(self, shards: Sequence[PlannedShard], base: Base | None) -> Plan:

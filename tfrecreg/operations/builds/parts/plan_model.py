@@ -37,7 +37,7 @@ class ShardOfPlan:
     """The list of its items."""
     base: str | None = None
     """The shard of the base that it is, if no record changed."""
-    mended: bool = False
+    lost_items: bool = False
     """It is a shard of the base that has lost items."""
 
 

@@ -14,6 +14,7 @@ from tfrecreg.operations.bucket_guard import expect_no_bucket
 from tfrecreg.operations.builds.begin import begin
 from tfrecreg.operations.builds.parts.open_source import codecs_here
 from tfrecreg.operations.builds.parts.plan_files import (
+    expect_shared_folder,
     write_document,
     write_items,
     write_listed,
@@ -68,6 +69,7 @@ def plan_to(
         PluginError: the source failed.
     """
     expect_policy(registry, request.name)
+    expect_shared_folder(os.fsdecode(folder))
     path = free_folder(folder, registry, "a plan")
     expect_no_bucket(registry.dataset(request.name), "a build in parts")
     prepared = prepare(registry, request, progress)

@@ -21,7 +21,7 @@ from tfrecreg.registry import Registry, Release, Resolved, layout
 from tfrecreg.text import safe
 
 _FORMAT = 1
-_LIMIT = 1 << 28
+_LIMIT = 1 << 30
 """Largest file, and largest text in it, that is read, in bytes."""
 
 

@@ -1,0 +1,46 @@
+"""The program that the benchmark `engines` times: a build or a check on one engine.
+
+usage: python -m benchmarks.engines_run build|check ENGINE JOBS RAW OUT      prints seconds
+
+The seconds have the engine's start in them, and not the imports of tfrecreg. A check needs the
+build that was made before in `OUT`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+
+def main() -> None:
+    import tfrecreg
+    from tfrecreg.plugins import plugins
+
+    what, name, jobs, raw, out = sys.argv[1:]
+    if what == "build" or not Path(out).exists():
+        shutil.rmtree(out, ignore_errors=True)
+        tfrecreg.init(out, with_dvc=False)
+    registry = tfrecreg.open_registry(out)
+    plugins().load_source("imagefolder")  # imports are not counted
+    request = tfrecreg.BuildRequest(
+        name="bench", source="imagefolder", raw=raw, policy=tfrecreg.ShardPolicy(shards=16)
+    )
+    if what == "check" and not (Path(out) / "data" / "bench").exists():
+        tfrecreg.build(registry, request)
+    os.chdir(out)
+    start = time.perf_counter()
+    with closing(tfrecreg.open_engine(name, jobs=int(jobs))) as engine:
+        if what == "build":
+            tfrecreg.build(registry, request, engine=engine)
+        else:
+            (report,) = tfrecreg.check(["bench"], engine=engine)
+            assert report.status == "pass"
+    print(f"{what} {name} jobs={jobs} seconds={time.perf_counter() - start:.3f}")
+
+
+if __name__ == "__main__":
+    main()
