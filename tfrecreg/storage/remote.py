@@ -126,14 +126,15 @@ class RemoteStorage:
         system, full, shown = self._place(path)
         if put_file(system, full, shown, source):
             return
-        with self.open(path) as reader:
-            same = has_bytes_of(reader, source)
-        if not same:
-            raise StorageError(
-                f"`{path_text(shown)}` exists with other bytes than those of this build",
-                hint="files in a store are never replaced; it may be damaged, or of another "
-                "version of a library: remove it, if nothing refers to it",
-            )
+        for _ in range(2):  # bytes may have been altered on their way
+            with self.open(path) as reader:
+                if has_bytes_of(reader, source):
+                    return
+        raise StorageError(
+            f"`{path_text(shown)}` exists with other bytes than those of this build",
+            hint="files in a store are never replaced; it may be damaged, or of another "
+            "version of a library: remove it, if nothing refers to it",
+        )
 
     def rename_dir(self, source: str, target: str) -> bool:  # noqa: ARG002 - refused
         self._refuse(target)

@@ -12,13 +12,14 @@ import json
 from dataclasses import dataclass
 
 import msgspec
+from blake3 import blake3
 
 from tfrecreg.errors import ConflictError, StorageError
+from tfrecreg.index import INDEX_LIMIT
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, render_manifest
 from tfrecreg.operations.bucket_guard import bucket_of
 from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.operations.builds.shard import MadeShard
-from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import Dataset
 from tfrecreg.registry.locations import render_location
 from tfrecreg.storage.locations import LOCATION_NAME
@@ -66,10 +67,11 @@ class BucketJournal:
             found = remote.stat(shard.path)
             if found is None or found.size != made.entry.bytes:
                 return None
-            if hash_file(remote, shard.index)[1] != made.index.blake3:
+            index = remote.read(shard.index, limit=INDEX_LIMIT)
+            if blake3(index).hexdigest() != made.index.blake3:
                 return None
             with local.create(shard.index) as writer:
-                writer.write(remote.read(shard.index))
+                writer.write(index)
         except (StorageError, ValueError):
             return None  # made again, it is the same or an error
         return made
