@@ -54,11 +54,12 @@ def command(face: Face, reference: str, code: str | None, provenance: bool) -> N
         return
     from tfrecreg.cli.render.catalog import print_manifest
     from tfrecreg.operations.reshuffle_advice import long_tails
+    from tfrecreg.registry import in_store
 
     print_manifest(
         face.out,
         resolved.name,
-        resolved.folder,
+        resolved.location if in_store(resolved) else resolved.folder,
         resolved.manifest,
         yanks=resolved.yanks,
         tails=long_tails(resolved.registry, resolved.manifest),

@@ -12,6 +12,7 @@ import fsspec
 import pytest
 
 import tfrecreg
+from tfrecreg.cli.main import main
 from tfrecreg.errors import ConflictError, RefusedError, StorageError, TfrecregError, UsageError
 from tfrecreg.operations.builds import BuildRequest, build
 from tfrecreg.operations.builds.parts import plan_to
@@ -158,8 +159,10 @@ def test_tensorflow_reads_a_verified_copy(
 def test_a_second_build_makes_and_changes_nothing(registry: Registry, memory: Any) -> None:
     made(registry)
     before = {path: memory.info(path)["created"] for path in memory.find("/lake")}
-    again = made(registry)
+    notes = Notes()
+    again = build(registry, BuildRequest(name="digits"), progress=notes)
     assert (again.unchanged, again.resumed) == (True, 4)
+    assert notes.notes == [f"the shards are in {location_of(registry, 'data/digits')}"]
     assert {path: memory.info(path)["created"] for path in memory.find("/lake")} == before
 
 
@@ -252,6 +255,20 @@ def test_pull_copies_a_release_to_this_machine(
     (report,) = check(["digits@1.0.0"], registry=elsewhere)
     assert report.status == "pass"
     assert export(elsewhere, "digits@1.0.0", tmp_path / "out", to="index").splits
+
+
+def test_show_says_where_the_bytes_are(
+    registry: Registry, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    made(registry)
+    release(registry, ReleaseRequest(name="digits", version="1.0.0"))
+    for reference in ("digits", "digits@1.0.0"):
+        assert main(["-C", registry.storage.root, "show", reference]) == 0
+        assert f"in {location_of(registry, 'data/digits')}" in capsys.readouterr().out
+    pull(registry, "digits")
+    assert main(["-C", registry.storage.root, "show", "digits@1.0.0"]) == 0
+    assert "in versions/digits/1.0.0" in capsys.readouterr().out
 
 
 def test_pull_takes_no_other_bytes(registry: Registry, memory: Any, tmp_path: Path) -> None:

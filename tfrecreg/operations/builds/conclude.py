@@ -99,6 +99,7 @@ def conclude(
     unchanged = _is_there(registry, manifest)
     if isinstance(staged, TwoPlaces):
         conclude_in_bucket(staged, manifest)
+        progress.note(f"the shards are in {safe(staged.root, limit=1000)}")
         staged = staged.local
     # What was read back just now is the manifest's, byte for byte.
     change.replace(layout.build_folder(name), staged, manifest, verified=True)
