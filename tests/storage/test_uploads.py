@@ -146,5 +146,5 @@ def test_a_shard_is_linked_from_a_local_file_alone(places: TwoPlaces, tmp_path: 
     assert places.read("y") == b"x"
     places.remove(SHARD)
     assert places.read(SHARD) == b"x"
-    with pytest.raises(UsageError, match="is no copy of a local file"):
+    with pytest.raises(UsageError, match="cannot be linked to a file in a store"):
         places.link(SHARD, SHARD, origin=places.remote)

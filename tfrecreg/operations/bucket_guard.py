@@ -14,7 +14,7 @@ def bucket_of(dataset: Dataset) -> str | None:
     """The URL of the folder that the builds of all datasets with this key go to; None for `data/`.
 
     Raises:
-        UsageError: the key has a value that is no bucket, or a URL with a password.
+        UsageError: the key is not the URL of a bucket, or a URL with a password.
     """
     url = dataset.config.data
     if url is None:

@@ -9,7 +9,7 @@ from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.urls import is_url, named_url, split_url
 
 LOCATION_NAME = "location.json"
-"""The file beside a manifest that says where the shards are. It is no file of the build."""
+"""The file beside a manifest that says where the shards are. The manifest does not list it."""
 
 
 def storage_at(root: str) -> Storage:

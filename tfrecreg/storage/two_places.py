@@ -85,7 +85,8 @@ class TwoPlaces:
             return
         if not isinstance(origin, LocalStorage):
             raise UsageError(
-                f"`{path_text(target)}` is no copy of a local file", hint="upload a local file"
+                f"`{path_text(target)}` cannot be linked to a file in a store",
+                hint="upload a local file",
             )
         self.remote.upload(f"{origin.root}/{source}", target)
 

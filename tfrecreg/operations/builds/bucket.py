@@ -35,7 +35,7 @@ def store_of(dataset: Dataset) -> RemoteStorage | None:
     """Where the builds of a dataset go, by its key `data`; None for the registry.
 
     Raises:
-        UsageError: the key has a value that is no bucket, or a URL with a password.
+        UsageError: the key is not the URL of a bucket, or a URL with a password.
     """
     root = bucket_of(dataset)
     return None if root is None else RemoteStorage(root).below(dataset.name)
