@@ -79,7 +79,9 @@ def s3_server() -> Iterator[S3]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:
-        yield S3(server.get_host_and_port()[1])
+        found = S3(server.get_host_and_port()[1])
+        with contextlib.closing(found.client):
+            yield found
     finally:
         server.stop()
 
@@ -212,10 +214,10 @@ def faulty(
                 self.end_headers()
                 return
             other = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-            other.request(self.command, self.path, sent, dict(self.headers.items()))
-            answer = other.getresponse()
-            body = answer.read()
-            other.close()
+            with contextlib.closing(other):
+                other.request(self.command, self.path, sent, dict(self.headers.items()))
+                answer = other.getresponse()
+                body = answer.read()
             if self.command not in ("GET", "HEAD") and kind in ("cut", "short"):
                 self.close_connection = True  # it was done, and nobody is told
                 return

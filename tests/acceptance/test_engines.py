@@ -102,8 +102,17 @@ def test_builds_and_checks_do_not_depend_on_the_engine(
     assert (done.returncode, done.stdout) == (1, damaged[1]), done.stderr
 
 
-def running(registry: Path, raw: Path, *options: str) -> subprocess.Popen[str]:
-    """A build that has finished its first shard, in a process group of its own."""
+def running(
+    registry: Path, raw: Path, *options: str, until: str = ".tfrecreg/**/journal/*.json"
+) -> subprocess.Popen[str]:
+    """A build that has finished its first shard, in a process group of its own.
+
+    Args:
+        registry: where it builds; its temporary files are there, too.
+        raw: folder of the raw data.
+        options: of the command.
+        until: pattern of a file that says that it is far enough.
+    """
     command = [sys.executable, "-m", "tfrecreg", *build_arguments(registry, "mnist", raw)]
     build = subprocess.Popen(
         [*command, "--records-per-shard", "5", "--compression", "gzip", "--jobs", "2", *options],
@@ -111,8 +120,9 @@ def running(registry: Path, raw: Path, *options: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        env={**os.environ, "TMPDIR": str(registry)},
     )
-    while not list(registry.glob(".tfrecreg/**/journal/*.json")):
+    while not list(registry.glob(until)):
         assert build.poll() is None, build.communicate()
         time.sleep(0.01)
     return build
@@ -134,11 +144,14 @@ def test_an_interrupt_ends_the_command_and_its_workers(
     assert not (registry / "data" / "mnist").exists()
 
 
-def test_a_beam_worker_that_is_killed_is_a_failure(raw: Path, tmp_path: Path) -> None:
+def test_beam_workers_that_are_killed_are_a_failure(raw: Path, tmp_path: Path) -> None:
     registry = new_registry(tmp_path / "registry")
-    with running(registry, raw, "--engine", "beam") as build:
+    # A worker that has started takes a second or two for its imports.
+    started = "tfrecreg-beam-*/*.worker"
+    with running(registry, raw, "--engine", "beam", until=started) as build:
         workers = psutil.Process(build.pid).children(recursive=True)
-        next(each for each in workers if "sdk_worker_main" in " ".join(each.cmdline())).kill()
+        for path in registry.glob(started):
+            os.kill(int(path.stem), signal.SIGKILL)
         _, err = build.communicate(timeout=60)
         assert psutil.wait_procs(workers, timeout=10)[1] == []
     assert build.returncode == 3, err
