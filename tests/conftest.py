@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -32,6 +34,17 @@ def realdata() -> Path:
     if not path.is_dir():
         pytest.fail(f"TFRECREG_TEST_DATA names no folder: {folder}")
     return path
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    """The file system `memory://` of fsspec, empty."""
+    fsspec = pytest.importorskip("fsspec", reason="the extra `remote` is not installed")
+    system = fsspec.filesystem("memory")
+    system.store.clear()
+    system.pseudo_dirs[:] = [""]
+    yield system
+    system.store.clear()
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import numpy as np
 import pytest
 from tests_support import flip
@@ -17,15 +15,6 @@ import tfrecreg
 from tfrecreg.errors import DamagedRecordError, RefusedError
 
 SAME = "; a second read of the store gave the same bytes"
-
-
-@pytest.fixture
-def memory() -> Iterator[Any]:
-    system = fsspec.filesystem("memory")
-    system.store.clear()
-    system.pseudo_dirs[:] = [""]
-    yield system
-    system.store.clear()
 
 
 @pytest.fixture

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
-import fsspec
 import pytest
 
 from tfrecreg.errors import MissingFileError, StorageError, UsageError
 from tfrecreg.storage.remote import RemoteStorage
-
-
-@pytest.fixture
-def memory() -> Iterator[Any]:
-    system = fsspec.filesystem("memory")
-    system.store.clear()
-    system.pseudo_dirs[:] = [""]
-    yield system
-    system.store.clear()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +42,6 @@ class Older(MemoryFileSystem):  # type: ignore[misc]
 
 fsspec.register_implementation("careless", Careless, clobber=True)
 fsspec.register_implementation("older", Older, clobber=True)
-
-
-@pytest.fixture
-def memory() -> Iterator[Any]:
-    system = fsspec.filesystem("memory")
-    system.store.clear()
-    yield system
-    system.store.clear()
 
 
 @pytest.fixture

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
 
 import tfrecreg
@@ -39,15 +37,6 @@ raw = "raw"
 shards = 2
 data = "{url}"
 """
-
-
-@pytest.fixture
-def memory() -> Iterator[Any]:
-    system = fsspec.filesystem("memory")
-    system.store.clear()
-    system.pseudo_dirs[:] = [""]
-    yield system
-    system.store.clear()
 
 
 def registry_at(root: Path, url: str = "memory://lake/data") -> Registry:

@@ -94,7 +94,7 @@ class ItemStore:
         if self._file is not None:
             self._spill()
             self._data = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-        keys = np.frombuffer(bytes(self._keys), _ORDER_KEY)
+        keys = np.frombuffer(self._keys, _ORDER_KEY)
         self._keys = bytearray()
         self._order = np.argsort(keys, kind="stable")
         self._sorted = keys = keys[self._order]
