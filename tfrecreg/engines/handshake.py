@@ -60,7 +60,7 @@ def _versions() -> dict[str, str]:
 def expect_terms(theirs: Terms) -> None:
     """In a worker: raise where its versions differ from those of the command.
 
-    A distribution that only the worker has is not used, so it is no difference.
+    A distribution that only the worker has is not used, so it does not count.
 
     Raises:
         FailureError: something differs; the message names what, and the worker's machine.

@@ -37,7 +37,7 @@ def named_targets(targets: TargetsLike) -> list[str | Resolved]:
     """The targets, each once, paths as text and URLs without queries.
 
     Raises:
-        UsageError: a URL with a password, or one that is no place to read from.
+        UsageError: a URL with a password, or one that names nothing to read.
     """
     several = [targets] if isinstance(targets, str | os.PathLike | Resolved) else targets
     named = (each if isinstance(each, Resolved) else _text_of(each) for each in several)

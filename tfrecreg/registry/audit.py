@@ -28,7 +28,7 @@ RANK: Mapping[str, int] = {"initial": 0, "patch": 1, "minor": 2, "major": 3}
 
 
 _FILES = (MANIFEST_NAME, SCHEMA_NAME, layout.RECEIPTS_NAME, LOCATION_NAME)
-"""The files of a release, none of which changes."""
+"""The files of a release, which never change."""
 
 
 @dataclass(frozen=True, slots=True)

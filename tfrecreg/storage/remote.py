@@ -195,7 +195,7 @@ class RemoteStorage:
             name = str(info["name"])
             inside = name[len(start) :] if name.startswith(start) else ""
             parts = inside.rstrip("/").split("/")
-            # A store may hold names that are no paths; the names of folders end in a slash.
+            # A store may hold names that are not paths; the names of folders end in a slash.
             if {"", ".", ".."}.isdisjoint(parts) and not (
                 inside.endswith("/") and info.get("type") == "file"
             ):
