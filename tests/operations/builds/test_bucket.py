@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from python_data_support import Notes
 
 import tfrecreg
 from tfrecreg.cli.main import main
@@ -25,7 +26,6 @@ from tfrecreg.operations.pipeline import pipeline
 from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.operations.remote import pull, push
 from tfrecreg.operations.repair import repair
-from tfrecreg.progress import Progress
 from tfrecreg.registry import Registry, open_registry, resolve
 from tfrecreg.registry.locations import location_of, parse_location
 from tfrecreg.shards import ShardPolicy
@@ -70,16 +70,6 @@ def without_build(registry: Registry) -> Registry:
     for name in ("data/digits", ".tfrecreg"):
         shutil.rmtree(root / name)
     return open_registry(root)
-
-
-class Notes(Progress):
-    """Keeps the notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
 
 def test_the_shards_are_in_the_store_alone(registry: Registry, memory: Any, tmp_path: Path) -> None:
