@@ -16,7 +16,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import MissingFileError, StorageError, UsageError
 from tfrecreg.storage.file_systems import connect, request
-from tfrecreg.storage.interface import Entry, Follow, Storage, Writer
+from tfrecreg.storage.interface import Entry, Follow, Reader, Storage, Writer
 from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.remote_reader import RemoteReader
 from tfrecreg.storage.uploads import has_bytes_of, put_bytes, put_file
@@ -51,7 +51,7 @@ class RemoteStorage:
 
     def stat(self, path: str, *, follow: Follow = "inside") -> Entry | None:  # noqa: ARG002 - no links
         info = self._info(path)
-        return None if info is None else _entry(path, info)
+        return None if info is None else entry_of(path, info)
 
     def list(self, path: str = "", *, recursive: bool = True) -> Iterator[Entry]:
         system, full, shown = self._place(path)
@@ -72,12 +72,12 @@ class RemoteStorage:
             return
         yield from (each for each in self._entries(found.values()) if each.kind == "file")
 
-    def open(self, path: str) -> RemoteReader:
+    def open(self, path: str) -> Reader:
         _, full, shown = self._place(path)
 
         def look() -> tuple[int, str] | None:
             info = self._info(path)
-            return None if info is None else (_size(info, shown), _version(info))
+            return None if info is None else (size_of(info, shown), _version(info))
 
         info = self._info(path)
         if info is None:
@@ -91,7 +91,7 @@ class RemoteStorage:
                 hint="name a file",
             )
         reader = RemoteReader(
-            lambda: self._place(path)[0], full, shown, _size(info, shown), _version(info), look
+            lambda: self._place(path)[0], full, shown, size_of(info, shown), _version(info), look
         )
         reader.expect_ranges()
         return reader
@@ -105,6 +105,21 @@ class RemoteStorage:
                     hint="it is not the expected file",
                 )
             return reader.read_at(0, reader.size)
+
+    def read_object(self, path: str, size: int) -> bytes:
+        """A whole file by one request: its size is known from a listing.
+
+        Raises:
+            StorageError: it has another size, or cannot be read.
+        """
+        _, full, shown = self._place(path)
+
+        def look() -> tuple[int, str] | None:
+            info = self._info(path)
+            return None if info is None else (size_of(info, shown), "")
+
+        reader = RemoteReader(lambda: self._place(path)[0], full, shown, size, "", look)
+        return reader.read_whole()
 
     def create(self, path: str, *, durable: bool = True) -> Writer:  # noqa: ARG002 - refused
         self._refuse(path)
@@ -200,12 +215,13 @@ class RemoteStorage:
                 inside.endswith("/") and info.get("type") == "file"
             ):
                 path = "/".join(parts)
-                found[path] = _entry(path, info)
+                found[path] = entry_of(path, info)
         for path in sorted(found, key=lambda each: each.encode("utf-8", "surrogateescape")):
             yield found[path]
 
 
-def _entry(path: str, info: Mapping[str, Any]) -> Entry:
+def entry_of(path: str, info: Mapping[str, Any]) -> Entry:
+    """The entry of a file or a folder, from what the store tells of it."""
     if info.get("type") == "directory":
         return Entry(path, "dir", 0, 0, 0)
     etag = next((str(info[key]) for key in _ETAGS if info.get(key)), "")
@@ -241,7 +257,12 @@ def _time(info: Mapping[str, Any]) -> int:
         return 0
 
 
-def _size(info: Mapping[str, Any], shown: str) -> int:
+def size_of(info: Mapping[str, Any], shown: str) -> int:
+    """The size of a file in bytes.
+
+    Raises:
+        StorageError: the store does not tell it.
+    """
     size = info.get("size")
     if not isinstance(size, int):
         raise StorageError(

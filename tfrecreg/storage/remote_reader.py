@@ -15,14 +15,14 @@ import os
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
-from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Lock
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any
 
 from blake3 import blake3
 
 from tfrecreg.errors import StorageError, TransferError
+from tfrecreg.storage.daemon_threads import DaemonThreads
 from tfrecreg.storage.file_systems import invoke, kind_of_error, patiently
 from tfrecreg.storage.paths import path_text
 
@@ -41,9 +41,6 @@ _REMEMBERED = 256
 """Number of reads elsewhere whose digests are kept for :meth:`RemoteReader.confirm`."""
 
 
-_Request: TypeAlias = "tuple[Future[bytes], Callable[[int], bytes], int]"
-
-
 class _LengthError(OSError):
     """A range came shorter or longer than it was asked for."""
 
@@ -52,14 +49,10 @@ class _Blocks:
     """The threads and blocks of this process."""
 
     def __init__(self) -> None:
-        self.process = os.getpid()
         self._lock = Lock()
         self._held: OrderedDict[tuple[int, int], Future[bytes]] = OrderedDict()
-        self._queue: SimpleQueue[_Request] = SimpleQueue()
-        for _ in range(_THREADS):
-            # Not those of an executor: the end of the process would wait for their requests.
-            thread = Thread(target=_work, args=(self._queue,), name="tfrecreg-remote", daemon=True)
-            thread.start()
+        self._threads: DaemonThreads[bytes] = DaemonThreads(_THREADS, "tfrecreg-remote")
+        self.process = self._threads.process
 
     def get(self, reader: int, block: int, fetch: Callable[[int], bytes]) -> Future[bytes]:
         """A block, which may still be on its way; the one used least recently is dropped for it."""
@@ -67,8 +60,7 @@ class _Blocks:
         with self._lock:
             found = self._held.get(key)
             if found is None:
-                found = self._held[key] = Future()
-                self._queue.put((found, fetch, block))
+                found = self._held[key] = self._threads.submit(fetch, block)
             self._held.move_to_end(key)
             while len(self._held) > _HELD:
                 self._held.popitem(last=False)[1].cancel()
@@ -79,19 +71,6 @@ class _Blocks:
         with self._lock:
             for key in [key for key in self._held if key[0] == reader]:
                 self._held.pop(key).cancel()
-
-
-def _work(queue: SimpleQueue[_Request]) -> None:
-    """The work of a thread."""
-    while True:
-        future, fetch, block = queue.get()
-        if not future.set_running_or_notify_cancel():
-            continue
-        try:
-            future.set_result(fetch(block))
-        except BaseException as error:
-            future.set_exception(error)
-        del future, fetch  # they hold a block, and its reader
 
 
 _blocks: _Blocks | None = None
@@ -168,6 +147,10 @@ class RemoteReader:
             self.expect_unchanged()
             self._is_checked = True
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def read_whole(self) -> bytes:
+        """All bytes of the file, by one request."""
+        return self._range(0, self.size) if self.size else b""
 
     def confirm(self, start: int, stop: int) -> bool:
         """Read from the store again what it delivered of these bytes.

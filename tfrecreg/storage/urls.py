@@ -24,6 +24,11 @@ def is_url(text: str) -> bool:
     return "://" in text and _URL.match(text) is not None
 
 
+def is_web(url: str) -> bool:
+    """Whether a URL is that of a web server, which has no folders of its own."""
+    return url.partition("://")[0].lower() in _WEB
+
+
 def without_secrets(url: str) -> str:
     """The URL without user, password, query and fragment, for messages. Not escaped."""
     found = _URL.match(url)

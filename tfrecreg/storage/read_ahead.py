@@ -1,0 +1,138 @@
+"""Whole objects of a store, fetched before they are asked for, in bounded memory.
+
+A worker knows which objects its items need, and their sizes, from the listing of the parent
+process. So each costs one request, and several are on their way at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
+
+from tfrecreg.storage.daemon_threads import DaemonThreads
+from tfrecreg.storage.remote_reader import BLOCK_BYTES
+
+_THREADS = 8
+_AHEAD = 16
+"""Maximum number of objects that are requested before they are read."""
+_HELD_BYTES = 4 * BLOCK_BYTES
+"""Maximum size of these objects together."""
+
+
+class ListedObject(NamedTuple):
+    """An object of a listing."""
+
+    path: str
+    size: int
+    """In bytes."""
+
+
+class ReadAhead:
+    """Objects that are read about in this order.
+
+    Those above :data:`~tfrecreg.storage.remote_reader.BLOCK_BYTES` are left out: they are read in
+    blocks.
+
+    Args:
+        root: of the storage.
+        fetch: reads a whole object.
+        objects: what is going to be read.
+    """
+
+    def __init__(
+        self, root: str, fetch: Callable[[str, int], bytes], objects: Sequence[ListedObject]
+    ) -> None:
+        self.root = root
+        self._fetch = fetch
+        # In place of a path that occurs again, its first place counts.
+        sizes = {each.path: each.size for each in objects if each.size <= BLOCK_BYTES}
+        self._objects = [ListedObject(path, size) for path, size in sizes.items()]
+        self._numbers = {each.path: number for number, each in enumerate(self._objects)}
+        self._first = 0
+        """Number of the first object that was not taken."""
+        self._next = 0
+        """Number of the first object that was not requested."""
+        self._requested: dict[int, Future[bytes]] = {}
+        self._bytes = 0
+        """Size of the objects in `_requested`."""
+
+    def take(self, path: str) -> bytes | None:
+        """The bytes of an object, once; None if it is not among those that are to come.
+
+        Raises:
+            StorageError: it cannot be read.
+        """
+        number = self._numbers.get(path, -1)
+        if number < self._first:
+            return None
+        for skipped in range(self._first, number):
+            self._drop(skipped)
+        self._first, self._next = number, max(number, self._next)
+        self._fill()
+        try:
+            return self._requested[number].result()
+        finally:
+            self._drop(number)
+            self._first = number + 1
+            self._fill()
+
+    def close(self) -> None:
+        """Forget everything."""
+        for number in list(self._requested):
+            self._drop(number)
+        self._next = self._first = len(self._objects)
+
+    def _fill(self) -> None:
+        while self._next < min(len(self._objects), self._first + _AHEAD):
+            path, size = self._objects[self._next]
+            if self._requested and self._bytes + size > _HELD_BYTES:
+                return
+            self._requested[self._next] = _shared().submit(self._fetch, path, size)
+            self._bytes += size
+            self._next += 1
+
+    def _drop(self, number: int) -> None:
+        future = self._requested.pop(number, None)
+        if future is not None:
+            future.cancel()
+            self._bytes -= self._objects[number].size
+
+
+_threads: DaemonThreads[bytes] | None = None
+_active: ContextVar[ReadAhead | None] = ContextVar("read_ahead", default=None)
+
+
+def _shared() -> DaemonThreads[bytes]:
+    global _threads
+    if _threads is None or _threads.process != os.getpid():
+        _threads = DaemonThreads(_THREADS, "tfrecreg-ahead")
+    return _threads
+
+
+@contextmanager
+def active(ahead: ReadAhead) -> Iterator[None]:
+    """Have :func:`taken` use these objects, in this thread."""
+    token = _active.set(ahead)
+    try:
+        yield
+    finally:
+        _active.reset(token)
+        ahead.close()
+
+
+def taken(root: str, path: str) -> bytes | None:
+    """The bytes of an object that was fetched ahead; None if it was not.
+
+    Args:
+        root: of its storage.
+        path: below the root.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    ahead = _active.get()
+    return ahead.take(path) if ahead is not None and ahead.root == root else None
