@@ -12,7 +12,7 @@
 - images as bytes: `sniff`, `read_header`, `is_truncated`, `ImageHeader`, `ImageError`
 - images decoded, in a process with limits: `Decoder`, `shared_decoder`, `require_pillow`,
   `Conversion`, `Undecodable`
-- files: `Storage`, `Entry`, `Reader`, `StorageError`, `MissingFileError`
+- files: `Storage`, `Entry`, `Reader`, `open_local`, `StorageError`, `MissingFileError`
 - both: `UsageError`, `MissingExtraError`, `normal_splits`, `safe`
 
 ``docs/plugins.md`` has a complete source and a complete validator.
@@ -74,6 +74,7 @@ from tfrecreg.sources.interface import (
     Written,
 )
 from tfrecreg.storage import Entry, Reader, Storage
+from tfrecreg.storage.local_copy import open_local
 from tfrecreg.text import safe
 
 __all__ = [
@@ -130,6 +131,7 @@ __all__ = [
     "is_truncated",
     "key_from",
     "normal_splits",
+    "open_local",
     "read_header",
     "require_pillow",
     "safe",

@@ -59,7 +59,7 @@ class DatasetConfig:
     source: _Text | None = None
     """The source's name, ``mnist``, or ``distribution:name`` if two distributions announce it."""
     raw: _Text | None = None
-    """Folder of the raw data: absolute, or relative to the registry's root."""
+    """Folder of the raw data: absolute, relative to the registry's root, or a URL."""
     data: _Text | None = None
     """URL of a folder in a bucket, which builds go to; None: they are in the registry."""
     schema: _Text | None = None

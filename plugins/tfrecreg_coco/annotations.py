@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tfrecreg.api import RawDataError, Storage, safe
+from tfrecreg.api import RawDataError, Storage, open_local, safe
 from tfrecreg_coco.json_scanner import decode_loosely
 
 _GAP = 1 << 12
@@ -108,7 +108,7 @@ class AnnotationReader:
     def _texts(self, number: int, spans: list[tuple[int, int]]) -> list[bytes]:
         file = self._files.get(number)
         if file is None:
-            file = self._files[number] = self._raw.open(self._paths[number])
+            file = self._files[number] = open_local(self._raw, self._paths[number])
             weakref.finalize(self, file.close)
         texts: list[bytes] = []
         first = 0

@@ -9,8 +9,8 @@ from tfrecreg.errors import MissingFileError, UsageError
 from tfrecreg.manifest import RawTotals
 from tfrecreg.progress import SILENT, Progress, counting
 from tfrecreg.scan import RawSize
-from tfrecreg.storage import LocalStorage, list_through_links
-from tfrecreg.storage.urls import is_url, without_secrets
+from tfrecreg.storage import LocalStorage, Storage, list_through_links
+from tfrecreg.storage.locations import raw_storage
 from tfrecreg.text import safe
 
 if TYPE_CHECKING:
@@ -20,19 +20,6 @@ _WHERE = (
     "name the folder that the raw files lie in, with `--raw` or as the `raw` of the dataset in its "
     "file in `datasets/`"
 )
-
-
-def expect_local(folder: str) -> None:
-    """Refuse a URL of raw data.
-
-    Raises:
-        UsageError: it is one.
-    """
-    if is_url(folder):
-        raise UsageError(
-            f"raw data are not read from `{safe(without_secrets(folder), limit=1000)}`",
-            hint="download them: `--raw` takes a local folder",
-        )
 
 
 def total_raw(files: Iterable[RawFile]) -> RawSize:
@@ -54,16 +41,22 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
     """Every file below `folder`, whatever made the dataset.
 
     A link counts as the file or folder that it leads to: raw data are often links into a cache.
-    A folder counts once, however many links lead to it.
+    A folder counts once, however many links lead to it. Behind a URL, only files whose names end in
+    `.gz` are looked into.
+
+    Args:
+        folder: a path or a URL.
+        progress: updated for each file.
 
     Raises:
         UsageError: there is no such folder, or nothing in it.
         StorageError: a file or folder in it cannot be read, or a link leads nowhere.
     """
-    expect_local(folder)
-    storage = LocalStorage(folder)
+    storage = raw_storage(folder)
     entry = storage.stat("")
-    if entry is None or entry.kind != "dir":
+    if not isinstance(storage, LocalStorage):
+        storage.expect_folder()
+    elif entry is None or entry.kind != "dir":
         raise UsageError(
             f"there is no folder `{safe(folder)}` of raw data",
             hint=_WHERE,
@@ -78,10 +71,11 @@ def raw_totals(folder: str, progress: Progress = SILENT) -> RawTotals:
     return RawTotals(files=len(files), stored=size.stored, decoded=size.decoded)
 
 
-def _raw_files(storage: LocalStorage, progress: Progress) -> Iterator[RawFile]:
+def _raw_files(storage: Storage, progress: Progress) -> Iterator[RawFile]:
     from tfrecreg.records.gzip_random_access import decoded_size
     from tfrecreg.sources import RawFile
 
+    is_local = isinstance(storage, LocalStorage)
     with counting(progress, "measuring raw data", "files") as ticker:
         for entry in list_through_links(storage):
             if entry.kind == "link":
@@ -92,6 +86,7 @@ def _raw_files(storage: LocalStorage, progress: Progress) -> Iterator[RawFile]:
                     "a link into DVC's cache",
                 )
             if entry.kind == "file":
-                decoded = decoded_size(storage, entry.path)
+                looked_into = is_local or entry.path.lower().endswith(".gz")
+                decoded = decoded_size(storage, entry.path) if looked_into else None
                 yield RawFile(entry.path, entry.size, entry.size if decoded is None else decoded)
                 ticker.add(1, entry.size)

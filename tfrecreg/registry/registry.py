@@ -19,6 +19,7 @@ from tfrecreg.reference import Version, is_dataset_name, parse_version
 from tfrecreg.registry import layout
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.storage.paths import path_text
+from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
 
 
@@ -189,9 +190,11 @@ class Dataset:
 
     @property
     def raw_folder(self) -> str | None:
-        """The folder of the raw data that it is configured with, None where there is none."""
+        """The folder of the raw data that it is configured with, or its URL; None where there is
+        none.
+        """
         raw = self.config.raw
-        return None if raw is None else str(Path(self.registry.storage.root, raw))
+        return raw if raw is None or is_url(raw) else str(Path(self.registry.storage.root, raw))
 
     def is_built(self) -> bool:
         """Whether there is a build: a folder with a manifest, good or bad."""

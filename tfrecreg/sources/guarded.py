@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from tfrecreg.codes import CORE_CODES
-from tfrecreg.errors import PluginError
+from tfrecreg.errors import PluginError, UsageError
 from tfrecreg.example import Example, encode
 from tfrecreg.guard import Brought, calling, failure
 from tfrecreg.sources.interface import Item, RawFile, Remark, Skipped, Source, Written
 from tfrecreg.storage import Storage
+from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import overrides
 from tfrecreg.text import safe
 
@@ -61,7 +62,18 @@ class GuardedSource:
     def open(
         cls, kind: type[Source], brought: Brought, raw: Storage, options: Any
     ) -> GuardedSource:
-        """Make a source of that class."""
+        """Make a source of that class.
+
+        Raises:
+            UsageError: it needs local files, and the raw data are behind a URL.
+            PluginError: it fails.
+        """
+        if getattr(kind, "needs_local", False) is True and is_url(raw.root):
+            raise UsageError(
+                f"{brought} reads local files only, and the raw data are "
+                f"`{safe(raw.root, limit=1000)}`",
+                hint="download them, and name the folder with --raw PATH",
+            )
         try:
             with calling(brought, "__init__"):
                 return cls(kind(raw, options), brought)

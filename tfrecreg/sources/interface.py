@@ -111,6 +111,8 @@ class Source(ExtensionPoint, ABC):
 
     Options: ClassVar[type[Any]] = NoOptions
     """A frozen dataclass whose fields type ``--option K=V`` and ``options`` in the config."""
+    needs_local: ClassVar[bool] = False
+    """Whether it opens files by their paths, so that it cannot read raw data behind URLs."""
 
     def __init__(self, raw: Storage, options: Any) -> None:
         """Open `raw`; cheap: look at nothing yet."""

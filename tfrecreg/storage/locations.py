@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.storage.interface import Storage
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.urls import is_url, named_url, split_url
+
+if TYPE_CHECKING:
+    from tfrecreg.storage.listed import ListedStorage
 
 LOCATION_NAME = "location.json"
 """The file beside a manifest that says where the shards are. The manifest does not list it."""
@@ -19,6 +24,23 @@ def storage_at(root: str) -> Storage:
     from tfrecreg.storage.remote import RemoteStorage  # few need it
 
     return RemoteStorage(root)
+
+
+def raw_storage(place: str, progress: Progress = SILENT) -> LocalStorage | ListedStorage:
+    """The storage of raw data, as a user names them: a folder, or the URL of one.
+
+    Args:
+        place: it need not exist.
+        progress: updated for the objects that are listed behind a URL.
+
+    Raises:
+        UsageError: a URL with a password or a query, or a path with a NUL.
+    """
+    if not is_url(place):
+        return LocalStorage(place)
+    from tfrecreg.storage.listed import listed_storage  # few need it
+
+    return listed_storage(place, progress)
 
 
 def storage_of(path: str) -> tuple[Storage, str]:

@@ -30,7 +30,8 @@ from tfrecreg.scan.indexes import index_of
 from tfrecreg.scan.interface import Shard, Target, Validator, Visitor
 from tfrecreg.scan.tally import JsonCodec, Tally, key_from
 from tfrecreg.sources import GuardedSource
-from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage import Storage
+from tfrecreg.storage.locations import raw_storage
 from tfrecreg.text import safe
 
 IMAGE = "image/encoded"
@@ -70,7 +71,7 @@ class SourceValidator(Validator):
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], SourceVisitor]:  # noqa: ARG002 - it has no options
         manifest, folder = target.manifest, target.raw_folder
-        raw = LocalStorage(folder) if folder is not None else None
+        raw = raw_storage(folder) if folder is not None else None
         source: GuardedSource | None = None
         if manifest is not None and raw is not None:
             source, self._not_compared = _locating_source(manifest, raw)

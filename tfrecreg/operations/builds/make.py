@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
+from tfrecreg.operations.builds.raw_ahead import RawAhead
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import (
     BuildTask,
@@ -27,6 +28,7 @@ from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.progress import Progress
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.storage import Storage
+from tfrecreg.storage.listed import ListedStorage
 
 BUILD, SEGMENTS = "build", "segments"
 """Folders of a stage: the build in the making, and pieces of its shards."""
@@ -109,14 +111,14 @@ def make_all(
         StorageError: the disk said no.
     """
     staged, scratch = build or stage.below(BUILD), stage.below(segments)
-    maker = Maker(staged, pickle.dumps(prepared.source), plan.digest, prepared.compression)
+    maker, ahead = _maker(staged, prepared, plan), RawAhead.of(prepared)
     kept = {shard.path: journal.finished(shard) for shard in plan.shards}
     todo = [shard for shard in plan.shards if kept[shard.path] is None]
     made: list[MadeShard] = []
     progress.start(f"building {plan.dataset}", plan.items)
     try:
         # Closed, so that after an interrupt no worker goes on writing.
-        with closing(_fresh(maker, scratch, todo, engine, progress)) as fresh:
+        with closing(_fresh(maker, ahead, scratch, todo, engine, progress)) as fresh:
             for shard in plan.shards:
                 done = kept[shard.path]
                 if done is None:
@@ -132,8 +134,15 @@ def make_all(
     return made, len(plan.shards) - len(todo)
 
 
+def _maker(staged: Storage, prepared: Prepared, plan: Plan) -> Maker:
+    raw = prepared.raw if isinstance(prepared.raw, ListedStorage) else None
+    source = pickle.dumps(prepared.source)
+    return Maker(staged, source, plan.digest, prepared.compression, raw)
+
+
 def _fresh(
     maker: Maker,
+    ahead: RawAhead | None,
     scratch: Storage,
     todo: Sequence[PlannedShard],
     engine: Engine,
@@ -141,7 +150,9 @@ def _fresh(
 ) -> Generator[MadeShard, None, None]:
     whole = engine.jobs == 1 or len(todo) >= _SHARDS_PER_JOB * engine.jobs
     cuts = {shard.path: not whole and shard.base is None for shard in todo}
-    tasks = (task for shard in todo for task in _tasks(maker, scratch, shard, cuts[shard.path]))
+    tasks = (
+        task for shard in todo for task in _tasks(maker, ahead, scratch, shard, cuts[shard.path])
+    )
     with closing(engine.run(make_part, tasks)) as parts:
         for shard in todo:
             if cuts[shard.path]:
@@ -155,13 +166,18 @@ def _fresh(
 
 
 def _tasks(
-    maker: Maker, scratch: Storage, shard: PlannedShard, cut: bool
+    maker: Maker, ahead: RawAhead | None, scratch: Storage, shard: PlannedShard, cut: bool
 ) -> Iterator[BuildTask | SegmentTask]:
     if not cut:
-        yield BuildTask(maker, shard)
+        yield _whole(maker, ahead, shard)
         return
     for number, items in enumerate(shard.segments()):
-        yield SegmentTask(maker, scratch, f"{shard.path}.{number}", items)
+        objects = () if ahead is None else ahead.objects(items)
+        yield SegmentTask(maker, scratch, f"{shard.path}.{number}", items, objects)
+
+
+def _whole(maker: Maker, ahead: RawAhead | None, shard: PlannedShard) -> BuildTask:
+    return BuildTask(maker, shard, () if ahead is None else ahead.objects(shard.items))
 
 
 def _told(parts: Iterator[MadeShard | MadeSegment], progress: Progress) -> Iterator[MadeSegment]:
@@ -178,12 +194,12 @@ def unchanged(
 
     Writes nothing; raises as :func:`make_all` does.
     """
-    maker = Maker(staged, pickle.dumps(prepared.source), plan.digest, prepared.compression)
+    maker, ahead = _maker(staged, prepared, plan), RawAhead.of(prepared)
     candidates = [shard for shard in plan.shards if shard.base is not None]
     progress.start(f"comparing {plan.dataset}", sum(len(shard.items) for shard in candidates))
     found = set()
     try:
-        tasks = (BuildTask(maker, shard) for shard in candidates)
+        tasks = (_whole(maker, ahead, shard) for shard in candidates)
         with closing(engine.run(keep_shard, tasks)) as kept:
             for shard, made in zip(candidates, kept, strict=True):
                 progress.advance(len(shard.items), 0)

@@ -14,15 +14,16 @@ from tfrecreg.errors import UsageError
 from tfrecreg.manifest.python_data import BUILD_AGAIN
 from tfrecreg.operations.builds.base import announced_source, made_of_python_data
 from tfrecreg.operations.builds.state import WatchedStorage
-from tfrecreg.operations.raw_sizes import expect_local
 from tfrecreg.plugins import plugins
-from tfrecreg.progress import Progress
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import check_dataset_name
 from tfrecreg.registry import Registry, layout
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import GuardedSource
 from tfrecreg.sources.python_data import PythonSource
 from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.listed import ListedStorage
+from tfrecreg.storage.locations import raw_storage
 from tfrecreg.text import safe
 
 SIZING = ("shards", "shard_size", "records_per_shard", "hosts")
@@ -36,7 +37,7 @@ class BuildRequest:
     name: str
     source: str | None = None
     raw: str | None = None
-    """Folder of the raw data, relative to the current folder."""
+    """Folder of the raw data, relative to the current folder, or the URL of one."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """The source's options; they go over those of the configuration."""
     policy: ShardPolicy | None = None
@@ -63,7 +64,7 @@ class Prepared:
     distribution: str
     version: str
     """Version of the distribution."""
-    raw: LocalStorage | None
+    raw: LocalStorage | ListedStorage | None
     """Folder of the raw data; None where a program has the data."""
     options: dict[str, str]
     """The source's options as text, defaults included."""
@@ -124,8 +125,10 @@ def prepare(
     same = request.source in (None, config.source)
     given = {**(config.options if same else {}), **request.options}
     options, options_text = plugins().source_options(source_name, given)
-    raw, raw_text = _raw(registry, request, config)
-    watched = raw if progress is None else WatchedStorage(raw, progress)
+    raw, raw_text = _raw(registry, request, config, progress or SILENT)
+    watched = raw
+    if progress is not None and isinstance(raw, LocalStorage):
+        watched = WatchedStorage(raw, progress)
     policy = request.policy or policy_of(config)
     remembered = _remember(request, config, source_name, raw_text, given)
     if remembered and request.name in registry.config.tables:
@@ -164,12 +167,16 @@ def _expect_text(name: str, raw: str) -> None:
 
 
 def _raw(
-    registry: Registry, request: BuildRequest, config: DatasetConfig
-) -> tuple[LocalStorage, str]:
+    registry: Registry, request: BuildRequest, config: DatasetConfig, progress: Progress
+) -> tuple[LocalStorage | ListedStorage, str]:
     """The raw data's storage, and its path as the configuration should have it."""
     root = Path(registry.storage.root)
+    place = config.raw if request.raw is None else request.raw
+    storage = None if place is None else raw_storage(place, progress)
+    if isinstance(storage, ListedStorage):
+        storage.expect_folder()
+        return storage, storage.root
     if request.raw is not None:
-        expect_local(request.raw)
         folder = Path(os.path.abspath(request.raw))  # noqa: PTH100 - resolve() would follow links
     elif config.raw is not None:
         folder = root / config.raw

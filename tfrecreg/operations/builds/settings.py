@@ -15,6 +15,7 @@ from tfrecreg.operations.builds.base import made_before
 from tfrecreg.operations.builds.request import SIZING, BuildRequest, Prepared
 from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry
+from tfrecreg.storage.urls import is_url
 from tfrecreg.text import safe
 
 
@@ -156,6 +157,8 @@ def _differences(here: Mapping[str, str], there: Mapping[str, str]) -> Iterator[
 
 
 def _absolute(registry: Registry, raw: str) -> str:
+    if is_url(raw):
+        return raw.rstrip("/")
     return os.path.abspath(Path(registry.storage.root, raw))  # noqa: PTH100 - links stay
 
 

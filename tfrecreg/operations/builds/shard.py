@@ -7,7 +7,8 @@ all cores busy.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
@@ -15,11 +16,14 @@ from typing import Literal
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import StorageError
 from tfrecreg.manifest import FileEntry, ShardEntry
+from tfrecreg.operations.builds.base import BaseShard
 from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.records import Segment, SegmentWriter, ShardWriter, WrittenShard
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.sources import GuardedSource, Item, Remark, Skipped
 from tfrecreg.storage import Storage
+from tfrecreg.storage.listed import ListedStorage
+from tfrecreg.storage.read_ahead import ListedObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,12 @@ class Maker:
     plan: str
     """The plan's digest: what a source holds open is good for this plan only."""
     compression: Literal["none", "gzip"]
+    raw: ListedStorage | None = None
+    """The raw data, if they are behind a URL and objects of it can be fetched ahead."""
+
+    def reading(self, objects: Sequence[ListedObject]) -> AbstractContextManager[None]:
+        """Fetch raw objects ahead of the source while the context lasts."""
+        return nullcontext() if self.raw is None else self.raw.reading_ahead(objects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +52,8 @@ class BuildTask:
 
     maker: Maker
     shard: PlannedShard
+    objects: tuple[ListedObject, ...] = ()
+    """Raw objects of its items, as far as the parent knows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +65,8 @@ class SegmentTask:
     path: str
     """Path of the segment's file in `scratch`."""
     items: tuple[Item, ...]
+    objects: tuple[ListedObject, ...] = ()
+    """Raw objects of the items, as far as the parent knows them."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -113,9 +127,12 @@ def make_shard(task: BuildTask) -> MadeShard:
     if kept is not None and _link(maker, shard):
         return kept
     notes = _Notes()
-    with ShardWriter(
-        maker.stage, shard.path, compression=maker.compression, index_path=shard.index
-    ) as writer:
+    with (
+        maker.reading(task.objects),
+        ShardWriter(
+            maker.stage, shard.path, compression=maker.compression, index_path=shard.index
+        ) as writer,
+    ):
         for items in shard.segments():
             _write(maker, items, writer, notes)
             writer.end_member()
@@ -127,9 +144,13 @@ def keep_shard(task: BuildTask) -> MadeShard | None:
 
     Raises as :func:`make_shard` does.
     """
-    maker, shard, base = task.maker, task.shard, task.shard.base
-    if base is None:
+    if task.shard.base is None:
         return None
+    with task.maker.reading(task.objects):
+        return _kept(task.maker, task.shard, task.shard.base)
+
+
+def _kept(maker: Maker, shard: PlannedShard, base: BaseShard) -> MadeShard | None:
     index = base.read_index()
     source = _source(maker.plan, maker.source)
     notes = _Notes()
@@ -193,7 +214,8 @@ def make_segment(task: SegmentTask) -> MadeSegment:
     notes = _Notes()
     writer = SegmentWriter(task.scratch, task.path, task.maker.compression)
     try:
-        _write(task.maker, task.items, writer, notes)
+        with task.maker.reading(task.objects):
+            _write(task.maker, task.items, writer, notes)
         return MadeSegment(segment=writer.close(), notes=notes)
     finally:
         writer.abort()

@@ -24,6 +24,8 @@ from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import Registry, layout
 from tfrecreg.sources import GuardedSource
 from tfrecreg.storage import Entry, LocalStorage, Storage
+from tfrecreg.storage.listed import ListedStorage
+from tfrecreg.storage.locations import raw_storage
 from tfrecreg.storage.reader import LocalReader
 from tfrecreg.text import safe
 
@@ -88,7 +90,7 @@ class BuildRecord:
     manifest: str
     """Digest of the build's manifest."""
     raw: str
-    """The folder of the raw data."""
+    """The folder of the raw data, or its URL."""
     files: dict[str, tuple[int, int]]
     """Raw file to its size and modification time in nanoseconds."""
 
@@ -132,6 +134,8 @@ def expect_raw_unchanged(
     """
     if raw is None:
         return
+    if isinstance(raw, ListedStorage):
+        raw.forget()
     with counting(progress, "checking whether raw data changed", "files") as ticker:
         for path, before in files.items():
             entry = raw.stat(path, follow="all")
@@ -173,7 +177,7 @@ def raw_changed(record: BuildRecord) -> str | None:
     """The first raw file that changed since the build, None if none did or if the raw data are not
     on this machine any more.
     """
-    raw = LocalStorage(record.raw)
+    raw = raw_storage(record.raw)
     if raw.stat("") is None:
         return None
     for path, (size, mtime_ns) in record.files.items():

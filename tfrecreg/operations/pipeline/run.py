@@ -17,6 +17,8 @@ from tfrecreg.plugins import plugins
 from tfrecreg.registry import Registry, expect_dataset, layout
 from tfrecreg.registry.absence import expect_same_schema, schema_hint
 from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.urls import is_url, without_secrets
+from tfrecreg.text import safe
 from tfrecreg.tracking import dvc, git
 from tfrecreg.tracking.dvc import PIPELINE_NAME
 
@@ -155,18 +157,35 @@ def _chosen(registry: Registry, names: Sequence[str]) -> tuple[str, ...]:
                 f"there is no `{layout.dataset_path(name)}`, so no stage can rebuild `{name}`",
                 hint=f"write `source` and `raw` into `{layout.dataset_path(name)}`",
             )
-        expect_no_bucket(registry.dataset(name), "a pipeline")
-    # DVC does not track builds that are in a bucket.
-    local = (name for name in sorted(configured) if configured[name].data is None)
+        _expect_local(registry, name)
+    # DVC watches neither builds nor raw data that are in a bucket.
+    local = (
+        name
+        for name, config in sorted(configured.items())
+        if config.data is None and not is_url(config.raw or "")
+    )
     chosen = tuple(dict.fromkeys(names)) or tuple(local)
     if not chosen:
         for name in configured:
-            expect_no_bucket(registry.dataset(name), "a pipeline")
+            _expect_local(registry, name)
         raise UsageError(
             "no dataset is configured yet",
             hint="tfrecreg build NAME --source SOURCE --raw PATH adds one",
         )
     return chosen
+
+
+def _expect_local(registry: Registry, name: str) -> None:
+    """Refuse a dataset whose builds or raw data are in a bucket."""
+    dataset = registry.dataset(name)
+    expect_no_bucket(dataset, "a pipeline")
+    raw = dataset.config.raw or ""
+    if is_url(raw):
+        raise UsageError(
+            f"a pipeline is not supported for `{name}`: its raw data are "
+            f"`{safe(without_secrets(raw), limit=1000)}`, which DVC does not watch",
+            hint=f"run `tfrecreg build {name}` when they change",
+        )
 
 
 def _changes(done: Edited) -> Changes:

@@ -18,7 +18,8 @@ from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.images import sniff
 from tfrecreg.scan.interface import RawSize, Shard, Target, Validator
 from tfrecreg.scan.tally import JsonCodec, Tally
-from tfrecreg.storage import LocalStorage, list_through_links
+from tfrecreg.storage import list_through_links
+from tfrecreg.storage.locations import raw_storage
 from tfrecreg.text import safe, si_bytes
 from tfrecreg.validators.inflation.feature_sample import FeatureSample
 from tfrecreg.validators.inflation.shard_sizes import ShardSizes, SizesVisitor
@@ -332,7 +333,7 @@ def _raw_formats(target: Target) -> dict[str, int]:
     formats: dict[str, int] = {}
     if target.raw_folder is None:
         return formats
-    storage, looked = LocalStorage(target.raw_folder), 0
+    storage, looked = raw_storage(target.raw_folder), 0
     for entry in list_through_links(storage):
         looked += 1
         if looked > _RAW_FILES:

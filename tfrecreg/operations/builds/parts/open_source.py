@@ -14,13 +14,14 @@ from tfrecreg.operations.builds.base import Base, find_base
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.state import raw_files
-from tfrecreg.operations.raw_sizes import expect_local
 from tfrecreg.plugins import plugins
 from tfrecreg.progress import Progress
 from tfrecreg.registry import Registry
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import GuardedSource
 from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.listed import ListedStorage
+from tfrecreg.storage.locations import raw_storage
 from tfrecreg.text import safe
 
 
@@ -33,7 +34,7 @@ def codecs_here(source: GuardedSource) -> dict[str, str]:
 class RawState:
     """Raw data of a plan that are on this machine and are as they were."""
 
-    storage: LocalStorage
+    storage: LocalStorage | ListedStorage
     files: dict[str, tuple[int, int]]
     """Raw file to its size and modification time here."""
 
@@ -43,14 +44,12 @@ def open_planned(folder: PlanFolder, raw: str | None) -> Prepared:
 
     Args:
         folder: the plan.
-        raw: the folder of the raw data; None for that of the plan.
+        raw: the folder of the raw data, or its URL; None for that of the plan.
 
     Raises:
         UsageError: this machine has other versions or options than the plan.
         UnknownPluginError: the plugin of the source is not installed.
     """
-    if raw is not None:
-        expect_local(raw)
     document = folder.document
     said = document.source
     name = f"{said.distribution}:{said.name}"
@@ -58,7 +57,7 @@ def open_planned(folder: PlanFolder, raw: str | None) -> Prepared:
     options, text = plugins().source_options(name, said.options)
     planned = document.planned
     place = raw if raw is not None else planned.raw if planned is not None else ""
-    storage = LocalStorage(place or ".")
+    storage = raw_storage(place or ".")
     source = plugins().open_source(name, storage, options)
     differences = list(_differences(folder, announced.version, text, source))
     if differences:
@@ -122,7 +121,9 @@ def read_raw_state(
         UsageError: a folder was named and does not exist.
     """
     storage = prepared.raw
-    if storage is None or not Path(storage.root).is_dir():
+    if isinstance(storage, ListedStorage):
+        storage.expect_folder()
+    elif storage is None or not Path(storage.root).is_dir():
         if moved and storage is not None:
             raise UsageError(
                 f"the raw data `{safe(storage.root, limit=1000)}` do not exist",

@@ -60,7 +60,7 @@ class Planned:
     host: str
     python: str
     raw: str
-    """Folder of the raw data: an absolute path. Parts may name another one."""
+    """Folder of the raw data: an absolute path or a URL. Parts may name another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
