@@ -9,8 +9,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -19,8 +17,8 @@ from typing import Any
 
 import pytest
 from memory_support import PRINT_PEAK, on_linux
-from package_support import CHECKOUT
-from s3_support import ENVIRONMENT, KEY, S3, SECRET, Faults, faulty, s3_server
+from s3_command_support import command, ended, run
+from s3_support import KEY, S3, SECRET, Faults, faulty, s3_server
 
 from tfrecreg.operations.demo import write_digits
 from tfrecreg.operations.init import init
@@ -49,40 +47,6 @@ def registry_at(root: Path, bucket: str, shards: int = 3) -> Path:
     (root / "datasets").mkdir()
     (root / "datasets/digits.toml").write_text(DATASET.format(bucket=bucket, shards=shards))
     return root
-
-
-def command(*arguments: str, port: int, cwd: Path, **more: str) -> subprocess.Popen[str]:
-    """A command in a process of its own, which reaches the S3 server at a port."""
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("AWS_")},
-        **ENVIRONMENT,
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        "PYTHONPATH": f"{CHECKOUT}{os.pathsep}{CHECKOUT / 'plugins'}",
-        "HOME": str(cwd.parent),
-        "XDG_CACHE_HOME": str(cwd.parent / "cache"),
-        **more,
-    }
-    return subprocess.Popen(
-        [sys.executable, *(() if arguments[0] == "-c" else ("-m", "tfrecreg")), *arguments],
-        env=environment,
-        cwd=cwd,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-
-
-def ended(process: subprocess.Popen[str], code: int = 0) -> str:
-    """What a command printed; its exit code has to be `code`."""
-    out, err = process.communicate(timeout=200)
-    assert "Traceback" not in err, err
-    assert SECRET not in out + err
-    assert process.returncode == code, err
-    return out if code == 0 else err
-
-
-def run(*arguments: str, port: int, cwd: Path, code: int = 0, **more: str) -> str:
-    return ended(command(*arguments, port=port, cwd=cwd, **more), code)
 
 
 def keys(s3: S3, bucket: str) -> dict[str, str]:

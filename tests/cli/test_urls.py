@@ -197,7 +197,7 @@ def test_damage_in_a_data_source_is_named(lake: Path) -> None:
         (
             ("check", "build/digits-test*", "--raw", "memory://lake/raw?t=hunter2"),
             2,
-            "raw data are not read from `memory://lake/raw`",
+            "raw data are not read from `memory://lake/raw`: the URL holds a password or a query",
         ),
         (
             ("diff", "memory://lake/damaged", "memory://lake/build"),
@@ -212,7 +212,7 @@ def test_damage_in_a_data_source_is_named(lake: Path) -> None:
         (
             ("build", "digits", "--raw", "https://host/raw?t=hunter2"),
             2,
-            "raw data are not read from `https://host/raw`",
+            "raw data are not read from `https://host/raw`: the URL holds a password or a query",
         ),
         (
             ("check", "dropbox://lake/x"),

@@ -1,0 +1,202 @@
+"""Builds from raw data on a real S3 server over HTTP, with requests that fail at random."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from s3_command_support import command, ended, run
+from s3_support import KEY, S3, SECRET, Faults, faulty, s3_server
+from sources_support import SOURCES, digests, make_raw
+
+from tfrecreg.operations.init import init
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3]:
+    with s3_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def raw(s3: S3, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Raw data of each source; the same are in the bucket `raw`."""
+    folder = tmp_path_factory.mktemp("raw")
+    make_raw(folder)
+    s3.put("raw", folder)
+    return folder
+
+
+def given(source: str, place: object, *more: str) -> tuple[str, ...]:
+    """The arguments of a build."""
+    sizing = ("--records-per-shard", str(SOURCES[source]))
+    return ("build", source, "--source", source, "--raw", f"{place}/{source}", *sizing, *more)
+
+
+def registry(folder: Path) -> Path:
+    init(folder, with_dvc=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def local(raw: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A registry with a build of each source from local files."""
+    root = registry(tmp_path_factory.mktemp("local") / "registry")
+    for source in SOURCES:
+        run(*given(source, raw), port=9, cwd=root)
+    return root
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_failing_requests_change_no_byte(
+    source: str, s3: S3, raw: Path, local: Path, tmp_path: Path
+) -> None:
+    wanted = digests(local / "data" / source)
+    for name, jobs, share in (("plain", "1", 0.0), ("faulty", "2", 0.2)):
+        root = registry(tmp_path / name)
+        faults = Faults(share, "cut", "503", "short", "slow", seed=3)
+        with faulty(s3.port, faults) as port:
+            limits: dict[str, Any] = {"port": port, "TFRECREG_REMOTE_ATTEMPTS": "12"}
+            run(*given(source, "s3://raw", "-j", jobs), cwd=root, **limits)
+            assert bool(faults.made) == bool(share)
+            assert digests(root / "data" / source) == wanted
+            run("build", source, cwd=root, **limits)  # by `datasets/NAME.toml`
+        assert digests(root / "data" / source) == wanted
+        assert f'raw = "s3://raw/{source}"' in (root / f"datasets/{source}.toml").read_text()
+        for path in root.rglob("*"):
+            if path.is_file():
+                data = path.read_bytes()
+                assert SECRET.encode() not in data
+                assert KEY.encode() not in data
+
+
+def test_an_image_costs_one_request(s3: S3, raw: Path, tmp_path: Path) -> None:
+    root = registry(tmp_path / "registry")
+    for source in ("imagefolder", "coco"):
+        files = [path for path in (raw / source).rglob("*") if path.is_file()]
+        images = [path for path in files if path.suffix != ".json"]
+        with faulty(s3.port, Faults(0.0)) as port:
+            # The listing twice, the headers of the connection; annotations are read several times.
+            faults = Faults(0.0)
+        with faulty(s3.port, faults) as port:
+            run(*given(source, "s3://raw"), port=port, cwd=root)
+        folders = {path.parent for path in files} | {raw / source}
+        most = len(images) + 2 * len(folders) + 12 * (len(files) - len(images)) + 4
+        assert len(images) < faults.gets <= most
+
+
+def test_what_cannot_be_read_in_the_end_is_no_skipped_item(
+    s3: S3, raw: Path, tmp_path: Path
+) -> None:
+    """Every object fails from some request on: the build fails, and publishes nothing."""
+    for kind in ("cut", "503", "short"):
+        root = registry(tmp_path / kind)
+        faults = Faults(0.0, kind)
+        with faulty(s3.port, faults) as port:
+            build = command(
+                *given("imagefolder", "s3://raw", "--max-skipped", "100%"),
+                port=port,
+                cwd=root,
+                TFRECREG_REMOTE_ATTEMPTS="2",
+            )
+            end = time.monotonic() + 60
+            while faults.gets < 10:
+                assert time.monotonic() < end
+                time.sleep(0.001)
+            faults.share = 1.0
+            error, hint = ended(build, 3).splitlines()[-2:]
+        assert "s3://raw/imagefolder" in error
+        assert hint.startswith("hint: ")
+        assert not (root / "data/imagefolder").exists()
+
+
+def test_an_object_that_changes_during_the_build_fails_it(
+    s3: S3, raw: Path, tmp_path: Path
+) -> None:
+    s3.put("changing", raw / "imagefolder")
+    (first, *_) = sorted(path for path in (raw / "imagefolder").rglob("*.jpg"))
+    key = first.relative_to(raw / "imagefolder").as_posix()
+    other = bytearray(first.read_bytes())
+    other[-10] ^= 1  # as long as before
+    root = registry(tmp_path / "registry")
+    faults = Faults(1.0, "slow")
+    with faulty(s3.port, faults) as port:
+        build = command(
+            *("build", "pets", "--source", "imagefolder", "--raw", "s3://changing"),
+            port=port,
+            cwd=root,
+        )
+        end = time.monotonic() + 60
+        while faults.gets < 10:
+            assert time.monotonic() < end
+            time.sleep(0.001)
+        s3.client.put_object(Bucket="changing", Key=key, Body=bytes(other))
+        said = ended(build, 2)
+    assert f"the raw file `{key}` changed during the build" in said
+    assert not (root / "data/pets").exists()
+
+
+def test_a_killed_build_goes_on(s3: S3, raw: Path, local: Path, tmp_path: Path) -> None:
+    root = registry(tmp_path / "registry")
+    with faulty(s3.port, Faults(1.0, "slow")) as port:
+        build = command(*given("imagefolder", "s3://raw"), port=port, cwd=root)
+        end = time.monotonic() + 60
+        while not list(root.glob(".tfrecreg/**/journal/*.json")):
+            assert time.monotonic() < end
+            assert build.poll() is None
+            time.sleep(0.01)
+        build.send_signal(signal.SIGKILL)
+        build.communicate()
+    built = json.loads(run(*given("imagefolder", "s3://raw", "--json"), port=s3.port, cwd=root))
+    assert built["resumed_shards"] >= 1
+    assert digests(root / "data/imagefolder") == digests(local / "data/imagefolder")
+
+
+def test_parts_read_the_bucket(s3: S3, raw: Path, local: Path, tmp_path: Path) -> None:
+    root = registry(tmp_path / "registry")
+    plan = str(tmp_path / "plan")
+    run(*given("coco", "s3://raw", "--plan-to", plan), port=s3.port, cwd=root)
+    assert '"raw":"s3://raw/coco"' in (tmp_path / "plan/plan.json").read_text()
+    for part in ("1/2", "2/2"):
+        run("build", "--plan", plan, "--part", part, port=s3.port, cwd=tmp_path)
+    run("build", "--plan", plan, "--parts-only", port=s3.port, cwd=root)
+    assert digests(root / "data/coco") == digests(local / "data/coco")
+
+
+def test_executors_of_a_program_read_the_bucket(
+    s3: S3, raw: Path, local: Path, tmp_path: Path
+) -> None:
+    root = registry(tmp_path / "registry")
+    engine = ("--engine", "futures:concurrent.futures:ProcessPoolExecutor", "--jobs", "2")
+    run(*given("imagefolder", "s3://raw", *engine), port=s3.port, cwd=root)
+    assert digests(root / "data/imagefolder") == digests(local / "data/imagefolder")
+
+
+def test_nothing_is_left_of_copied_annotations(s3: S3, raw: Path, tmp_path: Path) -> None:
+    """A command that is killed while it has copies of the annotations open."""
+    root = registry(tmp_path / "registry")
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    faults = Faults(1.0, "slow")
+    with faulty(s3.port, faults) as port:
+        build: subprocess.Popen[str] = command(
+            *given("coco", "s3://raw"), port=port, cwd=root, TMPDIR=str(scratch)
+        )
+        end = time.monotonic() + 60
+        while not list(root.glob(".tfrecreg/**/build/*")):
+            assert time.monotonic() < end
+            assert build.poll() is None
+            time.sleep(0.01)
+        build.send_signal(signal.SIGKILL)
+        build.communicate()
+    assert list(scratch.iterdir()) == []
+    shutil.rmtree(root)
