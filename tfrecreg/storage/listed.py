@@ -282,8 +282,10 @@ def _names(
     for info in infos:
         name = str(info["name"])
         is_folder = info.get("type") == "directory"
-        # Consoles of stores put an empty object into a folder, for the folder itself.
-        if name.rstrip("/") == full and info.get("StorageClass") != "DIRECTORY":
+        # Consoles of stores put an empty object into a folder, for the folder itself, which gcsfs
+        # lists as a folder. S3 lists the start of a key with two slashes in the same way.
+        is_prefix = is_folder and ("kind" not in info or info.get("storageClass") == "DIRECTORY")
+        if name.rstrip("/") == full and not is_prefix:
             continue
         inside = name[len(start) :] if name.startswith(start) else ""
         if inside in ("", ".", "..") or "/" in inside or "\0" in inside:
