@@ -1,0 +1,340 @@
+"""Builds from raw data behind URLs, over fsspec's file system in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from image_support import jpeg, png
+
+from tfrecreg.errors import RawDataError, StorageError, UsageError
+from tfrecreg.guard import Brought
+from tfrecreg.operations.adopt import AdoptRequest, adopt
+from tfrecreg.operations.builds import BuildRequest, BuildResult, build, preview
+from tfrecreg.operations.builds.parts import (
+    CollectRequest,
+    PlanPart,
+    collect_parts,
+    plan_to,
+    run_part,
+)
+from tfrecreg.operations.check import CheckOptions, check
+from tfrecreg.operations.demo import write_digits
+from tfrecreg.operations.init import init
+from tfrecreg.operations.pipeline import pipeline
+from tfrecreg.operations.release import ReleaseRequest, release
+from tfrecreg.operations.repair import repair
+from tfrecreg.progress import Progress
+from tfrecreg.registry import Registry, open_registry
+from tfrecreg.shards import ShardPolicy
+from tfrecreg.sources import GuardedSource, Source
+from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.listed import listed_storage
+
+SOURCES = ("imagefolder", "coco", "mnist")
+
+
+def write_raw(folder: Path) -> None:
+    """Small raw data of each source."""
+    for split in ("train", "test"):
+        for number in range(6):
+            file = folder / f"imagefolder/{split}/{('cat', 'dög')[number % 2]}/{number}.png"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(png(seed=number))
+    (folder / "imagefolder/train/cat/bad.png").write_bytes(b"no image")
+    images = [{"id": each, "file_name": f"{each}.jpg"} for each in range(9)]
+    boxes = [
+        {"id": each, "image_id": each % 9, "category_id": 1, "bbox": [0, 0, 1 + each % 3, 2]}
+        for each in range(20)
+    ]
+    document = {"images": images, "annotations": boxes, "categories": [{"id": 1, "name": "cat"}]}
+    annotations = folder / "coco/annotations/instances_val2017.json"
+    annotations.parent.mkdir(parents=True)
+    annotations.write_text(json.dumps(document))
+    (folder / "coco/val2017").mkdir()
+    for each in range(8):  # one is missing
+        (folder / f"coco/val2017/{each}.jpg").write_bytes(jpeg(width=3 + each))
+    write_digits(LocalStorage(folder / "mnist"), train=6, test=4, seed=1)
+
+
+@pytest.fixture
+def raw(memory: Any, tmp_path: Path) -> Path:
+    """Raw data of each source; the same are in `memory://lake/raw/`."""
+    folder = tmp_path / "raw"
+    write_raw(folder)
+    memory.put(str(folder), "/lake/raw", recursive=True)
+    return folder
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    init(tmp_path / "registry", with_dvc=False)
+    return open_registry(tmp_path / "registry")
+
+
+def requested(source: str, raw: object = "memory://lake/raw", **more: Any) -> BuildRequest:
+    policy = ShardPolicy(records_per_shard=4)
+    settings: dict[str, Any] = {"policy": policy, "max_skipped": 1, **more}
+    return BuildRequest(name=source, source=source, raw=f"{raw}/{source}", **settings)
+
+
+def made(registry: Registry, source: str, raw: object = "memory://lake/raw") -> BuildResult:
+    return build(registry, requested(source, raw))
+
+
+def later(registry: Registry) -> Registry:
+    """The registry as the next command opens it, with the settings that were saved."""
+    return open_registry(registry.storage.root)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_build_is_that_of_a_local_copy(
+    source: str, registry: Registry, raw: Path, tmp_path: Path
+) -> None:
+    first = made(registry, source)
+    folder = tmp_path / "registry/data" / source
+    files = files_of(folder)
+    other = build(later(registry), BuildRequest(name=source, raw=f"{raw}/{source}"))
+    assert other.unchanged
+    assert other.manifest == first.manifest
+    assert files_of(folder) == files
+    assert [each.name for each in other.settings.unsaved] == ["raw"]
+    if source != "mnist":
+        assert sum(sum(each.skipped.values()) for each in first.manifest.ledger.values()) == 1
+
+
+def test_the_url_is_kept_as_the_raw_of_the_dataset(
+    registry: Registry, raw: Path, tmp_path: Path
+) -> None:
+    first = made(registry, "coco")
+    text = (tmp_path / "registry/datasets/coco.toml").read_text()
+    assert 'raw = "memory://lake/raw/coco"' in text
+    again = build(later(registry), replace(requested("coco"), source=None))
+    assert again.manifest == first.manifest
+    assert again.settings.unsaved == ()
+
+
+def test_a_preview_reads_the_listing(registry: Registry, raw: Path) -> None:
+    found = preview(registry, requested("imagefolder"))
+    assert found.raw.files == 13
+    assert found.plan.items == 13
+    assert found.found["layout"] == "split/class/file"
+
+
+class Changing(Progress):
+    """Calls a function when the shards are made."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def start(self, what: str, total: int, unit: str = "records") -> None:
+        del total, unit
+        if what.startswith("building"):
+            self._function()
+
+
+@pytest.mark.parametrize("change", ["bytes", "size", "gone"])
+def test_an_object_that_changes_during_the_build_fails_it(
+    change: str, registry: Registry, raw: Path, memory: Any, tmp_path: Path
+) -> None:
+    path = "/lake/raw/imagefolder/train/cat/2.png"
+
+    def alter() -> None:
+        if change == "gone":
+            memory.rm_file(path)
+        else:
+            data = memory.cat_file(path)
+            memory.pipe_file(path, data[:-1] + b"\0" + b"more" * (change == "size"))
+
+    with pytest.raises((RawDataError, StorageError)) as raised:
+        build(registry, requested("imagefolder"), progress=Changing(alter))
+    assert "train/cat/2.png" in raised.value.message
+    assert raised.value.exit_code == (3 if change == "gone" else 2)
+    assert not (tmp_path / "registry/data/imagefolder").exists()
+
+
+@pytest.mark.parametrize("source", ["imagefolder", "coco"])
+def test_an_object_that_cannot_be_read_is_no_skipped_item(
+    source: str,
+    registry: Registry,
+    raw: Path,
+    memory: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """However many items may be skipped."""
+    monkeypatch.setenv("TFRECREG_REMOTE_ATTEMPTS", "2")
+    read = type(memory).cat_file
+    for kind in ("fails", "short", "forbidden"):
+
+        def answer(system: Any, path: str, *given: Any, kind: str = kind, **options: Any) -> Any:
+            if path.endswith(("train/cat/4.png", "val2017/4.jpg")):
+                if kind == "fails":
+                    raise ConnectionResetError("cut")
+                if kind == "forbidden":
+                    raise PermissionError("no")
+                return read(system, path, *given, **options)[:10]
+            return read(system, path, *given, **options)
+
+        monkeypatch.setattr(type(memory), "cat_file", answer)
+        with pytest.raises(StorageError) as raised:
+            build(registry, requested(source, max_skipped="100%"))
+        assert raised.value.exit_code == 3
+        assert "cannot read `memory://lake/raw/" in raised.value.message
+        assert not (tmp_path / f"registry/data/{source}").exists()
+
+
+def test_a_listing_that_fails_is_not_an_empty_folder(
+    registry: Registry, raw: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFRECREG_REMOTE_ATTEMPTS", "2")
+    listed = type(memory).ls
+
+    def answer(system: Any, path: str, **options: Any) -> Any:
+        if path.endswith("train/cat"):
+            raise ConnectionResetError("cut")
+        return listed(system, path, **options)
+
+    monkeypatch.setattr(type(memory), "ls", answer)
+    with pytest.raises(StorageError, match="cannot list `memory://lake/raw/imagefolder/train/cat`"):
+        made(registry, "imagefolder")
+
+
+def test_a_release_sees_raw_data_that_changed(registry: Registry, raw: Path, memory: Any) -> None:
+    made(registry, "imagefolder")
+    path = "/lake/raw/imagefolder/train/cat/2.png"
+    data = memory.cat_file(path)
+    memory.pipe_file(path, png(seed=99))
+    with pytest.raises(UsageError, match=r"raw file `train/cat/2.png` changed after"):
+        release(registry, ReleaseRequest(name="imagefolder"))
+    memory.pipe_file(path, data)
+    made(registry, "imagefolder")
+    assert release(registry, ReleaseRequest(name="imagefolder")).created
+
+
+def test_a_build_that_grows_keeps_shards(registry: Registry, raw: Path, memory: Any) -> None:
+    made(registry, "imagefolder")
+    release(registry, ReleaseRequest(name="imagefolder"))
+    memory.pipe_file("/lake/raw/imagefolder/train/cat/new.png", png(seed=50))
+    grown = build(later(registry), BuildRequest(name="imagefolder", max_skipped=1))
+    assert grown.growth is not None
+    assert grown.growth.kept > 0
+    assert sum(split.records for split in grown.manifest.splits) == 13
+
+
+def test_checks_take_the_raw_data_from_the_url(
+    registry: Registry, raw: Path, memory: Any, tmp_path: Path
+) -> None:
+    made(registry, "imagefolder")
+    options = CheckOptions(only=("inflation", "source"))
+
+    def measured(place: str) -> tuple[str, list[str], dict[str, Any]]:
+        (report,) = check(["imagefolder"], options=replace(options, raw=place), registry=registry)
+        found = [each.code for each in report.findings]
+        return report.status, found, {each.name: each.value for each in report.measures}
+
+    url = "memory://lake/raw/imagefolder"
+    local = measured(str(raw / "imagefolder"))
+    assert measured(url) == local
+    assert local[2]["source.compared"] == 12
+    memory.pipe_file("/lake/raw/imagefolder/train/cat/2.png", png(seed=99))
+    assert "SRC017" in measured(url)[1]
+
+
+def test_gzip_behind_a_url_is_decompressed_by_its_name(registry: Registry, raw: Path) -> None:
+    result = made(registry, "mnist")
+    options = CheckOptions(only=("inflation",), raw="memory://lake/raw/mnist")
+    (report,) = check(["mnist"], options=options, registry=registry)
+    (base,) = [each.value for each in report.measures if each.name == "inflation.raw_decoded"]
+    assert base == result.manifest.raw.decoded
+
+
+def test_parts_read_raw_data_from_the_url(
+    registry: Registry, raw: Path, memory: Any, tmp_path: Path
+) -> None:
+    whole = made(registry, "imagefolder").manifest
+    written = plan_to(registry, requested("imagefolder"), tmp_path / "plan")
+    assert written.document.planned is not None
+    assert written.document.planned.raw == "memory://lake/raw/imagefolder"
+    memory.copy("/lake/raw", "/copy", recursive=True)
+    run_part(str(tmp_path / "plan"), PlanPart(1, 2))
+    run_part(str(tmp_path / "plan"), PlanPart(2, 2), raw="memory://copy/imagefolder")
+    done = collect_parts(registry, CollectRequest(plan=str(tmp_path / "plan"), parts_only=True))
+    assert done.built.manifest == whole
+    memory.pipe_file("/lake/raw/imagefolder/train/cat/2.png", png(seed=2))
+    with pytest.raises(RawDataError, match=r"`train/cat/2.png` was written again since"):
+        run_part(str(tmp_path / "plan"), PlanPart(1, 2))
+    with pytest.raises(UsageError, match="the raw data `memory://none` does not exist"):
+        run_part(str(tmp_path / "plan"), PlanPart(1, 2), raw="memory://none")
+
+
+def test_lost_shards_are_repaired_from_the_url(
+    registry: Registry, raw: Path, tmp_path: Path
+) -> None:
+    result = made(registry, "imagefolder")
+    shard = tmp_path / "registry/data/imagefolder" / result.manifest.shards[0].path
+    data = shard.read_bytes()
+    shard.unlink()
+    repair(later(registry), "imagefolder", "imagefolder")
+    assert shard.read_bytes() == data
+
+
+def test_adopted_shards_are_measured_against_the_url(
+    registry: Registry, raw: Path, tmp_path: Path
+) -> None:
+    result = made(registry, "imagefolder")
+    shards = [str(tmp_path / "registry/data/imagefolder" / e.path) for e in result.manifest.shards]
+    request = AdoptRequest(name="other", paths=shards, raw="memory://lake/raw/imagefolder")
+    assert adopt(registry, request).manifest.raw.files == 13
+
+
+def test_a_pipeline_is_refused(registry: Registry, raw: Path) -> None:
+    made(registry, "imagefolder")
+    for names in ((), ("imagefolder",)):
+        with pytest.raises(UsageError) as raised:
+            pipeline(later(registry), names)
+        assert raised.value.message == (
+            "a pipeline is not supported for `imagefolder`: its raw data are "
+            "`memory://lake/raw/imagefolder`, which DVC does not watch"
+        )
+        assert raised.value.hint == "run `tfrecreg build imagefolder` when they change"
+
+
+class NeedsPaths(Source):
+    needs_local = True
+
+    def raw_files(self) -> Iterator[Any]:
+        raise AssertionError
+
+    def items(self) -> Iterator[Any]:
+        raise AssertionError
+
+    def example(self, item: Any) -> Any:
+        raise AssertionError
+
+    def schema(self) -> str:
+        raise AssertionError
+
+
+def test_a_source_that_needs_local_files_is_told(memory: Any, tmp_path: Path) -> None:
+    brought = Brought("source", "faces", "faces-of", "1.0")
+    assert GuardedSource.open(NeedsPaths, brought, LocalStorage(tmp_path), None)
+    with pytest.raises(UsageError) as raised:
+        GuardedSource.open(NeedsPaths, brought, listed_storage("memory://lake/raw"), None)
+    assert raised.value.message == (
+        "the source `faces` of `faces-of` 1.0 reads local files only, and the raw data are "
+        "`memory://lake/raw`"
+    )
+    assert raised.value.hint == "download them, and name the folder with --raw PATH"
