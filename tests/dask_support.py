@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,10 +22,19 @@ PATIENCE = 60.0
 
 
 class Cluster:
-    """A scheduler and its workers; any of them can be killed and replaced."""
+    """A scheduler and its workers; any of them can be killed and replaced.
 
-    def __init__(self, folder: Path, env: Mapping[str, str] | None = None) -> None:
-        self._folder = folder
+    Args:
+        folder: of their files.
+        env: environment of all.
+        through: a command that runs the program of each worker, which follows it.
+    """
+
+    def __init__(
+        self, folder: Path, env: Mapping[str, str] | None = None, through: Sequence[str] = ()
+    ) -> None:
+        self.folder = folder
+        self._through = through
         self._env = {**os.environ, "PYTHONWARNINGS": "ignore", **(env or {})}
         self._number = 0
         self.port = 0
@@ -39,7 +48,7 @@ class Cluster:
     def start(self, workers: int = 2) -> None:
         """Start the scheduler, at the port of the one before, and workers."""
         self._number += 1
-        file = self._folder / f"scheduler-{self._number}.json"
+        file = self.folder / f"scheduler-{self._number}.json"
         arguments = ["--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard"]
         arguments += ["--scheduler-file", str(file)]
         self.scheduler = self._process("dask_scheduler", *arguments)
@@ -55,15 +64,20 @@ class Cluster:
     def add_worker(self, env: Mapping[str, str] | None = None) -> None:
         arguments = [self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
         arguments += ["--host", "127.0.0.1", "--death-timeout", "60"]
-        arguments += ["--local-directory", str(self._folder)]
-        self.workers.append(self._process("dask_worker", *arguments, env=env))
+        arguments += ["--local-directory", str(self.folder)]
+        worker = self._process("dask_worker", *arguments, env=env, through=self._through)
+        self.workers.append(worker)
 
     def _process(
-        self, module: str, *arguments: str, env: Mapping[str, str] | None = None
+        self,
+        module: str,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        through: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
-        with (self._folder / "log").open("ab") as log:
+        with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", f"distributed.cli.{module}", *arguments],
+                [*through, sys.executable, "-m", f"distributed.cli.{module}", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -83,16 +97,19 @@ class Cluster:
         self.workers = []
 
     def log(self) -> str:
-        return (self._folder / "log").read_text("utf-8", "replace")
+        return (self.folder / "log").read_text("utf-8", "replace")
 
 
 @contextmanager
 def cluster(
-    folder: Path, workers: int = 2, env: Mapping[str, str] | None = None
+    folder: Path,
+    workers: int = 2,
+    env: Mapping[str, str] | None = None,
+    through: Sequence[str] = (),
 ) -> Iterator[Cluster]:
     """A running cluster, which is killed in the end."""
     folder.mkdir(parents=True, exist_ok=True)
-    made = Cluster(folder, env)
+    made = Cluster(folder, env, through)
     try:
         made.start(workers)
         yield made

@@ -163,6 +163,17 @@ def reference_target(
     )
 
 
+def _as_workers_see(storage: Storage) -> Storage:
+    """Where shards and their indexes are read: of a build in a bucket, from there alone, because
+    workers on other machines do not see its folder.
+    """
+    if not is_url(storage.root):
+        return storage
+    from tfrecreg.storage.two_places import TwoPlaces  # few builds need it
+
+    return storage.remote if isinstance(storage, TwoPlaces) else storage
+
+
 def build_target(
     manifest: Manifest,
     storage: Storage,
@@ -186,6 +197,7 @@ def build_target(
 
     shards: list[Shard] = []
     numbers: dict[str, int] = {}
+    read_from = _as_workers_see(storage)
     for entry in manifest.shards:
         number = numbers[entry.split] = numbers.get(entry.split, -1) + 1
         if not exists(entry.path):
@@ -196,7 +208,7 @@ def build_target(
                 split=entry.split,
                 number=number,
                 name=entry.path,
-                storage=storage,
+                storage=read_from,
                 path=entry.path,
                 declared=manifest.compression,
                 entry=entry,

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import heapq
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
+
+from blake3 import blake3
 
 from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.shards import parse_shard_name
@@ -104,8 +110,71 @@ class TwoPlaces:
         """
         self.remote.upload(f"{self.local.root}/{path}", path)
 
+    def fetch(self, path: str, entry_blake3: str, limit: int) -> None:
+        """Put a copy of a small file of the store into the folder, unless it is there.
+
+        Args:
+            path: of the file.
+            entry_blake3: hex digest that its bytes should have.
+            limit: most bytes that it may have.
+
+        Raises:
+            StorageError: the store refused, or has other bytes.
+        """
+        with suppress(StorageError):
+            if blake3(self.local.read(path, limit=limit)).hexdigest() == entry_blake3:
+                return
+        data = self.remote.read(path, limit=limit)
+        if blake3(data).hexdigest() != entry_blake3:
+            raise StorageError(
+                f"`{path_text(self.remote.root)}/{path_text(path)}` has other bytes than those "
+                "that were sent",
+                hint="run the build again",
+            )
+        with self.local.create(path) as writer:
+            writer.write(data)
+
+    def for_workers(self) -> WorkerPlaces:
+        """The same for tasks of workers that may not see the folder. It is made here, so that
+        workers of this machine use it.
+        """
+        Path(self.local.root).mkdir(parents=True, exist_ok=True)
+        return WorkerPlaces(self.local.root, self.remote)
+
     def _of(self, path: str) -> Storage:
         return self.remote if is_shard(path) else self.local
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlaces:
+    """The two places of a build, for workers that may not see its folder. Picklable."""
+
+    folder: str
+    """Root of the local folder of the build. Text: nobody requires workers to see it."""
+    remote: RemoteStorage
+
+    @contextmanager
+    def opened(self) -> Iterator[TwoPlaces]:
+        """The places in this process. Where it does not see the folder, a temporary folder of its
+        own takes its place: what is to outlive the task has to be sent.
+
+        Raises:
+            StorageError: no temporary folder can be made.
+        """
+        if os.path.isdir(self.folder):
+            yield TwoPlaces(LocalStorage(self.folder), self.remote)
+            return
+        try:
+            made = tempfile.mkdtemp(prefix="tfrecreg-build-")
+        except OSError as error:
+            raise StorageError(
+                f"no folder can be made in `{path_text(tempfile.gettempdir())}`: {error.strerror}",
+                hint="TMPDIR names another folder",
+            ) from error
+        try:
+            yield TwoPlaces(LocalStorage(made), self.remote)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
 
 
 def is_shard(path: str) -> bool:

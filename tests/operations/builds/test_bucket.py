@@ -120,6 +120,7 @@ def test_a_build_in_a_store_is_used_as_any(registry: Registry) -> None:
     result = made(registry)
     (report,) = check(["digits"], registry=registry)
     assert (report.status, report.records) == ("pass", 50)
+    assert report.folder == location_of(registry, "data/digits")
     source = tfrecreg.data_source("digits", "train", registry=registry)
     assert len(source) == 30
     assert len({bytes(each["image/encoded"]) for each in source}) > 20

@@ -12,7 +12,6 @@ import json
 from dataclasses import dataclass
 
 import msgspec
-from blake3 import blake3
 
 from tfrecreg.errors import ConflictError, StorageError
 from tfrecreg.index import INDEX_LIMIT
@@ -67,18 +66,18 @@ class BucketJournal:
             found = remote.stat(shard.path)
             if found is None or found.size != made.entry.bytes:
                 return None
-            index = remote.read(shard.index, limit=INDEX_LIMIT)
-            if blake3(index).hexdigest() != made.index.blake3:
-                return None
-            with local.create(shard.index) as writer:
-                writer.write(index)
+            self.places.fetch(shard.index, made.index.blake3, INDEX_LIMIT)
         except (StorageError, ValueError):
             return None  # made again, it is the same or an error
         return made
 
     def finish(self, shard: PlannedShard, made: MadeShard) -> None:
-        """Add the index and the receipt; the shard is in the store by now."""
-        self.places.send(shard.index)
+        """Add the receipt; the shard and its index are in the store by now.
+
+        Raises:
+            StorageError: the store refused, or has another index.
+        """
+        self.places.fetch(shard.index, made.index.blake3, INDEX_LIMIT)
         # Not by msgspec: keys that are not UTF-8 have surrogate escapes.
         data = json.dumps(msgspec.to_builtins(made)).encode()
         self._receipts.put_if_absent(f"{shard.path}.json", data)

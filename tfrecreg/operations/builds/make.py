@@ -29,6 +29,7 @@ from tfrecreg.progress import Progress
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.storage import Storage
 from tfrecreg.storage.listed import ListedStorage
+from tfrecreg.storage.two_places import TwoPlaces, WorkerPlaces
 
 BUILD, SEGMENTS = "build", "segments"
 """Folders of a stage: the build in the making, and pieces of its shards."""
@@ -137,7 +138,8 @@ def make_all(
 def _maker(staged: Storage, prepared: Prepared, plan: Plan) -> Maker:
     raw = prepared.raw if isinstance(prepared.raw, ListedStorage) else None
     source = pickle.dumps(prepared.source)
-    return Maker(staged, source, plan.digest, prepared.compression, raw)
+    stage = staged.for_workers() if isinstance(staged, TwoPlaces) else staged
+    return Maker(stage, source, plan.digest, prepared.compression, raw)
 
 
 def _fresh(
@@ -149,6 +151,8 @@ def _fresh(
     progress: Progress,
 ) -> Generator[MadeShard, None, None]:
     whole = engine.jobs == 1 or len(todo) >= _SHARDS_PER_JOB * engine.jobs
+    # Segments are handed on in a folder, which workers of a build in a bucket need not see.
+    whole = whole or (isinstance(maker.stage, WorkerPlaces) and not isinstance(engine, LocalEngine))
     cuts = {shard.path: not whole and shard.base is None for shard in todo}
     tasks = (
         task for shard in todo for task in _tasks(maker, ahead, scratch, shard, cuts[shard.path])

@@ -7,8 +7,8 @@ all cores busy.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
@@ -24,13 +24,14 @@ from tfrecreg.sources import GuardedSource, Item, Remark, Skipped
 from tfrecreg.storage import Storage
 from tfrecreg.storage.listed import ListedStorage
 from tfrecreg.storage.read_ahead import ListedObject
+from tfrecreg.storage.two_places import WorkerPlaces
 
 
 @dataclass(frozen=True, slots=True)
 class Maker:
     """What all tasks of a build have in common. Picklable."""
 
-    stage: Storage
+    stage: Storage | WorkerPlaces
     """Rooted at the folder of the build in the making."""
     source: bytes
     """The source, pickled: a worker unpacks it once, not for every task, since it may open and
@@ -40,6 +41,16 @@ class Maker:
     compression: Literal["none", "gzip"]
     raw: ListedStorage | None = None
     """The raw data, if they are behind a URL and objects of it can be fetched ahead."""
+
+    @contextmanager
+    def staging(self, shard: PlannedShard) -> Iterator[Storage]:
+        """Where a shard and its index are made; at the end they are where they belong."""
+        if not isinstance(self.stage, WorkerPlaces):
+            yield self.stage
+            return
+        with self.stage.opened() as places:
+            yield places
+            places.send(shard.index)
 
     def reading(self, objects: Sequence[ListedObject]) -> AbstractContextManager[None]:
         """Fetch raw objects ahead of the source while the context lasts."""
@@ -124,13 +135,18 @@ def make_shard(task: BuildTask) -> MadeShard:
     """
     maker, shard = task.maker, task.shard
     kept = keep_shard(task)
-    if kept is not None and _link(maker, shard):
-        return kept
-    notes = _Notes()
+    with maker.staging(shard) as stage:
+        if kept is not None and _link(stage, shard):
+            return kept
+        return _write_shard(task, stage)
+
+
+def _write_shard(task: BuildTask, stage: Storage) -> MadeShard:
+    maker, shard, notes = task.maker, task.shard, _Notes()
     with (
         maker.reading(task.objects),
         ShardWriter(
-            maker.stage, shard.path, compression=maker.compression, index_path=shard.index
+            stage, shard.path, compression=maker.compression, index_path=shard.index
         ) as writer,
     ):
         for items in shard.segments():
@@ -176,7 +192,7 @@ def _kept(maker: Maker, shard: PlannedShard, base: BaseShard) -> MadeShard | Non
     )
 
 
-def _link(maker: Maker, shard: PlannedShard) -> bool:
+def _link(stage: Storage, shard: PlannedShard) -> bool:
     """Link a shard of the base and its index into the staging folder; False where its bytes are not
     here, or not what they were: then it is rebuilt.
     """
@@ -185,8 +201,8 @@ def _link(maker: Maker, shard: PlannedShard) -> bool:
         return False
     if not _has(base.storage, base.path, base.entry.blake3):
         return False
-    _put(base.path, base.entry.blake3, maker.stage, shard.path, base.storage)
-    _put(base.index_path, base.index.blake3, maker.stage, shard.index, base.storage)
+    _put(base.path, base.entry.blake3, stage, shard.path, base.storage)
+    _put(base.index_path, base.index.blake3, stage, shard.index, base.storage)
     return True
 
 
@@ -230,9 +246,12 @@ def join_segments(
         StorageError: the disk said no.
     """
     notes = _Notes()
-    with ShardWriter(
-        maker.stage, shard.path, compression=maker.compression, index_path=shard.index
-    ) as writer:
+    with (
+        maker.staging(shard) as stage,
+        ShardWriter(
+            stage, shard.path, compression=maker.compression, index_path=shard.index
+        ) as writer,
+    ):
         for made in segments:
             writer.append(scratch, made.segment)
             scratch.remove(made.segment.path)

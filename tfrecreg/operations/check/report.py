@@ -18,6 +18,7 @@ from tfrecreg.errors import NewerFormatError, UsageError
 from tfrecreg.findings import Finding, Measure
 from tfrecreg.gating import FailOn, Waiver
 from tfrecreg.scan import Target
+from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import listed
 from tfrecreg.text import safe
 
@@ -75,9 +76,13 @@ def limits_of(config: Config, gate: GateConfig, dataset: str, validator: str) ->
 
 
 def folder_of(target: Target) -> str | None:
-    """The folder of the target's bytes in its registry, POSIX; None for bare files."""
+    """The folder of the target's bytes, relative to its registry, POSIX; the URL of one in a
+    bucket; None for bare files.
+    """
     if target.storage is None or target.home is None:
         return None
+    if is_url(target.storage.root):
+        return target.storage.root
     return os.path.relpath(target.storage.root, target.home.root).replace(os.sep, "/")
 
 
