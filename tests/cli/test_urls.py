@@ -215,6 +215,38 @@ def test_damage_in_a_data_source_is_named(lake: Path) -> None:
             "raw data are not read from `https://host/raw`: the URL holds a password or a query",
         ),
         (
+            ("build", "pets", "--source", "imagefolder", "--raw", "memory://lake/none"),
+            2,
+            "the raw data `memory://lake/none` does not exist",
+        ),
+        (
+            ("build", "digits", "--raw", "memory://lake/build/manifest.json"),
+            2,
+            "the raw data `memory://lake/build/manifest.json` is not a folder",
+        ),
+        (
+            ("build", "digits", "--raw", "memory://lake/damaged"),
+            2,
+            "`memory://lake/damaged` holds no IDX file: expected names such as "
+            "`train-images-idx3-ubyte.gz`, found `digits-test.tfrecord-00000-of-00002`, "
+            "`digits-test.tfrecord-00001-of-00002`",
+        ),
+        (
+            ("check", "digits", "--raw", "memory://lake/none"),
+            2,
+            "the raw data `memory://lake/none` does not exist",
+        ),
+        (
+            ("adopt", "more", "build", "--raw", "s3://key:hunter2@lake/raw"),
+            2,
+            "raw data are not read from `s3://lake/raw`: the URL holds a password or a query",
+        ),
+        (
+            ("build", "digits", "--raw", "dropbox://lake/x"),
+            3,
+            "`dropbox://` needs the package `dropboxdrivefs`, which is not installed",
+        ),
+        (
             ("check", "dropbox://lake/x"),
             3,
             "`dropbox://` needs the package `dropboxdrivefs`, which is not installed",

@@ -157,6 +157,14 @@ def draw_exports(here: Path) -> None:
                     file.write(head + payload + foot)
 
 
+def draw_pets(here: Path) -> None:
+    """Images in folders of two classes."""
+    for number in range(24):
+        file = here / f"raw/pets/{('cat', 'dog')[number % 2]}/{number}.png"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(png(seed=number))
+
+
 def configure_mnist(here: Path) -> None:
     """The file that the page shows."""
     (here / "datasets").mkdir()
@@ -181,6 +189,7 @@ def ask_less(here: Path) -> None:
 PREPARE: dict[str, Callable[[Path], None]] = {
     "the file of a dataset": configure_mnist,
     "a small COCO": draw_coco,
+    "a folder of pets": draw_pets,
     "a gate that is too strict": ask_too_much,
     "a gate that is right": ask_less,
     "digits in place of MNIST": draw_mnist,

@@ -28,6 +28,15 @@ def local(tmp_path: Path) -> LocalStorage:
     return LocalStorage(tmp_path / "raw")
 
 
+APACHE = b"""<html><body><table>
+<tr><th><a href="?C=N;O=D">Name</a></th><th><a href="?C=M;O=A">Last modified</a></th></tr>
+<tr><td><img src="/icons/back.gif"></td><td><a href="/">Parent Directory</a></td></tr>
+<tr><td><a href="my%20cat.png">my cat.png</a></td><td align="right">12K</td></tr>
+<tr><td><a href="more/">more/</a></td></tr>
+<tr><td><a href="https://httpd.apache.org/">Apache</a></td></tr>
+</table></body></html>"""
+
+
 class Asked:
     """The names of the methods of the file system that were called, and on what."""
 
@@ -194,6 +203,13 @@ def web(local: LocalStorage) -> Iterator[str]:
             pass
 
         def list_directory(self, path: Any) -> Any:
+            if "apache" in str(path):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html;charset=UTF-8")
+                self.send_header("Content-Length", str(len(APACHE)))
+                self.end_headers()
+                self.wfile.write(APACHE)
+                return None
             if "hidden" in str(path):
                 self.send_error(403)
                 return None
@@ -215,6 +231,14 @@ def test_a_web_server_that_lists_is_read(web: str, local: LocalStorage) -> None:
     assert told(storage) == told(local)
     for path, data in FILES.items():
         assert storage.read(path) == data
+
+
+def test_links_for_sorting_and_to_other_places_are_no_files(web: str, local: LocalStorage) -> None:
+    folder = Path(local.root, "apache")
+    folder.mkdir()
+    (folder / "my cat.png").write_bytes(b"cat")
+    found = told(listed_storage(f"{web}/apache"), recursive=False)
+    assert found == [("more", "dir", 0), ("my cat.png", "file", 3)]
 
 
 def test_a_web_server_that_does_not_list_is_told(

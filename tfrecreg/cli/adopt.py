@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     shell_complete=complete.files,
     help="Class names of FEATURE: a label map, or one name per line. Repeatable.",
 )
-@click.option("--raw", metavar="PATH", help="Folder of the raw data, to judge inflation.")
+@click.option(
+    "--raw", metavar="PATH", help="Folder of the raw data, or its URL, to judge inflation."
+)
 @click.option("--dry-run", is_flag=True, help="Show splits and names; read and write nothing.")
 @jobs_option
 @json_option

@@ -37,7 +37,10 @@ _WITH_REPAIR = ENGINE_PARAMETERS | {"name", "raw", "repair", "as_json"}
     help="Source plugin that reads the raw data.",
 )
 @click.option(
-    "--raw", metavar="PATH", shell_complete=complete.folders, help="Folder of the raw data."
+    "--raw",
+    metavar="PATH",
+    shell_complete=complete.folders,
+    help="Folder of the raw data, or its URL.",
 )
 @click.option(
     "--option", "options", metavar="K=V", multiple=True, help="Option of the source. Repeatable."

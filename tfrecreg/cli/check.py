@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     "--raw",
     metavar="PATH",
     shell_complete=complete.folders,
-    help="Compare the size with this folder of raw data.",
+    help="Compare the size with this folder of raw data, or its URL.",
 )
 @click.option(
     "--schema", metavar="FILE", shell_complete=complete.files, help="Check against this schema."

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     type=click.Choice(["auto", "patch", "minor", "major"]),
     help="Increment the newest version. auto takes the smallest legal number. Default: auto.",
 )
-@click.option("--raw", metavar="PATH", help="Folder of the raw data, to judge inflation.")
+@click.option(
+    "--raw", metavar="PATH", help="Folder of the raw data, or its URL, to judge inflation."
+)
 @click.option("--note", default="", metavar="TEXT", help="Note to store in the release.")
 @jobs_option
 @json_option

@@ -22,7 +22,7 @@ from blake3 import blake3
 from tfrecreg.errors import MissingFileError, RawDataError, UsageError
 from tfrecreg.progress import SILENT, Progress, Ticker
 from tfrecreg.storage.daemon_threads import DaemonThreads
-from tfrecreg.storage.file_systems import request
+from tfrecreg.storage.file_systems import invoke, patiently
 from tfrecreg.storage.interface import Entry, Follow, Reader
 from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.read_ahead import ListedObject, ReadAhead, active, taken
@@ -34,6 +34,8 @@ _WALKED = 3
 """Number of folders of one folder that are listed before the following ones are listed ahead."""
 _AHEAD = 16
 """Maximum number of folders that are listed ahead."""
+_PAGES = 10
+"""This many times as long as a request may a listing take: it is a request for each 1,000 names."""
 _NO_SIZE = -1
 """In place of the size of a folder."""
 
@@ -228,7 +230,13 @@ class ListedStorage(RemoteStorage):
         system, full, shown = self._place(path)
         web = is_web(self.root)
         try:
-            infos = request("list", shown, system, "ls", f"{full}/" if web else full, detail=True)
+            infos = patiently(
+                "list",
+                shown,
+                lambda timeout: invoke(
+                    _PAGES * timeout, system, "ls", f"{full}/" if web else full, detail=True
+                ),
+            )
         except MissingFileError:
             return None
         if not web and any(
