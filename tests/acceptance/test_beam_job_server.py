@@ -4,73 +4,24 @@ are separate processes that talk over gRPC.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from beam_support import free_port, job_server
 from sources_support import SOURCES, build_arguments, digests, make_raw, new_registry, tfrecreg
 from tests_support import flip
 
 pytestmark = pytest.mark.slow
 
 
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-@contextlib.contextmanager
-def serving(folder: Path, module: str, port: int, *arguments: str) -> Iterator[None]:
-    """A server of Beam, from when it listens until the end."""
-    with (folder / f"{module.rpartition('.')[2]}.log").open("wb") as log:
-        # The pool starts its workers with the `python` of the path.
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        server = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "PATH": path},
-        )
-        try:
-            while True:
-                assert server.poll() is None, Path(log.name).read_text()
-                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                    break
-                time.sleep(0.05)
-            yield
-        finally:
-            server.terminate()
-            server.wait(20)
-
-
 @pytest.fixture(scope="module")
 def options(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
     """Options of commands that send their pipelines to the job server."""
     folder = tmp_path_factory.mktemp("beam")
-    jobs, workers = free_port(), free_port()
-    beam = "apache_beam.runners"
-    with (
-        serving(folder, f"{beam}.portability.local_job_service_main", jobs, "--port", str(jobs)),
-        serving(folder, f"{beam}.worker.worker_pool_main", workers, f"--service_port={workers}"),
-    ):
-        given = {
-            "runner": "PortableRunner",
-            "job_endpoint": f"localhost:{jobs}",
-            "environment_type": "EXTERNAL",
-            "environment_config": f"localhost:{workers}",
-            "folder": str(folder),
-        }
-        pairs = [f"--engine-option={name}={value}" for name, value in given.items()]
-        yield "--engine", "beam", "--jobs", "2", *pairs
+    with job_server(folder, str(folder)) as made:
+        yield made
 
 
 def test_builds_and_checks_are_those_of_one_process(

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from beam_support import job_server
 from dask_support import Cluster, cluster
 from s3_command_support import command, run
 from s3_support import S3, s3_server
@@ -56,13 +57,23 @@ def workers(s3: S3, unseen: Path, tmp_path_factory: pytest.TempPathFactory) -> I
         yield made
 
 
-def registry_at(folder: Path, bucket: str) -> Path:
+@pytest.fixture(scope="module")
+def beam(s3: S3, unseen: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """Options for a job server of Beam, whose workers reach the bucket. So do tasks."""
+    s3.client.create_bucket(Bucket="tasks")
+    folder = tmp_path_factory.mktemp("beam")
+    env = {**s3.environment, "TMPDIR": str(folder)}
+    with job_server(folder, "s3://tasks/beam", env, hiding(unseen)) as options:
+        yield list(options)
+
+
+def registry_at(folder: Path, bucket: str, raw: str = "raw") -> Path:
     """A registry whose builds go to a bucket, where their raw data are, too."""
     init(folder, with_dvc=False)
     (folder / "datasets").mkdir()
     for source, records in SOURCES.items():
         (folder / f"datasets/{source}.toml").write_text(
-            f'source = "{source}"\nraw = "s3://raw/{source}"\nrecords_per_shard = {records}\n'
+            f'source = "{source}"\nraw = "s3://{raw}/{source}"\nrecords_per_shard = {records}\n'
             f'data = "s3://{bucket}"\n'
         )
     return folder
@@ -111,6 +122,23 @@ def test_the_bytes_are_those_of_one_process(
         assert check.returncode == 1, err
         documents.append(out.replace("s3://many/", "s3://one/"))
     assert documents[0] == documents[1]
+
+
+def test_beam_hands_tasks_on_in_a_bucket(
+    s3: S3, unseen: Path, beam: list[str], tmp_path: Path
+) -> None:
+    """As on Dataflow: the workers share a bucket with the command, and nothing else."""
+    make_raw(tmp_path)
+    s3.put("raw2", tmp_path)
+    built: list[dict[str, str]] = []
+    for root, bucket, more in ((tmp_path, "one-beam", ()), (unseen, "many-beam", beam)):
+        s3.client.create_bucket(Bucket=bucket)
+        home = registry_at(root / bucket, bucket, raw="raw2")
+        run("build", "mnist", *more, port=s3.port, cwd=home)
+        run("check", "mnist", *more, port=s3.port, cwd=home)
+        built.append(stored(s3, bucket))
+    assert built[0] == built[1]
+    assert "Contents" not in s3.client.list_objects_v2(Bucket="tasks")
 
 
 def test_workers_that_need_the_folder_are_told(

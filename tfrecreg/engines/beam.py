@@ -1,7 +1,7 @@
 """The engine over a Beam runner: ``Create | Reshuffle | Map``, a pipeline for each batch of tasks.
 
-Neither a sink nor a GroupByKey of records is used. Work and outcomes are files in a folder that the
-command and the workers share: the elements of a pipeline are their numbers only.
+Neither a sink nor a GroupByKey of records is used. Work and outcomes are files in a folder or a
+bucket that the command and the workers share: the elements of a pipeline are their numbers only.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import contextlib
 import logging
 import os
 import shlex
-import shutil
 import signal
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tfrecreg.engines.exchange import Exchange, FolderExchange, exchange_at, new_exchange
 from tfrecreg.engines.local import usable_cores
 from tfrecreg.engines.remote import (
     AHEAD,
@@ -35,6 +35,7 @@ from tfrecreg.engines.remote import (
     read_options,
 )
 from tfrecreg.errors import FailureError, MissingExtraError, UsageError
+from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import safe
 
@@ -52,8 +53,8 @@ a worker that was killed.
 """
 _PATIENCE = 5.0
 """Seconds for a pipeline to end after its workers."""
-_SHORTEST, _LONGEST = 0.002, 0.25
-"""Seconds between looks for an outcome."""
+_LONGEST = 0.25
+"""Maximum seconds between looks for an outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +64,8 @@ class BeamOptions:
     runner: str | None = None
     """Name of a Beam runner, such as `FlinkRunner`; none for the one of this machine."""
     folder: str | None = None
-    """Folder that this machine and the workers share, for tasks and their outcomes; none for
-    `TMPDIR`."""
+    """Folder, or URL of one in a bucket, that this machine and the workers share, for tasks and
+    their outcomes; none for `TMPDIR`."""
     batch: int | None = None
     """Tasks of one pipeline; none for 256."""
 
@@ -73,8 +74,11 @@ class BeamOptions:
             raise ValueError(f"`batch` should be at least 1, found {self.batch}")
         if self.runner is not None and self.folder is None:
             raise ValueError(
-                "`runner` needs `folder`, a folder that this machine and the workers share"
+                "`runner` needs `folder`, a folder or bucket that this machine and the workers "
+                "share"
             )
+        if self.runner is None and self.folder is not None and is_url(self.folder):
+            raise ValueError("`folder` should be a path where no `runner` is named, found a URL")
 
 
 class BeamEngine(RemoteEngine[int]):
@@ -105,23 +109,24 @@ class BeamEngine(RemoteEngine[int]):
         own = {name: value for name, value in given.items() if name in ours}
         self._options = read_options(BeamOptions, own, self.name)
         self._passed = {name: value for name, value in given.items() if name not in ours}
-        self._folder: Path | None = None
+        self._exchange: Exchange | None = None
         self._numbers = 0
         self._waiting: list[int] = []
+        self._sent: set[int] = set()
+        """Tasks whose work is there."""
         self._pipeline: _Pipeline | None = None
         self._settings: Any = None
 
     def _connect(self) -> None:
         self._settings = self._pipeline_options()
         try:
-            made = tempfile.mkdtemp(prefix="tfrecreg-beam-", dir=self._options.folder)
+            self._exchange = new_exchange(self._options.folder)
         except OSError as error:
             raise UsageError(
                 f"no folder can be made in `{safe(self._options.folder or tempfile.gettempdir())}`:"
                 f" {error.strerror}",
                 hint="`--engine-option folder=DIR` names a folder that the workers share",
             ) from error
-        self._folder = Path(made)
 
     def _greet(self) -> None:
         """Nothing: a pipeline takes long to start, and every task compares versions first."""
@@ -152,15 +157,16 @@ class BeamEngine(RemoteEngine[int]):
 
     def _disconnect(self) -> None:
         pipeline, self._pipeline = self._pipeline, None
-        folder, self._folder = self._folder, None
+        exchange, self._exchange = self._exchange, None
         self._waiting = []
-        if folder is not None:
-            for work in folder.glob("*.work"):
-                work.unlink(missing_ok=True)
+        if exchange is not None:
+            for number in sorted(self._sent):
+                exchange.drop(_name(number, "work"))
+        self._sent.clear()
         if pipeline is not None:
             pipeline.stop()
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        if exchange is not None:
+            exchange.end()
 
     def _slots(self) -> int:
         if self._wanted is not None:
@@ -171,33 +177,38 @@ class BeamEngine(RemoteEngine[int]):
         return self._options.batch or max(_BATCH, AHEAD * self.jobs)
 
     def _submit(self, work: bytes) -> int:
-        assert self._folder is not None
+        assert self._exchange is not None
         self._numbers += 1
-        _file(self._folder, self._numbers, "work").write_bytes(work)
+        self._exchange.put(_name(self._numbers, "work"), work)
         self._waiting.append(self._numbers)
+        self._sent.add(self._numbers)
         return self._numbers
 
     def _result(self, handle: int) -> bytes:
-        assert self._folder is not None
-        path = _file(self._folder, handle, "outcome")
-        pause = _SHORTEST
-        while not path.exists():
-            if self._pipeline is None or self._pipeline.has_ended(handle, path):
+        exchange, name = self._exchange, _name(handle, "outcome")
+        assert exchange is not None
+        pause = exchange.pause
+        while (outcome := exchange.get(name)) is None:
+            if self._pipeline is None or self._pipeline.has_ended(handle):
                 waiting, self._waiting = self._waiting, []
-                runner = self._options.runner or _direct(self._slots(), self._folder)
-                self._pipeline = _Pipeline(self._folder, waiting, runner, self._settings)
+                runner = self._options.runner or _direct(self._slots(), exchange.place)
+                self._pipeline = _Pipeline(exchange, waiting, runner, self._settings)
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST)
-        outcome = path.read_bytes()
-        path.unlink()
-        _file(self._folder, handle, "work").unlink(missing_ok=True)
+        exchange.drop(name)
+        self._withdraw(handle)
         return outcome
 
+    def _withdraw(self, number: int) -> None:
+        if self._exchange is not None and number in self._sent:
+            self._sent.remove(number)
+            self._exchange.drop(_name(number, "work"))
+
     def _cancel(self, handles: Sequence[int]) -> None:
-        if self._folder is None:
+        if self._exchange is None:
             return
         for handle in handles:
-            _file(self._folder, handle, "work").unlink(missing_ok=True)
+            self._withdraw(handle)
         self._waiting = []
         pipeline, self._pipeline = self._pipeline, None
         if pipeline is not None:
@@ -207,14 +218,16 @@ class BeamEngine(RemoteEngine[int]):
 class _Pipeline:
     """One pipeline over some numbers, in a thread, because some runners block until its end."""
 
-    def __init__(self, folder: Path, numbers: Sequence[int], runner: Any, settings: Any) -> None:
+    def __init__(
+        self, exchange: Exchange, numbers: Sequence[int], runner: Any, settings: Any
+    ) -> None:
         from tfrecreg.engines.pool import interrupts_held
 
-        self._folder, self._numbers = folder, frozenset(numbers)
+        self._exchange, self._numbers = exchange, frozenset(numbers)
         self._runner, self._settings = runner, settings
         self._error: BaseException | None = None
         self._lost = 0.0
-        for former in folder.glob("*.worker"):
+        for former in self._worker_files():
             former.unlink()
         self._result: Any = None
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -226,14 +239,14 @@ class _Pipeline:
             beam: Any = import_module("apache_beam")
             pipeline = beam.Pipeline(runner=self._runner, options=self._settings)
             numbers = pipeline | beam.Create(sorted(self._numbers))
-            function = partial(perform_file, str(self._folder))
+            function = partial(perform_file, self._exchange.place)
             _ = numbers | beam.Reshuffle() | beam.Map(function)
             self._result = pipeline.run()
             self._result.wait_until_finish()
         except BaseException as error:
             self._error = error
 
-    def has_ended(self, number: int, path: Path) -> bool:
+    def has_ended(self, number: int) -> bool:
         """Whether it is done, so that the next may start.
 
         Raises:
@@ -242,21 +255,22 @@ class _Pipeline:
         if self._thread.is_alive():
             self._expect_workers()
             return False
-        if path.exists():
+        if self._exchange.has(_name(number, "outcome")):
             return False  # written between two looks
         if self._error is not None:
             error = self._error
             raise failed("beam", "failed", error, hint=RERUN) from error
         if number in self._numbers:
             raise FailureError(
-                f"a Beam pipeline ended and left no outcome in `{safe(str(self._folder))}`",
-                hint="`--engine-option folder=DIR` names a folder that the workers share",
+                f"a Beam pipeline ended and left no outcome in "
+                f"`{safe(self._exchange.place, limit=1000)}`",
+                hint="`--engine-option folder=DIR` names a folder or bucket that the workers share",
             )
         return True
 
     def _expect_workers(self) -> None:
         """Raise if a worker process of this machine ended and the pipeline goes on."""
-        workers = [int(path.stem) for path in self._folder.glob("*.worker")]
+        workers = [int(path.stem) for path in self._worker_files()]
         if all(map(_is_running, workers)):
             return
         self._lost = self._lost or time.monotonic()
@@ -266,6 +280,12 @@ class _Pipeline:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(worker, signal.SIGKILL)
         raise FailureError("a Beam worker process ended before its tasks were done", hint=RERUN)
+
+    def _worker_files(self) -> list[Path]:
+        """Those that workers of this machine leave; other runners have none."""
+        if not isinstance(self._exchange, FolderExchange):
+            return []
+        return list(self._exchange.folder.glob("*.worker"))
 
     def stop(self) -> None:
         """Cancel it, and wait until its tasks have ended."""
@@ -277,25 +297,19 @@ class _Pipeline:
         self._thread.join()
 
 
-def perform_file(folder: str, number: int) -> None:
+def perform_file(place: str, number: int) -> None:
     """In a worker: do the work of that number, unless it was cancelled or is done."""
-    path = Path(folder)
-    if not path.is_dir():
-        raise FileNotFoundError(f"the worker does not see the folder {folder}")
-    outcome = _file(path, number, "outcome")
-    try:
-        work = _file(path, number, "work").read_bytes()
-    except FileNotFoundError:
-        return
-    if outcome.exists():
-        return
-    temporary = outcome.with_suffix(f".{os.urandom(8).hex()}.tmp")
-    temporary.write_bytes(perform_there(work))
-    temporary.replace(outcome)
+    exchange = exchange_at(place)
+    if not exchange.is_there():
+        raise FileNotFoundError(f"the worker does not see the folder {place}")
+    outcome = _name(number, "outcome")
+    work = exchange.get(_name(number, "work"))
+    if work is not None and not exchange.has(outcome):
+        exchange.put(outcome, perform_there(work))
 
 
-def _file(folder: Path, number: int, ending: str) -> Path:
-    return folder / f"{number:08d}.{ending}"
+def _name(number: int, ending: str) -> str:
+    return f"{number:08d}.{ending}"
 
 
 def _is_running(process: int) -> bool:
@@ -306,7 +320,7 @@ def _is_running(process: int) -> bool:
     return True
 
 
-def _direct(workers: int, folder: Path) -> Any:
+def _direct(workers: int, folder: str) -> Any:
     """The runner of this machine: in this process, or with worker processes.
 
     Named, because Beam's DirectRunner may download another one.
@@ -315,7 +329,7 @@ def _direct(workers: int, folder: Path) -> Any:
     if workers == 1:
         return runners.FnApiRunner()
     environments: Any = import_module("apache_beam.transforms.environments")
-    command = "exec " + shlex.join([sys.executable, "-W", "ignore", "-c", _WORKER, str(folder)])
+    command = "exec " + shlex.join([sys.executable, "-W", "ignore", "-c", _WORKER, folder])
     processes = environments.SubprocessSDKEnvironment(command)
     return runners.FnApiRunner(default_environment=processes)
 
