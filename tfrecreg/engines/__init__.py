@@ -8,6 +8,7 @@ and returns results in order.
 - `choose`: engines by name
 - `dask`, `beam`, `ray`, `futures`: tasks on the workers of another library. Each imports it when
   the engine connects
+- `exchange`: files of tasks and outcomes, in a folder or a bucket
 - `remote`: what these have in common; `handshake`: what their workers check before a task
 """
 
