@@ -7,6 +7,7 @@ import functools
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,14 @@ _CHANGED: dict[str, Any] = {
 CHANGING = ("create", "put_if_absent", "rename_dir", "replace_dir", "link", "remove")
 
 
-def calls(path: Path) -> Iterator[tuple[str, str]]:
+@cache
+def calls(path: Path) -> tuple[tuple[str, str], ...]:
     """The names of the methods that a module calls, and what they are called on, as text."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            yield node.func.attr, ast.unparse(node.func.value)
+    return tuple(
+        (node.func.attr, ast.unparse(node.func.value))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    )
 
 
 @pytest.fixture(scope="module")
