@@ -23,8 +23,8 @@ from tfrecreg.operations.builds.parts import (
     plan_to,
     run_part,
 )
+from tfrecreg.operations.builds.parts.one_part import deal_shards
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
-from tfrecreg.operations.builds.parts.run_part import deal_shards
 from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.builds.state import StageJournal

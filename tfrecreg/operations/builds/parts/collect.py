@@ -18,6 +18,7 @@ from tfrecreg.operations.builds.begin import Begun, expect_buildable, plan_salt
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.make import BUILD, engine_for_build, make_all
 from tfrecreg.operations.builds.parts.examine import ExamineTask, examine_index
+from tfrecreg.operations.builds.parts.one_part import own_segments, parts_of
 from tfrecreg.operations.builds.parts.open_source import (
     RawState,
     base_of_plan,
@@ -34,7 +35,6 @@ from tfrecreg.operations.builds.parts.receipts import (
     refused_shard,
 )
 from tfrecreg.operations.builds.parts.remake import choose_sample, expect_same
-from tfrecreg.operations.builds.parts.run_part import own_segments, parts_of
 from tfrecreg.operations.builds.plan import Plan, PlannedShard, plan_digest
 from tfrecreg.operations.builds.request import BuildRequest, Prepared
 from tfrecreg.operations.builds.settings import compare_settings
@@ -126,7 +126,8 @@ def _collect(
     progress: Progress,
 ) -> Collected:
     prepared = open_planned(folder, request.raw)
-    raw = read_raw_state(folder, prepared, moved=request.raw is not None, progress=progress)
+    moved = request.raw is not None
+    raw = read_raw_state(folder, prepared, moved=moved, whole=True, progress=progress)
     begun = _begun(registry, folder, prepared, raw)
     plan = begun.plan
     engine = engine_for_build(plan, engine)
