@@ -15,7 +15,7 @@ from typing import Any
 
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import TfrecregError
-from tfrecreg.example import decode_or_none
+from tfrecreg.example import Example, decode_or_none
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.index import Index, load_index
 from tfrecreg.operations.builds.conclude import ReadBackProof
@@ -29,6 +29,8 @@ from tfrecreg.progress import Progress
 from tfrecreg.records import Fault, FileDigest, RecordBatch, StreamEnd
 from tfrecreg.scan import Need, Shard, Target, Visitor
 from tfrecreg.scan.large_records import LargeRecords
+from tfrecreg.validators.inflation.feature_sample import message_bytes
+from tfrecreg.validators.record_tables import tables_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,30 +139,49 @@ class _Prover(Visitor):
         return load_index(self._shard.storage, self._shard.index)
 
     def batch(self, batch: RecordBatch) -> None:
+        if self._problem:
+            return
         try:
-            for position in range(len(batch)):
-                if self._problem:
-                    return
-                self._compare(batch, position)
+            if batch.whole:
+                self._add(batch.first, batch.payloads())
+                self._weigh(batch)
+            else:
+                self._add_large(batch)
         except TfrecregError as error:
             self._problem = error.message
 
-    def _compare(self, batch: RecordBatch, position: int) -> None:
-        number = batch.first + position
-        if batch.whole:
-            payload, example = batch.payload(position), batch.example(position)
-        else:
-            length = batch.lengths[position]
-            payload = self._large.payload(number, batch.offsets[position], length)
-            example = decode_or_none(payload)
+    def _add(self, first: int, payloads: Iterable[bytes]) -> None:
+        """Compare records with the index."""
         index = self._index
-        if number >= len(index) or record_digest(payload) != index.digests[number].tobytes():
-            self._problem = f"its record {number} is not the one of its index"
-        elif example is None:
-            self._problem = f"its record {number} is not an Example"
-        else:
-            for name, feature in example.items():
-                self._features[name] += feature.wire_bytes
+        for number, payload in enumerate(payloads, first):
+            if number >= len(index) or record_digest(payload) != index.digests[number].tobytes():
+                self._refuse(f"its record {number} is not the one of its index")
+                return
+
+    def _weigh(self, batch: RecordBatch) -> None:
+        tables = tables_of(batch)
+        for table in tables.tables:
+            for name, (_, column) in table.columns.items():
+                self._features[name] += int(message_bytes(column.stop - column.start).sum())
+        for position, example in tables.examples():
+            self._count(batch.first + position, example)
+
+    def _add_large(self, batch: RecordBatch) -> None:
+        for position, length in enumerate(batch.lengths):
+            number = batch.first + position
+            payload = self._large.payload(number, batch.offsets[position], length)
+            self._add(number, [payload])
+            self._count(number, decode_or_none(payload))
+
+    def _count(self, number: int, example: Example | None) -> None:
+        if example is None:
+            self._refuse(f"its record {number} is not an Example")
+            return
+        for name, feature in example.items():
+            self._features[name] += feature.wire_bytes
+
+    def _refuse(self, problem: str) -> None:
+        self._problem = self._problem or problem
 
     def fault(self, fault: Fault) -> None:
         self._damage = self._damage or f"{fault.code} at byte {fault.offset}"
