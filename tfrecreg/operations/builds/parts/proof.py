@@ -143,20 +143,21 @@ class _Prover(Visitor):
             return
         try:
             if batch.whole:
-                self._add(batch.first, batch.payloads())
+                self._add(batch.first, [*map(record_digest, batch.payloads())])
                 self._weigh(batch)
             else:
                 self._add_large(batch)
         except TfrecregError as error:
             self._problem = error.message
 
-    def _add(self, first: int, payloads: Iterable[bytes]) -> None:
-        """Compare records with the index."""
-        index = self._index
-        for number, payload in enumerate(payloads, first):
-            if number >= len(index) or record_digest(payload) != index.digests[number].tobytes():
-                self._refuse(f"its record {number} is not the one of its index")
-                return
+    def _add(self, first: int, digests: Sequence[bytes]) -> None:
+        """Compare the digests of records with the index."""
+        known = self._index.digests[first : first + len(digests)]
+        if b"".join(digests) == known.tobytes():
+            return
+        rows = [row.tobytes() for row in known]
+        same = next(n for n, digest in enumerate(digests) if [digest] != rows[n : n + 1])
+        self._refuse(f"its record {first + same} is not the one of its index")
 
     def _weigh(self, batch: RecordBatch) -> None:
         tables = tables_of(batch)
@@ -170,7 +171,7 @@ class _Prover(Visitor):
         for position, length in enumerate(batch.lengths):
             number = batch.first + position
             payload = self._large.payload(number, batch.offsets[position], length)
-            self._add(number, [payload])
+            self._add(number, [record_digest(payload)])
             self._count(number, decode_or_none(payload))
 
     def _count(self, number: int, example: Example | None) -> None:
