@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
+from receipts_support import reseal, write_bytes, write_shard
 from tests_support import flip, tree
 
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import FailureError, RefusedError, StorageError
 from tfrecreg.index import load_index
-from tfrecreg.manifest import FileEntry, ShardEntry
 from tfrecreg.operations.builds import build
-from tfrecreg.operations.builds.parts.receipts import Receipt, render_receipt
 from tfrecreg.operations.demo import write_digits
-from tfrecreg.records import OVERHEAD, Records, ShardWriter
-from tfrecreg.records.hashing import hash_both
+from tfrecreg.records import OVERHEAD, Records
 from tfrecreg.records.stream import SNIFF_BYTES
 from tfrecreg.registry import open_registry
 from tfrecreg.shards import ShardPolicy
@@ -36,13 +32,6 @@ def name_of(site, number: int = 0) -> str:
     return name
 
 
-def reseal(site, name: str, change: Callable[[Any], None]) -> None:
-    path = site.plan / "receipts" / f"{name}.json"
-    plain = json.loads(path.read_bytes())
-    change(plain)
-    path.write_bytes(render_receipt(msgspec.convert(plain, Receipt)))
-
-
 def refusal(site, **more: Any) -> RefusedError:
     with pytest.raises(RefusedError) as caught:
         site.collect(**more)
@@ -50,41 +39,10 @@ def refusal(site, **more: Any) -> RefusedError:
     return caught.value
 
 
-def write_shard(site, name: str, records: Sequence[tuple[bytes, bytes]], compression: str) -> None:
-    """Write a shard and its index again, with a receipt that fits both.
-
-    Args:
-        site: the plan.
-        name: the shard.
-        records: payload, and digest in the index.
-        compression: of the shard.
-    """
-    build, path = LocalStorage(site.plan / "build"), f"index/{name}.index"
-    keys = load_index(build, path).keys()
-    with ShardWriter(build, name, compression=compression, index_path=path) as writer:
-        for (payload, digest), key in zip(records, keys, strict=True):
-            writer.write(payload, digest=digest, key=key)
-    written = writer.written
-    assert written.index is not None
-
-    def fit(plain: Any) -> None:
-        entry = ShardEntry.of(name, written, split="train", index=path)
-        plain["shard"] = msgspec.to_builtins(entry)
-        plain["index"] = msgspec.to_builtins(FileEntry.of(path, written.index))
-
-    reseal(site, name, fit)
-
-
-def write_bytes(site, name: str, data: bytes) -> None:
-    """Write the file of a plain shard, with a receipt of its digests."""
-    build = LocalStorage(site.plan / "build")
-    Path(build.root, name).write_bytes(data)
-    found = hash_both(build, name)
-    reseal(
-        site,
-        name,
-        lambda plain: plain["shard"].update(found._asdict(), stream_blake3=found.blake3),
-    )
+def rows_of(site, name: str, payloads: list[bytes]) -> list[tuple[bytes, bytes, str]]:
+    """Payload, digest and key of each record."""
+    keys = load_index(LocalStorage(site.plan / "build"), f"index/{name}.index").keys()
+    return [(each, record_digest(each), key) for each, key in zip(payloads, keys, strict=True)]
 
 
 @pytest.fixture(params=["none", "gzip"])
@@ -139,7 +97,7 @@ def test_other_sizes_of_features_among_many_records(many, feature: str) -> None:
     def lie(plain: Any) -> None:
         plain["features"][feature] += 1
 
-    reseal(many, name_of(many), lie)
+    reseal(many.plan, name_of(many), lie)
     assert "other sizes of features than its records have" in refusal(many).message
 
 
@@ -147,17 +105,17 @@ def test_one_wrong_digest_among_many_records(many) -> None:
     name = name_of(many)
     with Records(str(many.plan / "build" / name)) as records:
         payloads = [bytes(each) for each in records]
-    rows = [(each, record_digest(each)) for each in payloads]
-    rows[57] = rows[57][0], bytes(16)
+    rows = rows_of(many, name, payloads)
+    rows[57] = payloads[57], bytes(16), rows[57][2]
     document = json.loads((many.plan / "plan.json").read_bytes())
-    write_shard(many, name, rows, document["compression"])
+    write_shard(many.plan, name, rows, compression=document["compression"])
     assert "its record 57 is not the one of its index" in refusal(many).message
 
 
 def test_a_record_that_is_no_example(made) -> None:
+    name = name_of(made)
     payloads = [b"\xff%d" % number for number in range(10)]
-    rows = [(each, record_digest(each)) for each in payloads]
-    write_shard(made, name_of(made), rows, "none")
+    write_shard(made.plan, name, rows_of(made, name, payloads))
     assert "its record 0 is not an Example" in refusal(made).message
 
 
@@ -165,7 +123,7 @@ def test_damage_with_a_receipt_of_the_damaged_bytes(made) -> None:
     name = name_of(made)
     data = bytearray((made.plan / "build" / name).read_bytes())
     data[100] ^= 1
-    write_bytes(made, name, bytes(data))
+    write_bytes(made.plan, name, bytes(data))
     assert "it is damaged: CRC002 at byte 0" in refusal(made).message
 
 
@@ -173,7 +131,7 @@ def test_a_record_that_the_index_does_not_have(made) -> None:
     name = name_of(made)
     data = (made.plan / "build" / name).read_bytes()
     first = int.from_bytes(data[:8], "little") + OVERHEAD
-    write_bytes(made, name, data + data[:first])
+    write_bytes(made.plan, name, data + data[:first])
     assert "its record 10 is not the one of its index" in refusal(made).message
 
 
@@ -181,7 +139,7 @@ def test_a_record_that_only_the_index_has(made) -> None:
     name = name_of(made)
     data = (made.plan / "build" / name).read_bytes()
     index = load_index(LocalStorage(made.plan / "build"), f"index/{name}.index")
-    write_bytes(made, name, data[: int(index.offsets()[-1])])
+    write_bytes(made.plan, name, data[: int(index.offsets()[-1])])
     assert "its index has 10 records, found 9" in refusal(made).message
 
 
