@@ -143,7 +143,10 @@ class _Prover(Visitor):
             return
         try:
             if batch.whole:
-                self._add(batch.first, [*map(record_digest, batch.payloads())])
+                memory = memoryview(batch.memory)  # its slices are no copies
+                spans = zip(batch.starts, batch.lengths, strict=True)
+                digests = [record_digest(memory[at : at + length]) for at, length in spans]
+                self._add(batch.first, digests)
                 self._weigh(batch)
             else:
                 self._add_large(batch)
