@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -42,6 +42,8 @@ class Site:
     """Digest of each file of the build."""
     release: list[str]
     """Files of the release."""
+    kept: list[tuple[str, int]] = field(default_factory=list)
+    """Victim, and number of finished shards that it left; none where the build was published."""
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +110,10 @@ def test_whatever_is_killed_the_next_run_ends_with_the_same_bytes(
     registry.mkdir()
     (registry / "tfrecreg.toml").write_text("")
     dask = ("--engine", "dask", "--engine-option", f"address={site.made.address}")
-    kill(site, build_arguments(registry, "mnist", site.raw, *SETTINGS, *dask), victim, moment)
+    # A command whose scheduler is gone before it connects waits for another one.
+    short = ("--engine-option", "timeout=5") if victim == "scheduler" else ()
+    arguments = build_arguments(registry, "mnist", site.raw, *SETTINGS, *dask, *short)
+    kill(site, arguments, victim, moment)
     build, kept = registry / "data/mnist", finished(registry)
     assert not build.exists() or digests(build) == site.build
     assert released(registry) in ([], site.release)
@@ -120,11 +125,18 @@ def test_whatever_is_killed_the_next_run_ends_with_the_same_bytes(
     err = capsys.readouterr().err
     assert digests(build) == site.build
     assert released(registry) == site.release
+    site.kept.append((victim, 0 if before else len(kept)))
     if not before:
         noun = "shard" if len(kept) == 1 else "shards"
         assert not kept or f"{len(kept)} finished {noun}" in err
         assert {name: (build / name).stat().st_ino for name in kept} == kept
     shutil.rmtree(registry)
+
+
+def test_some_of_the_killed_builds_were_resumed(site: Site) -> None:
+    """Else the moments would show nothing about finished shards."""
+    print(site.kept)
+    assert len(VICTIMS) > KILLS or any(count for _, count in site.kept)
 
 
 def kill(site: Site, arguments: list[str], victim: str, moment: Moment) -> None:
