@@ -25,7 +25,7 @@ from tfrecreg.cli.main import main
 
 pytestmark = pytest.mark.slow
 
-KILLS = int(os.environ.get("TFRECREG_TEST_KILLS", "24"))
+KILLS = int(os.environ.get("TFRECREG_TEST_KILLS", "18"))
 SEED = int(os.environ.get("TFRECREG_TEST_SEED", "7"))
 VICTIMS = ("worker", "scheduler", "command")
 SHARDS = 24
