@@ -25,6 +25,8 @@ class Measured:
     peak: int
     """Largest resident set among its processes, in bytes."""
     output: str
+    work: float = 0.0
+    """CPU seconds of all its processes, in user and system mode."""
 
 
 def run(command: Sequence[str], **environment: str) -> Measured:
@@ -50,7 +52,13 @@ def run(command: Sequence[str], **environment: str) -> Measured:
         raise RuntimeError(f"{' '.join(command)} failed:\n{output[-2000:]}")
     found = re.search(r"\bseconds=([0-9.]+)", output)
     unit = 1 if sys.platform == "darwin" else 1024
-    return Measured(wall, float(found[1]) if found else wall, usage.ru_maxrss * unit, output)
+    return Measured(
+        wall,
+        float(found[1]) if found else wall,
+        usage.ru_maxrss * unit,
+        output,
+        usage.ru_utime + usage.ru_stime,
+    )
 
 
 def alternate(
@@ -71,6 +79,7 @@ def row(
     *,
     inner: bool = True,
     faster: bool = False,
+    work: bool = False,
 ) -> str:
     """A line of a table: median seconds of both, and the median ratio of the pairs.
 
@@ -81,9 +90,16 @@ def row(
         target: the target for the ratio.
         inner: compare the times that the commands printed, without imports.
         faster: show theirs / ours (how many times as fast) instead of ours / theirs.
+        work: compare the CPU seconds of all processes, which other programs on the machine affect
+            less.
     """
-    a = [each.inner if inner else each.wall for each in ours]
-    b = [each.inner if inner else each.wall for each in theirs]
+
+    def seconds(each: Measured) -> float:
+        if work:
+            return each.work
+        return each.inner if inner else each.wall
+
+    a, b = [*map(seconds, ours)], [*map(seconds, theirs)]
     ratios = [y / x if faster else x / y for x, y in zip(a, b, strict=True)]
     middle = statistics.median
     spread = f"{min(ratios):.2f} to {max(ratios):.2f}"

@@ -22,7 +22,7 @@ _PREFIX = b"tfrecreg content digest v1\n"
 _U64 = struct.Struct("<Q")
 
 
-def record_digest(canonical_payload: bytes) -> bytes:
+def record_digest(canonical_payload: bytes | memoryview) -> bytes:
     """The first 16 bytes of blake3 of a payload in canonical form."""
     return blake3(canonical_payload).digest(DIGEST_BYTES)
 

@@ -146,7 +146,13 @@ class Index:
 
     def keys(self) -> list[str]:
         """All keys, in the order of the records."""
-        return [self.key(record) for record in range(len(self))]
+        ends = self.key_ends.tolist()
+        spans = zip([0, *ends], ends, strict=False)
+        if self.key_bytes.isascii():
+            text = self.key_bytes.decode("ascii")
+            return [text[start:end] for start, end in spans]
+        data = self.key_bytes
+        return [data[start:end].decode("utf-8", "surrogateescape") for start, end in spans]
 
     def offsets(self) -> npt.NDArray[np.int64]:
         """Shape (records,): the byte of the decompressed stream where each record starts."""

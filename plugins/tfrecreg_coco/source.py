@@ -55,8 +55,10 @@ class CocoSource(Source):
         self._reader: AnnotationReader | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The listing stays in the parent, and open files where they are.
-        return type(self), (self._raw, self._options), {"_context": self._context}
+        # The listing stays in the parent, and open files where they are. Workers need the context,
+        # also those of a part of a build, which lists nothing.
+        context = self._context or self._loaded().context
+        return type(self), (self._raw, self._options), {"_context": context}
 
     def raw_files(self) -> Iterator[RawFile]:
         yield from self._loaded().raw_files()

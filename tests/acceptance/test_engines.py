@@ -35,10 +35,6 @@ ENGINES = {
     "processes": ("--engine", "futures:executors_support:processes"),
 }
 """Options by engine; `address` is that of a scheduler with two workers."""
-FEW = {"beam with processes", "processes"}
-"""They build one source: a pipeline with processes takes many seconds to start, and executors have
-quick tests.
-"""
 SHARD = "mnist-train.tfrecord-00003-of-00012"
 
 
@@ -94,12 +90,20 @@ def test_builds_and_checks_do_not_depend_on_the_engine(
     options = [each.format(address=scheduler.address) for each in ENGINES[engine]]
     path = {"PYTHONPATH": str(Path(__file__).parents[1])}
     registry = new_registry(tmp_path / "registry")
-    for source in ("coco",) if engine in FEW else SOURCES:
+    for source in SOURCES:
         done = tfrecreg(*build_arguments(registry, source, raw, *options), env=path)
         assert done.returncode == 0, done.stderr
-        assert digests(registry / "data" / source) == digests(reference / "data" / source)
+        assert_same_build(registry, reference, source)
     done = tfrecreg("-C", damaged[0], "check", "mnist", "--json", *options, env=path)
     assert (done.returncode, done.stdout) == (1, damaged[1]), done.stderr
+
+
+def assert_same_build(registry: Path, reference: Path, source: str) -> None:
+    """Every file has the SHA-256 of the reference's, and the manifest its digest."""
+    build, expected = registry / "data" / source, reference / "data" / source
+    assert digests(build) == digests(expected)
+    manifests = [json.loads((each / "manifest.json").read_bytes()) for each in (build, expected)]
+    assert manifests[0]["digest"] == manifests[1]["digest"]
 
 
 def running(
@@ -168,16 +172,16 @@ def ray_environment(folder: Path) -> Interpreter:
         pytest.skip(f"Ray cannot be installed: {str(error).splitlines()[0]}")
 
 
-def test_a_build_and_a_check_on_ray(
+def test_builds_and_a_check_on_ray(
     raw: Path, reference: Path, damaged: tuple[Path, str], tmp_path: Path
 ) -> None:
     ray = str(ray_environment(tmp_path).python)
     registry = new_registry(tmp_path / "registry")
     options = ("--engine", "ray", "--jobs", "2")
-    arguments = build_arguments(registry, "coco", raw, *options)
-    done = tfrecreg(*arguments, python=ray)
-    assert done.returncode == 0, done.stderr
-    assert digests(registry / "data" / "coco") == digests(reference / "data" / "coco")
+    for source in SOURCES:
+        done = tfrecreg(*build_arguments(registry, source, raw, *options), python=ray)
+        assert done.returncode == 0, done.stderr
+        assert_same_build(registry, reference, source)
     done = tfrecreg("-C", damaged[0], "check", "mnist", "--json", *options, python=ray)
     found, expected = json.loads(done.stdout), json.loads(damaged[1])
     assert done.returncode == 1, done.stderr

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,9 +11,7 @@ from pathlib import Path
 import pytest
 from dask_support import Cluster, cluster
 from engines_support import exit_hard, fail, process_of, refuse_two, touch_late
-from sources_support import build_arguments, digests, make_raw, new_registry, tfrecreg
 
-from tfrecreg.cli.main import main
 from tfrecreg.engines import open_engine
 from tfrecreg.engines.handshake import terms
 from tfrecreg.engines.remote import AHEAD
@@ -24,7 +19,6 @@ from tfrecreg.errors import FailureError, RawDataError, UsageError
 
 pytestmark = pytest.mark.slow
 
-KILLS = 20
 TESTS = str(Path(__file__).parents[1])
 
 
@@ -122,74 +116,3 @@ def wait_for_workers(made: Cluster, count: int) -> None:
     while made.log().count("Register worker") < count:
         assert time.monotonic() < deadline, made.log()
         time.sleep(0.05)
-
-
-def begun(registry: Path) -> int:
-    """How many shards the journal has."""
-    return len(list(registry.glob(".tfrecreg/**/journal/*.json")))
-
-
-def test_whatever_is_killed_the_next_run_ends_with_the_same_bytes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    make_raw(tmp_path / "raw")
-    reference = new_registry(tmp_path / "reference")
-    arguments = ("mnist", tmp_path / "raw", "--records-per-shard", "10", "--compression", "gzip")
-    assert tfrecreg(*build_arguments(reference, *arguments)).returncode == 0
-    expected = digests(reference / "data" / "mnist")
-    choice = random.Random(7)
-    resumed = 0
-    with cluster(tmp_path / "dask") as made:
-        for number in range(KILLS):
-            registry = tmp_path / f"registry-{number}"
-            registry.mkdir()
-            (registry / "tfrecreg.toml").write_bytes((reference / "tfrecreg.toml").read_bytes())
-            options = ("--engine", "dask", "--engine-option", f"address={made.address}")
-            command = build_arguments(registry, *arguments, *options)
-            kept = kill_at_random(made, command, registry, choice)
-            build = registry / "data" / "mnist"
-            if build.exists():
-                assert digests(build) == expected
-                continue
-            capsys.readouterr()
-            assert main(command) == 0
-            assert digests(build) == expected
-            if kept:
-                resumed += 1
-                err = capsys.readouterr().err
-                assert f"{kept} finished shard" in err
-    assert resumed
-
-
-def kill_at_random(made: Cluster, command: list[str], registry: Path, choice: random.Random) -> int:
-    """Run the command and kill something in its run; how many shards were finished."""
-    victim = choice.choice(("worker", "scheduler", "driver"))
-    wait = choice.random() * 0.5
-    driver = subprocess.Popen(
-        [sys.executable, "-m", "tfrecreg", *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    while not begun(registry) and driver.poll() is None:
-        time.sleep(0.01)
-    time.sleep(wait)
-    if victim == "worker":
-        made.kill(made.workers.pop(0))
-        made.add_worker()
-    elif victim == "scheduler":
-        made.kill(made.scheduler)
-    else:
-        driver.kill()
-    _, err = driver.communicate(timeout=90)
-    if victim == "worker":
-        assert driver.returncode == 0, err
-    elif victim == "scheduler":
-        assert driver.returncode in (0, 3), err
-        if driver.returncode:
-            error, hint = err.strip().splitlines()[-2:]
-            assert error == f"error: the Dask scheduler {made.address} was lost"
-            assert hint == "hint: run the command again: a build goes on from its finished shards"
-        made.stop()
-        made.start()
-    return begun(registry)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import multiprocessing
 import random
 import threading
@@ -89,13 +90,14 @@ def hashing() -> int:
 def test_digest_of_a_large_file_is_the_same_whatever_the_pieces(
     memory_reader: Any, step: int
 ) -> None:
-    file = HashedFile(memory_reader(LARGE), digest=True)
+    file = HashedFile(memory_reader(LARGE), digest=True, sha256=True)
     for at in range(0, len(LARGE), step):
         assert file.read(at, step) == LARGE[at : at + step]
         file.read(at, 10)  # looked at again
     assert file.hexdigest() == LARGE_DIGEST
     assert hashing() == 0
     assert file.hexdigest() == LARGE_DIGEST
+    assert file.sha256() == hashlib.sha256(LARGE).hexdigest()
 
 
 def test_parts_of_a_large_file_that_were_jumped_over_are_hashed_at_the_end(
@@ -146,7 +148,7 @@ def test_a_scan_that_is_closed_early_leaves_no_thread(tmp_path: Path) -> None:
 
 
 def test_a_fork_has_the_digest_though_it_has_not_the_thread(memory_reader: Any) -> None:
-    file = HashedFile(memory_reader(LARGE), digest=True)
+    file = HashedFile(memory_reader(LARGE), digest=True, sha256=True)
     for at in range(5):
         file.read(at * STEP, STEP)
     context = multiprocessing.get_context("fork")
@@ -155,11 +157,12 @@ def test_a_fork_has_the_digest_though_it_has_not_the_thread(memory_reader: Any) 
     def child() -> None:
         for at in range(5, 12):
             file.read(at * STEP, STEP)
-        answer.put(file.hexdigest())
+        answer.put((file.hexdigest(), file.sha256()))
 
     process = context.Process(target=child)
     process.start()
-    assert answer.get(timeout=30) == LARGE_DIGEST
+    digests = LARGE_DIGEST, hashlib.sha256(LARGE).hexdigest()
+    assert answer.get(timeout=30) == digests
     process.join(30)
     assert process.exitcode == 0
-    assert file.hexdigest() == LARGE_DIGEST
+    assert (file.hexdigest(), file.sha256()) == digests

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from blake3 import blake3
 from scan_support import (
     Broken,
     Counting,
@@ -23,7 +25,8 @@ from scan_support import (
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import ConfigError, SchemaError
 from tfrecreg.findings import MAX_LOCATIONS, Location, Measure, Severity
-from tfrecreg.scan import Need, ScanResult, Target, run_scan
+from tfrecreg.records import StreamEnd
+from tfrecreg.scan import Need, ScanResult, Shard, Target, Visitor, run_scan
 from tfrecreg.storage import LocalStorage
 
 JOBS = pytest.mark.parametrize("jobs", [1, 2])
@@ -79,6 +82,44 @@ def test_each_byte_is_read_once_however_many_validators_look(
     assert reads[0] == reads[1]
     # But for the first look at the compression, and records that lie across two batches.
     assert sum(length for _, _, length in reads[0]) < len(data) * 1.1 + (1 << 16)
+
+
+class Hashing(Looking):
+    """Keeps the end of each shard's stream."""
+
+    def finish(self, target: Target, parts: Any) -> Any:
+        self.ends = [end for _, end in parts]
+        return iter(())
+
+    def begin(self, target: Target, options: Any) -> Any:
+        return _Ending
+
+
+class _Ending(Visitor):
+    def __init__(self, shard: Shard) -> None:
+        pass
+
+    def close(self, end: StreamEnd) -> StreamEnd:
+        return end
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+def test_the_sha256_of_a_file_comes_with_its_digests(tmp_path: Path, packed: bool) -> None:
+    # The large one is hashed in a thread, by both.
+    streams = [stream(3), stream(0), stream(700, 20_000)]
+    streams = [gzip.compress(each, 1) if packed else each for each in streams]
+    found = files(tmp_path, *streams)
+    both, one, none = (
+        Hashing(needs=needs) for needs in (Need.DIGESTS | Need.SHA256, Need.DIGESTS, Need(0))
+    )
+    for each in (both, one, none):
+        scan(found, each)
+    assert [end.sha256 for end in both.ends] == [
+        hashlib.sha256(each).hexdigest() for each in streams
+    ]
+    assert [end.blake3 for end in both.ends] == [blake3(each).hexdigest() for each in streams]
+    assert [end.blake3 for end in one.ends] == [end.blake3 for end in both.ends]
+    assert {end.sha256 for end in [*one.ends, *none.ends]} == {None}
 
 
 def test_parts_come_in_the_order_of_the_shards(tmp_path: Path) -> None:

@@ -153,9 +153,6 @@ def command(
     part, on any machine that sees DIR and the raw data, and `--plan DIR` compares every shard with
     its receipt, the plan and its bytes, and publishes the build. NAME may be omitted with `--plan`.
     """
-    from tfrecreg.operations.builds import BuildRequest, build, preview
-    from tfrecreg.operations.release import publish
-
     if plan is not None or part is not None or verify is not None or parts_only:
         from tfrecreg.cli import build_parts
 
@@ -166,6 +163,8 @@ def command(
             collected, released = made
             _print(face, collected.built, released, collected)
         return
+    from tfrecreg.operations.builds import BuildRequest, build, preview
+
     if name is None:
         context = click.get_current_context()
         raise click.MissingParameter(ctx=context, param_hint="'NAME'", param_type="argument")
@@ -198,6 +197,8 @@ def command(
     if version is None:
         _print(face, build(registry, request, engine=engine, progress=progress), None)
         return
+    from tfrecreg.operations.release import publish
+
     number = None if version == "auto" else version
     built, released = publish(registry, request, number, engine=engine, progress=progress)
     _print(face, built, released)

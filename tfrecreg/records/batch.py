@@ -141,3 +141,5 @@ class StreamEnd:
     """Hex digest of the decompressed stream; None if not requested, or if part of the stream is
     missing.
     """
+    sha256: str | None = None
+    """Hex SHA-256 of the file; None if it was not requested."""

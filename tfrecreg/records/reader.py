@@ -77,6 +77,7 @@ def scan(
     *,
     declared: Compression | None = None,
     digest: bool = False,
+    sha256: bool = False,
     known_offsets: Offsets | None = None,
     members: Sequence[tuple[int, int]] = (),
     batch_bytes: int = BATCH_BYTES,
@@ -89,6 +90,7 @@ def scan(
         path: in `storage`.
         declared: the compression that a manifest declares; None to accept any.
         digest: whether to hash the file and the decompressed stream in the same reading.
+        sha256: whether to hash the file with SHA-256, too; needs `digest`.
         known_offsets: from an index: where each record starts in the decompressed stream,
             ascending. A hint, used after damage only, and only as far as it fits the bytes.
         members: from an index: where gzip members begin (byte of the file, byte of the stream).
@@ -102,7 +104,9 @@ def scan(
         StorageError: the file cannot be opened or read. Damaged bytes never raise an error.
     """
     with storage.open(path) as reader:
-        stream, file = open_stream(reader, digest=digest, declared=declared, members=members)
+        stream, file = open_stream(
+            reader, digest=digest, sha256=sha256, declared=declared, members=members
+        )
         scanner = _Scanner(stream, known_offsets, batch_bytes, hold_limit)
         pending = _mismatch(declared, stream.compression, file) if file.end else None
         yield from confirmed(_all(scanner, pending), reader, stream.compression)
@@ -114,6 +118,7 @@ def scan(
             payload_bytes=scanner.payload_bytes,
             blake3=file.hexdigest(),
             stream_blake3=stream.hexdigest(),
+            sha256=file.sha256(),
         )
 
 
@@ -394,6 +399,7 @@ def open_stream(
     reader: Reader,
     *,
     digest: bool,
+    sha256: bool = False,
     declared: Compression | None = None,
     members: Sequence[tuple[int, int]] = (),
 ) -> tuple[ByteStream, HashedFile]:
@@ -402,13 +408,14 @@ def open_stream(
     Args:
         reader: the file; the caller closes it.
         digest: whether to hash the file and its decompressed stream, with blake3, as it is read.
+        sha256: whether to hash the file with SHA-256, too; needs `digest`.
         declared: the compression that a manifest declares; used only if the bytes do not decide.
         members: where gzip members begin (byte of the file, byte of the stream), from an index.
 
     Raises:
         StorageError: the file system failed to deliver.
     """
-    file = HashedFile(reader, digest=digest)
+    file = HashedFile(reader, digest=digest, sha256=sha256)
     head = file.read(0, SNIFF_BYTES)
     if sniff_compression(head, declared) == "gzip" or (
         # An index with members belongs to a gzip file, even if nothing of the first member is left.

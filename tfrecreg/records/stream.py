@@ -6,6 +6,7 @@ to look like gzip is still plain: the first 12 bytes are first tested as a recor
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -186,13 +187,19 @@ class HashedFile:
 
     Reads come mostly in order. A read that continues the hashed part is hashed immediately, or in a
     thread for a large file; skipped parts are read at the end.
+
+    Args:
+        reader: the file.
+        digest: whether to hash it with blake3.
+        sha256: whether to hash it with SHA-256, too.
     """
 
-    def __init__(self, reader: Reader, *, digest: bool) -> None:
+    def __init__(self, reader: Reader, *, digest: bool, sha256: bool = False) -> None:
         self.end = reader.size
         """Known size of the file in bytes: less than at first if it was truncated meanwhile."""
         self._reader = reader
         self._hasher = blake3() if digest else None
+        self._sha256 = hashlib.sha256() if digest and sha256 else None
         self._hashed = 0
         self._thread: HashThread | None = None
 
@@ -213,11 +220,13 @@ class HashedFile:
         return data
 
     def _hash(self, hasher: blake3, piece: memoryview) -> None:
+        updates = [each.update for each in (hasher, self._sha256) if each is not None]
         large = self._hashed and self.end >= _LARGE_BYTES
         if self._thread is None and large and HashThread.pays():
-            self._thread = HashThread(hasher.update)
+            self._thread = HashThread(*updates)
         if self._thread is None:
-            hasher.update(piece)
+            for update in updates:
+                update(piece)
         elif not self._thread.is_lost:  # else the whole file is hashed at the end
             self._thread.update(piece)
         self._hashed += len(piece)
@@ -230,12 +239,17 @@ class HashedFile:
             return None
         if self._thread is not None and self._thread.is_lost:
             self._hasher, self._hashed, self._thread = blake3(), 0, None
+            self._sha256 = hashlib.sha256() if self._sha256 is not None else None
         while self.read(self._hashed, READ_BYTES):
             pass
         if self._thread is not None:
             self._thread.close()
             self._thread = None
         return self._hasher.hexdigest()
+
+    def sha256(self) -> str | None:
+        """SHA-256 of the whole file as hex, after :meth:`hexdigest`; None if not requested."""
+        return self._sha256.hexdigest() if self._sha256 is not None else None
 
 
 def only_zeros(file: HashedFile, at: int) -> bool:

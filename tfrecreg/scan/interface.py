@@ -28,7 +28,7 @@ Part = Any
 class Need(Flag):
     """The data that a validator needs from the scan besides records.
 
-    Only :attr:`DIGESTS` has an effect. Batches decode their records when a visitor asks for them,
+    Only the digests have an effect. Batches decode their records when a visitor asks for them,
     so a validator that looks at Examples needs to declare nothing.
     """
 
@@ -40,6 +40,8 @@ class Need(Flag):
     """No effect; kept for plugins that name it."""
     DIGESTS = auto()
     """`StreamEnd` has the blake3 digests of the file and of the decompressed stream."""
+    SHA256 = auto()
+    """`StreamEnd` has the SHA-256 of the file, too. Useful with :attr:`DIGESTS` only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,8 @@ class ScanTask:
     """
     digest: bool
     """Whether a validator needs the digests of the file and of the stream."""
+    sha256: bool = False
+    """Whether one needs the SHA-256 of the file, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ class _Running:
         self.name = brought.name
         self.codes = codes
         self.maker = b""
-        self.digest = False
+        self.digest = self.sha256 = False
         self.key: str | None = None
         """The key of its parts; None if they cannot be cached."""
         self.parts: list[tuple[Shard, Part]] = []
@@ -166,6 +168,7 @@ class _Running:
                 if not isinstance(needs, Need):
                     raise TypeError(f"its `needs` should be a Need, found {needs!r}")
                 self.digest = Need.DIGESTS in needs
+                self.sha256 = Need.SHA256 in needs
                 self.maker = pickle.dumps(validator.begin(target, options))
                 self.key = key_of(validator, target, options, brought)
         except Exception as error:
@@ -255,13 +258,14 @@ def run_scan(
     looking = [each for each in running if not each.crashes]
     makers = tuple((each.brought, each.maker) for each in looking)
     digest = any(each.digest for each in looking)
+    sha256 = any(each.sha256 for each in looking)
     reuse = Reuse(
         cache, [(each.brought, each.validator, each.key) for each in looking], digest=digest
     )
     result.uncacheable = tuple(each.name for each in looking if each.key is None)
     known = [reuse.knows(number, shard) for number, shard in enumerate(target.shards)]
     tasks = (
-        ScanTask(shard, makers, digest)
+        ScanTask(shard, makers, digest, sha256)
         for shard, is_known in zip(target.shards, known, strict=True)
         if not is_known
     )
@@ -275,7 +279,7 @@ def run_scan(
                     each.keep(shard, part)
             else:
                 # The cached entry may be gone or invalid: then read the shard here.
-                task = ScanTask(shard, makers, digest)
+                task = ScanTask(shard, makers, digest, sha256)
                 scanned = scan_shard(task) if is_known else next(scans)
                 end = scanned.end
                 _take(scanned, number, shard, looking, reuse, result)
@@ -448,6 +452,7 @@ def _scan_once(task: ScanTask) -> ShardScan:
             shard.path,
             declared=shard.declared,
             digest=task.digest,
+            sha256=task.sha256,
             known_offsets=hints.offsets,
             members=hints.members,
         ):

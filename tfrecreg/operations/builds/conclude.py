@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from tfrecreg.operations.targets import build_target
 from tfrecreg.progress import Progress
 from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.transaction import Transaction
+from tfrecreg.scan import Validator
 from tfrecreg.storage import Storage
 from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.text import safe
@@ -30,6 +32,21 @@ from tfrecreg.toml_files import update_toml
 
 _READ_BACK = ("crc", "manifest", "schema")
 """Validators that a new build must pass before it replaces the old one."""
+
+
+class ReadBackProof(Validator):
+    """Proves claims about the shards of a new build in the pass that reads it back."""
+
+    @abstractmethod
+    def expect(self, progress: Progress) -> None:
+        """Refuse a build whose shards are not as claimed. Called after :meth:`finish`.
+
+        Args:
+            progress: gets notes.
+
+        Raises:
+            RefusedError: a claim does not hold.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +79,7 @@ def conclude(
     change: Transaction,
     engine: Engine,
     progress: Progress,
+    proof: ReadBackProof | None = None,
 ) -> BuildResult:
     """Complete the folder of a build, read it back, and put it in the place of the old one.
 
@@ -75,9 +93,10 @@ def conclude(
         change: the transaction.
         engine: where the build is read back.
         progress: updated during the work.
+        proof: looks at the shards, too, while they are read back.
 
     Raises:
-        RefusedError: too many items were skipped, or the check has findings.
+        RefusedError: too many items were skipped, the check has findings, or the proof failed.
         RawDataError: a raw file changed during the build.
         FailureError: the build cannot be read back, or the disk failed.
     """
@@ -94,7 +113,7 @@ def conclude(
     )
     with staged.create(MANIFEST_NAME) as writer:
         writer.write(render_manifest(manifest))
-    report = _read_back(registry, begun, manifest, staged, engine, progress)
+    report = _read_back(registry, begun, manifest, staged, engine, progress, proof)
     expect_raw_unchanged(begun.prepared.raw, begun.files, progress)
     unchanged = _is_there(registry, manifest)
     if isinstance(staged, TwoPlaces):
@@ -145,6 +164,7 @@ def _read_back(
     staged: Storage,
     engine: Engine,
     progress: Progress,
+    proof: ReadBackProof | None,
 ) -> Report:
     target = build_target(
         manifest,
@@ -155,7 +175,16 @@ def _read_back(
         schema_path=registry.dataset(manifest.dataset).schema_path,
     )
     options = CheckOptions(only=_READ_BACK, fail_on=FailOn.ERROR)
-    report = check_target(target, registry.config, options, engine=engine, progress=progress)
+    report = check_target(
+        target,
+        registry.config,
+        options,
+        engine=engine,
+        progress=progress,
+        beside=() if proof is None else (proof,),
+    )
+    if proof is not None:
+        proof.expect(progress)  # it names the shard and the part, which no finding knows
     if report.status == "pass":
         return report
     if report.errors:

@@ -11,29 +11,20 @@ from typing import Any
 
 import msgspec
 import pytest
+from receipts_support import receipt_path, reseal, write_shard
 from tests_support import flip, tree
 
 from tfrecreg.errors import NewerFormatError, RefusedError, UsageError
 from tfrecreg.index import load_index
-from tfrecreg.manifest import FileEntry, ShardEntry
 from tfrecreg.operations.builds.parts.plan_model import PlanDocument, render_plan, seal_plan
-from tfrecreg.operations.builds.parts.receipts import Receipt, parse_receipt, render_receipt
-from tfrecreg.records import Records, ShardWriter
+from tfrecreg.records import Records
 from tfrecreg.storage import LocalStorage
 
 SHARD = ("train", 1)
 
 
 def receipt_of(site, split: str, number: int) -> Path:
-    return site.plan / "receipts" / f"{site.shard(split, number)}.json"
-
-
-def reseal(path: Path, change: Callable[[Any], None]) -> None:
-    """Change a receipt, and give it the digest that fits, as a forger would."""
-    plain = json.loads(path.read_bytes())
-    change(plain)
-    path.write_bytes(render_receipt(msgspec.convert(plain, Receipt)))
-    parse_receipt(path.read_bytes())
+    return receipt_path(site.plan, site.shard(split, number))
 
 
 def refusal(site, **more: Any) -> str:
@@ -84,7 +75,7 @@ def test_the_receipt_of_another_plan(made) -> None:
     def other(plain: Any) -> None:
         plain["plan"] = "ab" * 32
 
-    reseal(receipt_of(made, *SHARD), other)
+    reseal(made.plan, made.shard(*SHARD), other)
     assert "its receipt is of the plan `abababababababab…`" in refusal(made)
 
 
@@ -92,7 +83,7 @@ def test_other_versions(made) -> None:
     def other(plain: Any) -> None:
         plain["versions"]["codecs"]["zlib"] = "0.9"
 
-    reseal(receipt_of(made, *SHARD), other)
+    reseal(made.plan, made.shard(*SHARD), other)
     assert "names other versions or options than the plan" in refusal(made)
 
 
@@ -112,7 +103,7 @@ def test_right_bytes_with_a_wrong_receipt(made, field: str, value: Any, message:
     def lie(plain: Any) -> None:
         plain["shard"][field] = value
 
-    reseal(receipt_of(made, *SHARD), lie)
+    reseal(made.plan, made.shard(*SHARD), lie)
     assert message in refusal(made)
 
 
@@ -120,7 +111,7 @@ def test_other_sizes_of_features(made) -> None:
     def lie(plain: Any) -> None:
         plain["features"]["image/encoded"] -= 1
 
-    reseal(receipt_of(made, *SHARD), lie)
+    reseal(made.plan, made.shard(*SHARD), lie)
     assert "other sizes of features than its records have" in refusal(made)
 
 
@@ -128,7 +119,7 @@ def test_other_numbers_of_items(made) -> None:
     def lie(plain: Any) -> None:
         plain["items"] = 11
 
-    reseal(receipt_of(made, *SHARD), lie)
+    reseal(made.plan, made.shard(*SHARD), lie)
     assert "its receipt says 11 items, the plan has 10" in refusal(made)
 
 
@@ -137,7 +128,7 @@ def test_a_ledger_with_a_row_too_many(made, split: str, said: str) -> None:
     def lie(plain: Any) -> None:
         plain["skipped"] = [[split, "nobody", "SRC002", "empty"]]
 
-    reseal(receipt_of(made, *SHARD), lie)
+    reseal(made.plan, made.shard(*SHARD), lie)
     assert said in refusal(made)
 
 
@@ -156,25 +147,14 @@ def rewrite(site, keep: Callable[[int], bool], *, note: bool = False, order: int
     with Records(f"{build.root}/{name}") as records:
         payloads = [bytes(records[number]) for number in range(len(index))]
     kept = [number for number in range(len(index)) if keep(number)][::order]
-    features = None
-    with ShardWriter(build, name, compression="none", index_path=f"index/{name}.index") as writer:
-        for number in kept:
-            digest = index.digests[number].tobytes()
-            writer.write(payloads[number], digest=digest, key=index.key(number))
-    written = writer.written
-    assert written.index is not None
+    left = [number for number in range(len(index)) if not keep(number)]
 
-    def fit(plain: Any) -> None:
-        entry = ShardEntry.of(name, written, split="train", index=f"index/{name}.index")
-        plain["shard"] = msgspec.to_builtins(entry)
-        plain["index"] = msgspec.to_builtins(FileEntry.of(f"index/{name}.index", written.index))
-        if features is not None:
-            plain["features"] = features
+    def change(plain: Any) -> None:
         if note:
-            left = [number for number in range(len(index)) if not keep(number)]
             plain["skipped"] = [["train", index.key(each), "SRC002", "empty"] for each in left]
 
-    reseal(receipt_of(site, *SHARD), fit)
+    rows = [(payloads[each], index.digests[each].tobytes(), index.key(each)) for each in kept]
+    write_shard(site.plan, name, rows, change=change)
 
 
 def test_a_missing_ledger_row(made) -> None:
@@ -192,16 +172,8 @@ def test_an_index_that_does_not_fit_its_records(made) -> None:
     build = LocalStorage(made.plan / "build")
     index = load_index(build, f"index/{name}.index")
     with Records(f"{build.root}/{name}") as records:
-        payloads = [bytes(records[number]) for number in range(len(index))]
-    with ShardWriter(build, name, compression="none", index_path=f"index/{name}.index") as writer:
-        for number, payload in enumerate(payloads):
-            writer.write(payload, digest=bytes(16), key=index.key(number))
-    written = writer.written
-
-    def fit(plain: Any) -> None:
-        plain["index"] = msgspec.to_builtins(FileEntry.of(f"index/{name}.index", written.index))
-
-    reseal(receipt_of(made, *SHARD), fit)
+        rows = [(bytes(records[each]), bytes(16), index.key(each)) for each in range(len(index))]
+    write_shard(made.plan, name, rows)
     assert "its record 0 is not the one of its index" in refusal(made)
 
 
@@ -256,7 +228,6 @@ def test_a_shard_of_other_code_is_found_by_making_it_again(site) -> None:
 
 def test_a_skipped_item_that_could_be_made_is_found_by_making_it_again(made) -> None:
     rewrite(made, lambda number: number != 3, note=True)
-    path = receipt_of(made, *SHARD)
     # The sizes of the features that are left are the forger's to count.
     from collections import Counter
 
@@ -271,7 +242,7 @@ def test_a_skipped_item_that_could_be_made_is_found_by_making_it_again(made) -> 
     def count(plain: Any) -> None:
         plain["features"] = dict(counts)
 
-    reseal(path, count)
+    reseal(made.plan, made.shard(*SHARD), count)
     message = refusal(made, verify="100%")
     assert "is not what the raw data give here: record 3 is `" in message
 

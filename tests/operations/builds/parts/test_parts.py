@@ -23,8 +23,8 @@ from tfrecreg.operations.builds.parts import (
     plan_to,
     run_part,
 )
+from tfrecreg.operations.builds.parts.one_part import deal_shards
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
-from tfrecreg.operations.builds.parts.run_part import deal_shards
 from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.builds.state import StageJournal
@@ -182,6 +182,29 @@ def test_raw_data_that_changed_since_the_plan_are_refused(site, work: str) -> No
     file.write_bytes(extra)
     with pytest.raises(RawDataError, match=r"has \d+ bytes, expected \d+"):
         site.part(1, 1, raw=str(site.raw))
+
+
+def test_a_file_that_was_added_since_the_plan_is_found_on_publishing(tmp_path) -> None:
+    raw = tmp_path / "raw/cat"
+    raw.mkdir(parents=True)
+    for number in range(3):
+        (raw / f"{number}.png").write_bytes(png(8, 8, seed=number))
+    init(tmp_path / "registry", with_dvc=False)
+    registry = open_registry(tmp_path / "registry")
+    plan = tmp_path / "plan"
+    request = BuildRequest(name="pets", source="imagefolder", raw=str(tmp_path / "raw"))
+    plan_to(registry, request, plan)
+    added = raw / "more.png"
+    added.write_bytes(png(8, 8, seed=9))
+    assert run_part(str(plan), PlanPart(1, 1)).records == 3
+    with pytest.raises(RawDataError, match=r"`cat/more.png` was added"):
+        collect_parts(registry, CollectRequest(plan=str(plan)))
+    added.unlink()
+    collect_parts(registry, CollectRequest(plan=str(plan), parts_only=True))
+    (raw / "0.png").unlink()
+    (plan / "receipts").rename(plan / "receipts-before")
+    with pytest.raises(RawDataError, match=r"`cat/0.png` is missing"):
+        run_part(str(plan), PlanPart(1, 1))
 
 
 def test_a_schema_that_changed_since_the_plan_is_refused(site) -> None:

@@ -6,8 +6,9 @@
 - `receipts`: what a part leaves for each shard
 - `open_source`: the source of a plan on this machine, with the versions and raw data of the plan
 - `prepare_plan`: the operation that lists the items and writes the plan
-- `run_part`: the operation that makes the shards of a part
-- `examine`: a shard of a part held against its receipt and the plan
+- `one_part`: the operation that makes the shards of a part
+- `examine`: the index of a shard held against its receipt and the plan
+- `proof`: the shards held against their receipts, while the build is read back
 - `remake`: shards made again, here, and compared
 - `collect`: the operation that makes what is missing, examines all shards and publishes
 - `provenance`: the receipts of a build, and those in a release
@@ -15,9 +16,14 @@
 
 from __future__ import annotations
 
-from tfrecreg.operations.builds.parts.collect import Collected, CollectRequest, collect_parts
-from tfrecreg.operations.builds.parts.prepare_plan import PlanWritten, plan_to
-from tfrecreg.operations.builds.parts.run_part import PartResult, PlanPart, parse_part, run_part
+from typing import TYPE_CHECKING
+
+from tfrecreg.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from tfrecreg.operations.builds.parts.collect import Collected, CollectRequest, collect_parts
+    from tfrecreg.operations.builds.parts.one_part import PartResult, PlanPart, parse_part, run_part
+    from tfrecreg.operations.builds.parts.prepare_plan import PlanWritten, plan_to
 
 __all__ = [
     "CollectRequest",
@@ -30,3 +36,14 @@ __all__ = [
     "plan_to",
     "run_part",
 ]
+
+# Each of the three steps imports its own modules only.
+if not TYPE_CHECKING:  # which knows these names from above, and no others
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            ".collect": ("CollectRequest", "Collected", "collect_parts"),
+            ".prepare_plan": ("PlanWritten", "plan_to"),
+            ".one_part": ("PartResult", "PlanPart", "parse_part", "run_part"),
+        },
+    )

@@ -1,7 +1,7 @@
 """The end of a build in parts: make what is missing, examine everything, and publish.
 
-Nothing is published before every shard was held against its receipt, the plan and its bytes, and
-before the whole build was read back like any other.
+Nothing is published before every index was held against its receipt and the plan (`examine`), and
+every shard against its receipt and its index, in the pass that reads any new build back (`proof`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from tfrecreg.operations.bucket_guard import expect_no_bucket
 from tfrecreg.operations.builds.begin import Begun, expect_buildable, plan_salt
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.make import BUILD, engine_for_build, make_all
-from tfrecreg.operations.builds.parts.examine import ExamineTask, examine_shard
+from tfrecreg.operations.builds.parts.examine import ExamineTask, examine_index
+from tfrecreg.operations.builds.parts.one_part import own_segments, parts_of
 from tfrecreg.operations.builds.parts.open_source import (
     RawState,
     base_of_plan,
@@ -25,10 +26,15 @@ from tfrecreg.operations.builds.parts.open_source import (
     read_raw_state,
 )
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
+from tfrecreg.operations.builds.parts.proof import ReceiptProof
 from tfrecreg.operations.builds.parts.provenance import keep_receipts
-from tfrecreg.operations.builds.parts.receipts import Receipt, ReceiptJournal, refused_shard
+from tfrecreg.operations.builds.parts.receipts import (
+    Receipt,
+    ReceiptJournal,
+    refuse_all,
+    refused_shard,
+)
 from tfrecreg.operations.builds.parts.remake import choose_sample, expect_same
-from tfrecreg.operations.builds.parts.run_part import own_segments, parts_of
 from tfrecreg.operations.builds.plan import Plan, PlannedShard, plan_digest
 from tfrecreg.operations.builds.request import BuildRequest, Prepared
 from tfrecreg.operations.builds.settings import compare_settings
@@ -120,7 +126,8 @@ def _collect(
     progress: Progress,
 ) -> Collected:
     prepared = open_planned(folder, request.raw)
-    raw = read_raw_state(folder, prepared, moved=request.raw is not None, progress=progress)
+    moved = request.raw is not None
+    raw = read_raw_state(folder, prepared, moved=moved, whole=True, progress=progress)
     begun = _begun(registry, folder, prepared, raw)
     plan = begun.plan
     engine = engine_for_build(plan, engine)
@@ -128,6 +135,7 @@ def _collect(
     missing = [shard for shard in plan.shards if shard.path not in receipts]
     if missing and (request.parts_only or raw is None):
         raise _incomplete(folder, missing, raw)
+    proof = ReceiptProof(dict(receipts), folder.name)
     _examine_all(folder, plan, receipts, engine, progress)
     verified = _verify(request, folder, begun, receipts, change, engine, progress)
     if missing:
@@ -163,6 +171,7 @@ def _collect(
             change=change,
             engine=engine,
             progress=progress,
+            proof=proof,
         )
     names = tuple(shard.path for shard in verified)
     every = [receipts[shard.path] for shard in plan.shards]
@@ -232,16 +241,8 @@ def _receipts(folder: PlanFolder, plan: Plan, progress: Progress) -> dict[str, R
         there = all(journal.build.stat(path) is not None for path in (shard.path, shard.index))
         if receipt is not None and there:
             found[shard.path] = receipt
-    _raise_all(problems, progress)
+    refuse_all(problems, progress)
     return found
-
-
-def _raise_all(problems: Sequence[RefusedError], progress: Progress) -> None:
-    """Raise the first problem; the others are notes."""
-    if problems:
-        for other in problems[1:]:
-            progress.note(other.message)
-        raise problems[0]
 
 
 def _incomplete(
@@ -276,7 +277,7 @@ def _examine_all(
     engine: Engine,
     progress: Progress,
 ) -> None:
-    """Hold every shard of a part against its receipt and the plan."""
+    """Hold the index of every shard of a part against its receipt and the plan."""
     build: Storage = folder.storage.below(BUILD)
     shards = [shard for shard in plan.shards if shard.path in receipts]
     tasks = (
@@ -285,21 +286,25 @@ def _examine_all(
             receipt=receipts[shard.path],
             keys=tuple(item.key for item in shard.items),
             split=shard.split,
-            compression=folder.document.compression,
         )
         for shard in shards
     )
     problems = []
     progress.start(f"examining {plan.dataset}", sum(len(shard.items) for shard in shards))
     try:
-        with closing(engine.run(examine_shard, tasks)) as results:
+        with closing(engine.run(examine_index, tasks)) as results:
             for shard, result in zip(shards, results, strict=True):
-                progress.advance(len(shard.items), receipts[shard.path].shard.bytes)
+                receipt = receipts[shard.path]
+                progress.advance(len(shard.items), receipt.index.bytes)
                 if result.problem:
-                    problems.append(refused_shard(result.shard, result.problem))
+                    problems.append(
+                        refused_shard(
+                            result.shard, result.problem, receipt=receipt, plan=folder.name
+                        )
+                    )
     finally:
         progress.stop()
-    _raise_all(problems, progress)
+    refuse_all(problems, progress)
 
 
 def _verify(

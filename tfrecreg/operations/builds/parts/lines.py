@@ -89,17 +89,22 @@ def read_lines(
     """
     hasher = blake3()
     size = count = 0
+    decoder = msgspec.json.Decoder(row)
     with storage.open(path) as reader:
         packed = gzip.GzipFile(mode="rb", fileobj=io.BufferedReader(_FromReader(reader), _CHUNK))
         try:
             # A longer line is cut, and then it does not parse.
-            while line := packed.readline(_LINE_LIMIT):
+            buffer = io.BufferedReader(packed, _CHUNK)
+            while line := buffer.readline(_LINE_LIMIT):
                 size += len(line)
                 if size > said.bytes:
                     raise _changed(where)
                 count += 1
                 hasher.update(line)
-                yield msgspec.convert(json.loads(line), row)
+                try:
+                    yield decoder.decode(line)
+                except msgspec.DecodeError:  # it knows no surrogate escapes
+                    yield msgspec.convert(json.loads(line), row)
         except (EOFError, OSError, RecursionError, ValueError, zlib.error):
             raise _changed(where) from None
     if TextDigest(lines=count, bytes=size, blake3=hasher.hexdigest()) != said:

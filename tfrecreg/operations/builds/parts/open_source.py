@@ -15,11 +15,11 @@ from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.state import raw_files
 from tfrecreg.plugins import plugins
-from tfrecreg.progress import Progress
+from tfrecreg.progress import Progress, counting
 from tfrecreg.registry import Registry
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import GuardedSource
-from tfrecreg.storage import LocalStorage
+from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.storage.listed import ListedStorage
 from tfrecreg.storage.locations import raw_storage
 from tfrecreg.text import safe
@@ -106,7 +106,7 @@ def _differences(
 
 
 def read_raw_state(
-    folder: PlanFolder, prepared: Prepared, *, moved: bool, progress: Progress
+    folder: PlanFolder, prepared: Prepared, *, moved: bool, whole: bool, progress: Progress
 ) -> RawState | None:
     """Hold the raw data of this machine against those of the plan; None if they are not here.
 
@@ -114,6 +114,9 @@ def read_raw_state(
         folder: the plan.
         prepared: its source.
         moved: whether they are a copy, whose files have other times.
+        whole: whether the source lists them again, to find added files and other names of classes.
+            If not, only the files of the plan are looked at: a source may read all its raw data
+            to list them, which every part would repeat.
         progress: updated for each file.
 
     Raises:
@@ -130,10 +133,17 @@ def read_raw_state(
                 hint="name the folder with --raw PATH",
             )
         return None
-    found = raw_files(prepared.source, storage, progress)[1]
     planned = folder.raw_files()
+    if whole:
+        found = raw_files(prepared.source, storage, progress)[1]
+    else:
+        found = _files_of_plan(planned, storage, progress)
     changed = next(_changed(planned, found, moved=moved), None)
-    if changed is None and dict(prepared.source.labels()) != _lists(folder.document.labels):
+    if (
+        changed is None
+        and whole
+        and dict(prepared.source.labels()) != _lists(folder.document.labels)
+    ):
         changed = "the names of classes are others"
     if changed is not None:
         raise RawDataError(
@@ -142,6 +152,20 @@ def read_raw_state(
             hint="restore them, or write the plan again, into a new folder",
         )
     return RawState(storage, found)
+
+
+def _files_of_plan(
+    planned: Mapping[str, tuple[int, int]], storage: Storage, progress: Progress
+) -> dict[str, tuple[int, int]]:
+    """Size and modification time of each raw file of the plan that is here."""
+    found = {}
+    with counting(progress, "checking whether raw data changed", "files") as ticker:
+        for path in planned:
+            entry = storage.stat(path, follow="all")
+            if entry is not None:
+                found[path] = (entry.size, entry.mtime_ns)
+            ticker.add(1, 0)
+    return found
 
 
 def _lists(labels: Mapping[str, list[str]]) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,8 @@ from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.builds.state import is_intact
 from tfrecreg.operations.provenance import now, user
+from tfrecreg.progress import Progress
+from tfrecreg.records import FileDigest
 from tfrecreg.sources import Remark, Skipped
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
@@ -215,9 +217,43 @@ def _problem(receipt: Receipt, folder: PlanFolder, shard: str, items: int) -> st
     return ""
 
 
-def refused_shard(shard: str, problem: str) -> RefusedError:
-    """The error for a shard that must not be published."""
-    return RefusedError(
-        f"nothing was published: `{safe(shard)}`: {problem}",
-        hint=f"find out how it was made; without `{RECEIPTS}/{safe(shard)}.json` it is made again",
+def other_bytes(entry: ShardEntry | FileEntry, found: FileDigest) -> str:
+    """How the bytes of a file differ from those that a receipt names; empty if they do not."""
+    if found == (entry.bytes, entry.blake3, entry.sha256):
+        return ""
+    name = "blake3" if found.blake3 != entry.blake3 or found.sha256 == entry.sha256 else "sha256"
+    said, is_now = getattr(entry, name), getattr(found, name)
+    return (
+        f"not those of its receipt: expected {entry.bytes:,} bytes, {name} {safe(said[:16])}…, "
+        f"found {found.bytes:,} bytes, {is_now[:16]}…"
     )
+
+
+def refused_shard(
+    shard: str, problem: str, *, receipt: Receipt | None = None, plan: str = "DIR"
+) -> RefusedError:
+    """The error for a shard that must not be published.
+
+    Args:
+        shard: its path.
+        problem: the claim that does not hold.
+        receipt: its receipt, if it could be read.
+        plan: the folder of the plan.
+    """
+    hint = f"find out how it was made; without `{RECEIPTS}/{safe(shard)}.json` it is made again"
+    part = receipt.made.part if receipt is not None and receipt.made is not None else ""
+    if part:
+        hint += f": `tfrecreg build --plan {plan} --part {safe(part)}`"
+    return RefusedError(f"nothing was published: `{safe(shard)}`: {problem}", hint=hint)
+
+
+def refuse_all(problems: Sequence[RefusedError], progress: Progress) -> None:
+    """Raise the first problem; the others are notes.
+
+    Raises:
+        RefusedError: there is a problem.
+    """
+    if problems:
+        for other in problems[1:]:
+            progress.note(other.message)
+        raise problems[0]

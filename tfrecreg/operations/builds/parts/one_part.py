@@ -144,7 +144,8 @@ def run_part(
     prepared = open_planned(folder, raw)
     opened = registry() if registry is not None and folder.document.base is not None else None
     base = base_of_plan(folder, opened)
-    state = read_raw_state(folder, prepared, moved=raw is not None, progress=progress)
+    moved = raw is not None
+    state = read_raw_state(folder, prepared, moved=moved, whole=False, progress=progress)
     if state is None:
         assert prepared.raw is not None
         raise UsageError(

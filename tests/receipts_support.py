@@ -1,0 +1,76 @@
+"""Shards of parts that are written again, with receipts that fit them, as a forger would.
+
+On sys.path by `pythonpath` in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tfrecreg.manifest import FileEntry, ShardEntry
+from tfrecreg.operations.builds.parts.receipts import Receipt, parse_receipt, render_receipt
+from tfrecreg.records import ShardWriter
+from tfrecreg.records.hashing import hash_both
+from tfrecreg.storage import LocalStorage
+
+__all__ = ["receipt_path", "reseal", "write_bytes", "write_shard"]
+
+
+def receipt_path(plan: Path, shard: str) -> Path:
+    return plan / "receipts" / f"{shard}.json"
+
+
+def reseal(plan: Path, shard: str, change: Callable[[Any], None]) -> None:
+    """Change the receipt of a shard, and give it the digest that fits."""
+    path = receipt_path(plan, shard)
+    plain = json.loads(path.read_bytes())
+    change(plain)
+    path.write_bytes(render_receipt(msgspec.convert(plain, Receipt)))
+    parse_receipt(path.read_bytes())
+
+
+def write_shard(
+    plan: Path,
+    shard: str,
+    rows: Sequence[tuple[bytes, bytes, str]],
+    *,
+    compression: str = "none",
+    change: Callable[[Any], None] = lambda plain: None,
+) -> None:
+    """Write a shard and its index again, with a receipt that fits both.
+
+    Args:
+        plan: the folder of the plan.
+        shard: its path.
+        rows: payload, digest in the index, and key of each record.
+        compression: of the shard.
+        change: changes the receipt, too.
+    """
+    build, index = LocalStorage(plan / "build"), f"index/{shard}.index"
+    with ShardWriter(build, shard, compression=compression, index_path=index) as writer:
+        for payload, digest, key in rows:
+            writer.write(payload, digest=digest, key=key)
+    written = writer.written
+    assert written.index is not None
+
+    def fit(plain: Any) -> None:
+        entry = ShardEntry.of(shard, written, split=plain["shard"]["split"], index=index)
+        plain["shard"] = msgspec.to_builtins(entry)
+        plain["index"] = msgspec.to_builtins(FileEntry.of(index, written.index))
+        change(plain)
+
+    reseal(plan, shard, fit)
+
+
+def write_bytes(plan: Path, shard: str, data: bytes) -> None:
+    """Write the file of a plain shard, with a receipt of its digests."""
+    build = LocalStorage(plan / "build")
+    Path(build.root, shard).write_bytes(data)
+    found = hash_both(build, shard)
+    fitting = {**found._asdict(), "stream_blake3": found.blake3}
+    reseal(plan, shard, lambda plain: plain["shard"].update(fitting))
