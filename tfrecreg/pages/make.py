@@ -123,6 +123,7 @@ def diff_page(
     *,
     registry: RegistryLike | None = None,
     budget: int = BUDGET,
+    engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> tuple[str, DiffResult]:
     """A page of the difference of two versions, as HTML, and the difference itself.
@@ -132,6 +133,7 @@ def diff_page(
         after: the second side.
         registry: an open registry or a path in one; None for that of the current folder.
         budget: size of the page in bytes.
+        engine: where to read records; None for this process.
         progress: updated during the comparison.
 
     Raises:
@@ -145,7 +147,7 @@ def diff_page(
                 hint="leave out `--format html`",
             )
     first, second = resolve_in(registry, before), resolve_in(registry, after)
-    found = difference_of(first, second, Budget(budget), progress)
+    found = difference_of(first, second, Budget(budget), progress, engine=engine)
     return render_difference(found), found.result
 
 

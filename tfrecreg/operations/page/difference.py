@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import TfrecregError
 from tfrecreg.operations.diff import RecordDiff, diff
 from tfrecreg.operations.page.budget import Budget
@@ -29,6 +29,7 @@ def difference_of(
     progress: Progress,
     *,
     surveyed: Mapping[str, Survey] | None = None,
+    engine: Engine | None = None,
 ) -> PageDifference:
     """Compare two versions, and read some of the records that differ.
 
@@ -40,11 +41,13 @@ def difference_of(
         budget: is spent on the records.
         progress: updated during the comparison.
         surveyed: survey of `after` by split; None to make it.
+        engine: where to compare and survey records; None for this process.
 
     Raises:
         ManifestError: a manifest or an index is not the one that was released.
     """
-    result = diff(before, after, progress=progress)
+    engine = engine or LocalEngine(1)
+    result = diff(before, after, engine=engine, progress=progress)
     first, second = _target(before), _target(after)
     chosen = [each for kind in result.examples.values() for each in kind[:_CHANGES]]
     gone = [each for each in chosen if each.kind == "removed"]
@@ -62,8 +65,8 @@ def difference_of(
         for each in chosen
     )
     if surveyed is None:
-        surveyed = _survey(second) if second is not None else {}
-    classes = _balance(_survey(first), surveyed, before) if first is not None else ()
+        surveyed = _survey(second, engine) if second is not None else {}
+    classes = _balance(_survey(first, engine), surveyed, before) if first is not None else ()
     return PageDifference(result=result, changes=changes, classes=classes)
 
 
@@ -120,9 +123,9 @@ def _read(
     return found
 
 
-def _survey(target: Target) -> dict[str, Survey]:
+def _survey(target: Target, engine: Engine) -> dict[str, Survey]:
     validator = SurveyValidator()
-    run_scan(target, [validator], LocalEngine(1))
+    run_scan(target, [validator], engine)
     return validator.splits
 
 
