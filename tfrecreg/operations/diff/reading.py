@@ -36,6 +36,8 @@ _SHARD = 40
 """Cost of a shard, in the same unit: a task reads the index of each shard that it needs."""
 _PAIR_BYTES = 30_000
 """Bytes that take as long to read and compare as a pair of small records takes besides."""
+_FEW = 20_000
+"""Cost below which no processes of this machine are started: each takes half a second to start."""
 _MOST = 20_000
 """Maximum number of pairs in a task. It bounds a task and its result, which lists every pair."""
 
@@ -65,6 +67,7 @@ class Reading:
         """Of this process."""
         self._sides = before, after
         self._engine = engine or LocalEngine(1)
+        self._cost = 1 + (_mean_bytes(before) + _mean_bytes(after)) / _PAIR_BYTES
 
     def run(self, function: Pass[R], pairs: Pairs) -> Generator[tuple[Pairs, R], None, None]:
         """The results of a pass, in order, each with the places that it is about.
@@ -80,7 +83,7 @@ class Reading:
         bounds = self._bounds(pairs)
         pieces = (_cut(pairs, start, end) for start, end in pairwise(bounds))
         engine = self._engine
-        if isinstance(engine, LocalEngine) and (engine.jobs == 1 or len(bounds) <= 2):
+        if isinstance(engine, LocalEngine) and (engine.jobs == 1 or bounds[-1] * self._cost < _FEW):
             # These readers know the indexes that were read for the pieces before.
             for piece in pieces:
                 yield piece, function(self.readers, piece)
@@ -99,13 +102,12 @@ class Reading:
     def _bounds(self, pairs: Pairs) -> list[int]:
         """Where the pieces begin, and where the last one ends."""
         count = max(len(pairs.before), len(pairs.after))
-        each = 1 + sum(map(_mean_bytes, self._sides)) / _PAIR_BYTES
         bounds, touched = [0], set[tuple[int, int]]()
         for start in range(0, count, _STEP):
             end = min(start + _STEP, count)
             touched.update(_shards(_cut(pairs, start, end)))
             length = end - bounds[-1]
-            if each * length >= max(_TASK, _SHARD * len(touched)) or length >= _MOST:
+            if self._cost * length >= max(_TASK, _SHARD * len(touched)) or length >= _MOST:
                 bounds.append(end)
                 touched.clear()
         return bounds if bounds[-1] == count else [*bounds, count]
