@@ -351,9 +351,9 @@ def tally(
     pairs: Pairs,
     readers: tuple[Payloads, Payloads],
     labels: LabelMaps,
-    *,
     into: Tallied,
     progress: Progress = SILENT,
+    *,
     until_loss: bool = False,
 ) -> None:
     """Count what differs in pairs.
@@ -366,15 +366,14 @@ def tally(
         progress: updated for each pair.
         until_loss: whether to stop where the first pair lost something, or could not be read.
     """
-    found = into
     for change, size in changes_of(pairs, readers, labels):
         if isinstance(change, UnreadError):
-            found.unread += 1
-            if found.unread == 1:
-                found.reason, found.missing = change.reason, change.missing
+            into.unread += 1
+            if into.unread == 1:
+                into.reason, into.missing = change.reason, change.missing
         else:
-            found.add(change)
-        found.size += size
+            into.add(change)
+        into.size += size
         progress.advance(1, size)
-        if until_loss and found.kept < found.compared + found.unread:
+        if until_loss and into.kept < into.compared + into.unread:
             break

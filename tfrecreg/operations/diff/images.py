@@ -69,17 +69,25 @@ def follow_images(
         return matched
     todo = len(matched.moved_changed) + len(matched.removed) + len(matched.added)
     progress.start("comparing images", todo)
+    gone, new = alone(matched.removed, after=False), alone(matched.added, after=True)
+    rows = _Rows(before, after, matched)
+    parted: Matched | None = None
+    run = reading.run(partial(digest_images, images=images), matched.moved_changed, gone, new)
     try:
-        matched = _part(matched, reading, images, progress)
-        splits = split_numbers(before, after)
-        gone, new = alone(matched.removed, after=False), alone(matched.added, after=True)
-        first = _rows(before, gone, reading, images, splits, progress)
-        second = _rows(after, new, reading, images, splits, progress)
-    except UnreadError:
-        return matched  # without the bytes, keys are all there is to tell by
+        with closing(run) as results:
+            for group, piece, found in results:
+                if group and parted is None:
+                    parted = _part(matched, rows.wrong)
+                if found is None:
+                    # Without the bytes, keys are all there is to tell by.
+                    return parted or matched
+                rows.take(piece, found, paired=group == 0)
+                size = sum(each.size for each in found)
+                progress.advance(max(map(len, (piece.before, piece.after))), size)
     finally:
         progress.stop()
-    left = Left(first, second)
+    matched = _part(matched, rows.wrong)
+    left = Left(rows.of(0), rows.of(1))
     renamed, moved = left.pair(SPLIT, DIGEST), left.pair(DIGEST)
     return replace(
         matched,
@@ -94,23 +102,9 @@ def _may_help(matched: Matched) -> bool:
     return bool(len(matched.moved_changed) or (len(matched.removed) and len(matched.added)))
 
 
-def _part(
-    matched: Matched,
-    reading: Reading,
-    images: Sequence[str],
-    progress: Progress,
-) -> Matched:
-    """Part the pairs of one key in two splits whose images are not the same."""
+def _part(matched: Matched, wrong: Sequence[int]) -> Matched:
+    """Part the pairs of one key in two splits at these positions: their images differ."""
     pairs = matched.moved_changed
-    wrong: list[int] = []
-    done = 0
-    with closing(reading.run(partial(digest_images, images=images), pairs)) as results:
-        for piece, result in results:
-            first, second = _expected(result)
-            other = first.found & second.found & (first.digests != second.digests).any(axis=1)
-            wrong += (done + np.flatnonzero(other)).tolist()
-            done += len(piece)
-            progress.advance(len(piece), 0)
     if not wrong:
         return matched
     return replace(
@@ -121,36 +115,57 @@ def _part(
     )
 
 
-def _rows(
-    side: Side,
-    places: Pairs,
-    reading: Reading,
-    images: Sequence[str],
-    splits: dict[str, int],
-    progress: Progress,
-) -> IndexRows:
-    """Rows of one side, whose digest is that of the images; records without an image have none."""
-    rows: IndexRows = np.zeros((max(map(len, (places.before, places.after))), WIDTH), np.uint8)
-    numbers = np.array([splits.get(shard.split, 0) for shard in side.manifest.shards], ">u2")
-    count = 0
-    with closing(reading.run(partial(digest_images, images=images), places)) as results:
-        for piece, result in results:
-            for which, read in zip((piece.before, piece.after), _expected(result), strict=True):
-                found = which[read.found]
-                block = rows[count : count + len(found)]
-                shards = (found >> np.uint64(32)).astype(np.intp)
-                block[:, SPLIT] = numbers[shards].view(np.uint8).reshape(-1, 2)
-                block[:, DIGEST] = read.digests[read.found]
-                block[:, PLACE] = found.astype(">u8").view(np.uint8).reshape(-1, 8)
-                count += len(found)
-                progress.advance(len(which), read.size)
-    return rows[:count]
+class _Rows:
+    """Rows of records without partners, whose digests are those of their images.
 
+    Args:
+        before: the first side.
+        after: the second side.
+        matched: what the indexes say.
+    """
 
-def _expected(found: tuple[_Digests, _Digests] | None) -> tuple[_Digests, _Digests]:
-    if found is None:
-        raise UnreadError("a record cannot be read")
-    return found
+    def __init__(self, before: Side, after: Side, matched: Matched) -> None:
+        self.wrong: list[int] = []
+        """Positions of the pairs whose images differ."""
+        self._pairs = 0
+        splits = split_numbers(before, after)
+        self._splits = [
+            np.array([splits.get(shard.split, 0) for shard in side.manifest.shards], ">u2")
+            for side in (before, after)
+        ]
+        pairs = len(matched.moved_changed)
+        # Of zeros that nothing is written to, the memory is not used.
+        self._rows: list[IndexRows] = [
+            np.zeros((pairs + len(places), WIDTH), np.uint8)
+            for places in (matched.removed, matched.added)
+        ]
+        self._counts = [0, 0]
+
+    def take(self, piece: Pairs, found: tuple[_Digests, _Digests], *, paired: bool) -> None:
+        """Add records, or where they are pairs, those with different images."""
+        first, second = found
+        chosen = first.found, second.found
+        if paired:
+            both = first.found & second.found
+            other = both & (first.digests != second.digests).any(axis=1)
+            self.wrong += (self._pairs + np.flatnonzero(other)).tolist()
+            self._pairs += len(piece)
+            chosen = other, other
+        for side, places in enumerate((piece.before, piece.after)):
+            self._add(side, places[chosen[side]], found[side].digests[chosen[side]])
+
+    def _add(self, side: int, places: Places, digests: npt.NDArray[np.uint8]) -> None:
+        start = self._counts[side]
+        self._counts[side] += len(places)
+        rows = self._rows[side][start : self._counts[side]]
+        shards = (places >> np.uint64(32)).astype(np.intp)
+        rows[:, SPLIT] = self._splits[side][shards].view(np.uint8).reshape(-1, 2)
+        rows[:, DIGEST] = digests
+        rows[:, PLACE] = places.astype(">u8").view(np.uint8).reshape(-1, 8)
+
+    def of(self, side: int) -> IndexRows:
+        """The rows of a side. Records without an image have none."""
+        return self._rows[side][: self._counts[side]]
 
 
 def digest_images(

@@ -69,29 +69,40 @@ class Reading:
         self._engine = engine or LocalEngine(1)
         self._cost = 1 + (_mean_bytes(before) + _mean_bytes(after)) / _PAIR_BYTES
 
-    def run(self, function: Pass[R], pairs: Pairs) -> Generator[tuple[Pairs, R], None, None]:
-        """The results of a pass, in order, each with the places that it is about.
+    def run(self, function: Pass[R], *groups: Pairs) -> Generator[tuple[int, Pairs, R], None, None]:
+        """The results of a pass over groups of records, in order.
+
+        All groups are one run of the engine, whose workers start once.
 
         Args:
             function: the pass.
-            pairs: places on both sides; :func:`alone` for those of one side.
+            groups: places on both sides; :func:`alone` for those of one side.
+
+        Yields:
+            Number of the group, the places that a result is about, and the result.
 
         Raises:
             StorageError: a record is there, and the machine refused it.
             FailureError: a worker died.
         """
-        bounds = self._bounds(pairs)
-        pieces = (_cut(pairs, start, end) for start, end in pairwise(bounds))
+        bounds = [
+            (number, start, end)
+            for number, group in enumerate(groups)
+            for start, end in pairwise(self._bounds(group))
+        ]
+        pieces = ((number, _cut(groups[number], start, end)) for number, start, end in bounds)
         engine = self._engine
-        if isinstance(engine, LocalEngine) and (engine.jobs == 1 or bounds[-1] * self._cost < _FEW):
+        if isinstance(engine, LocalEngine) and (
+            engine.jobs == 1 or sum(map(_length, groups)) * self._cost < _FEW
+        ):
             # These readers know the indexes that were read for the pieces before.
-            for piece in pieces:
-                yield piece, function(self.readers, piece)
+            for number, piece in pieces:
+                yield number, piece, function(self.readers, piece)
             return
-        tasks = (self._task(function, piece) for piece in pieces)
+        tasks = (self._task(function, piece) for _, piece in pieces)
         with closing(engine.run(read_there, tasks)) as results:
-            for (start, end), result in zip(pairwise(bounds), results, strict=True):
-                yield _cut(pairs, start, end), result
+            for (number, start, end), result in zip(bounds, results, strict=True):
+                yield number, _cut(groups[number], start, end), result
 
     def _task(self, function: Pass[R], piece: Pairs) -> ReadTask[R]:
         first, second = self._sides
@@ -101,7 +112,7 @@ class Reading:
 
     def _bounds(self, pairs: Pairs) -> list[int]:
         """Where the pieces begin, and where the last one ends."""
-        count = max(len(pairs.before), len(pairs.after))
+        count = _length(pairs)
         bounds, touched = [0], set[tuple[int, int]]()
         for start in range(0, count, _STEP):
             end = min(start + _STEP, count)
@@ -151,6 +162,10 @@ def _sent(side: Side, places: Places) -> tuple[Side, Places]:
     records = places & np.uint64(0xFFFFFFFF)
     renumbered = (positions.astype(np.uint64) << np.uint64(32)) | records
     return side.only(numbers.tolist()), renumbered
+
+
+def _length(pairs: Pairs) -> int:
+    return max(len(pairs.before), len(pairs.after))
 
 
 def _cut(pairs: Pairs, start: int, end: int) -> Pairs:

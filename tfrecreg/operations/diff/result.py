@@ -286,7 +286,7 @@ class ListedExamples:
         with Reading(self.before, self.after, engine) as reading:
             results = reading.run(partial(list_changes, labels=self.labels), wanted)
             with closing(results):
-                changes = chain.from_iterable(found for _, found in results)
+                changes = chain.from_iterable(found for _, _, found in results)
                 yield from self._paired(kind, wanted, changes)
 
     def _paired(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -88,13 +88,11 @@ def diff_sides(
     labels = LabelMaps.of(before, after)
     with Reading(before, after, engine) as reading:
         matched = follow_images(before, after, match(before, after, progress), reading, progress)
-        tallied = Tallied()
-        _tally(matched.changed, reading, labels, progress, into=tallied)
-        same = before.manifest.content == after.manifest.content
-        order = order_of(before, after) if same else None
-        change = judge_change(before, after, order, None if same else matched, tallied)
-        for pairs in (matched.renamed_changed, matched.moved_changed):
-            _tally(pairs, reading, labels, progress, into=tallied)
+        groups = matched.changed, matched.renamed_changed, matched.moved_changed
+        of_changed, tallied = _tally(reading, labels, progress, *groups)
+    same = before.manifest.content == after.manifest.content
+    order = order_of(before, after) if same else None
+    change = judge_change(before, after, order, None if same else matched, of_changed)
     listing = ListedExamples(before, after, matched, labels)
     totals = _totals(matched)
     return DiffResult(
@@ -160,44 +158,52 @@ def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILE
         may_be_minor = judge_change(
             before, after, None, replace(matched, changed=Pairs.none()), tallied
         )
-        if len(pairs) <= _FEW or may_be_minor.level == "minor":
-            _tally(pairs, reading, labels, progress, into=tallied, until_loss=len(pairs) > _FEW)
+        if len(pairs) <= _FEW:
+            tallied, _ = _tally(reading, labels, progress, pairs)
+        elif may_be_minor.level == "minor":
+            with _showing(progress, len(pairs)):
+                tally(pairs, reading.readers, labels, tallied, progress, until_loss=True)
     hint = missing_hint(before, after, None, matched, tallied)
     return Classified(judge_change(before, after, None, matched, tallied), hint)
 
 
 def _tally(
-    pairs: Pairs,
-    reading: Reading,
-    labels: LabelMaps,
-    progress: Progress,
-    *,
-    into: Tallied,
-    until_loss: bool = False,
-) -> None:
-    if not len(pairs):
-        return
-    progress.start("comparing features", len(pairs))
-    try:
-        if until_loss:
-            tally(pairs, reading.readers, labels, into=into, progress=progress, until_loss=True)
-            return
-        with closing(reading.run(partial(count_changes, labels=labels), pairs)) as results:
-            for piece, found in results:
+    reading: Reading, labels: LabelMaps, progress: Progress, *groups: Pairs
+) -> tuple[Tallied, Tallied]:
+    """What differs in the pairs of the first group, and in those of all."""
+    of_first, into = Tallied(), Tallied()
+    function = partial(count_changes, labels=labels)
+    with (
+        _showing(progress, sum(map(len, groups))),
+        closing(reading.run(function, *groups)) as results,
+    ):
+        for group, piece, found in results:
+            for each in (into,) if group else (of_first, into):
                 if found.is_full:
                     # What it left out depends on the pairs before it.
-                    tally(piece, reading.readers, labels, into=into)
+                    tally(piece, reading.readers, labels, each)
                 else:
-                    into.add_all(found)
-                progress.advance(len(piece), found.size)
+                    each.add_all(found)
+            progress.advance(len(piece), found.size)
+    return of_first, into
+
+
+@contextmanager
+def _showing(progress: Progress, pairs: int) -> Iterator[None]:
+    """A piece of work in the progress, if there is any."""
+    if pairs:
+        progress.start("comparing features", pairs)
+    try:
+        yield
     finally:
-        progress.stop()
+        if pairs:
+            progress.stop()
 
 
 def count_changes(readers: Readers, pairs: Pairs, *, labels: LabelMaps) -> Tallied:
     """A pass: what differs in pairs, counted."""
     found = Tallied()
-    tally(pairs, readers, labels, into=found)
+    tally(pairs, readers, labels, found)
     return found
 
 
