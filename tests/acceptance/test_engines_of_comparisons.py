@@ -103,8 +103,9 @@ def test_documents_and_files_do_not_depend_on_the_engine(
 ) -> None:
     options = [each.format(address=dask.address) for each in ENGINES[engine]]
     path = {"PYTHONPATH": TESTS}
-    done = tfrecreg("-C", registry, *DIFF, *options, env=path)
-    assert (done.returncode, done.stdout) == (0, difference), done.stderr
+    command = begun("-C", registry, *DIFF, *options, eager=True)
+    out, err = command.communicate(timeout=120)
+    assert (command.returncode, out) == (0, difference), err
     output = tmp_path / "out"
     done = tfrecreg("salvage", registry / "data/raw", "--output", output, *options, env=path)
     assert done.returncode == 0, done.stderr
@@ -146,7 +147,7 @@ def begun(*command: str | Path, eager: bool = False) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "NO_COLOR": "1"},
+        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": TESTS},
     )
 
 
