@@ -23,6 +23,7 @@ COUNTS = {
     "plan": 10_000_000,
     "parts": 9000,
     "engines": 4000,
+    "scaling": 4000,
 }
 """Default number of images, records or datasets, by benchmark."""
 

@@ -228,6 +228,25 @@ def test_two_at_once(s3: S3, tmp_path: Path) -> None:
     run("check", "digits@1.0.0", port=s3.port, cwd=first)
 
 
+def test_two_clones_release_one_number_at_once(s3: S3, tmp_path: Path) -> None:
+    """They have built different data. The store decides: one wins, and the other is told."""
+    s3.client.create_bucket(Bucket="numbers")
+    clones = [registry_at(tmp_path / name, "numbers") for name in ("first", "second")]
+    write_digits(LocalStorage(clones[1] / "raw"), train=301, test=100, seed=2)
+    for at in clones:
+        run("build", "digits", port=s3.port, cwd=at)
+    for major in range(1, 6):
+        release = ("release", "digits", "--version", f"{major}.0.0")
+        both = [command(*release, port=s3.port, cwd=at) for at in clones]
+        told = [each.communicate(timeout=200)[1] for each in both]
+        codes = [each.returncode for each in both]
+        assert sorted(codes) == [0, 2], told
+        loser = codes.index(2)
+        assert f"another clone released `digits@{major}.0.0` with other content" in told[loser]
+        assert not (clones[loser] / f"registry/digits/{major}.0.0").exists()
+        run("check", f"digits@{major}.0.0", port=s3.port, cwd=clones[1 - loser])
+
+
 MEMORY = f"""
 import sys, os, tempfile
 from tfrecreg.storage.remote import RemoteStorage

@@ -15,20 +15,44 @@ from tfrecreg.cli.common import Face, json_option
     metavar="NAME",
     help="Remote that must hold a release before its local copy may be removed.",
 )
+@click.option(
+    "--buckets",
+    is_flag=True,
+    help="Also look for folders in the buckets of datasets with the key `data`.",
+)
+@click.option(
+    "--older-than",
+    metavar="DAYS",
+    type=click.IntRange(min=0),
+    default=30,
+    show_default=True,
+    help="With --buckets: keep folders to which files were added in the last DAYS days.",
+)
 @json_option
 @click.pass_obj
-def command(face: Face, apply: bool, remote: str | None) -> None:
+def command(face: Face, apply: bool, remote: str | None, buckets: bool, older_than: int) -> None:
     """List or remove files that are no longer needed.
 
     These are files left by killed commands, copies of releases that the DVC remote also has, and
     objects in DVC's cache of builds that no release in any branch or tag, and no pointer, refers
     to. Objects that tfrecreg did not create are never removed.
+
+    With --buckets they are also folders in buckets that no build here, and no release in any branch
+    or tag, refers to. Builds and unpushed releases of other clones are not known here: --older-than
+    has to be longer than they take.
     """
     from dataclasses import asdict
 
     from tfrecreg.operations.remote import gc
 
-    doomed = gc(face.open(), apply=apply, remote=remote, progress=face.progress())
+    doomed = gc(
+        face.open(),
+        apply=apply,
+        remote=remote,
+        buckets=buckets,
+        older_than=older_than,
+        progress=face.progress(),
+    )
     if face.as_json:
         face.print_json({"removed": apply, "items": [asdict(each) for each in doomed]})
         return

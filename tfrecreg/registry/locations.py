@@ -1,4 +1,4 @@
-"""Where the bytes of a build or release are, if they are in a store.
+"""Where the bytes of a build or release are, if they are in a store, and whose a number is there.
 
 `location.json` beside the manifest has the URL of the folder with the shards. No digest covers it:
 the same content has the same manifest wherever its bytes are.
@@ -11,7 +11,9 @@ from typing import Any
 
 import msgspec
 
-from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
+from tfrecreg.errors import ConflictError, ManifestError, NewerFormatError, UsageError
+from tfrecreg.manifest import Manifest
+from tfrecreg.reference import Version
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.storage.locations import LOCATION_NAME
@@ -57,24 +59,70 @@ def parse_location(data: bytes, path: str) -> str:
         ManifestError: it is damaged.
         NewerFormatError: a newer tfrecreg wrote it.
     """
-    try:
-        found: Any = msgspec.json.decode(data)
-    except msgspec.MsgspecError:
-        found = None
-    version = found.get("format_version") if isinstance(found, dict) else None
-    if isinstance(version, int) and version > _FORMAT:
-        raise NewerFormatError(
-            f"`{safe(path)}` has format {version}, this tfrecreg reads {_FORMAT}",
-            hint="install a newer tfrecreg",
-        )
-    url = found.get("url") if isinstance(found, dict) else None
-    if version == _FORMAT and isinstance(url, str) and is_url(url):
+    found = _document(data, path)
+    url = found.get("url") if found is not None else None
+    if isinstance(url, str) and is_url(url):
         with suppress(UsageError):
             return named_url(url)
     raise ManifestError(
         f"`{safe(path)}` does not say where the bytes are: expected a URL",
         hint="restore it from git, or build again",
     )
+
+
+def _document(data: bytes, path: str) -> dict[str, Any] | None:
+    """A JSON object of this format; None if it is something else."""
+    try:
+        found: Any = msgspec.json.decode(data)
+    except msgspec.MsgspecError:
+        return None
+    version = found.get("format_version") if isinstance(found, dict) else None
+    if isinstance(version, int) and version > _FORMAT:
+        raise NewerFormatError(
+            f"`{safe(path, limit=1000)}` has format {version}, this tfrecreg reads {_FORMAT}",
+            hint="install a newer tfrecreg",
+        )
+    return found if version == _FORMAT else None
+
+
+def claim_number(url: str, version: Version, build: Manifest) -> None:
+    """Take the number of a release in the store, so that no clone gives it to another build.
+
+    The file is `releases/VERSION.json`, beside the folders of builds. Whoever puts it first has the
+    number. A claim of the same build is one's own, or as good.
+
+    Args:
+        url: of the folder with the shards.
+        version: the number.
+        build: its manifest.
+
+    Raises:
+        ConflictError: another build has it.
+        ManifestError, NewerFormatError: the file of the claim cannot be read.
+        StorageError: the store refused.
+    """
+    from tfrecreg.storage.remote import RemoteStorage  # few releases need it
+
+    parent = RemoteStorage(url.rpartition("/")[0])
+    path = f"releases/{version}.json"
+    claim = {"format_version": _FORMAT, "build": build.digest, "content": build.content}
+    if parent.put_if_absent(path, msgspec.json.encode(claim) + b"\n"):
+        return
+    shown = f"{parent.root}/{path}"
+    found = _document(parent.read(path), shown)
+    if found is None or not all(isinstance(found.get(key), str) for key in ("build", "content")):
+        raise ManifestError(
+            f"`{safe(shown, limit=1000)}` does not say which build has this number",
+            hint="remove it, if no clone has this release",
+        )
+    if found["build"] != build.digest:
+        raise ConflictError(
+            f"another clone released `{build.dataset}@{version}` with other content, or is about "
+            f"to: `{safe(shown, limit=1000)}` has content {safe(found['content'][:16])}…, the "
+            f"build has {build.content[:16]}…",
+            hint="`git pull` brings that release, when it was pushed; then `--bump auto` takes the "
+            "next number. If it was given up, remove that file",
+        )
 
 
 def folder_storage(registry: Registry, folder: str) -> Storage:

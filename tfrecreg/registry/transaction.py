@@ -24,7 +24,12 @@ from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME, Manifest, parse_manife
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import Version, check_dataset_name
 from tfrecreg.registry import layout
-from tfrecreg.registry.locations import folder_storage, location_of, render_location
+from tfrecreg.registry.locations import (
+    claim_number,
+    folder_storage,
+    location_of,
+    render_location,
+)
 from tfrecreg.registry.lock import copy_unless_read, dataset_lock, locked_registry
 from tfrecreg.registry.registry import Dataset, Registry
 from tfrecreg.registry.verify import below, expect_intact, repair_hint
@@ -180,7 +185,8 @@ class Transaction:
         Raises:
             UsageError: a stage of a pipeline makes the build, and `dvc.lock` says otherwise.
             RefusedError: the bytes that are kept are not the manifest's.
-            ConflictError: `versions/` has the bytes of another release of that number.
+            ConflictError: `versions/` has the bytes of another release of that number, or another
+                clone gave it to another build in the bucket.
             FailureError: DVC or the file system refused.
         """
         root = self._storage.root
@@ -191,6 +197,7 @@ class Transaction:
             location = location_of(self.dataset.registry, folder)
             if location is not None:
                 self._expect_in_store(build)
+                claim_number(location, version, build)
             elif dvc.initialised(root) and dvc.available():
                 value = self._keep_in_dvc(build, undo)
             else:

@@ -273,6 +273,28 @@ def commits_of_refs(folder: str) -> list[str]:
     return list(dict.fromkeys([*found, *([head] if head else [])]))
 
 
+def unfetched(folder: str) -> list[str]:
+    """Names of the remotes that have a branch or tag whose commit is in no ref here.
+
+    Empty outside git. The network is used.
+
+    Raises:
+        FailureError: a remote cannot be reached, so its branches are unknown.
+    """
+    if work_tree(folder) is None:
+        return []
+    here = set(commits_of_refs(folder))
+    found = []
+    for remote in _text(folder, "remote").splitlines():
+        tips: dict[str, str] = {}
+        for line in _text(folder, "ls-remote", "--heads", "--tags", remote).splitlines():
+            commit, _, ref = line.partition("\t")
+            tips[ref.removesuffix("^{}")] = commit  # a tag's commit follows the tag itself
+        if not here.issuperset(tips.values()):
+            found.append(remote)
+    return found
+
+
 def blobs_of_refs(folder: str, below: str, name: str) -> Iterator[bytes]:
     """Every version of the files named `name` below a path, in every ref: branches, tags, stashes
     and remote-tracking branches. Each content once; none outside git.
@@ -309,7 +331,8 @@ def _run(folder: str, *arguments: str) -> bytes:
 
 def _call(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     command = ["git", "-C", folder, *arguments]
-    environment = {**os.environ, "LC_ALL": "C"}  # its messages are parsed
+    # Its messages are parsed, and nobody would see a question for a password.
+    environment = {**os.environ, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
     try:
         return subprocess.run(command, capture_output=True, check=False, env=environment)
     except OSError as error:

@@ -8,10 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from python_data_support import Notes
 
 import tfrecreg
 from tfrecreg.cli.main import main
-from tfrecreg.errors import ConflictError, RefusedError, StorageError, TfrecregError, UsageError
+from tfrecreg.errors import (
+    ConflictError,
+    RefusedError,
+    StorageError,
+    TfrecregError,
+    UsageError,
+)
 from tfrecreg.operations.builds import BuildRequest, build
 from tfrecreg.operations.builds.parts import plan_to
 from tfrecreg.operations.check import check
@@ -25,7 +32,6 @@ from tfrecreg.operations.pipeline import pipeline
 from tfrecreg.operations.release import ReleaseRequest, release
 from tfrecreg.operations.remote import pull, push
 from tfrecreg.operations.repair import repair
-from tfrecreg.progress import Progress
 from tfrecreg.registry import Registry, open_registry, resolve
 from tfrecreg.registry.locations import location_of, parse_location
 from tfrecreg.shards import ShardPolicy
@@ -70,16 +76,6 @@ def without_build(registry: Registry) -> Registry:
     for name in ("data/digits", ".tfrecreg"):
         shutil.rmtree(root / name)
     return open_registry(root)
-
-
-class Notes(Progress):
-    """Keeps the notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
 
 def test_the_shards_are_in_the_store_alone(registry: Registry, memory: Any, tmp_path: Path) -> None:
@@ -220,6 +216,44 @@ def test_a_release_names_the_place(registry: Registry, memory: Any, tmp_path: Pa
     assert (report.status, report.records) == ("pass", 50)
     assert len(tfrecreg.data_source("digits@1.0.0", "test", registry=elsewhere)) == 20
     assert diff("digits@1.0.0", "digits@1.0.0", registry=elsewhere).same
+
+
+def test_the_store_decides_whose_a_number_is(
+    registry: Registry, memory: Any, tmp_path: Path
+) -> None:
+    """Two clones give one number to two builds, and neither sees the other's registry."""
+    other = registry_at(tmp_path / "other")
+    write_digits(LocalStorage(tmp_path / "other/raw"), train=31, test=20, seed=2)
+    first, second = made(registry).manifest, made(other).manifest
+    request = ReleaseRequest(name="digits", version="1.0.0")
+    release(registry, request)
+    claim = "/lake/data/digits/releases/1.0.0.json"
+    assert json.loads(memory.cat_file(claim)) == {
+        "format_version": 1,
+        "build": first.digest,
+        "content": first.content,
+    }
+    with pytest.raises(ConflictError) as raised:
+        release(other, request)
+    assert raised.value.message == (
+        "another clone released `digits@1.0.0` with other content, or is about to: "
+        f"`memory:/{claim}` has content {first.content[:16]}…, the build has "
+        f"{second.content[:16]}…"
+    )
+    assert raised.value.hint is not None
+    assert not (tmp_path / "other/registry/digits/1.0.0").exists()
+    assert main(["-C", other.storage.root, "release", "digits", "--version", "1.0.0"]) == 2
+    assert release(other, ReleaseRequest(name="digits", version="1.0.1")).created
+    # The same build in another clone, and a release that was killed after its claim.
+    shutil.rmtree(tmp_path / "registry/registry/digits/1.0.0")
+    assert release(open_registry(registry.storage.root), request).created
+    for data, message in (
+        (b"{}", "does not say which build has this number"),
+        (b'{"format_version": 2}', "has format 2, this tfrecreg reads 1"),
+    ):
+        memory.pipe_file("/lake/data/digits/releases/1.0.2.json", data)
+        with pytest.raises(TfrecregError, match=message):
+            release(other, ReleaseRequest(name="digits", version="1.0.2"))
 
 
 def test_pull_copies_a_release_to_this_machine(

@@ -27,7 +27,7 @@ from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.text import safe
 
-_RECEIPTS = ".receipts"
+RECEIPTS_SUFFIX = ".receipts"
 """Suffix of the folder of the receipts in the store, beside that of the build."""
 
 
@@ -50,7 +50,7 @@ class BucketJournal:
     @property
     def _receipts(self) -> RemoteStorage:
         # Beside the folder of the build: that holds the files of its manifest alone.
-        return RemoteStorage(f"{self.places.remote.root}{_RECEIPTS}")
+        return RemoteStorage(f"{self.places.remote.root}{RECEIPTS_SUFFIX}")
 
     def finished(self, shard: PlannedShard) -> MadeShard | None:
         """The shard, if it and its index are there; None where it has to be made.

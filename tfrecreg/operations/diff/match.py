@@ -25,6 +25,7 @@ from blake3 import blake3
 from tfrecreg.errors import UsageError
 from tfrecreg.index import Index
 from tfrecreg.manifest import SplitEntry
+from tfrecreg.operations.diff.row_memory import new_rows
 from tfrecreg.operations.diff.side import Side
 from tfrecreg.progress import SILENT, Progress
 
@@ -85,7 +86,7 @@ def collect(
     for number, entry in wanted:
         if not side.may_have(number):
             raise MissingIndexError(entry.split)
-    rows: IndexRows = np.empty((sum(entry.records for _, entry in wanted), WIDTH), np.uint8)
+    rows: IndexRows = new_rows(sum(entry.records for _, entry in wanted), WIDTH)
     at = 0
     for number, entry in wanted:
         index = side.index(number)
@@ -288,10 +289,11 @@ class Matched:
 def match(before: Side, after: Side, progress: Progress = SILENT) -> Matched:
     """Compare the indexes of two sides.
 
-    Holds about 42 bytes for each record of a shard that is not the same on both sides.
+    Takes about 42 bytes for each record of a shard that is not the same on both sides.
 
     Raises:
         ManifestError: an index is none.
+        StorageError: there is no room for the rows.
         UsageError: there are more splits than can be distinguished.
     """
     splits = split_numbers(before, after)

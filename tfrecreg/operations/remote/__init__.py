@@ -1,7 +1,8 @@
-"""Releases in DVC's remotes.
+"""Releases in DVC's remotes, and what may be removed.
 
 - `transfer`: push the bytes of releases to a remote, and pull them into `versions/`, verified
-- `garbage`: remove what nothing refers to from this machine
+- `garbage`: remove what nothing refers to
+- `bucket_folders`: builds in buckets that nothing refers to
 """
 
 from __future__ import annotations

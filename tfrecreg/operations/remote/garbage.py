@@ -11,14 +11,24 @@ from typing import Literal
 
 from tfrecreg.errors import ManifestError, NewerFormatError
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
+from tfrecreg.operations.remote.bucket_folders import (
+    BucketFolder,
+    is_old,
+    remove_folder,
+    unreferenced_folders,
+)
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.reference import parse_version
 from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.transaction import Removal, removal
 from tfrecreg.storage import Storage, is_temporary
+from tfrecreg.text import safe, si_bytes
 from tfrecreg.tracking import cloud, dvc, git
 
-_Kind = Literal["stage", "temporary", "version", "index", "dvc"]
+_Kind = Literal["stage", "temporary", "version", "index", "dvc", "bucket"]
+
+OLD_AFTER = 30
+"""Days without a new file, after which an unreferenced folder of a bucket may go."""
 
 _TREES = (layout.BUILDS, layout.DATASETS, layout.RELEASES, layout.VERSIONS, layout.REPORTS)
 """Folders below which commands write files beside those that they replace."""
@@ -30,7 +40,9 @@ class Doomed:
 
     kind: _Kind
     path: str
-    """Path relative to the registry; for objects in DVC's cache, the absolute path."""
+    """Path relative to the registry; for objects in DVC's cache, the absolute path; for folders of
+    buckets, the URL.
+    """
     bytes: int
     why: str
 
@@ -40,6 +52,8 @@ def gc(
     *,
     apply: bool = False,
     remote: str | None = None,
+    buckets: bool = False,
+    older_than: int = OLD_AFTER,
     progress: Progress = SILENT,
 ) -> list[Doomed]:
     """Find removable files, and remove them on request.
@@ -51,14 +65,19 @@ def gc(
     - `dvc`: objects of DVC's cache that belong to builds which nothing refers to: no release in any
       branch, tag or stash, no pointer, no pipeline, no link in a build. Other objects are left
       alone.
+    - `bucket`: with `buckets`, a folder of a bucket that no build here and no release in any ref
+      refers to, and to which nothing was added for `older_than` days
 
     It holds the locks of all datasets and DVC's own from before it looks until it is done, so no
-    other command is in the middle of a change.
+    other command of this registry is in the middle of a change. Builds and unpushed releases of
+    other clones are not known: only their age protects their folders in buckets.
 
     Args:
         registry: where to look.
         apply: False only lists.
         remote: which DVC remote a copy has to be in; None for the default one.
+        buckets: also look into buckets.
+        older_than: days, at least 0.
         progress: receives notes about waiting and about copies in use by another process.
 
     Returns:
@@ -67,6 +86,8 @@ def gc(
     Raises:
         FailureError: git or DVC refused, so references are unknown; nothing was removed.
         ManifestError: a manifest is damaged: what it refers to is not known either.
+        UsageError: with `buckets`, a git remote has branches or tags that were not fetched.
+        StorageError: a bucket refused.
     """
     with removal(registry, progress) as change:
         manifests = list(_manifests(registry))
@@ -77,12 +98,21 @@ def gc(
             *_indexes(registry, manifests),
         ]
         objects = _objects(registry, manifests)
+        folders = _old_folders(registry, older_than, progress) if buckets else []
         if apply:
             doomed = [each for each in doomed if _removed(change, each)]
             change.remove_objects(objects)
-    return doomed + [
-        Doomed(kind="dvc", path=each.cached, bytes=each.bytes, why="no release and no pointer")
-        for each in objects
+            folders = [each for each in folders if _folder_removed(each, progress)]
+    return [
+        *doomed,
+        *(
+            Doomed(kind="dvc", path=each.cached, bytes=each.bytes, why="no release and no pointer")
+            for each in objects
+        ),
+        *(
+            Doomed(kind="bucket", path=each.url, bytes=each.bytes, why="no build and no release")
+            for each in folders
+        ),
     ]
 
 
@@ -93,6 +123,29 @@ def _removed(change: Removal, doomed: Doomed) -> bool:
         return change.remove_temporary(doomed.path)
     change.remove(doomed.path)
     return True
+
+
+def _old_folders(registry: Registry, older_than: int, progress: Progress) -> list[BucketFolder]:
+    found = list(unreferenced_folders(registry))
+    old = [each for each in found if is_old(each, older_than)]
+    young = [each for each in found if each not in old]
+    if young:
+        size = si_bytes(sum(each.bytes for each in young))
+        what = "1 folder that nothing here refers to is"
+        if len(young) > 1:
+            what = f"{len(young)} folders that nothing here refers to are"
+        progress.note(
+            f"{what} kept in buckets ({size}): changed in the last {older_than} days, or the store "
+            "does not say when"
+        )
+    return old
+
+
+def _folder_removed(folder: BucketFolder, progress: Progress) -> bool:
+    if remove_folder(folder):
+        return True
+    progress.note(f"{safe(folder.url, limit=1000)} is kept: it changed meanwhile")
+    return False
 
 
 def _manifests(registry: Registry) -> Iterator[Manifest]:
