@@ -28,22 +28,23 @@ ENGINES = {
     "processes": ("--engine", "futures:executors_support:processes"),
 }
 """Options by engine; `address` is that of a scheduler with two workers."""
-DIGITS = 5000
+DIGITS = 1500
 KILLS = 4
 MAKE = """
 import sys
 from tfrecreg.operations.demo import write_digits
 from tfrecreg.storage import LocalStorage
-write_digits(LocalStorage(sys.argv[1]), train=int(sys.argv[2]), test=200, seed=3)
+write_digits(LocalStorage(sys.argv[1]), train=int(sys.argv[2]), test=100, seed=3)
 """
 EAGER = """
 import sys
 from tfrecreg.cli.main import main
 from tfrecreg.operations.diff import reading
-reading._FEW = 0
+reading._FEW = reading._SHARD = 0
+reading._TASK = 200
 sys.exit(main(sys.argv[1:]))
 """
-"""The command line, with processes of this machine also for few records."""
+"""The command line, with many tasks, and with processes of this machine, for few records."""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def difference(registry: Path) -> str:
     document = json.loads(done.stdout)
     assert document["features"]["compared"] > DIGITS / 2
     assert document["features"]["unread"] > 0
-    assert len(document["records"]) == DIGITS + 200
+    assert len(document["records"]) == DIGITS + 100
     return done.stdout
 
 
@@ -102,13 +103,9 @@ def test_documents_and_files_do_not_depend_on_the_engine(
     engine: str, registry: Path, difference: str, rescued: Path, dask: Cluster, tmp_path: Path
 ) -> None:
     options = [each.format(address=dask.address) for each in ENGINES[engine]]
-    path = {"PYTHONPATH": TESTS}
-    command = begun("-C", registry, *DIFF, *options, eager=True)
-    out, err = command.communicate(timeout=120)
-    assert (command.returncode, out) == (0, difference), err
+    assert said(begun("-C", registry, *DIFF, *options)) == difference
     output = tmp_path / "out"
-    done = tfrecreg("salvage", registry / "data/raw", "--output", output, *options, env=path)
-    assert done.returncode == 0, done.stderr
+    said(begun("salvage", registry / "data/raw", "--output", output, *options))
     assert files(output) == files(rescued)
 
 
@@ -121,12 +118,11 @@ def test_a_store_is_read_by_the_workers(
         where = {name: f"s3://{name}" for name in ("png", "raw")}
         compared = []
         for options in (("--jobs", "1"), ENGINES["processes"]):
-            done = run_there(s3, "diff", *where.values(), "--json", "--records", *options)
-            assert done.returncode == 0, done.stderr
-            compared.append(done.stdout)
+            compared.append(
+                said(begun("diff", *where.values(), "--json", "--records", *options, s3=s3))
+            )
             output = tmp_path / options[0].strip("-")
-            done = run_there(s3, "salvage", where["raw"], "--output", output, *options)
-            assert done.returncode == 0, done.stderr
+            said(begun("salvage", where["raw"], "--output", output, *options, s3=s3))
             found, expected = files(output), files(rescued)
             assert found.pop("salvage.json") != expected.pop("salvage.json")  # it names the URL
             assert found == expected
@@ -136,19 +132,22 @@ def test_a_store_is_read_by_the_workers(
         assert ours[field] == theirs[field]
 
 
-def run_there(s3: S3, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return tfrecreg(*arguments, env={**s3.environment, "PYTHONPATH": TESTS})
-
-
-def begun(*command: str | Path, eager: bool = False) -> subprocess.Popen[str]:
-    program = ("-c", EAGER) if eager else ("-m", "tfrecreg")
+def begun(*command: str | Path, s3: S3 | None = None) -> subprocess.Popen[str]:
+    environment = {} if s3 is None else s3.environment
     return subprocess.Popen(
-        [sys.executable, *program, *map(str, command)],
+        [sys.executable, "-c", EAGER, *map(str, command)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": TESTS},
+        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": TESTS, **environment},
     )
+
+
+def said(command: subprocess.Popen[str]) -> str:
+    """What a command printed, when it has ended well."""
+    out, err = command.communicate(timeout=120)
+    assert command.returncode == 0, err
+    return out
 
 
 def kill_a_worker(command: subprocess.Popen[str]) -> None:
@@ -168,7 +167,7 @@ def test_a_killed_worker_ends_the_command(operation: str, registry: Path, tmp_pa
     arguments: Sequence[str | Path] = ("salvage", registry / "data/raw", "--output", output)
     if operation == "diff":
         arguments = ("-C", registry, "diff", "png", "raw")
-    command = begun(*arguments, "--jobs", "2", eager=True)
+    command = begun(*arguments, "--jobs", "2")
     kill_a_worker(command)
     out, err = command.communicate(timeout=60)
     assert (command.returncode, out) == (3, ""), err
@@ -195,8 +194,7 @@ def test_a_killed_worker_of_a_cluster_changes_nothing(
             time.sleep(1 + chosen.random() * 2)
             made.kill(made.workers.pop(0))
             made.add_worker()
-            out, err = command.communicate(timeout=90)
-            assert command.returncode == 0, err
+            out = said(command)
             if operation == "diff":
                 assert out == difference
             else:

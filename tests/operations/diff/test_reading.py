@@ -18,7 +18,7 @@ from tests_support import flip
 
 from tfrecreg.cli.main import main
 from tfrecreg.engines import Engine, LocalEngine, open_engine
-from tfrecreg.errors import FailureError
+from tfrecreg.errors import FailureError, UsageError
 from tfrecreg.example import Example, bytes_feature, int64_feature
 from tfrecreg.operations.diff import diff
 from tfrecreg.operations.diff.match import Pairs
@@ -147,6 +147,13 @@ def test_few_records_start_no_processes(registry: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("tfrecreg.engines.pool._Worker.__init__", refuse)
     diff("old", "new", registry=registry, engine=LocalEngine(2))
+
+
+def test_where_nothing_is_to_be_read_no_engine_starts(registry: Path) -> None:
+    nowhere = open_engine("futures:nowhere:executor")
+    assert diff("old", "old", registry=registry, engine=nowhere).same
+    with pytest.raises(UsageError, match="cannot be imported"):
+        diff("old", "new", registry=registry, engine=nowhere)
 
 
 def list_places(readers: Readers, pairs: Pairs) -> list[tuple[list[int], list[int]]]:

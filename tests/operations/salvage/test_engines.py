@@ -86,17 +86,17 @@ def test_files_and_report_do_not_depend_on_the_engine(
 
 
 def test_shards_of_a_reference_are_compared_by_the_engine(
-    digits_registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    digits_registry: Path, tmp_path: Path
 ) -> None:
-    lighten(monkeypatch)
     shard = digits_registry / "data/digits/digits-train.tfrecord-00001-of-00002"
     data = bytearray(shard.read_bytes())
     data[5000] ^= 1
     shard.write_bytes(bytes(data))
-    results = [
-        salvage(["digits"], tmp_path / name, registry=digits_registry, engine=made)
-        for name, made in (("one", None), ("two", LocalEngine(2)))
-    ]
+    with closing(ENGINES["threads"]()) as threads:
+        results = [
+            salvage(["digits"], tmp_path / name, registry=digits_registry, engine=made)
+            for name, made in (("one", None), ("two", threads))
+        ]
     assert [each.passed for each in results] == [3, 3]
     assert results[0].report() == results[1].report()
 
@@ -160,12 +160,11 @@ def test_a_url_is_salvaged_in_threads(
 
 
 def test_what_a_worker_cannot_write_is_the_error_of_the_command(
-    damaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    damaged: Path, tmp_path: Path
 ) -> None:
-    lighten(monkeypatch)
     (damaged / ("x" * 245 + ".tfrecord")).write_bytes(make([filler(1)]).data)
-    with pytest.raises(StorageError) as caught:
-        salvage(f"{damaged}/*.tfrecord*", tmp_path / "out", engine=LocalEngine(2))
+    with closing(ENGINES["threads"]()) as threads, pytest.raises(StorageError) as caught:
+        salvage(f"{damaged}/*.tfrecord*", tmp_path / "out", engine=threads)
     assert "File name too long" in caught.value.message
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob(".tfrecreg-salvage*"))

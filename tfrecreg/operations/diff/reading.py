@@ -90,6 +90,8 @@ class Reading:
             for number, group in enumerate(groups)
             for start, end in pairwise(self._bounds(group))
         ]
+        if not bounds:
+            return  # an engine would connect to its workers for nothing
         pieces = ((number, _cut(groups[number], start, end)) for number, start, end in bounds)
         engine = self._engine
         if isinstance(engine, LocalEngine) and (
