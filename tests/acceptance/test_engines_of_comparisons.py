@@ -29,7 +29,7 @@ ENGINES = {
 }
 """Options by engine; `address` is that of a scheduler with two workers."""
 DIGITS = 1500
-KILLS = 4
+KILLS = 3
 MAKE = """
 import sys
 from tfrecreg.operations.demo import write_digits
@@ -54,7 +54,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([sys.executable, "-c", MAKE, folder / "digits", str(DIGITS)], check=True)
     registry = new_registry(folder / "registry")
     for name in ("png", "raw"):
-        more = ("--shards", "6", "--option", f"encoding={name}", "--compression", "gzip")
+        more = ("--shards", "6", "--option", f"encoding={name}")
         done = tfrecreg(
             *("-C", registry, "build", name, "--source", "mnist", "--raw", folder / "digits"), *more
         )
@@ -128,8 +128,9 @@ def test_a_store_is_read_by_the_workers(
             assert found == expected
     assert compared[0] == compared[1]
     ours, theirs = json.loads(difference), json.loads(compared[0])
-    for field in ("totals", "features", "labels", "records"):
+    for field in ("totals", "labels", "records"):
         assert ours[field] == theirs[field]
+    assert ours["features"]["counts"] == theirs["features"]["counts"]
 
 
 def begun(*command: str | Path, s3: S3 | None = None) -> subprocess.Popen[str]:
