@@ -13,6 +13,7 @@ from tests_support import flip
 
 import tfrecreg
 from tfrecreg.errors import DamagedRecordError, RefusedError
+from tfrecreg.operations.builds import BuildRequest
 
 SAME = "; a second read of the store gave the same bytes"
 
@@ -207,7 +208,12 @@ def test_damage_in_a_data_source_is_named(lake: Path) -> None:
         (
             ("diff", "digits", "memory://lake/build?t=hunter2", "--format", "html"),
             2,
-            "`memory://lake/build` is a URL, and a page compares builds and releases of a registry",
+            "`memory://lake/build` has a query, which `memory://` does not have",
+        ),
+        (
+            ("diff", "digits", "memory://lake/damaged", "--format", "html"),
+            2,
+            "`memory://lake/damaged` is no folder with a manifest, which a diff needs",
         ),
         (
             ("build", "digits", "--raw", "https://host/raw?t=hunter2"),
@@ -261,6 +267,25 @@ def test_what_cannot_be_read_is_told_in_one_line(
     assert (done.code, error) == (code, f"error: {message}")
     assert hint.startswith("hint: ")
     assert "hunter2" not in done.out + done.err
+
+
+def test_the_page_of_a_difference_is_that_of_the_same_builds(
+    cli: Any, memory: Any, digits_registry: Path
+) -> None:
+    raw = str(digits_registry / "raw")
+    request = BuildRequest(name="pixels", source="mnist", raw=raw, options={"encoding": "raw"})
+    tfrecreg.build(tfrecreg.open_registry(digits_registry), request)
+    memory.put(str(digits_registry / "data"), "/data", recursive=True)
+    local = cli("-C", digits_registry, "diff", "digits", "pixels", "--format", "html")
+    assert (local.code, local.err) == (0, "")
+    assert "image/raw" in local.out
+    for before, after in (
+        ("memory://data/digits", "memory://data/pixels"),
+        ("digits", "memory://data/pixels/"),
+    ):
+        remote = cli("-C", digits_registry, "diff", before, after, "--format", "html")
+        assert (remote.code, remote.err) == (0, "")
+        assert remote.out.replace("memory://data/", "").replace("pixels/", "pixels") == local.out
 
 
 def test_escape_sequences_in_urls_are_shown_escaped(cli: Any, lake: Path) -> None:

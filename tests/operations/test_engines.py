@@ -16,8 +16,10 @@ from tfrecreg.errors import UsageError
 from tfrecreg.operations.adopt import AdoptRequest, adopt
 from tfrecreg.operations.builds import BuildRequest, build, preview
 from tfrecreg.operations.check import check
+from tfrecreg.operations.diff import diff
 from tfrecreg.operations.export import export
 from tfrecreg.operations.release import ReleaseRequest, publish, release
+from tfrecreg.operations.salvage import salvage
 from tfrecreg.registry import open_registry
 
 
@@ -48,6 +50,8 @@ def test_no_operation_closes_the_engine_of_its_caller(
     with pytest.raises(UsageError):
         build(registry, BuildRequest(name="digits", raw="nowhere"), engine=engine)
     check(["digits"], registry=digits_registry, engine=engine)
+    diff("digits@1.0.0", "digits", registry=registry, engine=engine)
+    salvage([str(digits_registry / "data/digits")], tmp_path / "rescued", engine=engine)
     export(registry, "digits", tmp_path / "out", engine=engine)
     foreign = shutil.copytree(digits_registry / "data/digits", tmp_path / "foreign")
     adopt(registry, AdoptRequest(name="foreign", paths=(f"{foreign}/*-of-*",)), engine=engine)

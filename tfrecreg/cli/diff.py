@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, json_option
+from tfrecreg.cli.common import Face, jobs_option, json_option
 from tfrecreg.cli.output import write_text
 from tfrecreg.cli.reports import choose_format
+
+if TYPE_CHECKING:
+    from tfrecreg.engines import Engine
 
 
 @click.command(name="diff")
@@ -29,6 +34,7 @@ from tfrecreg.cli.reports import choose_format
     shell_complete=complete.files,
     help="With --format html: write the page to this file instead of stdout.",
 )
+@jobs_option
 @json_option
 @click.pass_obj
 def command(
@@ -39,6 +45,7 @@ def command(
     exit_code: bool,
     form: str | None,
     output: str | None,
+    engine: Engine,
 ) -> int:
     """Compare two builds or releases, example by example.
 
@@ -55,29 +62,33 @@ def command(
 
         raise UsageError("`--output` goes with `--format html`", hint="redirect stdout instead")
     if chosen == "html":
-        return _page(face, before, after, output, exit_code=exit_code)
-    result = diff(before, after, registry=face.registry, progress=face.progress())
+        return _page(face, before, after, output, engine, exit_code=exit_code)
+    result = diff(before, after, registry=face.registry, engine=engine, progress=face.progress())
     if chosen == "json" and records:
         from tfrecreg.cli.render.console import print_json_list
 
         document = {"format_version": 1, **result.to_json()}
-        print_json_list(document, "records", (each.to_json() for each in result.records()))
+        print_json_list(document, "records", (each.to_json() for each in result.records(engine)))
     elif chosen == "json":
         face.print_json(result.to_json())
     else:
         from tfrecreg.cli.render.diff import print_diff
 
-        print_diff(face.out, result, records=records)
+        print_diff(face.out, result, records=records, engine=engine)
     return 1 if exit_code and not result.same else 0
 
 
-def _page(face: Face, before: str, after: str, output: str | None, *, exit_code: bool) -> int:
+def _page(
+    face: Face, before: str, after: str, output: str | None, engine: Engine, *, exit_code: bool
+) -> int:
     import sys
 
     from tfrecreg.pages import diff_page
     from tfrecreg.text import safe, si_bytes
 
-    html, result = diff_page(before, after, registry=face.registry, progress=face.progress())
+    html, result = diff_page(
+        before, after, registry=face.registry, engine=engine, progress=face.progress()
+    )
     if output is None:
         sys.stdout.write(html)
     else:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from tfrecreg.cli import complete
-from tfrecreg.cli.common import Face, json_option
+from tfrecreg.cli.common import Face, jobs_option, json_option
+
+if TYPE_CHECKING:
+    from tfrecreg.engines import Engine
 
 
 @click.command(name="salvage")
@@ -19,9 +24,10 @@ from tfrecreg.cli.common import Face, json_option
     shell_complete=complete.folders,
     help="New folder for the salvaged shards.",
 )
+@jobs_option
 @json_option
 @click.pass_obj
-def command(face: Face, targets: tuple[str, ...], output: str) -> int:
+def command(face: Face, targets: tuple[str, ...], output: str, engine: Engine) -> int:
     """Write the undamaged records of damaged shards.
 
     SHARD is a path, URL, folder or glob of TFRecord files, or a reference (mnist, mnist@1.0.0),
@@ -32,7 +38,9 @@ def command(face: Face, targets: tuple[str, ...], output: str) -> int:
     """
     from tfrecreg.operations.salvage import salvage
 
-    result = salvage(targets, output, registry=face.registry, progress=face.progress())
+    result = salvage(
+        targets, output, registry=face.registry, engine=engine, progress=face.progress()
+    )
     if face.as_json:
         face.print_json(result.to_json())
     else:

@@ -21,7 +21,7 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import RegistryLike, Resolved
 from tfrecreg.scan import Target
 from tfrecreg.storage import LocalStorage
-from tfrecreg.storage.urls import is_url, without_secrets
+from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe
 
 BUDGET = 8_000_000
@@ -123,30 +123,33 @@ def diff_page(
     *,
     registry: RegistryLike | None = None,
     budget: int = BUDGET,
+    engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> tuple[str, DiffResult]:
     """A page of the difference of two versions, as HTML, and the difference itself.
 
     Args:
-        before: a reference, a build or a release: the first side.
+        before: a reference, a build or a release, or the URL of a folder that holds a build: the
+            first side.
         after: the second side.
         registry: an open registry or a path in one; None for that of the current folder.
         budget: size of the page in bytes.
+        engine: where to read records; None for this process.
         progress: updated during the comparison.
 
     Raises:
         UsageError: there is no such build or release.
     """
-    for each in (before, after):
-        if isinstance(each, str) and is_url(each):
-            raise UsageError(
-                f"`{safe(without_secrets(each), limit=1000)}` is a URL, and a page compares builds "
-                "and releases of a registry",
-                hint="leave out `--format html`",
-            )
-    first, second = resolve_in(registry, before), resolve_in(registry, after)
-    found = difference_of(first, second, Budget(budget), progress)
+    first, second = (_compared(registry, each) for each in (before, after))
+    found = difference_of(first, second, Budget(budget), progress, engine=engine)
     return render_difference(found), found.result
+
+
+def _compared(registry: RegistryLike | None, named: str | Resolved) -> Resolved | str:
+    """The build or release that is named; a URL as it is used from here on."""
+    if isinstance(named, str) and is_url(named):
+        return named_url(named)
+    return resolve_in(registry, named)
 
 
 def _write(path: Path, html: str) -> None:

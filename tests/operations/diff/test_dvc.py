@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from git_support import start
 
 pytest.importorskip("dvc", reason="the extra `dvc` is not installed")
 
+from tfrecreg.engines import open_engine
 from tfrecreg.example import encode, int64_feature
 from tfrecreg.operations.adopt import AdoptRequest, adopt
 from tfrecreg.operations.diff import diff
@@ -56,6 +58,9 @@ def test_added_features_are_minor_though_the_parent_is_in_the_cache_alone(root: 
     assert resolve(open_registry(root), "d@1.0.0").folder is None
     result = diff("d@1.0.0", "d", registry=root)
     assert (result.compared, result.unread) == (20, 0)
+    with closing(open_engine("futures:executors_support:threads")) as engine:
+        there = diff("d@1.0.0", "d", registry=root, engine=engine)
+    assert there.to_json() == result.to_json()
     made = release(open_registry(root), ReleaseRequest(name="d"))
     assert str(made.version) == "1.1.0"
     assert made.change.reasons[0] == "the feature `width` was added to 20 examples"
@@ -63,7 +68,11 @@ def test_added_features_are_minor_though_the_parent_is_in_the_cache_alone(root: 
 
 def test_without_the_cache_the_number_is_the_safe_one_and_says_why(root: Path) -> None:
     shutil.rmtree(root / ".dvc/cache")
-    assert diff("d@1.0.0", "d", registry=root).hint == "`tfrecreg pull d@1.0.0` fetches them"
+    result = diff("d@1.0.0", "d", registry=root)
+    assert result.hint == "`tfrecreg pull d@1.0.0` fetches them"
+    with closing(open_engine("futures:executors_support:threads")) as engine:
+        there = diff("d@1.0.0", "d", registry=root, engine=engine)
+    assert there.to_json() == result.to_json()
     made = release(open_registry(root), ReleaseRequest(name="d"))
     assert str(made.version) == "2.0.0"
     assert made.change.reasons[:2] == [

@@ -179,13 +179,15 @@ def print_json_list(document: dict[str, Any], name: str, items: Iterable[object]
         name: the name of the list.
         items: its items, one line each.
     """
+    # A task that makes items in a thread of this process redirects `sys.stdout` while it runs.
+    out = sys.stdout
     head = json.dumps(document, indent=2, ensure_ascii=True).removesuffix("\n}")
-    sys.stdout.write(f"{head},\n  {json.dumps(name)}: [")
+    out.write(f"{head},\n  {json.dumps(name)}: [")
     separator = "\n    "
     for item in items:
-        sys.stdout.write(f"{separator}{json.dumps(item, ensure_ascii=True)}")
+        out.write(f"{separator}{json.dumps(item, ensure_ascii=True)}")
         separator = ",\n    "
-    sys.stdout.write("\n  ]\n}\n")
+    out.write("\n  ]\n}\n")
 
 
 class ConsoleProgress:

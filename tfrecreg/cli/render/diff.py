@@ -9,6 +9,7 @@ from rich.console import Console
 from tfrecreg.cli.render.catalog import in_reading_order
 from tfrecreg.cli.render.console import PlainTable, count, line, print_facts
 from tfrecreg.cli.render.schemas import print_changes
+from tfrecreg.engines import Engine
 from tfrecreg.operations.diff.result import (
     CHANGE_KINDS,
     ChangeKind,
@@ -29,13 +30,16 @@ _STYLES: dict[ChangeKind, str] = {
 }
 
 
-def print_diff(console: Console, diff: DiffResult, *, records: bool = False) -> None:
+def print_diff(
+    console: Console, diff: DiffResult, *, records: bool = False, engine: Engine | None = None
+) -> None:
     """The sizes, the splits in numbers, the first examples of each kind, and the verdict.
 
     Args:
         console: where to.
         diff: what differs.
         records: whether every example is shown.
+        engine: where their records are read; None for this process.
     """
     before, after = diff.before, diff.after
     console.print(line((f"{safe(before.name)} → {safe(after.name)}", "bold")))
@@ -44,7 +48,7 @@ def print_diff(console: Console, diff: DiffResult, *, records: bool = False) -> 
     console.print(_splits(diff))
     for kind in CHANGE_KINDS:
         if diff.totals[kind]:
-            _print_kind(console, diff, kind, records=records)
+            _print_kind(console, diff, kind, records=records, engine=engine)
     if diff.compared or diff.unread:
         _print_features(console, diff)
     if diff.labels:
@@ -133,11 +137,20 @@ def _number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-def _print_kind(console: Console, diff: DiffResult, kind: ChangeKind, *, records: bool) -> None:
+def _print_kind(
+    console: Console,
+    diff: DiffResult,
+    kind: ChangeKind,
+    *,
+    records: bool,
+    engine: Engine | None,
+) -> None:
     total = diff.totals[kind]
     console.print("")
     console.print(line((f"{kind}: ", f"bold {_STYLES[kind]}"), count(total, "example")))
-    shown: Iterable[RecordDiff] = diff.listing(kind) if records else diff.examples[kind]
+    shown: Iterable[RecordDiff] = diff.examples[kind]
+    if records:
+        shown = diff.listing(kind, engine=engine)
     for each in shown:
         console.print(line(f"  {_record(each)}"))
     more = 0 if records else total - len(diff.examples[kind])

@@ -4,6 +4,7 @@
 - `match`: what became of every example, from the indexes alone
 - `row_memory`: memory for the rows of a comparison
 - `compare`: which features and labels differ, from the records
+- `reading`: passes over records, in this process or on an engine
 - `images`: the same image under another key
 - `verdict`: the version number that a difference asks for
 - `result`: the result, and its list of examples

@@ -15,7 +15,7 @@ from tfrecreg.errors import MissingFileError, StorageError, TfrecregError
 from tfrecreg.example import Example, Feature, Kind, canonical, decode_or_none, encode
 from tfrecreg.operations.diff.match import Pairs, record_of, shard_of
 from tfrecreg.operations.diff.side import Side
-from tfrecreg.progress import Progress
+from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import Records
 from tfrecreg.schema import IntDomain, SchemaFeature, StringDomain
 
@@ -287,6 +287,10 @@ class Tallied:
     """Feature, label before, label after."""
     more_labels: int = 0
     """Changes of labels beyond those that are counted separately."""
+    size: int = 0
+    """Bytes of the payloads that were read."""
+    is_full: bool = False
+    """Whether something was not counted separately: adding it to others would count otherwise."""
 
     def add(self, change: RecordChange) -> None:
         """Count what differs in one pair."""
@@ -297,37 +301,59 @@ class Tallied:
                 counts = self._counts(name)
                 setattr(counts, kind, getattr(counts, kind) + 1)
         for label in change.labels:
-            if label in self.labels or len(self.labels) < _MOST:
-                self.labels[label] += 1
-            else:
-                self.more_labels += 1
+            self._count_label(label, 1)
+
+    def add_all(self, more: Tallied) -> None:
+        """Count what was counted for the pairs that follow, which must not be full."""
+        assert not more.is_full
+        if not self.unread:
+            self.reason, self.missing = more.reason, more.missing
+        self.compared += more.compared
+        self.kept += more.kept
+        self.unread += more.unread
+        self.size += more.size
+        for name, theirs in more.features.items():
+            counts = self._counts(name)
+            counts.added += theirs.added
+            counts.removed += theirs.removed
+            counts.changed += theirs.changed
+        for label, times in more.labels.items():
+            self._count_label(label, times)
+
+    def _count_label(self, label: tuple[str, str, str], times: int) -> None:
+        if label in self.labels or len(self.labels) < _MOST:
+            self.labels[label] += times
+        else:
+            self.more_labels += times
+            self.is_full = True
 
     def _counts(self, name: str) -> FeatureCounts:
         if name not in self.features and len(self.features) >= _MOST:
             name = OTHERS
+            self.is_full = True
         return self.features.setdefault(name, FeatureCounts())
 
 
 def changes_of(
     pairs: Pairs, readers: tuple[Payloads, Payloads], labels: LabelMaps
-) -> Iterator[tuple[int, RecordChange | UnreadError, int]]:
-    """For each pair its position, what differs, and the bytes that were read."""
-    for position, (first, second) in enumerate(zip(pairs.before, pairs.after, strict=True)):
+) -> Iterator[tuple[RecordChange | UnreadError, int]]:
+    """For each pair what differs, and the bytes that were read."""
+    for first, second in zip(pairs.before, pairs.after, strict=True):
         try:
             before, after = readers[0].read(int(first)), readers[1].read(int(second))
         except UnreadError as error:
-            yield position, error, 0
+            yield error, 0
         else:
-            yield position, compare(before, after, labels), before.size + after.size
+            yield compare(before, after, labels), before.size + after.size
 
 
 def tally(
     pairs: Pairs,
     readers: tuple[Payloads, Payloads],
     labels: LabelMaps,
-    progress: Progress,
-    *,
     into: Tallied,
+    progress: Progress = SILENT,
+    *,
     until_loss: bool = False,
 ) -> None:
     """Count what differs in pairs.
@@ -336,18 +362,18 @@ def tally(
         pairs: of records that are not the same.
         readers: of both sides.
         labels: which features are labels.
-        progress: updated for each pair.
         into: what to add to.
+        progress: updated for each pair.
         until_loss: whether to stop where the first pair lost something, or could not be read.
     """
-    found = into
-    for _, change, size in changes_of(pairs, readers, labels):
+    for change, size in changes_of(pairs, readers, labels):
         if isinstance(change, UnreadError):
-            found.unread += 1
-            if found.unread == 1:
-                found.reason, found.missing = change.reason, change.missing
+            into.unread += 1
+            if into.unread == 1:
+                into.reason, into.missing = change.reason, change.missing
         else:
-            found.add(change)
+            into.add(change)
+        into.size += size
         progress.advance(1, size)
-        if until_loss and found.kept < found.compared + found.unread:
+        if until_loss and into.kept < into.compared + into.unread:
             break

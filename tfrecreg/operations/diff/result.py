@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
-from itertools import islice
+from functools import partial
+from itertools import chain, islice, repeat
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from tfrecreg.engines import Engine
 from tfrecreg.manifest import Change
 from tfrecreg.operations.diff.compare import (
     FeatureCounts,
     LabelMaps,
-    Payloads,
     RecordChange,
     UnreadError,
-    compare,
+    changes_of,
 )
 from tfrecreg.operations.diff.match import Matched, Pairs, Places, record_of, shard_of
+from tfrecreg.operations.diff.reading import Readers, Reading
 from tfrecreg.operations.diff.side import Side
 from tfrecreg.operations.diff.verdict import ShardCounts, ShardOrder
 from tfrecreg.schema.differ import SchemaChange
@@ -125,7 +128,9 @@ class SideSummary:
 class ExampleListing(Protocol):
     """Makes the examples of a diff one by one."""
 
-    def __call__(self, kind: ChangeKind, most: int | None = None) -> Iterator[RecordDiff]: ...
+    def __call__(
+        self, kind: ChangeKind, most: int | None = None, *, engine: Engine | None = None
+    ) -> Iterator[RecordDiff]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,10 +187,14 @@ class DiffResult:
         """Whether the indexes of all splits are here; if not, the totals are those of a part."""
         return all(split.known for split in self.splits)
 
-    def records(self) -> Iterator[RecordDiff]:
-        """Every example that is not the same, kind by kind; made while they are taken."""
+    def records(self, engine: Engine | None = None) -> Iterator[RecordDiff]:
+        """Every example that is not the same, kind by kind; made while they are taken.
+
+        Args:
+            engine: where to read the records that changed; None for this process.
+        """
         for kind in CHANGE_KINDS:
-            yield from self.listing(kind)
+            yield from self.listing(kind, engine=engine)
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``diff --json``."""
@@ -233,24 +242,28 @@ class ListedExamples:
     matched: Matched
     labels: LabelMaps
 
-    def __call__(self, kind: ChangeKind, most: int | None = None) -> Iterator[RecordDiff]:
-        """The examples of a kind, all or the first `most`."""
-        return islice(self._every(kind, most), most)
-
-    def _every(self, kind: ChangeKind, most: int | None) -> Iterator[RecordDiff]:
+    def __call__(
+        self, kind: ChangeKind, most: int | None = None, *, engine: Engine | None = None
+    ) -> Iterator[RecordDiff]:
+        """The examples of a kind, all or the first `most`; records are read on `engine`."""
         matched = self.matched
         if kind == "removed":
-            yield from self._alone(kind, self.before, matched.removed[:most])
+            found = self._alone(kind, self.before, matched.removed[:most])
         elif kind == "added":
-            yield from self._alone(kind, self.after, matched.added[:most])
+            found = self._alone(kind, self.after, matched.added[:most])
         elif kind == "changed":
-            yield from self._paired(kind, matched.changed, most, read=True)
+            found = self._read(kind, matched.changed, most, engine)
         elif kind == "moved":
-            yield from self._paired(kind, matched.moved, most, read=False)
-            yield from self._paired(kind, matched.moved_changed, most, read=True)
+            found = chain(
+                self._paired(kind, _first(matched.moved, most), repeat(RecordChange())),
+                self._read(kind, matched.moved_changed, most, engine),
+            )
         else:
-            yield from self._paired(kind, matched.renamed, most, read=False)
-            yield from self._paired(kind, matched.renamed_changed, most, read=True)
+            found = chain(
+                self._paired(kind, _first(matched.renamed, most), repeat(RecordChange())),
+                self._read(kind, matched.renamed_changed, most, engine),
+            )
+        return islice(found, most)
 
     def _alone(self, kind: ChangeKind, side: Side, places: Places) -> Iterator[RecordDiff]:
         for at in range(0, len(places), _CHUNK):
@@ -265,33 +278,26 @@ class ListedExamples:
                     record=record_of(place),
                 )
 
-    def _paired(
-        self, kind: ChangeKind, pairs: Pairs, most: int | None, *, read: bool
+    def _read(
+        self, kind: ChangeKind, pairs: Pairs, most: int | None, engine: Engine | None
     ) -> Iterator[RecordDiff]:
-        readers = Payloads(self.before), Payloads(self.after)
-        try:
-            for at in range(0, len(pairs) if most is None else min(most, len(pairs)), _CHUNK):
-                end = at + (_CHUNK if most is None else min(_CHUNK, most))
-                before, after = pairs.before[at:end], pairs.after[at:end]
-                rows = zip(
-                    before.tolist(),
-                    after.tolist(),
-                    _keys(self.before, before),
-                    _keys(self.after, after),
-                    strict=True,
-                )
-                for old, new, old_key, new_key in rows:
-                    change = self._change(old, new, readers) if read else RecordChange()
-                    yield self._pair(kind, (old, old_key), (new, new_key), change)
-        finally:
-            for reader in readers:
-                reader.close()
+        """Pairs with the changes that their records show."""
+        wanted = _first(pairs, most)
+        with Reading(self.before, self.after, engine) as reading:
+            results = reading.run(partial(list_changes, labels=self.labels), wanted)
+            with closing(results):
+                changes = chain.from_iterable(found for _, _, found in results)
+                yield from self._paired(kind, wanted, changes)
 
-    def _change(self, old: int, new: int, readers: tuple[Payloads, Payloads]) -> RecordChange:
-        try:
-            return compare(readers[0].read(old), readers[1].read(new), self.labels)
-        except UnreadError:
-            return RecordChange()  # that some were not read, the result says
+    def _paired(
+        self, kind: ChangeKind, pairs: Pairs, changes: Iterator[RecordChange]
+    ) -> Iterator[RecordDiff]:
+        for at in range(0, len(pairs), _CHUNK):
+            before, after = pairs.before[at : at + _CHUNK], pairs.after[at : at + _CHUNK]
+            old = zip(before.tolist(), _keys(self.before, before), strict=True)
+            new = zip(after.tolist(), _keys(self.after, after), strict=True)
+            for first, second in zip(old, new, strict=True):
+                yield self._pair(kind, first, second, next(changes))
 
     def _pair(
         self, kind: ChangeKind, old: tuple[int, str], new: tuple[int, str], change: RecordChange
@@ -311,6 +317,16 @@ class ListedExamples:
             features_changed=change.changed,
             labels=change.labels,
         )
+
+
+def _first(pairs: Pairs, most: int | None) -> Pairs:
+    return Pairs(pairs.before[:most], pairs.after[:most])
+
+
+def list_changes(readers: Readers, pairs: Pairs, *, labels: LabelMaps) -> list[RecordChange]:
+    """A pass: what differs in each pair. The result says that some were not read."""
+    found = (change for change, _ in changes_of(pairs, readers, labels))
+    return [RecordChange() if isinstance(each, UnreadError) else each for each in found]
 
 
 def _keys(side: Side, places: Places) -> list[str]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
+from tfrecreg.engines import Engine
 from tfrecreg.manifest import Change
-from tfrecreg.operations.diff.compare import LabelMaps, Payloads, Tallied, tally
+from tfrecreg.operations.diff.compare import LabelMaps, Tallied, tally
 from tfrecreg.operations.diff.images import follow_images
 from tfrecreg.operations.diff.match import Matched, Pairs, Places, match
+from tfrecreg.operations.diff.reading import Readers, Reading
 from tfrecreg.operations.diff.result import (
     CHANGE_KINDS,
     ChangeKind,
@@ -47,6 +50,7 @@ def diff(
     after: str | Resolved,
     *,
     registry: RegistryLike | None = None,
+    engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> DiffResult:
     """Compare two builds or releases, example by example.
@@ -60,13 +64,15 @@ def diff(
             first side.
         after: the second side.
         registry: an open registry or a path in one; None for that of the current folder.
+        engine: where to read records; None for this process.
         progress: updated during the work.
 
     Raises:
         UsageError: there is no such build or release.
         ManifestError: a manifest, a schema or an index is not the one that was released.
+        FailureError: a worker died.
     """
-    return diff_sides(_side(before, registry), _side(after, registry), progress)
+    return diff_sides(_side(before, registry), _side(after, registry), progress, engine=engine)
 
 
 def _side(argument: str | Resolved, registry: RegistryLike | None) -> Side:
@@ -75,18 +81,18 @@ def _side(argument: str | Resolved, registry: RegistryLike | None) -> Side:
     return side_of(resolve_in(registry, argument))
 
 
-def diff_sides(before: Side, after: Side, progress: Progress = SILENT) -> DiffResult:
+def diff_sides(
+    before: Side, after: Side, progress: Progress = SILENT, *, engine: Engine | None = None
+) -> DiffResult:
     """As :func:`diff`, of two sides that were found."""
     labels = LabelMaps.of(before, after)
-    with _reading(before, after) as readers:
-        matched = follow_images(before, after, match(before, after, progress), readers, progress)
-        tallied = Tallied()
-        _tally(matched.changed, readers, labels, progress, into=tallied)
-        same = before.manifest.content == after.manifest.content
-        order = order_of(before, after) if same else None
-        change = judge_change(before, after, order, None if same else matched, tallied)
-        for pairs in (matched.renamed_changed, matched.moved_changed):
-            _tally(pairs, readers, labels, progress, into=tallied)
+    with Reading(before, after, engine) as reading:
+        matched = follow_images(before, after, match(before, after, progress), reading, progress)
+        groups = matched.changed, matched.renamed_changed, matched.moved_changed
+        of_changed, tallied = _tally(reading, labels, progress, *groups)
+    same = before.manifest.content == after.manifest.content
+    order = order_of(before, after) if same else None
+    change = judge_change(before, after, order, None if same else matched, of_changed)
     listing = ListedExamples(before, after, matched, labels)
     totals = _totals(matched)
     return DiffResult(
@@ -146,46 +152,59 @@ def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILE
         order = order_of(before, after)
         return Classified(judge_change(before, after, order, None, Tallied()), "")
     labels, tallied = LabelMaps.of(before, after), Tallied()
-    with _reading(before, after) as readers:
-        matched = follow_images(before, after, match(before, after, progress), readers, progress)
+    with Reading(before, after) as reading:
+        matched = follow_images(before, after, match(before, after, progress), reading, progress)
         pairs = matched.changed
         may_be_minor = judge_change(
             before, after, None, replace(matched, changed=Pairs.none()), tallied
         )
-        if len(pairs) <= _FEW or may_be_minor.level == "minor":
-            many = len(pairs) > _FEW
-            _tally(pairs, readers, labels, progress, into=tallied, until_loss=many)
+        if len(pairs) <= _FEW:
+            tallied, _ = _tally(reading, labels, progress, pairs)
+        elif may_be_minor.level == "minor":
+            with _showing(progress, len(pairs)):
+                tally(pairs, reading.readers, labels, tallied, progress, until_loss=True)
     hint = missing_hint(before, after, None, matched, tallied)
     return Classified(judge_change(before, after, None, matched, tallied), hint)
 
 
-@contextmanager
-def _reading(before: Side, after: Side) -> Iterator[tuple[Payloads, Payloads]]:
-    """What reads the records of both sides, closed at the end."""
-    readers = Payloads(before), Payloads(after)
-    try:
-        yield readers
-    finally:
-        for reader in readers:
-            reader.close()
-
-
 def _tally(
-    pairs: Pairs,
-    readers: tuple[Payloads, Payloads],
-    labels: LabelMaps,
-    progress: Progress,
-    *,
-    into: Tallied,
-    until_loss: bool = False,
-) -> None:
-    if not len(pairs):
-        return
-    progress.start("comparing features", len(pairs))
+    reading: Reading, labels: LabelMaps, progress: Progress, *groups: Pairs
+) -> tuple[Tallied, Tallied]:
+    """What differs in the pairs of the first group, and in those of all."""
+    of_first, into = Tallied(), Tallied()
+    function = partial(count_changes, labels=labels)
+    with (
+        _showing(progress, sum(map(len, groups))),
+        closing(reading.run(function, *groups)) as results,
+    ):
+        for group, piece, found in results:
+            for each in (into,) if group else (of_first, into):
+                if found.is_full:
+                    # What it left out depends on the pairs before it.
+                    tally(piece, reading.readers, labels, each)
+                else:
+                    each.add_all(found)
+            progress.advance(len(piece), found.size)
+    return of_first, into
+
+
+@contextmanager
+def _showing(progress: Progress, pairs: int) -> Iterator[None]:
+    """A piece of work in the progress, if there is any."""
+    if pairs:
+        progress.start("comparing features", pairs)
     try:
-        tally(pairs, readers, labels, progress, into=into, until_loss=until_loss)
+        yield
     finally:
-        progress.stop()
+        if pairs:
+            progress.stop()
+
+
+def count_changes(readers: Readers, pairs: Pairs, *, labels: LabelMaps) -> Tallied:
+    """A pass: what differs in pairs, counted."""
+    found = Tallied()
+    tally(pairs, readers, labels, found)
+    return found
 
 
 def _totals(matched: Matched) -> dict[ChangeKind, int]:

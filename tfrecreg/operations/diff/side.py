@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import posixpath
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from blake3 import blake3
 
 from tfrecreg.errors import FailureError, MissingFileError, TfrecregError, UsageError
 from tfrecreg.index import INDEX_LIMIT, ROW, Index, read_index
-from tfrecreg.manifest import FileEntry, Manifest
+from tfrecreg.manifest import FileEntry, Manifest, ShardEntry
 from tfrecreg.records import Records
 from tfrecreg.registry import Registry, Resolved, in_store
 from tfrecreg.registry.indexes import find_index, index_places
@@ -35,6 +36,11 @@ class Side:
     schema_path: str
     remote: Storage | None = None
     """Storage of the folder of a build behind a URL, or of one whose shards are in a store."""
+    kept: Mapping[str, str] | None = None
+    """Files in DVC's cache: path in the build to path from the root of the file system; None where
+    they were not looked up."""
+    cache: LocalStorage | None = None
+    """The folder that holds these files, which a worker has to see."""
 
     @property
     def bring_hint(self) -> str:
@@ -102,9 +108,7 @@ class Side:
             StorageError: a file cannot be read.
         """
         entry = self.manifest.shards[shard]
-        storage = self.remote
-        if storage is None and self.registry is not None and self.folder is not None:
-            storage = self.registry.storage.below(self.folder)
+        storage = self._storage
         if storage is not None and storage.stat(entry.path) is not None:
             return Records(entry.path, storage=storage, name=entry.path)
         kept = self._kept
@@ -116,6 +120,42 @@ class Side:
             storage=LocalStorage("/"),
             name=f"{entry.path} of {self.name}",
         )
+
+    def only(self, shards: Sequence[int]) -> Side:
+        """The side with some of its shards, numbered from 0, as a worker reads them.
+
+        Args:
+            shards: their numbers in the manifest.
+        """
+        entries = [self.manifest.shards[shard] for shard in shards]
+        indexes = [self._files[entry.index] for entry in entries if entry.index in self._files]
+        kept = self._kept_of(entries)
+        folders = [f"/{posixpath.dirname(place)}" for place in kept.values()]
+        return replace(
+            self,
+            registry=None if self.registry is None else Registry(self.registry.storage),
+            manifest=replace(
+                self.manifest,
+                shards=entries,
+                files=indexes,
+                splits=[],
+                labels={},
+                features={},
+                provenance=None,
+            ),
+            schema_text=None,
+            kept=kept,
+            cache=LocalStorage(posixpath.commonpath(folders)) if folders else None,
+        )
+
+    def _kept_of(self, entries: Sequence[ShardEntry]) -> Mapping[str, str]:
+        """The files in DVC's cache of those shards that are nowhere else."""
+        release, storage = self.manifest.release, self._storage
+        if release is None or release.dvc is None:
+            return {}
+        gone = [each for each in entries if storage is None or storage.stat(each.path) is None]
+        names = [name for each in gone for name in (each.path, each.index)]
+        return {name: self._kept[name] for name in names if name in self._kept}
 
     @cached_property
     def schema(self) -> Schema | None:
@@ -137,12 +177,20 @@ class Side:
         return data if blake3(data).hexdigest() == listed.blake3 else None
 
     @cached_property
+    def _storage(self) -> Storage | None:
+        """Where its shards are, if they are not in DVC's cache."""
+        if self.remote is not None or self.registry is None or self.folder is None:
+            return self.remote
+        return self.registry.storage.below(self.folder)
+
+    @cached_property
     def _files(self) -> Mapping[str, FileEntry]:
         return {entry.path: entry for entry in self.manifest.files}
 
     @cached_property
     def _kept(self) -> Mapping[str, str]:
-        """Its files in DVC's cache: path in the build to path from the root of the file system."""
+        if self.kept is not None:
+            return self.kept
         release = self.manifest.release
         if self.registry is None or release is None or release.dvc is None:
             return {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tfrecreg.engines import LocalEngine
+from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import TfrecregError
 from tfrecreg.operations.diff import RecordDiff, diff
 from tfrecreg.operations.page.budget import Budget
@@ -12,7 +12,7 @@ from tfrecreg.operations.page.charts import class_charts
 from tfrecreg.operations.page.content import Bars, PageChange, PageDifference
 from tfrecreg.operations.page.records import PagePlace, PageRecord, read_records
 from tfrecreg.operations.page.survey import Survey, SurveyValidator
-from tfrecreg.operations.targets import reference_target
+from tfrecreg.operations.targets import build_at_url, reference_target
 from tfrecreg.progress import Progress
 from tfrecreg.registry import Resolved
 from tfrecreg.scan import Target, run_scan
@@ -23,36 +23,40 @@ _CHANGES = 12
 
 
 def difference_of(
-    before: Resolved,
-    after: Resolved,
+    before: Resolved | str,
+    after: Resolved | str,
     budget: Budget,
     progress: Progress,
     *,
     surveyed: Mapping[str, Survey] | None = None,
+    engine: Engine | None = None,
 ) -> PageDifference:
     """Compare two versions, and read some of the records that differ.
 
     Records are read where the bytes of their side are on this machine.
 
     Args:
-        before: the first side.
+        before: the first side: a build, a release, or the URL of a folder that holds a build.
         after: the second side.
         budget: is spent on the records.
         progress: updated during the comparison.
         surveyed: survey of `after` by split; None to make it.
+        engine: where to compare and survey records; None for this process.
 
     Raises:
+        UsageError: a URL names no folder with a manifest.
         ManifestError: a manifest or an index is not the one that was released.
     """
-    result = diff(before, after, progress=progress)
+    engine = engine or LocalEngine(1)
+    result = diff(before, after, engine=engine, progress=progress)
     first, second = _target(before), _target(after)
     chosen = [each for kind in result.examples.values() for each in kind[:_CHANGES]]
     gone = [each for each in chosen if each.kind == "removed"]
     here = [each for each in chosen if each.kind != "removed"]
-    old = _read(first, {_place(first, each): _key(each) for each in gone}, before, budget)
-    new = _read(second, {_place(second, each): _key(each) for each in here}, after, budget)
+    old = _read(first, {_place(first, each): _key(each) for each in gone}, budget)
+    new = _read(second, {_place(second, each): _key(each) for each in here}, budget)
     known = [each for each in here if each.kind != "added"]
-    old |= _read(first, _places_of(first, {_key_before(each) for each in known}), before, budget)
+    old |= _read(first, _places_of(first, {_key_before(each) for each in known}), budget)
     changes = tuple(
         PageChange(
             change=each,
@@ -62,8 +66,10 @@ def difference_of(
         for each in chosen
     )
     if surveyed is None:
-        surveyed = _survey(second) if second is not None else {}
-    classes = _balance(_survey(first), surveyed, before) if first is not None else ()
+        surveyed = _survey(second, engine) if second is not None else {}
+    classes = (
+        _balance(_survey(first, engine), surveyed, _labels(first)) if first is not None else ()
+    )
     return PageDifference(result=result, changes=changes, classes=classes)
 
 
@@ -79,11 +85,18 @@ def _key_before(change: RecordDiff) -> _Key:
     return change.from_split or change.split, change.from_key or change.key
 
 
-def _target(resolved: Resolved) -> Target | None:
+def _target(found: Resolved | str) -> Target | None:
     try:
-        return reference_target(resolved, schema=None, raw=None)
+        if isinstance(found, str):
+            return build_at_url(found, schema=None)
+        return reference_target(found, schema=None, raw=None)
     except TfrecregError:
         return None  # its bytes are not here: the comparison is from the indexes
+
+
+def _labels(target: Target) -> Mapping[str, Sequence[str]]:
+    """Class names in order of their numbers, by feature."""
+    return target.manifest.labels if target.manifest is not None else {}
 
 
 def _place(target: Target | None, change: RecordDiff) -> PagePlace:
@@ -107,27 +120,28 @@ def _places_of(target: Target | None, wanted: Collection[_Key]) -> dict[PagePlac
 def _read(
     target: Target | None,
     places: Mapping[PagePlace, _Key],
-    resolved: Resolved,
     budget: Budget,
 ) -> dict[_Key, PageRecord]:
     if target is None:
         return {}
     found = {}
-    for place, record in read_records(target, places, resolved.manifest.labels).items():
+    for place, record in read_records(target, places, _labels(target)).items():
         spent = budget.spend(record)
         if spent is not None:
             found[places[place]] = spent
     return found
 
 
-def _survey(target: Target) -> dict[str, Survey]:
+def _survey(target: Target, engine: Engine) -> dict[str, Survey]:
     validator = SurveyValidator()
-    run_scan(target, [validator], LocalEngine(1))
+    run_scan(target, [validator], engine)
     return validator.splits
 
 
 def _balance(
-    first: Mapping[str, Survey], second: Mapping[str, Survey], before: Resolved
+    first: Mapping[str, Survey],
+    second: Mapping[str, Survey],
+    labels: Mapping[str, Sequence[str]],
 ) -> tuple[Bars, ...]:
     """Classes before and after."""
     sides = {"before": Survey(), "after": Survey()}
@@ -135,5 +149,4 @@ def _balance(
         for each in surveys.values():
             for feature, counts in each.classes.items():
                 side.count_classes(feature, counts)
-    labels: Mapping[str, Sequence[str]] = before.manifest.labels
     return tuple(class_charts(sides, labels))

@@ -122,6 +122,7 @@ def make_page(
             against,
             spent,
             progress,
+            engine=engine,
             statistics=statistics,
         )
         for report in reports
@@ -146,6 +147,7 @@ def _page_of(
     budget: Budget,
     progress: Progress,
     *,
+    engine: Engine | None,
     statistics: bool,
 ) -> TargetPage:
     if surveyed is None:  # it could not be read: the report says why
@@ -161,7 +163,9 @@ def _page_of(
         galleries=tuple(_galleries(target, splits, labels, budget)),
         charts=tuple(charts_of(report, target.manifest, splits, labels)),
         statistics=_statistics(target, progress) if statistics else None,
-        difference=_difference(report.target, against, registry, splits, budget, progress)
+        difference=_difference(
+            report.target, against, registry, splits, budget, progress, engine=engine
+        )
         if against is not None
         else None,
         provenance=provenance_of(resolve(Registry(target.home), target.name))
@@ -350,10 +354,12 @@ def _difference(
     splits: Mapping[str, Survey],
     budget: Budget,
     progress: Progress,
+    *,
+    engine: Engine | None,
 ) -> PageDifference:
     opened = open_registry(registry)
     before, after = resolve(opened, against), resolve(opened, name)
-    return difference_of(before, after, budget, progress, surveyed=splits)
+    return difference_of(before, after, budget, progress, surveyed=splits, engine=engine)
 
 
 def provenance_of(resolved: Build | Release) -> PageProvenance:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from tfrecreg.engines import Engine
 from tfrecreg.errors import TfrecregError, UsageError
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, parse_manifest
 from tfrecreg.manifest.salvaged import SALVAGE_NAME
@@ -33,13 +35,16 @@ class Found:
     """Shards that are what their manifest names."""
 
 
-def find_shards(targets: Sequence[str | Resolved], registry: RegistryLike | None) -> Found:
+def find_shards(
+    targets: Sequence[str | Resolved], registry: RegistryLike | None, engine: Engine
+) -> Found:
     """The shards that `targets` mean.
 
     Args:
         targets: a reference means those of its shards that are not what the manifest names; a
             path, glob or folder means every shard that it names.
         registry: an open registry or a path in one; None for that of the current folder.
+        engine: where to compare the shards of references with their manifests.
 
     Raises:
         UsageError: a target does not exist, or two shards have one name.
@@ -53,7 +58,10 @@ def find_shards(targets: Sequence[str | Resolved], registry: RegistryLike | None
     for each in found:
         if isinstance(each, Resolved):
             target = reference_target(each, schema=None, raw=None)
-            damaged = [shard for shard in target.shards if not _is_named(shard)]
+            with closing(engine.run(is_named, target.shards)) as same:
+                damaged = [
+                    shard for shard, is_same in zip(target.shards, same, strict=True) if not is_same
+                ]
             passed += len(target.shards) - len(damaged)
             here += damaged
             missing += _missing(each.manifest, each.storage(to_check=True))
@@ -93,7 +101,7 @@ def _place(shard: Shard) -> tuple[str, str]:
     return str(path.parent.resolve()), path.name
 
 
-def _is_named(shard: Shard) -> bool:
+def is_named(shard: Shard) -> bool:
     """Whether its bytes are those that its manifest names. One that cannot be read is damaged."""
     if shard.entry is None:
         return False

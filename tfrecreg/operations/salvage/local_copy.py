@@ -4,6 +4,7 @@ find the same bytes.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,6 +31,8 @@ class UnreadableShardError(StorageError):
 def read_locally(shard: Shard, stage: Storage) -> Iterator[Shard]:
     """The shard itself, or for one behind a URL its copy in `stage`, which is removed at the end.
 
+    Each copy is in a folder of its own, because an engine may run a task twice at the same time.
+
     Where the copy is damaged, all of it was read from the store a second time, and was the same.
 
     Raises:
@@ -39,17 +42,18 @@ def read_locally(shard: Shard, stage: Storage) -> Iterator[Shard]:
     if not is_url(shard.storage.root):
         yield shard
         return
+    folder = f".original.{secrets.token_hex(8)}.tmp"
+    place = stage.below(folder)
     try:
         with _reading():
             index = shard.storage.read(shard.index) if shard.index is not None else None
         if index is not None:
-            with stage.create(_INDEX, durable=False) as writer:
+            with place.create(_INDEX, durable=False) as writer:
                 writer.write(index)
-        _copy(shard, stage)
-        yield replace(shard, storage=stage, path=_COPY, index=_INDEX if index is not None else None)
+        _copy(shard, place)
+        yield replace(shard, storage=place, path=_COPY, index=_INDEX if index is not None else None)
     finally:
-        stage.remove(_COPY)
-        stage.remove(_INDEX)
+        stage.remove(folder)
 
 
 def _copy(shard: Shard, stage: Storage) -> None:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 
+from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import RefusedError, StorageError, UsageError
 from tfrecreg.manifest.salvaged import SALVAGE_NAME
+from tfrecreg.operations.leftovers import remove_leftovers
 from tfrecreg.operations.salvage.find import find_shards, require_elsewhere
 from tfrecreg.operations.salvage.local_copy import UnreadableShardError, read_locally
 from tfrecreg.operations.salvage.model import SalvageResult, ShardResult
@@ -25,6 +30,7 @@ def salvage(
     output: str | os.PathLike[str],
     *,
     registry: RegistryLike | None = None,
+    engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> SalvageResult:
     """Write the undamaged records of damaged shards into a new folder. The originals are only read.
@@ -39,7 +45,8 @@ def salvage(
             names), paths, globs or folders (every shard that they name).
         output: the folder: new, or empty.
         registry: an open registry or a path in one; None for that of the current folder.
-        progress: updated during the work.
+        engine: where to read and write shards; None for this process.
+        progress: updated for each shard.
 
     Returns:
         What became of each shard. Where references are named and all their shards are what the
@@ -51,25 +58,23 @@ def salvage(
         ManifestError: the manifest of a reference is damaged.
         RefusedError: not one of the shards is a TFRecord.
         StorageError: nothing could be read, or the folder cannot be written.
+        FailureError: a worker died.
     """
+    engine = engine or LocalEngine(1)
     named = named_targets(targets)
     if not named:
         raise UsageError("nothing is named to salvage", hint="name shards, or a build or release")
     root = registry if registry is not None else find_registry()
     opened = open_registry(root) if root is not None else None
     path = free_folder(output, opened, "a salvage")
-    found = find_shards(named, registry)
+    found = find_shards(named, registry, engine)
     require_elsewhere(path, (*found.shards, *found.missing))
     shown = " ".join(map(str, named))
     if not found.shards and not found.missing:
         return SalvageResult(target=shown, output="", passed=found.passed, shards=())
-    known = sum(shard.entry.records if shard.entry is not None else 0 for shard in found.shards)
     with new_folder(path, "salvage") as stage:
-        progress.start("salvaging", known)
-        try:
-            results = [_salvaged(shard, stage, progress) for shard in found.shards]
-        finally:
-            progress.stop()
+        results = list(_salvaged(found.shards, stage, engine, progress))
+        remove_leftovers(stage)
         results += [
             missing_shard(shard.path, shard.entry.records, shard)
             for shard in found.missing
@@ -85,11 +90,43 @@ def salvage(
     return result
 
 
-def _salvaged(shard: Shard, stage: Storage, progress: Progress) -> ShardResult:
+@dataclass(frozen=True, slots=True)
+class SalvageTask:
+    """One shard. Picklable."""
+
+    shard: Shard
+    stage: Storage
+    """The folder in the making."""
+
+
+def _salvaged(
+    shards: Sequence[Shard], stage: Storage, engine: Engine, progress: Progress
+) -> Iterator[ShardResult]:
+    """What becomes of each shard, in their order."""
+    known = sum(shard.entry.records if shard.entry is not None else 0 for shard in shards)
+    progress.start("salvaging", known)
+    try:
+        tasks = (SalvageTask(shard, stage) for shard in shards)
+        with closing(engine.run(salvage_one, tasks)) as results:
+            for result in results:
+                size = 0 if result.original is None else result.original.bytes
+                progress.advance(result.kept + result.repaired, size)
+                yield result
+    finally:
+        progress.stop()
+
+
+def salvage_one(task: SalvageTask) -> ShardResult:
+    """In a worker: salvage one shard. It may run twice, also at the same time.
+
+    Raises:
+        StorageError: the folder cannot be written.
+    """
+    shard = task.shard
     name = os.path.basename(shard.path)  # noqa: PTH119 - a str stays a str
     try:
-        with read_locally(shard, stage) as local:
-            return salvage_shard(local, name, stage, progress)
+        with read_locally(shard, task.stage) as local:
+            return salvage_shard(local, name, task.stage)
     except UnreadableShardError as error:
         return ShardResult(name=name, status="unreadable", reason=error.message, exact=False)
 

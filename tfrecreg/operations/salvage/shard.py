@@ -13,7 +13,6 @@ from tfrecreg.operations.salvage.files import CleanShard, HashingFile, Quarantin
 from tfrecreg.operations.salvage.model import ShardResult, ShardStatus, StoredFile
 from tfrecreg.operations.salvage.original import Original, Roll
 from tfrecreg.operations.salvage.work import Work
-from tfrecreg.progress import Progress
 from tfrecreg.records import RecordBatch, StreamEnd, scan
 from tfrecreg.records.gzip_writer import Compression
 from tfrecreg.records.reader import Event
@@ -28,14 +27,13 @@ DOUBTFUL = ".doubtful"
 """Suffix of the file with the doubtful records of a shard."""
 
 
-def salvage_shard(shard: Shard, name: str, out: Storage, progress: Progress) -> ShardResult:
+def salvage_shard(shard: Shard, name: str, out: Storage) -> ShardResult:
     """Write the undamaged records of one shard, and the bytes that were cut out, into `out`.
 
     Args:
         shard: the original, which is only read.
         name: of the clean file.
         out: the folder in the making.
-        progress: updated for each record.
 
     Raises:
         StorageError: `out` cannot be written. If the original cannot be read, the result says so,
@@ -73,7 +71,7 @@ def salvage_shard(shard: Shard, name: str, out: Storage, progress: Progress) -> 
                 doubts=doubts,
             )
             with closing(_scan(shard, hints, digest=True)) as events:
-                end = work.run(events, progress)
+                end = work.run(events)
         quarantine = rest.close() if rest.bytes else None
         doubted = apart.close() if work.doubtful else None
         return _result(shard, work, end, roll, reason, clean.close(), quarantine, doubted)

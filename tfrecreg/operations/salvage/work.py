@@ -16,7 +16,6 @@ from tfrecreg.errors import StorageError
 from tfrecreg.operations.salvage.files import CleanShard, Quarantine
 from tfrecreg.operations.salvage.model import Cuts, Piece, What
 from tfrecreg.operations.salvage.original import Original, Roll
-from tfrecreg.progress import Progress
 from tfrecreg.records import HOLD_LIMIT, MAX_LENGTH, OVERHEAD, Fault, RecordBatch, StreamEnd
 from tfrecreg.records.framing import FOOTER_BYTES, HEADER_BYTES, frame_header, mask
 from tfrecreg.records.reader import Event
@@ -89,7 +88,7 @@ class Work:
         self._pending: list[list[Fault]] = []  # what was heard from there on, a stretch each,
         self._last: Fault | None = None  # and the last that was ever heard
 
-    def run(self, events: Iterable[Event], progress: Progress) -> StreamEnd:
+    def run(self, events: Iterable[Event]) -> StreamEnd:
         """Take in a whole scan of a TFRecord; what it said at its end."""
         end = None
         for event in events:
@@ -99,7 +98,6 @@ class Work:
                 for part in self._parts(event):
                     self._keep(part)
                 self._at = _end(event)
-                progress.advance(len(event), sum(event.lengths))
             elif isinstance(event, StreamEnd):
                 end = event
             elif event.code not in _NO_DAMAGE:

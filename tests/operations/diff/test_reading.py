@@ -1,0 +1,208 @@
+"""The same differences wherever records are read, and in whatever pieces."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from diff_support import example, image, put_build, side
+from engines_support import lighten
+from tests_support import flip
+
+from tfrecreg.cli.main import main
+from tfrecreg.engines import Engine, LocalEngine, open_engine
+from tfrecreg.errors import FailureError, UsageError
+from tfrecreg.example import Example, bytes_feature, int64_feature
+from tfrecreg.operations.diff import diff
+from tfrecreg.operations.diff.match import Pairs
+from tfrecreg.operations.diff.reading import Readers, Reading, alone
+
+RECORDS = 150
+ENGINES = {
+    "two jobs": partial(LocalEngine, 2),
+    "processes": partial(open_engine, "futures:executors_support:processes", jobs=2),
+    "threads": partial(open_engine, "futures:executors_support:threads", jobs=2),
+}
+
+
+def shards(records: Mapping[str, Example | bytes], count: int) -> list[dict[str, Example | bytes]]:
+    """The records in shards, dealt out."""
+    found: list[dict[str, Example | bytes]] = [{} for _ in range(count)]
+    for number, (key, record) in enumerate(records.items()):
+        found[number % count][key] = record
+    return found
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two builds, `old` and `new`, that differ in every kind, with damage in one shard of each."""
+    root = tmp_path_factory.mktemp("registry") / "root"
+    train: dict[str, Example | bytes] = {f"k{n:03d}": example(n) for n in range(RECORDS)}
+    test: dict[str, Example | bytes] = {f"t{n:03d}": example(1000 + n) for n in range(30)}
+    put_build(root, {"train": shards(train, 5), "test": shards(test, 2)}, name="old")
+    for n in range(0, RECORDS, 2):
+        train[f"k{n:03d}"] = example(n, label=int64_feature(n % 7), more=int64_feature(n))
+    for n in range(0, 40, 4):
+        del train[f"k{n:03d}"]  # gone
+        train[f"r{n:03d}"] = example(n, name=bytes_feature(b"%d" % n))  # another key and record
+    for n in range(41, 60, 4):
+        test[f"k{n:03d}"] = train.pop(f"k{n:03d}")  # moved
+        test[f"m{n:03d}"] = example(n + 1, name=bytes_feature(b"x"))
+        train.pop(f"k{n + 1:03d}")  # moved by its image
+    for n in range(71, 80, 2):
+        del train[f"k{n:03d}"]
+    for n in range(61, 70, 2):
+        train[f"k{n:03d}"] = b"no example %d" % n
+    train["k003"] = {"image/encoded": bytes_feature(image(77))}
+    train |= {f"new{n}": example(5000 + n) for n in range(20)}
+    put_build(root, {"train": shards(train, 3), "test": shards(test, 4)}, name="new")
+    flip(root / "data/old/old-train.tfrecord-00001-of-00005", 300)
+    flip(root / "data/new/new-train.tfrecord-00002-of-00003", 2000)
+    return root
+
+
+@pytest.fixture
+def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task for every few pairs."""
+    for name, value in {"_STEP": 3, "_TASK": 7, "_SHARD": 1, "_FEW": 0}.items():
+        monkeypatch.setattr(f"tfrecreg.operations.diff.reading.{name}", value)
+
+
+def document(registry: Path, engine: Engine | None = None) -> str:
+    """All that a diff says, also of every record."""
+    result = diff("old", "new", registry=registry, engine=engine)
+    # Processes of this machine start for each kind of records, which the slow tests pay for.
+    records = result.records(None if isinstance(engine, LocalEngine) else engine)
+    return json.dumps([result.to_json(), [each.to_json() for each in records]], indent=1)
+
+
+@pytest.fixture(scope="module")
+def expected(registry: Path) -> str:
+    """The document of this process, with every pass in one piece."""
+    found = document(registry)
+    result, records = json.loads(found)
+    assert all(result["totals"].values())
+    assert result["features"]["unread"]
+    assert {each["kind"] for each in records} == set(result["totals"])
+    return found
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    lighten(monkeypatch)
+    with closing(ENGINES[request.param]()) as made:
+        yield made
+
+
+def test_the_document_does_not_depend_on_the_engine(
+    registry: Path, expected: str, small_tasks: None, engine: Engine
+) -> None:
+    assert document(registry, engine) == expected
+
+
+def test_the_document_does_not_depend_on_the_pieces(
+    registry: Path, expected: str, small_tasks: None
+) -> None:
+    assert document(registry) == expected
+    assert document(registry, LocalEngine(1)) == expected
+
+
+def test_the_command_prints_the_same_with_threads(
+    registry: Path, small_tasks: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tasks in threads redirect stdout, while the command prints records that are ready."""
+    command = ["-C", str(registry), "diff", "old", "new", "--records"]
+    for form in ("text", "json"):
+        said = []
+        for more in (["--jobs", "1"], ["--engine", "futures:executors_support:threads"]):
+            assert main([*command, "--format", form, *more]) == 0
+            captured = capsys.readouterr()
+            assert captured.err == ""
+            said.append(captured.out)
+        assert said[0] == said[1]
+
+
+def test_features_and_labels_beyond_the_limit_are_counted_alike(
+    registry: Path, small_tasks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfrecreg.operations.diff.compare._MOST", 2)
+    pieces = document(registry)
+    monkeypatch.setattr("tfrecreg.operations.diff.reading._TASK", 10_000)
+    monkeypatch.setattr("tfrecreg.operations.diff.reading._MOST", 10_000)
+    whole = document(registry)
+    assert json.loads(whole)[0]["more_labels"] > 0
+    assert pieces == whole
+
+
+def test_few_records_start_no_processes(registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr("tfrecreg.engines.pool._Worker.__init__", refuse)
+    diff("old", "new", registry=registry, engine=LocalEngine(2))
+
+
+def test_where_nothing_is_to_be_read_no_engine_starts(registry: Path) -> None:
+    nowhere = open_engine("futures:nowhere:executor")
+    assert diff("old", "old", registry=registry, engine=nowhere).same
+    with pytest.raises(UsageError, match="cannot be imported"):
+        diff("old", "new", registry=registry, engine=nowhere)
+
+
+def list_places(readers: Readers, pairs: Pairs) -> list[tuple[list[int], list[int]]]:
+    """A pass that reads nothing."""
+    return [(pairs.before.tolist(), pairs.after.tolist())]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 6, 7, 150])
+def test_pieces_are_all_of_it_in_order(registry: Path, small_tasks: None, count: int) -> None:
+    reading = Reading(side(registry, "old"), side(registry, "new"))
+    before = np.arange(count, dtype=np.uint64) % 30 + (
+        np.arange(count, dtype=np.uint64) // 30 << 32
+    )
+    after = before[::-1] % 10
+    for pairs in (Pairs(before, after), alone(before, after=False), alone(after, after=True)):
+        found = list(reading.run(list_places, pairs, pairs))
+        assert len(found) >= count // 21
+        for group in (0, 1):
+            results = [result for number, _, result in found if number == group]
+            for part, whole in enumerate((pairs.before, pairs.after)):
+                assert [n for result in results for n in result[0][part]] == whole.tolist()
+
+
+def die(readers: Readers, pairs: Pairs) -> None:
+    """A pass that kills its process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_worker_is_a_failure(
+    registry: Path, small_tasks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lighten(monkeypatch)
+    places = np.arange(20, dtype=np.uint64)
+    reading = Reading(side(registry, "old"), side(registry, "new"), LocalEngine(2))
+    with pytest.raises(FailureError, match="was killed by SIGKILL before its task was done"):
+        list(reading.run(die, Pairs(places, places)))
+
+
+def test_a_task_carries_only_the_shards_that_it_reads(registry: Path, small_tasks: None) -> None:
+    """What a task holds does not grow with the number of shards."""
+    old = side(registry, "old")
+    part = old.only([4, 1])
+    assert [each.path for each in part.manifest.shards] == [
+        old.manifest.shards[number].path for number in (4, 1)
+    ]
+    assert len(part.manifest.files) == 2
+    assert part.schema_text is None
+    index, records = part.index(1), part.records(1)
+    assert index is not None
+    assert records is not None
+    assert len(index) == len(records) == old.manifest.shards[1].records
+    records.close()
