@@ -91,6 +91,7 @@ def test_raw_data_in_dvcs_cache_build_and_check_as_files_do(
         assert run.document(f"tfrecreg build {source} --json")["unchanged"] is True
 
 
+@pytest.mark.slow
 def test_links_into_a_cache_that_was_cleared_are_findings(started: Shell, tmp_path: Path) -> None:
     root = Path(shutil.copytree(started.root, tmp_path / "root", symlinks=True))
     run = started.at(root)

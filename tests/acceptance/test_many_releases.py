@@ -113,6 +113,7 @@ def test_processes_publish_one_dataset_and_each_gets_a_number(tmp_path: Path) ->
     verify_bytes(root, made)
 
 
+@pytest.mark.slow
 def test_processes_that_want_one_number_get_it_once(tmp_path: Path) -> None:
     root = started(tmp_path)
     said = all_at_once(root, ["same"] * 3, 2, "major", shared=True)

@@ -47,8 +47,15 @@ def test_the_default_is_the_local_engine() -> None:
         (
             "beam",
             {"runner": "FlinkRunner"},
-            "the options of `beam` do not fit: `runner` needs `folder`, a folder that this machine "
-            "and the workers share",
+            "the options of `beam` do not fit: `runner` needs `folder`, a folder or bucket that "
+            "this machine and the workers share",
+            "docs/engines.md",
+        ),
+        (
+            "beam",
+            {"folder": "s3://bucket/tasks"},
+            "the options of `beam` do not fit: `folder` should be a path where no `runner` is named, "
+            "found a URL",
             "docs/engines.md",
         ),
         (

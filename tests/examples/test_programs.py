@@ -207,6 +207,7 @@ def test_real_objects_are_drawn_and_cropped(
     assert 0 <= accuracy(printed) <= 1  # 91 objects of 17 classes do not teach much
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
 def test_hosts_share_real_images_of_many_sizes(
     realdata: Path, here: Path, env: dict[str, str]

@@ -82,6 +82,7 @@ def test_any_bytes_give_an_answer(data: bytes) -> None:
     look(data)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(MADE), st.data())
 @settings(max_examples=400)
 def test_any_change_of_an_image_gives_an_answer(whole: bytes, data: st.DataObject) -> None:

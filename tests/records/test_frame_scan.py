@@ -184,6 +184,7 @@ def memories(draw: Any) -> bytes:
     return bytes(stream[start if draw(st.booleans()) else 0 : end])
 
 
+@pytest.mark.slow
 @settings(max_examples=1500)
 @given(memory=memories(), base=st.integers(0, 2**62))
 def test_walkers_agree_on_any_bytes(memory: bytes, base: int, walkers: Any) -> None:

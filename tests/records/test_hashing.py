@@ -100,6 +100,7 @@ def test_digest_of_a_large_file_is_the_same_whatever_the_pieces(
     assert file.sha256() == hashlib.sha256(LARGE).hexdigest()
 
 
+@pytest.mark.slow
 def test_parts_of_a_large_file_that_were_jumped_over_are_hashed_at_the_end(
     memory_reader: Any,
 ) -> None:
@@ -110,6 +111,7 @@ def test_parts_of_a_large_file_that_were_jumped_over_are_hashed_at_the_end(
     assert file.hexdigest() == LARGE_DIGEST
 
 
+@pytest.mark.slow
 def test_a_file_that_is_dropped_half_read_leaves_no_thread(memory_reader: Any) -> None:
     file = HashedFile(memory_reader(LARGE), digest=True)
     for at in range(5):

@@ -59,6 +59,7 @@ def test_empty_file_is_a_shard_of_no_records(declared: Any, see: Any) -> None:
     assert seen.end.blake3 == blake3(b"").hexdigest()
 
 
+@pytest.mark.slow
 def test_any_of_10000_flipped_bytes_is_found_exactly(small_shard: Any, see: Any) -> None:
     for data, number, code in flips(small_shard, 10_000, 1):
         expect_one(see(data), small_shard, number, code)

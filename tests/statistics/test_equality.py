@@ -34,6 +34,7 @@ def tfdv() -> None:
     needs_tfdv()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compress", [False, True], ids=["plain", "gzip"])
 def test_odd_examples_with_images_and_categories(tmp_path: Path, compress: bool) -> None:
     pattern = write(tmp_path, *dealt(odd_examples(400), 3), compress=compress)
@@ -50,6 +51,7 @@ def test_odd_examples_without_a_schema(tmp_path: Path) -> None:
     assert differences(theirs(pattern, options), ours(pattern, options).proto) == []
 
 
+@pytest.mark.slow
 def test_options_mean_what_they_mean_to_tfdv(tmp_path: Path) -> None:
     pattern = write(tmp_path, *dealt(odd_examples(300), 2))
     options = StatisticsOptions(
@@ -105,6 +107,7 @@ def test_small_records_that_are_all_alike(tmp_path: Path, schema: str | None) ->
     assert differences(theirs(pattern, options), ours(pattern, options).proto) == []
 
 
+@pytest.mark.slow
 def test_large_images_that_are_cut_out(tmp_path: Path) -> None:
     rng = random.Random(5)
     examples = [

@@ -71,6 +71,7 @@ def test_threads_may_share_a_reader(port: int) -> None:
     assert found == [DATA[start : start + 900_000] for start in starts]
 
 
+@pytest.mark.slow
 def test_many_readers_hold_few_blocks(port: int) -> None:
     from tfrecreg.storage import remote_reader
 

@@ -72,6 +72,7 @@ def read(reader: ExampleReader, payload: bytes) -> dict[str, Any] | str:
         return error.message
 
 
+@pytest.mark.slow
 @given(
     examples=st.lists(st.fixed_dictionaries(ROW), min_size=8, max_size=20),
     others=st.lists(st.tuples(st.integers(0, 19), st.sampled_from(sorted(ROW))), max_size=3),

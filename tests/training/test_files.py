@@ -196,6 +196,7 @@ def _read(source: tfrecreg.DataSource, wanted: list[int]) -> list[int]:
     return found(source.__getitems__(wanted))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["fork", "spawn"])
 def test_processes_read_the_same_source(numbers: Path, way: str) -> None:
     source = tfrecreg.data_source(numbers, "train")

@@ -115,6 +115,7 @@ def runs(source: tfrecreg.DataSource, folder: Path, numbers: range) -> int:
     return died
 
 
+@pytest.mark.slow
 def test_killed_runs_hand_out_every_record_once(
     source: tfrecreg.DataSource, tmp_path: Path
 ) -> None:

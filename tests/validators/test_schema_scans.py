@@ -63,6 +63,7 @@ def test_data_of_tfx_keep_the_schema_of_tfx(realdata: Path) -> None:
     assert result.records == 334
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
 def test_what_is_wrong_with_other_data_of_tfx_is_found(realdata: Path) -> None:
     schemas = realdata / "schema/tfx"

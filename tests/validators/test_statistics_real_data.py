@@ -36,6 +36,7 @@ def judged(files: str, schema: Path | None) -> Report:
     return report
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("split", ["train", "eval"])

@@ -110,6 +110,7 @@ class TestBuild:
         with Records(path) as records:
             assert records[49] == example(49)
 
+    @pytest.mark.slow
     def test_a_record_that_no_scan_holds_is_adopted(self, adopter, tmp_path) -> None:
         large = example(1, blob=bytes_feature(bytes(65 << 20)))
         put(tmp_path / "big/a.tfrecord", example(0), large, example(2))

@@ -94,6 +94,7 @@ def test_jobs_hash_seed_locale_and_folder_order_change_no_byte(many, tmp_path, o
     assert first == second
 
 
+@pytest.mark.slow
 def test_shards_made_whole_and_in_segments_by_workers_are_the_same(many, tmp_path) -> None:
     trees = []
     for jobs in (2, 5):  # eight shards: enough for two workers, too few for five

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from salvage_support import Made, make, nested, payloads_in, put, rescue
@@ -98,6 +99,7 @@ def expect_saved(
     assert is_part(found, made.payloads)
 
 
+@pytest.mark.slow
 @settings(max_examples=250)
 @given(sizes=SIZES, hits=HITS, indexed=st.booleans(), seed=st.integers(0, 9))
 def test_plain(

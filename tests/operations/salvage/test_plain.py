@@ -255,6 +255,7 @@ def test_cuts_are_listed_up_to_a_limit_and_all_counted(
     assert shard.quarantine.bytes == 10 * 76
 
 
+@pytest.mark.slow
 def test_records_too_large_to_be_held_stream_by(tmp_path: Path) -> None:
     large = bytes((1 << 20) * 65)
     path = tmp_path / "x.tfrecord"

@@ -52,6 +52,7 @@ values = st.recursive(
 objects = st.lists(st.dictionaries(texts, values, max_size=3), max_size=4)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     images=objects,

@@ -202,6 +202,7 @@ def test_decoding_finds_what_headers_do_not_say(raw, realdata) -> None:
     assert {more[key] for key in MAY_DECODE & more.keys()} <= {"SRC008"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["reencode=jpeg:80", "resize=64"])
 def test_all_that_decodes_can_be_made_anew(raw, realdata, option) -> None:
     pytest.importorskip("PIL", reason="Pillow is not installed")

@@ -53,6 +53,7 @@ def test_mnist_is_read_to_the_last_pixel(raw: Any, realdata: Path) -> None:
     assert raw.source().labels() == {"image/class/label": list("0123456789")}
 
 
+@pytest.mark.slow
 def test_notmnist_is_read_to_the_last_pixel(raw: Any, realdata: Path) -> None:
     copy(raw, realdata / "mnist/notmnist-t10k")
     check_every_pixel(raw, "test", "t10k", 10_000)
