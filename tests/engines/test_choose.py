@@ -54,8 +54,8 @@ def test_the_default_is_the_local_engine() -> None:
         (
             "beam",
             {"folder": "s3://bucket/tasks"},
-            "the options of `beam` do not fit: `folder` should be a path where no `runner` is named, "
-            "found a URL",
+            "the options of `beam` do not fit: `folder` should be a path where no `runner` is "
+            "named, found a URL",
             "docs/engines.md",
         ),
         (
