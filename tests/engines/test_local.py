@@ -342,3 +342,40 @@ def test_one_job_needs_nothing_warm() -> None:
     engine.warm(process_of)
     assert children() <= before
     assert list(engine.run(process_of, range(2))) == [os.getpid()] * 2
+
+
+BUILD = """
+from pathlib import Path
+
+import tfrecreg
+from tfrecreg.operations.demo import write_digits
+from tfrecreg.storage import LocalStorage
+
+if not Path("raw").exists():
+    write_digits(LocalStorage("raw"), train=20_000, test=10, seed=1)
+    tfrecreg.init(".", with_dvc=False)
+request = tfrecreg.BuildRequest(name="digits", source="mnist", raw="raw")
+engine = tfrecreg.open_engine("local", jobs=2)
+tfrecreg.build(tfrecreg.open_registry("."), request, engine=engine)
+"""
+
+
+@pytest.mark.slow
+def test_a_build_without_a_main_guard_is_told_of_it(tmp_path: Path) -> None:
+    """Its worker would wait for the lock of its parent for ever."""
+    path = tmp_path / "script.py"
+    path.write_text(BUILD, "utf-8")
+    done = subprocess.run(
+        [sys.executable, str(path)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        cwd=tmp_path,
+        timeout=100,
+    )
+    assert done.returncode == 1
+    assert "a worker process is importing this script, which changes a registry" in done.stderr
+    *_, error, hint = done.stderr.splitlines()
+    assert "a worker process ended with exit code 1 before its task was done" in error
+    assert hint.startswith("hint: a script that asks for more than one job keeps its code under")
+    assert not (tmp_path / "data/digits").exists()

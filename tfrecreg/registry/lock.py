@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
 
-from tfrecreg.errors import StorageError
+from tfrecreg.errors import StorageError, UsageError
 from tfrecreg.registry import layout
 from tfrecreg.registry.registry import Registry
 from tfrecreg.storage.flock import exclusive, exclusive_if_free, held_shared
@@ -77,6 +78,7 @@ def _lock(
     *,
     shared: bool = False,
 ) -> Iterator[None]:
+    _expect_no_starting_worker()
     path = Path(registry.storage.root) / layout.lock_path(name)
     held = _held.get()
     if path in held:
@@ -95,6 +97,24 @@ def _lock(
             yield
         finally:
             _held.reset(before)
+
+
+def _expect_no_starting_worker() -> None:
+    """Refuse a lock to a worker process that is importing the script of its parent.
+
+    The parent may hold the lock, and waits for the worker.
+
+    Raises:
+        UsageError: this is such a process.
+    """
+    processes = sys.modules.get("multiprocessing.process")
+    # Set while a new process imports the main module, as multiprocessing's own check has it.
+    if processes is not None and getattr(processes.current_process(), "_inheriting", False):
+        raise UsageError(
+            "a worker process is importing this script, which changes a registry",
+            hint="a script that asks for more than one job keeps its code under "
+            '`if __name__ == "__main__":`',
+        )
 
 
 def hold_copy(registry: Registry, folder: str) -> None:
