@@ -211,6 +211,26 @@ def test_two_clones_release_one_number_at_once(s3: S3, tmp_path: Path) -> None:
         run("check", f"digits@{major}.0.0", port=s3.port, cwd=clones[1 - loser])
 
 
+def test_what_nothing_refers_to_is_removed(s3: S3, tmp_path: Path) -> None:
+    s3.client.create_bucket(Bucket="garbage")
+    root = registry_at(tmp_path / "registry", "garbage")
+    run("build", "digits", port=s3.port, cwd=root)
+    first = set(keys(s3, "garbage"))
+    write_digits(LocalStorage(root / "raw"), train=301, test=100, seed=2)
+    run("build", "digits", port=s3.port, cwd=root)
+    second = set(keys(s3, "garbage")) - first
+    assert second
+    gc = ("gc", "--buckets", "--json")
+    assert json.loads(run(*gc, port=s3.port, cwd=root))["items"] == []  # it is new
+    found = json.loads(run(*gc, "--older-than", "0", "--apply", port=s3.port, cwd=root))
+    (item,) = found["items"]
+    assert item["kind"] == "bucket"
+    assert item["path"].startswith("s3://garbage/data/digits/")
+    assert set(keys(s3, "garbage")) == second
+    run("check", "digits", port=s3.port, cwd=root)
+    assert json.loads(run(*gc, "--older-than", "0", port=s3.port, cwd=root))["items"] == []
+
+
 MEMORY = f"""
 import sys, os, tempfile
 from tfrecreg.storage.remote import RemoteStorage
