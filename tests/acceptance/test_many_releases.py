@@ -92,6 +92,7 @@ def test_processes_publish_datasets_of_their_own(tmp_path: Path) -> None:
     verify_bytes(root, made)
 
 
+@pytest.mark.slow
 def test_builds_of_different_datasets_write_different_files(tmp_path: Path) -> None:
     root = started(tmp_path)
     before = (root / "tfrecreg.toml").read_bytes()

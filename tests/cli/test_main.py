@@ -126,6 +126,7 @@ def test_an_interrupted_build_is_130_and_leaves_a_clean_registry(tmp_path, jobs)
     assert not list(Path(root).glob(".tfrecreg/stage/digits/*"))
 
 
+@pytest.mark.slow
 def test_a_build_in_the_background_of_a_shell_ignores_the_interrupt(tmp_path) -> None:
     with interruptible():  # puts back afterwards what was there before
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # as `tfrecreg build … &` inherits it

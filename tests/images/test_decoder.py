@@ -94,6 +94,7 @@ def test_memory_is_limited(decoder) -> None:
         small.close()
 
 
+@pytest.mark.slow
 def test_time_is_limited_and_nothing_hangs() -> None:
     slow = Decoder(seconds=1, pixels=1 << 40)
     try:

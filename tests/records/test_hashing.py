@@ -135,6 +135,7 @@ def test_a_reader_that_fails_leaves_no_thread(memory_reader: Any) -> None:
     assert hashing() == 0
 
 
+@pytest.mark.slow
 def test_a_scan_that_is_closed_early_leaves_no_thread(tmp_path: Path) -> None:
     from tfrecreg.records.framing import frame
 

@@ -100,6 +100,7 @@ def test_generators_that_a_schema_asks_for(tmp_path: Path) -> None:
     assert differences(expected, ours(pattern, options).proto) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [IMAGES, None], ids=["images", "no schema"])
 def test_small_records_that_are_all_alike(tmp_path: Path, schema: str | None) -> None:
     pattern = write(tmp_path, *dealt(alike_examples(900), 2))

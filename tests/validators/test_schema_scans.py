@@ -91,6 +91,7 @@ def test_transformed_data_keep_the_schema_that_transform_wrote(realdata: Path) -
     assert result.records > 0
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
 @pytest.mark.parametrize(
     "glob",

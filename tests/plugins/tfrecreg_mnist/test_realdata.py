@@ -43,6 +43,7 @@ def check_every_pixel(raw: Any, split: str, word: str, count: int) -> None:
     assert b"".join(decoded) == pixels
 
 
+@pytest.mark.slow
 def test_mnist_is_read_to_the_last_pixel(raw: Any, realdata: Path) -> None:
     copy(raw, realdata / "mnist/mnist-t10k", "t10k-*")
     check_every_pixel(raw, "test", "t10k", 10_000)
