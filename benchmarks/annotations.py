@@ -10,7 +10,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from benchmarks.pairs import run
-from benchmarks.raw import annotations
+from benchmarks.raw import coco_annotations
 
 __all__ = ["main"]
 
@@ -22,7 +22,7 @@ def main(arguments: Namespace) -> list[str]:
     """Run it and return the rows of the table. There is no baseline: the target is absolute."""
     with tempfile.TemporaryDirectory(prefix="tfrecreg-bench-", dir=arguments.work) as work:
         raw, out = Path(work) / "raw", Path(work) / "out"
-        annotations(raw, arguments.count, _EACH)
+        coco_annotations(raw, arguments.count, _EACH)
         weight = sum(path.stat().st_size for path in raw.glob("annotations/*"))
         command = [sys.executable, "-m", "benchmarks.build", "coco", str(raw), str(out)]
         done = [run(command) for _ in range(arguments.runs)]

@@ -14,6 +14,7 @@ from blake3 import blake3
 from benchmarks.pairs import run
 from tfrecreg.manifest import (
     FORMAT_VERSION,
+    SCHEMA_NAME,
     Change,
     FileEntry,
     Ledger,
@@ -139,5 +140,5 @@ def _release(root: Path, name: str, version: Version, parent: Manifest | None) -
     folder = root / layout.release_folder(name, version)
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_bytes(render_manifest(made))
-    (folder / layout.SCHEMA_NAME).write_bytes(schema)
+    (folder / SCHEMA_NAME).write_bytes(schema)
     return made

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["annotations", "digits", "images"]
+__all__ = ["coco_annotations", "digits", "images"]
 
 
 def images(folder: Path, count: int, classes: int = 10) -> None:
@@ -58,7 +58,7 @@ def digits(folder: Path, count: int) -> None:
         path.unlink()
 
 
-def annotations(folder: Path, count: int, each: int = 10) -> None:
+def coco_annotations(folder: Path, count: int, each: int = 10) -> None:
     """Write `count` tiny images and a COCO file with `each` annotations per image, with polygons.
 
     The JSON is written incrementally, with the annotations of an image far from each other, as in
