@@ -34,7 +34,7 @@ from tfrecreg.engines.remote import (
     perform_there,
     read_options,
 )
-from tfrecreg.errors import FailureError, MissingExtraError, UsageError
+from tfrecreg.errors import FailureError, MissingExtraError, TfrecregError, UsageError
 from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import did_you_mean
 from tfrecreg.text import safe
@@ -160,8 +160,10 @@ class BeamEngine(RemoteEngine[int]):
         exchange, self._exchange = self._exchange, None
         self._waiting = []
         if exchange is not None:
-            for number in sorted(self._sent):
-                exchange.drop(_name(number, "work"))
+            # Workers do not begin what is not there. What a store does not remove now stays.
+            with contextlib.suppress(TfrecregError):
+                for number in sorted(self._sent):
+                    exchange.drop(_name(number, "work"))
         self._sent.clear()
         if pipeline is not None:
             pipeline.stop()
@@ -262,7 +264,7 @@ class _Pipeline:
             raise failed("beam", "failed", error, hint=RERUN) from error
         if number in self._numbers:
             raise FailureError(
-                f"a Beam pipeline ended and left no outcome in "
+                "a Beam pipeline ended and left no outcome in "
                 f"`{safe(self._exchange.place, limit=1000)}`",
                 hint="`--engine-option folder=DIR` names a folder or bucket that the workers share",
             )

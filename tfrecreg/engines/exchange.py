@@ -1,4 +1,4 @@
-"""Small files that a command and its workers exchange, in a folder or in a store that both see."""
+"""Small files that a command and its workers exchange, in a folder or a store that both see."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfrecreg.errors import MissingFileError
+from tfrecreg.errors import MissingFileError, TfrecregError
 from tfrecreg.storage.urls import is_url, named_url
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Exchange(ABC):
 
     @abstractmethod
     def put(self, name: str, data: bytes) -> None:
-        """Add a file, unless it is there.
+        """Add a file. Of two that are added under one name, one stays.
 
         Raises:
             OSError, StorageError: the file system or the store refused.
@@ -153,8 +153,6 @@ class StoreExchange(Exchange):
         self.store.remove(name)
 
     def end(self) -> None:
-        from tfrecreg.errors import TfrecregError
-
         with suppress(TfrecregError):
             for entry in list(self.store.list()):
                 self.store.remove(entry.path)

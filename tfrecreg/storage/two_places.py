@@ -19,7 +19,7 @@ from tfrecreg.shards import parse_shard_name
 from tfrecreg.storage.interface import Entry, Follow, Reader, Storage, Writer
 from tfrecreg.storage.local import LocalStorage
 from tfrecreg.storage.locations import LOCATION_NAME
-from tfrecreg.storage.paths import path_text
+from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.remote import RemoteStorage
 
 
@@ -110,24 +110,24 @@ class TwoPlaces:
         """
         self.remote.upload(f"{self.local.root}/{path}", path)
 
-    def fetch(self, path: str, entry_blake3: str, limit: int) -> None:
+    def fetch(self, path: str, digest: str, limit: int) -> None:
         """Put a copy of a small file of the store into the folder, unless it is there.
 
         Args:
             path: of the file.
-            entry_blake3: hex digest that its bytes should have.
+            digest: blake3 that its bytes should have, as hex.
             limit: most bytes that it may have.
 
         Raises:
             StorageError: the store refused, or has other bytes.
         """
         with suppress(StorageError):
-            if blake3(self.local.read(path, limit=limit)).hexdigest() == entry_blake3:
+            if blake3(self.local.read(path, limit=limit)).hexdigest() == digest:
                 return
         data = self.remote.read(path, limit=limit)
-        if blake3(data).hexdigest() != entry_blake3:
+        if blake3(data).hexdigest() != digest:
             raise StorageError(
-                f"`{path_text(self.remote.root)}/{path_text(path)}` has other bytes than those "
+                f"`{path_text(locate(self.remote.root, path))}` has other bytes than those "
                 "that were sent",
                 hint="run the build again",
             )

@@ -32,7 +32,7 @@ class Maker:
     """What all tasks of a build have in common. Picklable."""
 
     stage: Storage | WorkerPlaces
-    """Rooted at the folder of the build in the making."""
+    """Rooted at the folder of the build in the making; the places of one in a bucket."""
     source: bytes
     """The source, pickled: a worker unpacks it once, not for every task, since it may open and
     decompress files."""

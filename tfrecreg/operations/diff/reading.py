@@ -10,7 +10,6 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
-from types import TracebackType
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -54,7 +53,7 @@ class ReadTask(Generic[R]):
 
 
 class Reading:
-    """Reads the records of two sides. A context manager, which closes the files of this process.
+    """Reads the records of two sides. To be closed, for the files of this process.
 
     Args:
         before: the first side.
@@ -130,17 +129,6 @@ class Reading:
         for reader in self.readers:
             reader.close()
 
-    def __enter__(self) -> Reading:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 def alone(places: Places, *, after: bool) -> Pairs:
     """Places of one side, which have no partners.
@@ -154,7 +142,7 @@ def alone(places: Places, *, after: bool) -> Pairs:
 
 def read_there(task: ReadTask[R]) -> R:
     """In a worker: one pass over some records."""
-    with Reading(task.before, task.after) as reading:
+    with closing(Reading(task.before, task.after)) as reading:
         return task.function(reading.readers, task.pairs)
 
 

@@ -283,7 +283,7 @@ class ListedExamples:
     ) -> Iterator[RecordDiff]:
         """Pairs with the changes that their records show."""
         wanted = _first(pairs, most)
-        with Reading(self.before, self.after, engine) as reading:
+        with closing(Reading(self.before, self.after, engine)) as reading:
             results = reading.run(partial(list_changes, labels=self.labels), wanted)
             with closing(results):
                 changes = chain.from_iterable(found for _, _, found in results)

@@ -86,7 +86,7 @@ def diff_sides(
 ) -> DiffResult:
     """As :func:`diff`, of two sides that were found."""
     labels = LabelMaps.of(before, after)
-    with Reading(before, after, engine) as reading:
+    with closing(Reading(before, after, engine)) as reading:
         matched = follow_images(before, after, match(before, after, progress), reading, progress)
         groups = matched.changed, matched.renamed_changed, matched.moved_changed
         of_changed, tallied = _tally(reading, labels, progress, *groups)
@@ -152,7 +152,7 @@ def classify(parent: Resolved | None, build: Resolved, progress: Progress = SILE
         order = order_of(before, after)
         return Classified(judge_change(before, after, order, None, Tallied()), "")
     labels, tallied = LabelMaps.of(before, after), Tallied()
-    with Reading(before, after) as reading:
+    with closing(Reading(before, after)) as reading:
         matched = follow_images(before, after, match(before, after, progress), reading, progress)
         pairs = matched.changed
         may_be_minor = judge_change(

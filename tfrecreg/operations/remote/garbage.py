@@ -126,9 +126,10 @@ def _removed(change: Removal, doomed: Doomed) -> bool:
 
 
 def _old_folders(registry: Registry, older_than: int, progress: Progress) -> list[BucketFolder]:
-    found = list(unreferenced_folders(registry))
-    old = [each for each in found if is_old(each, older_than)]
-    young = [each for each in found if each not in old]
+    old: list[BucketFolder] = []
+    young: list[BucketFolder] = []
+    for folder in unreferenced_folders(registry):
+        (old if is_old(folder, older_than) else young).append(folder)
     if young:
         size = si_bytes(sum(each.bytes for each in young))
         what = "1 folder that nothing here refers to is"
