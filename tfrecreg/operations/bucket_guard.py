@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfrecreg.errors import UsageError
 from tfrecreg.registry import Dataset
-from tfrecreg.storage.urls import is_url, named_url, query_of
+from tfrecreg.storage.urls import is_url, is_web, named_url, query_of
 from tfrecreg.text import safe
 
 _HINT = '`data = "s3://bucket/folder"`; without the key, builds are in `data/`'
@@ -25,7 +25,7 @@ def bucket_of(dataset: Dataset) -> str | None:
             hint=_HINT,
         )
     root = named_url(url)
-    if query_of(root) or root.startswith(("http:", "https:")):
+    if not is_bucket(root):
         raise UsageError(
             f"{dataset.config_place}: `data` should be a bucket, found `{safe(root, limit=1000)}`",
             hint=_HINT,
@@ -33,12 +33,17 @@ def bucket_of(dataset: Dataset) -> str | None:
     return root
 
 
+def is_bucket(root: str) -> bool:
+    """Whether files can be put below a URL from :func:`tfrecreg.storage.urls.named_url`."""
+    return not (query_of(root) or is_web(root))
+
+
 def expect_no_bucket(dataset: Dataset, what: str) -> None:
     """Refuse what is not done for builds in a bucket.
 
     Args:
         dataset: the dataset.
-        what: the subject of the message: ``"a build in parts"``.
+        what: the subject of the message: ``"a pipeline"``.
 
     Raises:
         UsageError: its builds go to one.

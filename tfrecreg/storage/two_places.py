@@ -164,17 +164,31 @@ class WorkerPlaces:
         if os.path.isdir(self.folder):
             yield TwoPlaces(LocalStorage(self.folder), self.remote)
             return
-        try:
-            made = tempfile.mkdtemp(prefix="tfrecreg-build-")
-        except OSError as error:
-            raise StorageError(
-                f"no folder can be made in `{path_text(tempfile.gettempdir())}`: {error.strerror}",
-                hint="TMPDIR names another folder",
-            ) from error
-        try:
-            yield TwoPlaces(LocalStorage(made), self.remote)
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
+        with temporary_folder("build") as made:
+            yield TwoPlaces(made, self.remote)
+
+
+@contextmanager
+def temporary_folder(purpose: str) -> Iterator[LocalStorage]:
+    """A folder for what is on its way to a store. It is removed at the end of the block.
+
+    Args:
+        purpose: part of its name: ``"build"``.
+
+    Raises:
+        StorageError: it cannot be made.
+    """
+    try:
+        made = tempfile.mkdtemp(prefix=f"tfrecreg-{purpose}-")
+    except OSError as error:
+        raise StorageError(
+            f"no folder can be made in `{path_text(tempfile.gettempdir())}`: {error.strerror}",
+            hint="TMPDIR names another folder",
+        ) from error
+    try:
+        yield LocalStorage(made)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def is_shard(path: str) -> bool:

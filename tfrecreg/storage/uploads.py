@@ -24,6 +24,8 @@ _PARTS_AT_ONCE = 2
 _SLOWEST = 1 << 20
 """Bytes per second that an upload may count on, beyond the time of any request."""
 _CREATE = "create"
+PROBE = ".tfrecreg-probe-"
+"""How the names of files begin that :func:`expect_condition` may leave."""
 
 
 class _Store(Protocol):
@@ -94,7 +96,7 @@ def expect_condition(store: _Store) -> None:
     Raises:
         StorageError: it overwrites, or it cannot be written.
     """
-    probe = f".tfrecreg-probe-{secrets.token_hex(8)}"
+    probe = f"{PROBE}{secrets.token_hex(8)}"
     # If an attempt was lost on its way back, the next one finds the name taken: by this probe.
     store.put_if_absent(probe, b"1")
     try:

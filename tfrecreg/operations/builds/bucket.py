@@ -19,6 +19,7 @@ from tfrecreg.manifest import MANIFEST_NAME, Manifest, render_manifest
 from tfrecreg.operations.bucket_guard import bucket_of
 from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.operations.builds.shard import MadeShard
+from tfrecreg.operations.provenance import now
 from tfrecreg.registry import Dataset
 from tfrecreg.registry.locations import render_location
 from tfrecreg.storage.locations import LOCATION_NAME
@@ -38,6 +39,18 @@ def store_of(dataset: Dataset) -> RemoteStorage | None:
     """
     root = bucket_of(dataset)
     return None if root is None else RemoteStorage(root).below(dataset.name)
+
+
+def note_use(build: RemoteStorage) -> None:
+    """Note beside the folder of a build in a store that it is used today.
+
+    A plan may find all its shards there, so that nothing is added; `gc` of another clone would take
+    the folder for an old one.
+
+    Raises:
+        StorageError: the store refused.
+    """
+    RemoteStorage(f"{build.root}{RECEIPTS_SUFFIX}").put_if_absent(f"used-{now()[:10]}", b"")
 
 
 @dataclass(frozen=True, slots=True)

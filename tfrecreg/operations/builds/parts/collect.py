@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.operations.bucket_guard import expect_no_bucket
 from tfrecreg.operations.builds.begin import Begun, expect_buildable, plan_salt
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
-from tfrecreg.operations.builds.make import BUILD, engine_for_build, make_all
+from tfrecreg.operations.builds.make import engine_for_build
 from tfrecreg.operations.builds.parts.examine import ExamineTask, examine_index
-from tfrecreg.operations.builds.parts.one_part import own_segments, parts_of
+from tfrecreg.operations.builds.parts.one_part import make_shards, parts_of
 from tfrecreg.operations.builds.parts.open_source import (
     RawState,
     base_of_plan,
@@ -26,6 +25,11 @@ from tfrecreg.operations.builds.parts.open_source import (
     read_raw_state,
 )
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
+from tfrecreg.operations.builds.parts.plan_store import (
+    enter_stores,
+    expect_same_place,
+    stage_shards,
+)
 from tfrecreg.operations.builds.parts.proof import ReceiptProof
 from tfrecreg.operations.builds.parts.provenance import keep_receipts
 from tfrecreg.operations.builds.parts.receipts import (
@@ -43,7 +47,7 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Dataset, Registry
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.schema import parse_schema
-from tfrecreg.storage import Storage
+from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.text import safe
 
 _SHOWN = 5
@@ -55,7 +59,7 @@ class CollectRequest:
     """What to publish."""
 
     plan: str
-    """The folder of the plan."""
+    """The folder of the plan, or its URL."""
     name: str | None = None
     """The dataset, if it is to be compared with the plan."""
     raw: str | None = None
@@ -113,7 +117,8 @@ def collect_parts(
             engine = opened.enter_context(closing(LocalEngine(1)))
         change = opened.enter_context(transaction(registry.dataset(name), progress))
         expect_policy(registry, name)
-        expect_no_bucket(registry.dataset(name), "a build in parts")
+        expect_same_place(registry.dataset(name), folder)
+        enter_stores(folder)
         return _collect(registry, request, folder, change, engine, progress)
 
 
@@ -135,19 +140,20 @@ def _collect(
     missing = [shard for shard in plan.shards if shard.path not in receipts]
     if missing and (request.parts_only or raw is None):
         raise _incomplete(folder, missing, raw)
-    proof = ReceiptProof(dict(receipts), folder.name)
+    proof = ReceiptProof(dict(receipts), folder)
     _examine_all(folder, plan, receipts, engine, progress)
     verified = _verify(request, folder, begun, receipts, change, engine, progress)
     if missing:
-        make_all(
-            replace(plan, shards=tuple(missing)),
-            prepared,
-            folder.storage,
-            journal=ReceiptJournal(folder, ""),
-            segments=own_segments(),
-            engine=engine,
-            progress=progress,
-        )
+        with change.stage("missing") as stage:
+            make_shards(
+                folder,
+                replace(plan, shards=tuple(missing)),
+                prepared,
+                part="",
+                stage=stage if isinstance(folder.shards, RemoteStorage) else folder.storage,
+                engine=engine,
+                progress=progress,
+            )
         receipts.update(_receipts(folder, replace(plan, shards=tuple(missing)), progress))
         gone = [shard for shard in plan.shards if shard.path not in receipts]
         if gone:  # somebody removed it meanwhile
@@ -157,10 +163,8 @@ def _collect(
             "the raw data are not on this machine: whether they changed since the plan is not known"
         )
     made = [receipts[shard.path].made_shard() for shard in plan.shards]
-    with change.stage("parts") as staged:
-        for shard in plan.shards:
-            for path in (shard.path, shard.index):
-                staged.link(path, path, origin=folder.storage.below(BUILD))
+    with change.stage("parts") as stage:
+        staged = stage_shards(folder, receipts, stage, progress)
         built = conclude(
             registry,
             begun,
@@ -230,6 +234,7 @@ def _expect_schema(dataset: Dataset, planned: str) -> bool:
 def _receipts(folder: PlanFolder, plan: Plan, progress: Progress) -> dict[str, Receipt]:
     """Receipts of the shards that are there, by path of the shard."""
     journal = ReceiptJournal(folder, "")
+    there = {entry.path for entry in folder.shards.list()}
     found: dict[str, Receipt] = {}
     problems: list[RefusedError] = []
     for shard in plan.shards:
@@ -238,8 +243,7 @@ def _receipts(folder: PlanFolder, plan: Plan, progress: Progress) -> dict[str, R
         except RefusedError as error:
             problems.append(error)
             continue
-        there = all(journal.build.stat(path) is not None for path in (shard.path, shard.index))
-        if receipt is not None and there:
+        if receipt is not None and there.issuperset((shard.path, shard.index)):
             found[shard.path] = receipt
     refuse_all(problems, progress)
     return found
@@ -278,11 +282,10 @@ def _examine_all(
     progress: Progress,
 ) -> None:
     """Hold the index of every shard of a part against its receipt and the plan."""
-    build: Storage = folder.storage.below(BUILD)
     shards = [shard for shard in plan.shards if shard.path in receipts]
     tasks = (
         ExamineTask(
-            build=build,
+            build=folder.shards,
             receipt=receipts[shard.path],
             keys=tuple(item.key for item in shard.items),
             split=shard.split,
@@ -298,9 +301,7 @@ def _examine_all(
                 progress.advance(len(shard.items), receipt.index.bytes)
                 if result.problem:
                     problems.append(
-                        refused_shard(
-                            result.shard, result.problem, receipt=receipt, plan=folder.name
-                        )
+                        refused_shard(result.shard, result.problem, receipt=receipt, plan=folder)
                     )
     finally:
         progress.stop()
@@ -334,7 +335,7 @@ def _verify(
             chosen,
             receipts,
             begun.prepared,
-            parts=folder.storage.below(BUILD),
+            folder=folder,
             stage=stage,
             engine=engine,
             progress=progress,

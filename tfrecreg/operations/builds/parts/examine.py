@@ -16,6 +16,7 @@ from tfrecreg.index import Index, load_index
 from tfrecreg.operations.builds.parts.receipts import Receipt, other_bytes
 from tfrecreg.records.hashing import hash_both
 from tfrecreg.storage import Storage
+from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.text import safe
 
 
@@ -50,6 +51,8 @@ def examine_index(task: ExamineTask) -> ExaminedShard:
     entry = task.receipt.index
     try:
         wrong = other_bytes(entry, hash_both(task.build, entry.path))
+        if wrong and isinstance(task.build, RemoteStorage):  # or altered on their way
+            wrong = other_bytes(entry, hash_both(task.build, entry.path))
         if wrong:
             raise _Refused(f"the bytes of its index are {wrong}")
         index = load_index(task.build, entry.path)

@@ -6,11 +6,12 @@ import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import UsageError
-from tfrecreg.operations.builds.make import SEGMENTS, engine_for_build, make_all
+from tfrecreg.operations.builds.make import BUILD, SEGMENTS, engine_for_build, make_all
 from tfrecreg.operations.builds.parts.open_source import (
     base_of_plan,
     open_planned,
@@ -18,13 +19,18 @@ from tfrecreg.operations.builds.parts.open_source import (
 )
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import ShardOfPlan
+from tfrecreg.operations.builds.parts.plan_store import NOTES, enter_stores
 from tfrecreg.operations.builds.parts.receipts import ReceiptJournal
+from tfrecreg.operations.builds.plan import Plan
+from tfrecreg.operations.builds.request import Prepared
+from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Registry
+from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.two_places import TwoPlaces, temporary_folder
 from tfrecreg.text import safe
 
-_NOTES = "parts"
-"""Folder of the notes that parts leave, in that of the plan."""
 _PART = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,8})")
 _NOTE = re.compile(r"([1-9][0-9]*)-of-([1-9][0-9]*)")
 
@@ -89,7 +95,7 @@ def parts_of(folder: PlanFolder, missing: Sequence[str]) -> list[str]:
     """
     notes = (
         _NOTE.fullmatch(entry.path.rpartition("/")[2])
-        for entry in folder.storage.list(_NOTES, recursive=False)
+        for entry in folder.storage.list(NOTES, recursive=False)
     )
     divided = Counter(int(note[2]) for note in notes if note is not None).most_common(2)
     if not divided or (len(divided) == 2 and divided[0][1] == divided[1][1]):
@@ -115,13 +121,13 @@ def run_part(
     engine: Engine | None = None,
     progress: Progress = SILENT,
 ) -> PartResult:
-    """Make the shards of a part in the folder of the plan, and leave a receipt for each.
+    """Make the shards of a part where the plan wants them, and leave a receipt for each.
 
     A shard with a receipt that holds is not made again. The same part may run several times, also
     at the same time.
 
     Args:
-        plan: the folder of the plan.
+        plan: the folder of the plan, or its URL.
         part: which share of it.
         name: the dataset, if it is to be compared with the plan.
         raw: the folder of the raw data; None for that of the plan.
@@ -133,11 +139,12 @@ def run_part(
         UsageError: the folder has no plan, or this machine has other versions or raw data.
         RawDataError: the raw data cannot be read.
         PluginError: the source failed.
-        StorageError: the file system refused.
+        StorageError: the file system or the store refused.
     """
     folder = PlanFolder.open(plan)
     folder.expect_dataset(name)
     shards = deal_shards(folder.document.shards, part)
+    enter_stores(folder)
     _leave_note(folder, part)
     if not shards:
         return _result(folder, part, (), 0, 0, 0)
@@ -153,28 +160,67 @@ def run_part(
             hint="name the folder where they are: --raw PATH",
         )
     planned = folder.plan([folder.planned(shard, base) for shard in shards], base)
-    made, before = make_all(
-        planned,
-        prepared,
-        folder.storage,
-        journal=ReceiptJournal(folder, str(part)),
-        segments=own_segments(),
-        engine=engine_for_build(planned, engine or LocalEngine(1)),
-        progress=progress,
-    )
+    is_local = isinstance(folder.shards, LocalStorage)
+    with nullcontext(folder.storage) if is_local else temporary_folder("part") as stage:
+        made, before = make_shards(
+            folder,
+            planned,
+            prepared,
+            part=str(part),
+            stage=stage,
+            engine=engine_for_build(planned, engine or LocalEngine(1)),
+            progress=progress,
+        )
     records = sum(shard.entry.records for shard in made)
     size = sum(shard.entry.bytes for shard in made)
     return _result(folder, part, tuple(_paths(shards)), before, records, size)
 
 
-def own_segments() -> str:
-    """A folder for pieces of shards that no other process uses."""
-    return f"{SEGMENTS}/{secrets.token_hex(8)}"
+def make_shards(
+    folder: PlanFolder,
+    plan: Plan,
+    prepared: Prepared,
+    *,
+    part: str,
+    stage: Storage,
+    engine: Engine,
+    progress: Progress,
+) -> tuple[list[MadeShard], int]:
+    """Make shards of a plan where it wants them, and leave a receipt for each.
+
+    Args:
+        folder: of the plan.
+        plan: of the shards to be made.
+        prepared: the source.
+        part: the part that works, ``17/64``; empty for the command that publishes.
+        stage: rooted at a local folder. Shards are made there if they go to a store.
+        engine: where to make them.
+        progress: updated for every shard or segment.
+
+    Returns:
+        The shards, and how many of them were finished before.
+
+    Raises:
+        FailureError: as :func:`tfrecreg.operations.builds.make.make_all`.
+    """
+    build: Storage = folder.shards
+    if isinstance(build, RemoteStorage):
+        build = TwoPlaces(LocalStorage(stage.below(BUILD).root), build)
+    return make_all(
+        plan,
+        prepared,
+        stage,
+        journal=ReceiptJournal(folder, part),
+        build=build,
+        segments=f"{SEGMENTS}/{secrets.token_hex(8)}",  # which no other process uses
+        engine=engine,
+        progress=progress,
+    )
 
 
 def _leave_note(folder: PlanFolder, part: PlanPart) -> None:
     """Note how the plan is divided, so that missing parts can be named."""
-    folder.storage.put_if_absent(f"{_NOTES}/{part.number}-of-{part.of}", b"")
+    folder.storage.put_if_absent(f"{NOTES}/{part.number}-of-{part.of}", b"")
 
 
 def _paths(shards: Sequence[ShardOfPlan]) -> Iterator[str]:

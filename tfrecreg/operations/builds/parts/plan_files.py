@@ -1,7 +1,7 @@
 """The folder of a plan: `plan.json`, the schema, and compressed lists of the items of each shard.
 
 Nothing in it is code, and all of it is covered by the digest in `plan.json`. Parts add `build/`,
-`receipts/` and `parts/`.
+`receipts/` and `parts/`. The folder may be in a store, and so may the one that the shards go to.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from blake3 import blake3
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.errors import MissingFileError, UsageError
 from tfrecreg.manifest import INDEX_FOLDER, SCHEMA_NAME, SchemaEntry
+from tfrecreg.operations.bucket_guard import is_bucket
 from tfrecreg.operations.builds.base import Base, BaseShard
+from tfrecreg.operations.builds.make import BUILD
 from tfrecreg.operations.builds.parts.lines import TextDigest, read_lines, write_lines
 from tfrecreg.operations.builds.parts.plan_model import (
     PLAN_NAME,
@@ -31,14 +33,18 @@ from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.shards import shard_name
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.storage import LocalStorage, Storage
-from tfrecreg.storage.urls import is_url, without_secrets
+from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe
 
 R = TypeVar("R")
 
+_ITEMS = "items"
 _LISTED = "listed.jsonl.gz"
 _RAW = "raw.jsonl.gz"
-_PLAN_LIMIT = 1 << 30
+PLAN_FILES = frozenset({PLAN_NAME, SCHEMA_NAME, _ITEMS, _LISTED, _RAW})
+"""Names of files and folders of a plan."""
+PLAN_LIMIT = 1 << 30
 """Largest `plan.json` that is read, in bytes: more than a million shards."""
 
 
@@ -66,20 +72,25 @@ class _RawRow(NamedTuple):
 
 
 def _items_path(shard: str) -> str:
-    return f"items/{shard}.jsonl.gz"
+    return f"{_ITEMS}/{shard}.jsonl.gz"
 
 
-def expect_shared_folder(folder: str) -> None:
-    """Refuse a URL as the folder of a plan.
+def plan_storage(folder: str) -> LocalStorage | RemoteStorage:
+    """The storage of the folder of a plan, as a user names it: a path or a URL.
 
     Raises:
-        UsageError: it is one.
+        UsageError: a URL with a password, or one that files cannot be put below.
     """
-    if is_url(folder):
+    if not is_url(folder):
+        return LocalStorage(folder)
+    root = named_url(folder)
+    if not is_bucket(root):
         raise UsageError(
-            f"a plan is not kept in `{safe(without_secrets(folder), limit=1000)}`",
-            hint="name a folder on a file system that all machines of the build see",
+            f"a plan is not kept in `{safe(root, limit=1000)}`: parts cannot put files there",
+            hint="name a folder in a bucket, or on a file system that all machines of the build "
+            "see",
         )
+    return RemoteStorage(root)
 
 
 def write_items(folder: Storage, shard: PlannedShard) -> ShardOfPlan:
@@ -131,7 +142,7 @@ class _ItemsOfShard(Sequence[Item]):
         shard: their shard.
     """
 
-    def __init__(self, storage: LocalStorage, shard: ShardOfPlan) -> None:
+    def __init__(self, storage: LocalStorage | RemoteStorage, shard: ShardOfPlan) -> None:
         self._storage = storage
         self._shard = shard
 
@@ -158,7 +169,7 @@ class _ItemsOfShard(Sequence[Item]):
 
 @lru_cache(maxsize=2)
 def _read_items(
-    storage: LocalStorage, shard: str, split: str, said: TextDigest
+    storage: LocalStorage | RemoteStorage, shard: str, split: str, said: TextDigest
 ) -> tuple[Item, ...]:
     """The items of a shard. Those of two shards are in memory, not those of all."""
     path = _items_path(shard)
@@ -168,9 +179,9 @@ def _read_items(
 
 @dataclass(frozen=True, slots=True)
 class PlanFolder:
-    """A plan on disk, and what its parts leave beside it."""
+    """A plan, and what its parts leave beside it."""
 
-    storage: LocalStorage
+    storage: LocalStorage | RemoteStorage
     """Rooted at the folder."""
     document: PlanDocument
 
@@ -181,10 +192,9 @@ class PlanFolder:
         Raises:
             UsageError: the folder has no plan, or it was changed.
         """
-        expect_shared_folder(folder)
-        storage = LocalStorage(folder)
+        storage = plan_storage(folder)
         try:
-            data = storage.read(PLAN_NAME, limit=_PLAN_LIMIT)
+            data = storage.read(PLAN_NAME, limit=PLAN_LIMIT)
         except MissingFileError:
             raise UsageError(
                 f"`{safe(folder, limit=1000)}` holds no plan: `{PLAN_NAME}` is missing",
@@ -198,6 +208,12 @@ class PlanFolder:
     def name(self) -> str:
         """The folder, for messages."""
         return safe(self.storage.root, limit=1000)
+
+    @property
+    def shards(self) -> LocalStorage | RemoteStorage:
+        """Rooted at the folder that the shards and their indexes go to."""
+        data = self.document.data
+        return self.storage.below(BUILD) if data is None else RemoteStorage(data)
 
     def expect_dataset(self, name: str | None) -> None:
         """Refuse a plan of another dataset than `name`, if one was named.
@@ -293,6 +309,13 @@ def _expect_sound(document: PlanDocument, where: str) -> None:
             f"`{safe(where, limit=1000)}` is not a plan: {safe(str(error))}",
             hint="write the plan again, into a new folder",
         ) from None
+    data = document.data
+    if data is not None and not (is_url(data) and is_bucket(named_url(data))):
+        raise UsageError(
+            f"`{safe(where, limit=1000)}` puts the shards into `{safe(data, limit=1000)}`, "
+            "expected a folder in a bucket",
+            hint="write the plan again, into a new folder",
+        )
     counts: dict[str, int] = {}
     for shard in document.shards:
         counts[shard.split] = counts.get(shard.split, 0) + 1

@@ -91,6 +91,8 @@ class PlanDocument:
     """JSON of the settings that go to `datasets/NAME.toml` when the build is published."""
     base: Parent | None = None
     """The release to grow from."""
+    data: str | None = None
+    """URL of the folder that the shards go to; None for `build/` in the folder of the plan."""
     planned: Planned | None = None
     digest: str = field(default="")
     """blake3 over the canonical JSON of everything but `digest` and `planned`. Receipts name it."""

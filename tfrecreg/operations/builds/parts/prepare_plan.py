@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from tfrecreg._version import __version__
 from tfrecreg.engines import LocalEngine
 from tfrecreg.manifest import Parent, SourceEntry
-from tfrecreg.operations.bucket_guard import expect_no_bucket
 from tfrecreg.operations.builds.begin import begin
+from tfrecreg.operations.builds.bucket import note_use, store_of
 from tfrecreg.operations.builds.parts.open_source import codecs_here
 from tfrecreg.operations.builds.parts.plan_files import (
-    expect_shared_folder,
+    plan_storage,
     write_document,
     write_items,
     write_listed,
@@ -29,12 +29,16 @@ from tfrecreg.operations.builds.parts.plan_model import (
     Versions,
     seal_plan,
 )
+from tfrecreg.operations.builds.parts.plan_store import expect_plan_place, put_plan
 from tfrecreg.operations.builds.request import BuildRequest, prepare
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.provenance import now, user
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Registry
 from tfrecreg.registry.output_folder import free_folder, new_folder
+from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.two_places import temporary_folder
+from tfrecreg.storage.uploads import expect_condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +46,7 @@ class PlanWritten:
     """A plan that was written."""
 
     folder: str
-    """Absolute path."""
+    """Absolute path, or URL."""
     document: PlanDocument = field(repr=False)
     items: dict[str, int]
     """Split to number of items."""
@@ -60,24 +64,31 @@ def plan_to(
     Args:
         registry: where the build is going to be published.
         request: settings of the build.
-        folder: a new folder, which appears when the plan is complete. Parts and the command that
-            publishes have to see it.
+        folder: a new folder, which appears when the plan is complete, or the URL of one. Parts
+            and the command that publishes have to see it.
         progress: updated during the work.
 
     Raises:
         UsageError: as `build` does before its work starts, or the folder is not free.
         PluginError: the source failed.
+        StorageError: the file system or the store refused.
     """
     expect_policy(registry, request.name)
-    expect_shared_folder(os.fsdecode(folder))
-    path = free_folder(folder, registry, "a plan")
-    expect_no_bucket(registry.dataset(request.name), "a build in parts")
+    place = plan_storage(os.fsdecode(folder))
+    if isinstance(place, RemoteStorage):
+        expect_plan_place(place)
+        making = temporary_folder("plan")
+    else:
+        making = new_folder(free_folder(folder, registry, "a plan"), "plan")
+    data = store_of(registry.dataset(request.name))
+    if data is not None:
+        expect_condition(data)
     prepared = prepare(registry, request, progress)
     begun = begin(registry, request, prepared, LocalEngine(1), progress)
     plan = begun.plan
     labels = {name: list(names) for name, names in prepared.source.labels().items()}
     base = plan.base.manifest if plan.base is not None else None
-    with new_folder(path, "plan") as made:
+    with making as made:
         document = seal_plan(
             PlanDocument(
                 format_version=PLAN_FORMAT,
@@ -103,6 +114,7 @@ def plan_to(
                 base=Parent(version=base.release.version, digest=base.digest)
                 if base is not None and base.release is not None
                 else None,
+                data=data.below(plan.digest).root if data is not None else None,
                 planned=Planned(
                     created=now(),
                     by=user(),
@@ -113,4 +125,8 @@ def plan_to(
             )
         )
         write_document(made, document)
-    return PlanWritten(folder=str(path), document=document, items=plan.splits())
+        if isinstance(place, RemoteStorage):
+            document = put_plan(made, document, place)
+    if document.data is not None:
+        note_use(RemoteStorage(document.data))
+    return PlanWritten(folder=place.root, document=document, items=plan.splits())

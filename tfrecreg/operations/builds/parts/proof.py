@@ -19,6 +19,7 @@ from tfrecreg.example import Example, decode_or_none
 from tfrecreg.findings import Code, Finding, Measure
 from tfrecreg.index import Index, load_index
 from tfrecreg.operations.builds.conclude import ReadBackProof
+from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.receipts import (
     Receipt,
     other_bytes,
@@ -51,14 +52,14 @@ class ReceiptProof(ReadBackProof):
 
     Args:
         receipts: those of parts, by path of the shard. Other shards are not looked at.
-        plan: the folder of the plan, for messages.
+        plan: its folder, for messages.
     """
 
     name = "receipts"
     codes: Sequence[Code] = ()
     needs = Need.DIGESTS | Need.SHA256
 
-    def __init__(self, receipts: Mapping[str, Receipt], plan: str) -> None:
+    def __init__(self, receipts: Mapping[str, Receipt], plan: PlanFolder) -> None:
         self._receipts = receipts
         self._plan = plan
         self._seen: dict[str, SeenShard] = {}

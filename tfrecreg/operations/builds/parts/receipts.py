@@ -2,7 +2,8 @@
 
 A receipt says which plan, which bytes, which records and which skipped items, and which versions
 made them. It is written after the shard is durable, so a shard with a receipt is finished. Equal
-work leaves equal receipts but for `made`, so any number of parts may write the same one.
+work leaves equal receipts but for `made`, so any number of parts may write the same one. In a store
+the first one stays, and the others have to be equal.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from typing import Any
 import msgspec
 from blake3 import blake3
 
-from tfrecreg.errors import RefusedError, StorageError
+from tfrecreg.errors import MissingFileError, RefusedError, StorageError
 from tfrecreg.manifest import FileEntry, ShardEntry, SourceEntry
-from tfrecreg.operations.builds.make import BUILD
 from tfrecreg.operations.builds.parts.lines import json_line
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import Versions
@@ -29,7 +29,7 @@ from tfrecreg.operations.provenance import now, user
 from tfrecreg.progress import Progress
 from tfrecreg.records import FileDigest
 from tfrecreg.sources import Remark, Skipped
-from tfrecreg.storage import Storage
+from tfrecreg.storage import LocalStorage
 from tfrecreg.text import safe
 
 RECEIPTS = "receipts"
@@ -130,25 +130,32 @@ class ReceiptJournal:
     part: str
     """The part that works, ``17/64``; empty for the command that publishes."""
 
-    @property
-    def build(self) -> Storage:
-        """Rooted at the folder of the shards."""
-        return self.folder.storage.below(BUILD)
-
     def finished(self, shard: PlannedShard) -> MadeShard | None:
         """The finished shard, hashed again; None where it has to be made.
 
-        A receipt that does not hold costs a part only the work of making the shard again.
+        A receipt that does not hold costs a part only the work of making the shard again. Of files
+        in a store only the sizes are compared: all of them are read when they are published.
         """
         try:
             receipt = self.read(shard.path, len(shard.items))
             made = receipt.made_shard() if receipt is not None else None
-            return made if made is not None and is_intact(self.build, made) else None
+            return made if made is not None and self._is_whole(made) else None
         except (RefusedError, StorageError):
             return None
 
+    def _is_whole(self, made: MadeShard) -> bool:
+        build = self.folder.shards
+        if isinstance(build, LocalStorage):
+            return is_intact(build, made)
+        found = ((build.stat(each.path), each.bytes) for each in (made.entry, made.index))
+        return all(entry is not None and entry.size == size for entry, size in found)
+
     def finish(self, shard: PlannedShard, made: MadeShard) -> None:
-        """Write the receipt of a shard; its bytes are durable by now."""
+        """Write the receipt of a shard; its bytes are durable by now.
+
+        Raises:
+            StorageError: the file system or the store refused, or has another receipt.
+        """
         document = self.folder.document
         receipt = Receipt(
             format_version=RECEIPT_FORMAT,
@@ -170,8 +177,26 @@ class ReceiptJournal:
                 python=platform.python_version(),
             ),
         )
-        with self.folder.storage.create(receipt_path(shard.path)) as writer:
-            writer.write(render_receipt(receipt))
+        self._put(receipt_path(shard.path), render_receipt(receipt))
+
+    def _put(self, path: str, data: bytes) -> None:
+        storage = self.folder.storage
+        if isinstance(storage, LocalStorage):
+            with storage.create(path) as writer:
+                writer.write(data)
+            return
+        if storage.put_if_absent(path, data):
+            return
+        try:
+            same = parse_receipt(storage.read(path, limit=_RECEIPT_LIMIT)).digest
+        except ValueError:
+            same = ""
+        if same != parse_receipt(data).digest:
+            raise StorageError(
+                f"`{safe(storage.root, limit=1000)}/{safe(path)}` is not the receipt of the shard "
+                "that was made here",
+                hint="find out how it was made; remove it, and run the part again",
+            )
 
     def read(self, shard: str, items: int) -> Receipt | None:
         """The receipt of a shard, which fits the plan; None if there is none.
@@ -184,17 +209,18 @@ class ReceiptJournal:
             RefusedError: it is damaged, or of another plan, shard or version.
             StorageError: it cannot be read.
         """
-        path = receipt_path(shard)
-        if self.folder.storage.stat(path) is None:
+        try:
+            data = self.folder.storage.read(receipt_path(shard), limit=_RECEIPT_LIMIT)
+        except MissingFileError:
             return None
-        data = self.folder.storage.read(path, limit=_RECEIPT_LIMIT)
         try:
             receipt = parse_receipt(data)
         except ValueError as error:
-            raise refused_shard(shard, f"its receipt cannot be used: {safe(str(error))}") from None
+            problem = f"its receipt cannot be used: {safe(str(error))}"
+            raise refused_shard(shard, problem, plan=self.folder) from None
         problem = _problem(receipt, self.folder, shard, items)
         if problem:
-            raise refused_shard(shard, problem)
+            raise refused_shard(shard, problem, plan=self.folder)
         return receipt
 
 
@@ -230,21 +256,33 @@ def other_bytes(entry: ShardEntry | FileEntry, found: FileDigest) -> str:
 
 
 def refused_shard(
-    shard: str, problem: str, *, receipt: Receipt | None = None, plan: str = "DIR"
+    shard: str, problem: str, *, plan: PlanFolder, receipt: Receipt | None = None
 ) -> RefusedError:
     """The error for a shard that must not be published.
 
     Args:
         shard: its path.
         problem: the claim that does not hold.
-        receipt: its receipt, if it could be read.
         plan: the folder of the plan.
+        receipt: its receipt, if it could be read.
     """
-    hint = f"find out how it was made; without `{RECEIPTS}/{safe(shard)}.json` it is made again"
+    hint = f"find out how it was made; {made_again(shard, plan)}"
     part = receipt.made.part if receipt is not None and receipt.made is not None else ""
     if part:
-        hint += f": `tfrecreg build --plan {plan} --part {safe(part)}`"
+        hint += f": `tfrecreg build --plan {plan.name} --part {safe(part)}`"
     return RefusedError(f"nothing was published: `{safe(shard)}`: {problem}", hint=hint)
+
+
+def made_again(shard: str, plan: PlanFolder) -> str:
+    """What makes a part make a finished shard again, for hints."""
+    receipt, build = safe(receipt_path(shard)), plan.shards
+    if isinstance(build, LocalStorage):
+        return f"without `{receipt}` it is made again"
+    there = safe(build.root, limit=1000)  # files in a store are not replaced
+    return (
+        f"without `{plan.name}/{receipt}`, `{there}/{safe(shard)}` and "
+        f"`{there}/index/{safe(shard)}.index` it is made again"
+    )
 
 
 def refuse_all(problems: Sequence[RefusedError], progress: Progress) -> None:

@@ -12,7 +12,8 @@ from tfrecreg.engines import Engine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.index import load_index
 from tfrecreg.operations.builds.make import BUILD, make_all
-from tfrecreg.operations.builds.parts.receipts import Receipt
+from tfrecreg.operations.builds.parts.plan_files import PlanFolder
+from tfrecreg.operations.builds.parts.receipts import Receipt, made_again
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import MadeShard
@@ -67,7 +68,7 @@ def expect_same(
     receipts: Mapping[str, Receipt],
     prepared: Prepared,
     *,
-    parts: Storage,
+    folder: PlanFolder,
     stage: Storage,
     engine: Engine,
     progress: Progress,
@@ -79,7 +80,7 @@ def expect_same(
         chosen: shards of it.
         receipts: receipt by path of the shard.
         prepared: the source.
-        parts: rooted at the folder of the shards of the parts.
+        folder: of the plan, which knows the shards of the parts.
         stage: rooted at an empty folder.
         engine: where to make them.
         progress: updated during the work.
@@ -100,13 +101,14 @@ def expect_same(
         )
         for shard in made:
             receipt = receipts[shard.entry.path]
-            difference = next(_differences(shard, receipt, stage.below(BUILD), parts), None)
+            here = stage.below(BUILD)
+            difference = next(_differences(shard, receipt, here, folder.shards), None)
             if difference is not None:
                 raise RefusedError(
                     f"nothing was published: `{shard.entry.path}` is not what the raw data give "
                     f"here: {difference}",
-                    hint="parts with other code or raw data made it: delete its receipt and make "
-                    "it again, and do not trust other shards of that part",
+                    hint="parts with other code or raw data made it, and other shards of that part "
+                    f"are not to be trusted; {made_again(shard.entry.path, folder)}",
                 )
         stage.remove(BUILD)
 

@@ -1,0 +1,161 @@
+"""Plans in a store, and plans whose shards go to one.
+
+The folder of a plan is free or has the same plan. `plan.json` is put there last, so a folder that
+has it holds a whole plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tfrecreg.errors import UsageError
+from tfrecreg.manifest import FileEntry, ShardEntry
+from tfrecreg.operations.builds.bucket import note_use, store_of
+from tfrecreg.operations.builds.make import BUILD
+from tfrecreg.operations.builds.parts.plan_files import PLAN_FILES, PLAN_LIMIT, PlanFolder
+from tfrecreg.operations.builds.parts.plan_model import PLAN_NAME, PlanDocument
+from tfrecreg.operations.builds.parts.receipts import RECEIPTS, Receipt
+from tfrecreg.progress import Progress
+from tfrecreg.records.hashing import hash_both
+from tfrecreg.registry import Dataset
+from tfrecreg.storage import LocalStorage, Storage
+from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.two_places import TwoPlaces
+from tfrecreg.storage.uploads import PROBE, expect_condition
+from tfrecreg.text import safe
+
+NOTES = "parts"
+"""Folder of the notes that parts leave, in that of the plan."""
+_OURS = PLAN_FILES | {BUILD, RECEIPTS, NOTES}
+_HINT = "name a folder that does not exist yet, or an empty one: a plan never overwrites"
+
+
+def expect_plan_place(store: RemoteStorage) -> None:
+    """Refuse a store that overwrites files, and a folder that holds anything but a plan. That may
+    be the plan that is going to be written.
+
+    Raises:
+        UsageError: it holds something else.
+        StorageError: the store overwrites, or refused.
+    """
+    expect_condition(store)
+    for entry in store.list(recursive=False):
+        if entry.path not in _OURS and not entry.path.startswith(PROBE):
+            raise UsageError(
+                f"`{safe(store.root, limit=1000)}` is not empty: it has `{safe(entry.path)}`",
+                hint=_HINT,
+            )
+
+
+def put_plan(made: LocalStorage, document: PlanDocument, store: RemoteStorage) -> PlanDocument:
+    """Put a plan into a store, unless the same one is there.
+
+    Args:
+        made: rooted at a local folder with its files.
+        document: its `plan.json`.
+        store: rooted at the folder.
+
+    Returns:
+        The plan that is there now.
+
+    Raises:
+        UsageError: another plan is there.
+        StorageError: the store refused, or has files of another plan that was not completed.
+    """
+    if store.stat(PLAN_NAME) is None:
+        for entry in made.list():
+            if entry.kind == "file" and entry.path != PLAN_NAME:
+                store.upload(f"{made.root}/{entry.path}", entry.path)
+        if store.put_if_absent(PLAN_NAME, made.read(PLAN_NAME, limit=PLAN_LIMIT)):
+            return document
+    found = PlanFolder.open(store.root).document
+    if (found.digest, _raw(found)) != (document.digest, _raw(document)):
+        raise UsageError(
+            f"`{safe(store.root, limit=1000)}` has another plan: its digest is "
+            f"`{found.digest[:16]}…`, that of this one `{document.digest[:16]}…`, with the raw "
+            f"data in `{safe(_raw(found), limit=1000)}` and `{safe(_raw(document), limit=1000)}`",
+            hint=_HINT,
+        )
+    return found
+
+
+def _raw(document: PlanDocument) -> str:
+    """Where parts look for the raw data, which the digest does not cover."""
+    return document.planned.raw if document.planned is not None else ""
+
+
+def enter_stores(folder: PlanFolder) -> None:
+    """Refuse stores that overwrite files, and note that the shards are in use.
+
+    Raises:
+        StorageError: a store overwrites, or refused.
+    """
+    if isinstance(folder.storage, RemoteStorage):
+        expect_condition(folder.storage)
+    if folder.document.data is not None:
+        build = RemoteStorage(folder.document.data)
+        # The folder of a build holds the files of its manifest alone.
+        expect_condition(RemoteStorage(build.root.rpartition("/")[0]))
+        note_use(build)
+
+
+def expect_same_place(dataset: Dataset, folder: PlanFolder) -> None:
+    """Refuse a plan whose shards go to another place than the builds of the dataset.
+
+    Raises:
+        UsageError: they do.
+    """
+    store, data = store_of(dataset), folder.document.data
+    here = None if store is None else store.below(folder.document.order).root
+    if here != data:
+        named = [f"`{safe(each, limit=1000)}`" if each else "`data/`" for each in (data, here)]
+        raise UsageError(
+            f"the plan `{folder.name}` puts shards into {named[0]}, {dataset.config_place} into "
+            f"{named[1]}",
+            hint="restore the key `data` there, or write the plan again, into a new folder",
+        )
+
+
+def stage_shards(
+    folder: PlanFolder, receipts: Mapping[str, Receipt], stage: Storage, progress: Progress
+) -> Storage:
+    """The build in the making, with all shards and their indexes.
+
+    Shards are linked, and those in the store of a plan are copied. Where the dataset has its shards
+    in a store they stay there.
+
+    Args:
+        folder: of the plan.
+        receipts: of all shards.
+        stage: rooted at an empty folder of the registry.
+        progress: updated for each shard that is fetched.
+
+    Raises:
+        StorageError: a file cannot be read or written.
+    """
+    shards = folder.shards
+    if isinstance(shards, LocalStorage):
+        for receipt in receipts.values():
+            for path in (receipt.shard.path, receipt.index.path):
+                stage.link(path, path, origin=shards)
+        return stage
+    stays = folder.document.data is not None
+    records = sum(receipt.shard.records for receipt in receipts.values())
+    progress.start(f"fetching {folder.document.dataset}", records)
+    try:
+        for receipt in receipts.values():
+            _copy(receipt.index, shards, stage)
+            if not stays:
+                _copy(receipt.shard, shards, stage)
+            progress.advance(receipt.shard.records, 0 if stays else receipt.shard.bytes)
+    finally:
+        progress.stop()
+    return TwoPlaces(LocalStorage(stage.root), shards) if stays else stage
+
+
+def _copy(entry: ShardEntry | FileEntry, shards: RemoteStorage, stage: Storage) -> None:
+    """Copy a file. Whether it is that of the receipt is for the proof to say."""
+    for _ in range(2):  # bytes may have been altered on their way
+        with stage.create(entry.path) as writer:
+            if hash_both(shards, entry.path, copy=writer).blake3 == entry.blake3:
+                return
