@@ -147,8 +147,8 @@ URL = "s3://user:secret@host/bucket"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--plan", URL, "--part", "1/2"), "a plan is not kept in `s3://"),
-        (("digits", "--plan-to", URL), "a plan is not kept in `s3://"),
+        (("--plan", URL, "--part", "1/2"), "a URL of `s3://` holds a password or token"),
+        (("digits", "--plan-to", URL), "a URL of `s3://` holds a password or token"),
         (("--plan", "PLAN", "--part", "1/2", "--raw", URL), "raw data are not read from `s3://"),
     ],
 )

@@ -20,7 +20,6 @@ from tfrecreg.errors import (
     UsageError,
 )
 from tfrecreg.operations.builds import BuildRequest, build
-from tfrecreg.operations.builds.parts import plan_to
 from tfrecreg.operations.check import check
 from tfrecreg.operations.demo import write_digits
 from tfrecreg.operations.diff import diff
@@ -320,8 +319,6 @@ def test_what_needs_local_files_is_refused(registry: Registry, tmp_path: Path) -
     assert raised.value.hint == "tfrecreg pull digits@1.0.0"
     with pytest.raises(UsageError, match="a repair needs local files, and the shards of `digits`"):
         repair(registry, "digits", "digits")
-    with pytest.raises(UsageError, match="a build in parts is not supported for `digits`"):
-        plan_to(registry, BuildRequest(name="digits"), tmp_path / "plan")
     for names in ((), ("digits",)):
         with pytest.raises(UsageError, match="a pipeline is not supported for `digits`"):
             pipeline(registry, names)
