@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from parts_support import Site, stored_site
 from receipts_support import receipt_path, reseal, write_shard
 from tests_support import flip, tree
 
@@ -21,6 +22,16 @@ from tfrecreg.records import Records
 from tfrecreg.storage import LocalStorage
 
 SHARD = ("train", 1)
+
+
+@pytest.fixture(
+    params=["folder", *(pytest.param(each, marks=pytest.mark.slow) for each in ("bucket", "plan"))]
+)
+def made(made: Site, request: pytest.FixtureRequest) -> Site:
+    """All parts of a plan: in a folder, or in a store with the shards in a bucket or beside it."""
+    if request.param == "folder":
+        return made
+    return stored_site(made, request.getfixturevalue("memory"), request.param == "bucket")
 
 
 def receipt_of(site, split: str, number: int) -> Path:
@@ -188,13 +199,11 @@ def test_every_forgery_is_named(made) -> None:
         def note(self, message: str) -> None:
             self.lines.append(message)
 
-    from tfrecreg.operations.builds.parts import CollectRequest, collect_parts
-
     flip(made.plan / "build" / made.shard("test", 0), 100)
     flip(made.plan / "build" / made.shard("train", 2), 100)
     notes = Notes()
     with pytest.raises(RefusedError, match=made.shard("test", 0)):
-        collect_parts(made.registry, CollectRequest(plan=str(made.plan)), progress=notes)
+        made.collect(progress=notes)
     assert any(made.shard("train", 2) in line for line in notes.lines)
 
 
