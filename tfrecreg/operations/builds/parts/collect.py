@@ -135,7 +135,6 @@ def _collect(
     missing = [shard for shard in plan.shards if shard.path not in receipts]
     if missing and (request.parts_only or raw is None):
         raise _incomplete(folder, missing, raw)
-    proof = ReceiptProof(dict(receipts), folder.name)
     _examine_all(folder, plan, receipts, engine, progress)
     verified = _verify(request, folder, begun, receipts, change, engine, progress)
     if missing:
@@ -145,6 +144,7 @@ def _collect(
             folder.storage,
             journal=ReceiptJournal(folder, ""),
             segments=own_segments(),
+            sha256=False,
             engine=engine,
             progress=progress,
         )
@@ -171,7 +171,7 @@ def _collect(
             change=change,
             engine=engine,
             progress=progress,
-            proof=proof,
+            proof=ReceiptProof(receipts, folder.name),
         )
     names = tuple(shard.path for shard in verified)
     every = [receipts[shard.path] for shard in plan.shards]

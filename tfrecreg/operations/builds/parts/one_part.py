@@ -159,6 +159,7 @@ def run_part(
         folder.storage,
         journal=ReceiptJournal(folder, str(part)),
         segments=own_segments(),
+        sha256=False,
         engine=engine_for_build(planned, engine or LocalEngine(1)),
         progress=progress,
     )
