@@ -127,7 +127,7 @@ def _collect(
 ) -> Collected:
     prepared = open_planned(folder, request.raw)
     moved = request.raw is not None
-    raw = read_raw_state(folder, prepared, moved=moved, whole=True, progress=progress)
+    raw = read_raw_state(folder, prepared, moved=moved, shards=None, progress=progress)
     begun = _begun(registry, folder, prepared, raw)
     plan = begun.plan
     engine = engine_for_build(plan, engine)
@@ -197,7 +197,7 @@ def _begun(
     parse_schema(schema, dataset.schema_path)
     base = base_of_plan(folder, registry)
     plan = folder.plan([folder.planned(shard, base) for shard in folder.document.shards], base)
-    planned_files = folder.raw_files()
+    planned_files = folder.raw_files(folder.document.shards)
     digest = base.manifest.digest if base is not None else None
     if plan_digest(plan_salt(prepared, planned_files), digest, plan.shards) != plan.digest:
         raise UsageError(
