@@ -171,6 +171,7 @@ def _collect(
             change=change,
             engine=engine,
             progress=progress,
+            raw_compared=not missing,
             proof=ReceiptProof(receipts, folder.name),
         )
     names = tuple(shard.path for shard in verified)
