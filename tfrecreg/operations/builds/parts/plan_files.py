@@ -6,7 +6,6 @@ Nothing in it is code, and all of it is covered by the digest in `plan.json`. Pa
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -88,8 +87,7 @@ def expect_shared_folder(folder: str) -> None:
 
 def write_shard(folder: Storage, shard: PlannedShard, raw: RawOfItems) -> ShardOfPlan:
     """Write the items of a shard, one after the other, and the raw files that they alone need."""
-    # Bytes are base64, as `msgspec` reads them.
-    rows = ([item.key, item.size, base64.b64encode(item.state).decode()] for item in shard.items)
+    rows = (_ItemRow(item.key, item.size, item.state) for item in shard.items)
     return ShardOfPlan(
         path=shard.path,
         split=shard.split,
