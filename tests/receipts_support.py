@@ -52,7 +52,9 @@ def write_shard(
         change: changes the receipt, too.
     """
     build, index = LocalStorage(plan / "build"), f"index/{shard}.index"
-    with ShardWriter(build, shard, compression=compression, index_path=index) as writer:
+    with ShardWriter(
+        build, shard, compression=compression, index_path=index, sha256=False
+    ) as writer:
         for payload, digest, key in rows:
             writer.write(payload, digest=digest, key=key)
     written = writer.written
@@ -72,5 +74,5 @@ def write_bytes(plan: Path, shard: str, data: bytes) -> None:
     build = LocalStorage(plan / "build")
     Path(build.root, shard).write_bytes(data)
     found = hash_both(build, shard)
-    fitting = {**found._asdict(), "stream_blake3": found.blake3}
+    fitting = {"bytes": found.bytes, "blake3": found.blake3, "stream_blake3": found.blake3}
     reseal(plan, shard, lambda plain: plain["shard"].update(fitting))

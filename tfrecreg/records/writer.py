@@ -189,6 +189,7 @@ class ShardWriter:
         path: of the shard.
         compression: ``none`` or ``gzip``.
         index_path: of its index; None to write none.
+        sha256: whether to hash the shard with SHA-256, too.
 
     Attributes:
         written: sizes and digests of the shard; available after the writer is closed.
@@ -201,13 +202,14 @@ class ShardWriter:
         *,
         compression: Compression = "none",
         index_path: str | None = None,
+        sha256: bool = True,
     ) -> None:
         self._storage = storage
         self._path = path
         self._index_path = index_path
         self._encoder = RecordEncoder(compression)
         self._stream = blake3() if compression == "gzip" else None
-        self._hasher = FileHasher()
+        self._hasher = FileHasher(sha256=sha256)
         self._parts: list[bytes] = []
         self._pending = 0
         self._written: WrittenShard | None = None

@@ -130,6 +130,18 @@ def assemble(
     return _as_released(manifest, plan.base)
 
 
+def with_sha256(manifest: Manifest, base: Base | None, sha256: Mapping[str, str]) -> Manifest:
+    """The manifest of a build whose shards were hashed with SHA-256 after it was assembled.
+
+    Args:
+        manifest: as :func:`assemble` returned it.
+        base: that of the plan.
+        sha256: by path of the shard, as hex.
+    """
+    shards = [replace(entry, sha256=sha256[entry.path]) for entry in manifest.shards]
+    return _as_released(seal(replace(manifest, shards=shards)), base)
+
+
 def _parent(base: Base | None) -> Parent | None:
     if base is None or base.manifest.release is None:
         return None

@@ -12,7 +12,7 @@ from tfrecreg.errors import FailureError, RefusedError
 from tfrecreg.findings import Location
 from tfrecreg.gating import FailOn
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, render_manifest
-from tfrecreg.operations.builds.assemble import assemble, ledgers
+from tfrecreg.operations.builds.assemble import assemble, ledgers, with_sha256
 from tfrecreg.operations.builds.begin import Begun
 from tfrecreg.operations.builds.bucket import conclude_in_bucket
 from tfrecreg.operations.builds.growth import Growth, growth_of
@@ -35,14 +35,19 @@ _READ_BACK = ("crc", "manifest", "schema")
 
 
 class ReadBackProof(Validator):
-    """Proves claims about the shards of a new build in the pass that reads it back."""
+    """Proves claims about the shards of a new build in the pass that reads it back, and computes
+    their SHA-256.
+    """
 
     @abstractmethod
-    def expect(self, progress: Progress) -> None:
+    def expect(self, progress: Progress) -> Mapping[str, str]:
         """Refuse a build whose shards are not as claimed. Called after :meth:`finish`.
 
         Args:
             progress: gets notes.
+
+        Returns:
+            SHA-256 by path of the shard, as hex, of every shard that was read.
 
         Raises:
             RefusedError: a claim does not hold.
@@ -79,6 +84,7 @@ def conclude(
     change: Transaction,
     engine: Engine,
     progress: Progress,
+    raw_compared: bool = False,
     proof: ReadBackProof | None = None,
 ) -> BuildResult:
     """Complete the folder of a build, read it back, and put it in the place of the old one.
@@ -93,7 +99,9 @@ def conclude(
         change: the transaction.
         engine: where the build is read back.
         progress: updated during the work.
-        proof: looks at the shards, too, while they are read back.
+        raw_compared: whether the raw data were compared since the last shard was made.
+        proof: looks at the shards, too, while they are read back; without it, `made` has the
+            SHA-256 of each shard.
 
     Raises:
         RefusedError: too many items were skipped, the check has findings, or the proof failed.
@@ -111,10 +119,13 @@ def conclude(
         raw=begun.raw,
         labels=labels,
     )
-    with staged.create(MANIFEST_NAME) as writer:
-        writer.write(render_manifest(manifest))
-    report = _read_back(registry, begun, manifest, staged, engine, progress, proof)
-    expect_raw_unchanged(begun.prepared.raw, begun.files, progress)
+    _write(staged, manifest)
+    report, sha256 = _read_back(registry, begun, manifest, staged, engine, progress, proof)
+    if proof is not None:
+        manifest = with_sha256(manifest, begun.plan.base, sha256)
+        _write(staged, manifest)
+    if not raw_compared:
+        expect_raw_unchanged(begun.prepared.raw, begun.files, progress)
     unchanged = _is_there(registry, manifest)
     if isinstance(staged, TwoPlaces):
         conclude_in_bucket(staged, manifest)
@@ -136,6 +147,11 @@ def conclude(
         unchanged=unchanged,
         settings=begun.settings,
     )
+
+
+def _write(staged: Storage, manifest: Manifest) -> None:
+    with staged.create(MANIFEST_NAME) as writer:
+        writer.write(render_manifest(manifest))
 
 
 def _accept_skipped(begun: Begun, made: Sequence[MadeShard]) -> None:
@@ -165,7 +181,8 @@ def _read_back(
     engine: Engine,
     progress: Progress,
     proof: ReadBackProof | None,
-) -> Report:
+) -> tuple[Report, Mapping[str, str]]:
+    """The report of the check of a build that passed it, and what the proof returned."""
     target = build_target(
         manifest,
         staged,
@@ -183,10 +200,10 @@ def _read_back(
         progress=progress,
         beside=() if proof is None else (proof,),
     )
-    if proof is not None:
-        proof.expect(progress)  # it names the shard and the part, which no finding knows
+    # Before the findings: it names the shard and the part, which no finding knows.
+    sha256 = {} if proof is None else proof.expect(progress)
     if report.status == "pass":
-        return report
+        return report, sha256
     if report.errors:
         raise FailureError(
             f"the new build could not be read back, and the old one stays: {report.errors[0]}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import accumulate, islice
 from typing import TypeVar
 
@@ -91,6 +92,7 @@ def make_all(
     journal: Journal,
     build: Storage | None = None,
     segments: str = SEGMENTS,
+    sha256: bool = True,
     engine: Engine,
     progress: Progress,
 ) -> tuple[list[MadeShard], int]:
@@ -103,6 +105,7 @@ def make_all(
         build: where the build is made; None for the folder :data:`BUILD` of the stage.
         journal: knows the finished shards.
         segments: folder of the stage for the segments of this process; removed at the end.
+        sha256: whether to hash the shards with SHA-256. If not, their entries lack it.
         engine: where to make them.
         progress: updated for every shard or segment.
 
@@ -112,7 +115,8 @@ def make_all(
         StorageError: the disk said no.
     """
     staged, scratch = build or stage.below(BUILD), stage.below(segments)
-    maker, ahead = _maker(staged, prepared, plan), RawAhead.of(prepared)
+    maker = replace(_maker(staged, prepared, plan), sha256=sha256)
+    ahead = RawAhead.of(prepared)
     kept = {shard.path: journal.finished(shard) for shard in plan.shards}
     todo = [shard for shard in plan.shards if kept[shard.path] is None]
     made: list[MadeShard] = []

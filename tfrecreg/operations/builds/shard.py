@@ -41,6 +41,8 @@ class Maker:
     compression: Literal["none", "gzip"]
     raw: ListedStorage | None = None
     """The raw data, if they are behind a URL and objects of it can be fetched ahead."""
+    sha256: bool = True
+    """Whether shards are hashed with SHA-256. If not, their entries lack it."""
 
     @contextmanager
     def staging(self, shard: PlannedShard) -> Iterator[Storage]:
@@ -51,6 +53,16 @@ class Maker:
         with self.stage.opened() as places:
             yield places
             places.send(shard.index)
+
+    def writer(self, stage: Storage, shard: PlannedShard) -> ShardWriter:
+        """Writes a shard and its index."""
+        return ShardWriter(
+            stage,
+            shard.path,
+            compression=self.compression,
+            index_path=shard.index,
+            sha256=self.sha256,
+        )
 
     def reading(self, objects: Sequence[ListedObject]) -> AbstractContextManager[None]:
         """Fetch raw objects ahead of the source while the context lasts."""
@@ -145,9 +157,7 @@ def _write_shard(task: BuildTask, stage: Storage) -> MadeShard:
     maker, shard, notes = task.maker, task.shard, _Notes()
     with (
         maker.reading(task.objects),
-        ShardWriter(
-            stage, shard.path, compression=maker.compression, index_path=shard.index
-        ) as writer,
+        maker.writer(stage, shard) as writer,
     ):
         for items in shard.segments():
             _write(maker, items, writer, notes)
@@ -248,9 +258,7 @@ def join_segments(
     notes = _Notes()
     with (
         maker.staging(shard) as stage,
-        ShardWriter(
-            stage, shard.path, compression=maker.compression, index_path=shard.index
-        ) as writer,
+        maker.writer(stage, shard) as writer,
     ):
         for made in segments:
             writer.append(scratch, made.segment)

@@ -106,7 +106,7 @@ def test_other_versions(made) -> None:
         ("split", "test", "in `test`, found"),
         ("bytes", 5, "its bytes are not those of its receipt: expected 5 bytes"),
         ("blake3", "00" * 32, "its bytes are not those of its receipt"),
-        ("sha256", "00" * 32, "its bytes are not those of its receipt"),
+        ("sha256", "00" * 32, "its receipt has a `sha256` of the shard"),
         ("stream_blake3", "00" * 32, "another digest of its decompressed stream"),
     ],
 )

@@ -132,7 +132,7 @@ def _collect(
 ) -> Collected:
     prepared = open_planned(folder, request.raw)
     moved = request.raw is not None
-    raw = read_raw_state(folder, prepared, moved=moved, whole=True, progress=progress)
+    raw = read_raw_state(folder, prepared, moved=moved, shards=None, progress=progress)
     begun = _begun(registry, folder, prepared, raw)
     plan = begun.plan
     engine = engine_for_build(plan, engine)
@@ -140,7 +140,6 @@ def _collect(
     missing = [shard for shard in plan.shards if shard.path not in receipts]
     if missing and (request.parts_only or raw is None):
         raise _incomplete(folder, missing, raw)
-    proof = ReceiptProof(dict(receipts), folder)
     _examine_all(folder, plan, receipts, engine, progress)
     verified = _verify(request, folder, begun, receipts, change, engine, progress)
     if missing:
@@ -175,7 +174,8 @@ def _collect(
             change=change,
             engine=engine,
             progress=progress,
-            proof=proof,
+            raw_compared=not missing,
+            proof=ReceiptProof(receipts, folder),
         )
     names = tuple(shard.path for shard in verified)
     every = [receipts[shard.path] for shard in plan.shards]
@@ -201,7 +201,7 @@ def _begun(
     parse_schema(schema, dataset.schema_path)
     base = base_of_plan(folder, registry)
     plan = folder.plan([folder.planned(shard, base) for shard in folder.document.shards], base)
-    planned_files = folder.raw_files()
+    planned_files = folder.raw_files(folder.document.shards)
     digest = base.manifest.digest if base is not None else None
     if plan_digest(plan_salt(prepared, planned_files), digest, plan.shards) != plan.digest:
         raise UsageError(

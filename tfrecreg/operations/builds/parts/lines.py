@@ -6,12 +6,14 @@ digest is that of the text: another zlib compresses it to other bytes.
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
@@ -25,6 +27,8 @@ from tfrecreg.text import safe
 R = TypeVar("R")
 
 _CHUNK = 1 << 18
+_ROWS = 4096
+"""Rows that are encoded at a time."""
 _LINE_LIMIT = 1 << 26
 """Longest line that is read, in bytes."""
 
@@ -46,29 +50,44 @@ def write_lines(storage: Storage, path: str, rows: Iterable[Any]) -> TextDigest:
     Args:
         storage: where to.
         path: in `storage`.
-        rows: data that JSON can hold.
+        rows: data that JSON can hold; bytes become base64.
 
     Raises:
         StorageError: the file system refused.
     """
     hasher = blake3()
     size = count = 0
-    with storage.create(path) as writer:
-        # Neither a name nor a time: equal lists make equal files.
-        packed = gzip.GzipFile("", "wb", 6, _ToWriter(writer), 0)
-        with packed, io.BufferedWriter(packed, _CHUNK) as buffer:
-            for row in rows:
-                data = json_line(row)
-                hasher.update(data)
-                size += len(data)
-                count += 1
-                buffer.write(data)
+    # Neither a name nor a time: equal lists make equal files.
+    with (
+        storage.create(path) as writer,
+        gzip.GzipFile("", "wb", 6, _ToWriter(writer), 0) as packed,
+    ):
+        left = iter(rows)
+        while some := list(islice(left, _ROWS)):
+            data = _encoded(some)
+            hasher.update(data)
+            size += len(data)
+            count += len(some)
+            packed.write(data)
     return TextDigest(lines=count, bytes=size, blake3=hasher.hexdigest())
 
 
+def _encoded(rows: Sequence[Any]) -> bytes:
+    try:
+        data = msgspec.json.Encoder().encode_lines(rows)
+    except UnicodeEncodeError:  # it knows no surrogate escapes
+        data = b"\xff"
+    return data if data.isascii() else b"".join(map(json_line, rows))
+
+
 def json_line(row: Any) -> bytes:
-    """One line: JSON in ASCII, with sorted keys and without spaces."""
-    return json.dumps(row, separators=(",", ":"), sort_keys=True).encode("ascii") + b"\n"
+    """One line: JSON in ASCII, with sorted keys and without spaces. Bytes are base64."""
+    text = json.dumps(row, separators=(",", ":"), sort_keys=True, default=_base64)
+    return text.encode("ascii") + b"\n"
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode("ascii")
 
 
 def read_lines(
@@ -93,18 +112,20 @@ def read_lines(
     with storage.open(path) as reader:
         packed = gzip.GzipFile(mode="rb", fileobj=io.BufferedReader(_FromReader(reader), _CHUNK))
         try:
-            # A longer line is cut, and then it does not parse.
             buffer = io.BufferedReader(packed, _CHUNK)
-            while line := buffer.readline(_LINE_LIMIT):
-                size += len(line)
+            while data := buffer.read(_CHUNK):
+                # A longer line is cut, and then it does not parse.
+                data += b"" if data.endswith(b"\n") else buffer.readline(_LINE_LIMIT)
+                size += len(data)
                 if size > said.bytes:
                     raise _changed(where)
-                count += 1
-                hasher.update(line)
+                count += data.count(b"\n")
+                hasher.update(data)
                 try:
-                    yield decoder.decode(line)
+                    yield from decoder.decode_lines(data)
                 except msgspec.DecodeError:  # it knows no surrogate escapes
-                    yield msgspec.convert(json.loads(line), row)
+                    lines = data.removesuffix(b"\n").split(b"\n")
+                    yield from (msgspec.convert(json.loads(line), row) for line in lines)
         except (EOFError, OSError, RecursionError, ValueError, zlib.error):
             raise _changed(where) from None
     if TextDigest(lines=count, bytes=size, blake3=hasher.hexdigest()) != said:

@@ -152,7 +152,7 @@ def run_part(
     opened = registry() if registry is not None and folder.document.base is not None else None
     base = base_of_plan(folder, opened)
     moved = raw is not None
-    state = read_raw_state(folder, prepared, moved=moved, whole=False, progress=progress)
+    state = read_raw_state(folder, prepared, moved=moved, shards=shards, progress=progress)
     if state is None:
         assert prepared.raw is not None
         raise UsageError(
@@ -213,6 +213,7 @@ def make_shards(
         journal=ReceiptJournal(folder, part),
         build=build,
         segments=f"{SEGMENTS}/{secrets.token_hex(8)}",  # which no other process uses
+        sha256=False,
         engine=engine,
         progress=progress,
     )

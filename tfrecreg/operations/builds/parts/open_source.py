@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from tfrecreg.amounts import SkipLimit
 from tfrecreg.errors import RawDataError, UsageError
 from tfrecreg.operations.builds.base import Base, find_base
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
+from tfrecreg.operations.builds.parts.plan_model import ShardOfPlan
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.state import raw_files
 from tfrecreg.plugins import plugins
@@ -106,7 +107,12 @@ def _differences(
 
 
 def read_raw_state(
-    folder: PlanFolder, prepared: Prepared, *, moved: bool, whole: bool, progress: Progress
+    folder: PlanFolder,
+    prepared: Prepared,
+    *,
+    moved: bool,
+    shards: Sequence[ShardOfPlan] | None,
+    progress: Progress,
 ) -> RawState | None:
     """Hold the raw data of this machine against those of the plan; None if they are not here.
 
@@ -114,9 +120,9 @@ def read_raw_state(
         folder: the plan.
         prepared: its source.
         moved: whether they are a copy, whose files have other times.
-        whole: whether the source lists them again, to find added files and other names of classes.
-            If not, only the files of the plan are looked at: a source may read all its raw data
-            to list them, which every part would repeat.
+        shards: those whose raw files are looked at, as the plan has them: a source may read all
+            its raw data to list them, which every part would repeat. None for all: the source lists
+            them again, to find added files and other names of classes.
         progress: updated for each file.
 
     Raises:
@@ -133,15 +139,15 @@ def read_raw_state(
                 hint="name the folder with --raw PATH",
             )
         return None
-    planned = folder.raw_files()
-    if whole:
+    planned = folder.raw_files(folder.document.shards if shards is None else shards)
+    if shards is None:
         found = raw_files(prepared.source, storage, progress)[1]
     else:
         found = _files_of_plan(planned, storage, progress)
     changed = next(_changed(planned, found, moved=moved), None)
     if (
         changed is None
-        and whole
+        and shards is None
         and dict(prepared.source.labels()) != _lists(folder.document.labels)
     ):
         changed = "the names of classes are others"

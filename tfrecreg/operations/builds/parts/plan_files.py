@@ -6,7 +6,6 @@ Nothing in it is code, and all of it is covered by the digest in `plan.json`. Pa
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ from tfrecreg.operations.builds.parts.plan_model import (
 )
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.shards import shard_name
-from tfrecreg.sources import Item, Remark, Skipped
+from tfrecreg.sources import GuardedSource, Item, Remark, Skipped
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.storage.urls import is_url, named_url
@@ -42,7 +41,8 @@ R = TypeVar("R")
 _ITEMS = "items"
 _LISTED = "listed.jsonl.gz"
 _RAW = "raw.jsonl.gz"
-PLAN_FILES = frozenset({PLAN_NAME, SCHEMA_NAME, _ITEMS, _LISTED, _RAW})
+_RAW_OF_ITEMS = "raw"
+PLAN_FILES = frozenset({PLAN_NAME, SCHEMA_NAME, _ITEMS, _LISTED, _RAW, _RAW_OF_ITEMS})
 """Names of files and folders of a plan."""
 PLAN_LIMIT = 1 << 30
 """Largest `plan.json` that is read, in bytes: more than a million shards."""
@@ -75,6 +75,10 @@ def _items_path(shard: str) -> str:
     return f"{_ITEMS}/{shard}.jsonl.gz"
 
 
+def _raw_path(shard: str) -> str:
+    return f"{_RAW_OF_ITEMS}/{shard}.jsonl.gz"
+
+
 def plan_storage(folder: str) -> LocalStorage | RemoteStorage:
     """The storage of the folder of a plan, as a user names it: a path or a URL.
 
@@ -93,10 +97,9 @@ def plan_storage(folder: str) -> LocalStorage | RemoteStorage:
     return RemoteStorage(root)
 
 
-def write_items(folder: Storage, shard: PlannedShard) -> ShardOfPlan:
-    """Write the items of a shard, one after the other."""
-    # Bytes are base64, as `msgspec` reads them.
-    rows = ([item.key, item.size, base64.b64encode(item.state).decode()] for item in shard.items)
+def write_shard(folder: Storage, shard: PlannedShard, raw: RawOfItems) -> ShardOfPlan:
+    """Write the items of a shard, one after the other, and the raw files that they alone need."""
+    rows = (_ItemRow(item.key, item.size, item.state) for item in shard.items)
     return ShardOfPlan(
         path=shard.path,
         split=shard.split,
@@ -105,7 +108,40 @@ def write_items(folder: Storage, shard: PlannedShard) -> ShardOfPlan:
         items=write_lines(folder, _items_path(shard.path), rows),
         base=shard.base.entry.path if shard.base is not None else None,
         lost_items=shard.mended,
+        raw_files=raw.write(folder, shard),
     )
+
+
+class RawOfItems:
+    """Raw files of a plan, dealt to the shards whose items are made from them.
+
+    Args:
+        source: says which file belongs to an item, if it knows.
+        files: raw file to its size and modification time in nanoseconds.
+    """
+
+    def __init__(self, source: GuardedSource, files: Mapping[str, tuple[int, int]]) -> None:
+        self._source = source
+        self._files = files
+        self._left = dict(files)
+
+    def write(self, folder: Storage, shard: PlannedShard) -> TextDigest | None:
+        """Write the files of the items of a shard; None if the source does not know them."""
+        if not self._source.locates:
+            return None
+        paths = (self._source.raw_path(item.split, item.key) for item in shard.items)
+        found = {
+            path: self._files[path] for path in paths if path is not None and path in self._files
+        }
+        for path in found:
+            self._left.pop(path, None)
+        return _write_raw_files(folder, _raw_path(shard.path), found)
+
+    def write_left(self, folder: Storage) -> TextDigest:
+        """Write the files that no item names: annotations, or all files of a source that does not
+        know.
+        """
+        return _write_raw_files(folder, _RAW, self._left)
 
 
 def write_listed(folder: Storage, plan: Plan) -> TextDigest:
@@ -115,9 +151,10 @@ def write_listed(folder: Storage, plan: Plan) -> TextDigest:
     return write_lines(folder, _LISTED, rows)
 
 
-def write_raw_files(folder: Storage, files: Mapping[str, tuple[int, int]]) -> TextDigest:
-    """Write size and modification time of each raw file."""
-    return write_lines(folder, _RAW, ([path, *files[path]] for path in sorted(files)))
+def _write_raw_files(
+    folder: Storage, path: str, files: Mapping[str, tuple[int, int]]
+) -> TextDigest:
+    return write_lines(folder, path, ([name, *files[name]] for name in sorted(files)))
 
 
 def write_schema_text(folder: Storage, schema: str) -> SchemaEntry:
@@ -266,10 +303,24 @@ class PlanFolder:
             base,
         )
 
-    def raw_files(self) -> dict[str, tuple[int, int]]:
-        """Raw file to its size and modification time in nanoseconds, when the plan was made."""
-        rows = self._lines(_RAW, self.document.raw_files, _RawRow)
-        return {row.path: (row.size, row.mtime_ns) for row in rows}
+    def raw_files(self, shards: Sequence[ShardOfPlan]) -> dict[str, tuple[int, int]]:
+        """Raw file to its size and modification time in nanoseconds, when the plan was made.
+
+        Args:
+            shards: those of the document whose files are wanted. Files that may belong to any
+                shard are among them.
+        """
+        lists = [(_RAW, self.document.raw_files)]
+        lists += [
+            (_raw_path(shard.path), shard.raw_files)
+            for shard in shards
+            if shard.raw_files is not None
+        ]
+        return {
+            row.path: (row.size, row.mtime_ns)
+            for path, said in lists
+            for row in self._lines(path, said, _RawRow)
+        }
 
     def schema(self) -> str:
         """The text of the schema.

@@ -35,6 +35,10 @@ class ShardOfPlan:
     """Estimated size of its payloads in bytes."""
     items: TextDigest
     """The list of its items."""
+    raw_files: TextDigest | None = None
+    """Path, size and modification time of the raw files of its items; None if the source does not
+    know which they are.
+    """
     base: str | None = None
     """The shard of the base that it is, if no record changed."""
     lost_items: bool = False
@@ -77,7 +81,7 @@ class PlanDocument:
     listed: TextDigest
     """Items that the source skipped while it listed them, and its remarks."""
     raw_files: TextDigest
-    """Path, size and modification time of each raw file."""
+    """Path, size and modification time of each raw file that is not one of a shard's items."""
     source: SourceEntry
     versions: Versions
     compression: Literal["none", "gzip"]

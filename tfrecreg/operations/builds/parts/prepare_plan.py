@@ -14,12 +14,12 @@ from tfrecreg.operations.builds.begin import begin
 from tfrecreg.operations.builds.bucket import note_use, store_of
 from tfrecreg.operations.builds.parts.open_source import codecs_here
 from tfrecreg.operations.builds.parts.plan_files import (
+    RawOfItems,
     plan_storage,
     write_document,
-    write_items,
     write_listed,
-    write_raw_files,
     write_schema_text,
+    write_shard,
 )
 from tfrecreg.operations.builds.parts.plan_model import (
     PLAN_FORMAT,
@@ -88,6 +88,7 @@ def plan_to(
     plan = begun.plan
     labels = {name: list(names) for name, names in prepared.source.labels().items()}
     base = plan.base.manifest if plan.base is not None else None
+    raw = RawOfItems(prepared.source, begun.files)
     with making as made:
         document = seal_plan(
             PlanDocument(
@@ -95,9 +96,9 @@ def plan_to(
                 kind=PLAN_KIND,
                 dataset=plan.dataset,
                 order=plan.digest,
-                shards=[write_items(made, shard) for shard in plan.shards],
+                shards=[write_shard(made, shard, raw) for shard in plan.shards],
                 listed=write_listed(made, plan),
-                raw_files=write_raw_files(made, begun.files),
+                raw_files=raw.write_left(made),
                 source=SourceEntry(
                     name=prepared.source_name,
                     distribution=prepared.distribution,

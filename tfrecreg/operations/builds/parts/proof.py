@@ -1,7 +1,8 @@
 """What receipts claim, proven in the pass that reads the whole build back.
 
 A shard is read once for this and for the check of every new build: its digests, its records against
-those of its index, and the bytes of each feature. Nothing here shows that a record is the one that
+those of its index, and the bytes of each feature. SHA-256, which receipts do not have, is computed
+there, too. Nothing here shows that a record is the one that
 the raw data give: for that a shard is made again (`remake`).
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from tfrecreg.digests import record_digest
@@ -48,10 +49,10 @@ class SeenShard:
 
 
 class ReceiptProof(ReadBackProof):
-    """Compares the shards of parts with their receipts.
+    """Compares shards with their receipts.
 
     Args:
-        receipts: those of parts, by path of the shard. Other shards are not looked at.
+        receipts: by path of the shard, of every shard of the build.
         plan: its folder, for messages.
     """
 
@@ -65,9 +66,8 @@ class ReceiptProof(ReadBackProof):
         self._seen: dict[str, SeenShard] = {}
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], Visitor]:
-        del options
-        others = frozenset(shard.path for shard in target.shards) - self._receipts.keys()
-        return partial(_make_visitor, others)
+        del target, options
+        return _Prover
 
     def finish(
         self, target: Target, parts: Iterable[tuple[Shard, SeenShard | None]]
@@ -76,10 +76,13 @@ class ReceiptProof(ReadBackProof):
         self._seen = {shard.path: part for shard, part in parts if part is not None}
         yield from ()
 
-    def expect(self, progress: Progress) -> None:
+    def expect(self, progress: Progress) -> dict[str, str]:
         """Raise for the first shard that is not what its receipt says, and note the others.
 
         Shards that could not be read have no part: the report of the check has them as errors.
+
+        Returns:
+            SHA-256 by path of the shard, as hex.
 
         Raises:
             RefusedError: a claim does not hold.
@@ -91,12 +94,13 @@ class ReceiptProof(ReadBackProof):
             if problem:
                 problems.append(refused_shard(path, problem, receipt=receipt, plan=self._plan))
         refuse_all(problems, progress)
+        return {path: seen.end.sha256 or "" for path, seen in self._seen.items()}
 
 
 def _problem(receipt: Receipt, seen: SeenShard) -> str:
     """The first claim that does not hold; empty if all do."""
     end, entry = seen.end, receipt.shard
-    found = FileDigest(end.file_bytes, end.blake3 or "", end.sha256 or "")
+    found = FileDigest(end.file_bytes, end.blake3 or "", entry.sha256)
     wrong = other_bytes(entry, found)
     if wrong:
         return f"its bytes are {wrong}"
@@ -111,17 +115,6 @@ def _problem(receipt: Receipt, seen: SeenShard) -> str:
     if seen.features != receipt.features:
         return "its receipt says other sizes of features than its records have"
     return ""
-
-
-def _make_visitor(others: frozenset[str], shard: Shard) -> Visitor:
-    return _Passed() if shard.path in others else _Prover(shard)
-
-
-class _Passed(Visitor):
-    """The visitor of a shard without a claim."""
-
-    def close(self, end: StreamEnd) -> None:
-        del end
 
 
 class _Prover(Visitor):

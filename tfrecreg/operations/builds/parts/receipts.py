@@ -4,6 +4,8 @@ A receipt says which plan, which bytes, which records and which skipped items, a
 made them. It is written after the shard is durable, so a shard with a receipt is finished. Equal
 work leaves equal receipts but for `made`, so any number of parts may write the same one. In a store
 the first one stays, and the others have to be equal.
+
+It does not have the shard's SHA-256: publishing would have to compute it again to believe it.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -62,6 +64,7 @@ class Receipt:
     items: int
     """Number of items of the shard, in the plan."""
     shard: ShardEntry
+    """Its `sha256` is empty."""
     index: FileEntry
     features: dict[str, int]
     """Feature name to bytes of its values."""
@@ -161,7 +164,7 @@ class ReceiptJournal:
             format_version=RECEIPT_FORMAT,
             plan=document.digest,
             items=len(shard.items),
-            shard=made.entry,
+            shard=replace(made.entry, sha256=""),  # a shard of the base has one
             index=made.index,
             features=made.features,
             source=document.source,
@@ -238,6 +241,8 @@ def _problem(receipt: Receipt, folder: PlanFolder, shard: str, items: int) -> st
         return f"its receipt is that of `{safe(receipt.shard.path)}`"
     if receipt.versions != document.versions or receipt.source != document.source:
         return "its receipt names other versions or options than the plan"
+    if receipt.shard.sha256:
+        return "its receipt has a `sha256` of the shard, which only publishing computes"
     if receipt.items != items:
         return f"its receipt says {receipt.items:,} items, the plan has {items:,}"
     return ""
