@@ -90,7 +90,7 @@ _WITH_REPAIR = ENGINE_PARAMETERS | {"name", "raw", "repair", "as_json"}
     "--plan-to",
     metavar="DIR",
     shell_complete=complete.folders,
-    help="List the items, write the plan to the new folder DIR, and build nothing.",
+    help="List the items, write the plan to the new folder or URL DIR, and build nothing.",
 )
 @click.option(
     "--plan",
@@ -151,7 +151,8 @@ def command(
 
     `--plan-to DIR` writes the plan of a build. Then `--plan DIR --part I/N` makes the shards of one
     part, on any machine that sees DIR and the raw data, and `--plan DIR` compares every shard with
-    its receipt, the plan and its bytes, and publishes the build. NAME may be omitted with `--plan`.
+    its receipt, the plan and its bytes, and publishes the build. DIR may be in a bucket:
+    `s3://bucket/plan`. NAME may be omitted with `--plan`.
     """
     if plan is not None or part is not None or verify is not None or parts_only:
         from tfrecreg.cli import build_parts

@@ -234,7 +234,6 @@ def _expect_schema(dataset: Dataset, planned: str) -> bool:
 def _receipts(folder: PlanFolder, plan: Plan, progress: Progress) -> dict[str, Receipt]:
     """Receipts of the shards that are there, by path of the shard."""
     journal = ReceiptJournal(folder, "")
-    there = {entry.path for entry in folder.shards.list()}
     found: dict[str, Receipt] = {}
     problems: list[RefusedError] = []
     for shard in plan.shards:
@@ -243,10 +242,15 @@ def _receipts(folder: PlanFolder, plan: Plan, progress: Progress) -> dict[str, R
         except RefusedError as error:
             problems.append(error)
             continue
-        if receipt is not None and there.issuperset((shard.path, shard.index)):
+        if receipt is not None:
             found[shard.path] = receipt
     refuse_all(problems, progress)
-    return found
+    there = {entry.path for entry in folder.shards.list()}
+    return {
+        path: receipt
+        for path, receipt in found.items()
+        if there.issuperset((path, receipt.index.path))
+    }
 
 
 def _incomplete(
