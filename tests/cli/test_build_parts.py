@@ -142,12 +142,18 @@ def test_what_does_not_fit_together_is_refused(cli, plan, arguments, message: st
 
 
 URL = "s3://user:secret@host/bucket"
+WEB = "https://example.org/plan?X-Amz-Signature=secret"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--plan", URL, "--part", "1/2"), "a URL of `s3://` holds a password or token"),
+        (
+            ("--plan", WEB, "--part", "1/2"),
+            "a plan is not kept in `https://example.org/plan`",
+        ),
+        (("digits", "--plan-to", WEB), "a plan is not kept in `https://example.org/plan`"),
         (("digits", "--plan-to", URL), "a URL of `s3://` holds a password or token"),
         (("--plan", "PLAN", "--part", "1/2", "--raw", URL), "raw data are not read from `s3://"),
     ],
