@@ -127,7 +127,8 @@ def _collect(
 ) -> Collected:
     prepared = open_planned(folder, request.raw)
     moved = request.raw is not None
-    raw = read_raw_state(folder, prepared, moved=moved, shards=None, progress=progress)
+    shards = folder.document.shards
+    raw = read_raw_state(folder, prepared, moved=moved, shards=shards, progress=progress)
     begun = _begun(registry, folder, prepared, raw)
     plan = begun.plan
     engine = engine_for_build(plan, engine)
