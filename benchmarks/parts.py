@@ -6,15 +6,20 @@ import shutil
 import sys
 import tempfile
 from argparse import Namespace
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 from benchmarks.pairs import Measured, alternate, row, run
-from benchmarks.raw import images
+from benchmarks.raw import digits, images
 
 __all__ = ["main"]
 
 _PARTS = 4
+_GZIP_AT_MOST = 10_000
+"""JPEGs that are compressed once more, which takes seven times as long."""
+_DIGITS = 10
+"""Digits for each JPEG."""
 _ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": ""}
 """The six processes load bytecode, as those of an installed package do."""
 
@@ -22,24 +27,39 @@ _ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": ""}
 def main(arguments: Namespace) -> list[str]:
     """Run it and return the rows of the table."""
     with tempfile.TemporaryDirectory(prefix="tfrecreg-bench-", dir=arguments.work) as work:
-        raw, home = Path(work) / "raw", Path(work) / "registry"
-        images(raw, arguments.count)
+        rows = []
+        for what, raw, options in _builds(Path(work), arguments.count):
+            home = Path(work) / "registry"
+            program = [sys.executable, "-m", "tfrecreg"]
+            run([*program, "init", str(home), "--no-dvc"])
+            program += ["-C", str(home)]
+            new = ["build", "bench", "--raw", str(raw), "--base", "none", *options]
+            parts, one = alternate(
+                arguments.runs,
+                partial(_in_parts, program, new, Path(work) / "plan"),
+                partial(run, [*program, *new, "--jobs", "1"], **_ENVIRONMENT),
+            )
+            rows.append(row(f"{what}, CPU seconds", parts, one, "at most 1.1", work=True))
+            rows.append(row(f"{what}, wall", parts, one, ""))
+            shutil.rmtree(home)
+            shutil.rmtree(raw)
+        return rows
+
+
+def _builds(work: Path, count: int) -> Iterator[tuple[str, Path, list[str]]]:
+    """What is built, its raw data, and the options."""
+    folder = ["--source", "imagefolder"]
+    raw = work / "images"
+    for number, extra, note in (
+        (count, [], ""),
+        (min(count, _GZIP_AT_MOST), ["--compression", "gzip"], ", with gzip"),
+    ):
+        images(raw, number)
         size = sum(path.stat().st_size for path in raw.rglob("*.jpg")) / 1e6
-        what = f"{arguments.count:,} JPEGs, {size:,.0f} MB"
-        program = [sys.executable, "-m", "tfrecreg"]
-        run([*program, "init", str(home), "--no-dvc"])
-        program += ["-C", str(home)]
-        new = ["build", "bench", "--source", "imagefolder", "--raw", str(raw), "--base", "none"]
-        parts, one = alternate(
-            arguments.runs,
-            partial(_in_parts, program, new, Path(work) / "plan"),
-            partial(run, [*program, *new, "--jobs", "1"], **_ENVIRONMENT),
-        )
-        name = f"{what}: plan, {_PARTS} parts and publishing, one after the other / `build`"
-        return [
-            row(f"{name}, CPU seconds", parts, one, "at most 1.1", work=True),
-            row(f"{name}, wall", parts, one, ""),
-        ]
+        yield f"{number:,} JPEGs, {size:,.0f} MB{note}", raw, [*folder, *extra]
+    raw = work / "digits"
+    digits(raw, _DIGITS * count)
+    yield f"{_DIGITS * count:,} digits", raw, ["--source", "mnist", "--shards", str(2 * _PARTS)]
 
 
 def _in_parts(program: list[str], new: list[str], plan: Path) -> Measured:

@@ -22,13 +22,13 @@ from tfrecreg.errors import RefusedError, TfrecregError
 from tfrecreg.text import safe
 
 _INTERRUPTED = 130
-_GC_OBJECTS = 30_000
+_GC_OBJECTS = 60_000
 """New objects after which Python looks for cycles among them, instead of 700."""
 
 
 def run() -> None:
     """The console script."""
-    # Imports make some 100,000 objects, and none of them is garbage.
+    # The imports of a command make some 55,000 objects, and none of them is garbage.
     gc.set_threshold(_GC_OBJECTS)
     arguments = sys.argv[1:]
     supervisor = Supervisor(partial(_refuse, Face(), arguments))

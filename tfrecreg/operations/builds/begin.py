@@ -73,7 +73,7 @@ def begin(
         expect_same_schema(dataset, text, drafted=prepared.data is not None)
     parse_schema(text, dataset.schema_path)
     totals, files = raw_files(prepared.source, prepared.raw, progress)
-    salt = plan_salt(prepared, files)
+    salt = _plan_salt(prepared, files)
     with counting(progress, f"planning {request.name}", "items") as ticker:
         listed = warming(_counted(prepared.source.items(), ticker), engine)
         plan = make_plan(
@@ -90,7 +90,7 @@ def begin(
     )
 
 
-def plan_salt(prepared: Prepared, files: Mapping[str, tuple[int, int]]) -> dict[str, str]:
+def _plan_salt(prepared: Prepared, files: Mapping[str, tuple[int, int]]) -> dict[str, str]:
     """Everything besides the items that the bytes depend on: part of a plan's digest."""
     salt = {f"option.{name}": value for name, value in prepared.options.items()}
     salt["compression"] = prepared.compression

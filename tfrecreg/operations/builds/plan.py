@@ -150,13 +150,13 @@ def make_plan(
                 hint="this is an error in the plugin: keys are unique in a split",
             )
         shards.extend(_named(dataset, split, _deal(store, policy, base)))
-    digest = plan_digest(salt, base.manifest.digest if base is not None else None, shards)
+    digest = _plan_digest(salt, base.manifest.digest if base is not None else None, shards)
     skipped.sort(key=lambda each: (each.split, each.key))
     remarks.sort()
     return Plan(dataset, tuple(shards), tuple(skipped), digest, tuple(remarks), base)
 
 
-def plan_digest(salt: Mapping[str, str], base: str | None, shards: Iterable[PlannedShard]) -> str:
+def _plan_digest(salt: Mapping[str, str], base: str | None, shards: Iterable[PlannedShard]) -> str:
     """The digest of a plan, as hex.
 
     Args:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.config import DatasetConfig
@@ -20,11 +20,13 @@ from tfrecreg.reference import check_dataset_name
 from tfrecreg.registry import Registry, layout
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import GuardedSource
-from tfrecreg.sources.python_data import PythonSource
 from tfrecreg.storage import LocalStorage
 from tfrecreg.storage.listed import ListedStorage
 from tfrecreg.storage.locations import raw_storage
 from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.sources.python_data import PythonSource
 
 SIZING = ("shards", "shard_size", "records_per_shard", "hosts")
 """The ways to size shards; at most one may be given."""

@@ -85,7 +85,7 @@ class Lake:
         self.root, self.raw, self.plan, self.data = root, raw, plan, data
         (root / "datasets").mkdir(exist_ok=True)
         line = f'data = "{data}"\n' if data else ""
-        (root / "datasets/digits.toml").write_text(f'source = "mnist"\nshards = 3\n{line}')
+        (root / "datasets/digits.toml").write_text(f'source = "mnist"\nraw = "raw"\n{line}')
 
     @property
     def registry(self) -> Registry:

@@ -14,6 +14,7 @@ from tests_support import tree
 
 from tfrecreg.engines import LocalEngine
 from tfrecreg.errors import RawDataError, UsageError
+from tfrecreg.index import load_index
 from tfrecreg.manifest import FileEntry, ShardEntry
 from tfrecreg.operations.builds import BuildRequest, build
 from tfrecreg.operations.builds.parts import (
@@ -184,27 +185,40 @@ def test_raw_data_that_changed_since_the_plan_are_refused(site, work: str) -> No
         site.part(1, 1, raw=str(site.raw))
 
 
-def test_a_file_that_was_added_since_the_plan_is_found_on_publishing(tmp_path) -> None:
+def test_raw_files_of_a_plan_are_compared_and_added_ones_are_no_part_of_it(tmp_path) -> None:
     raw = tmp_path / "raw/cat"
     raw.mkdir(parents=True)
-    for number in range(3):
+    for number in range(4):
         (raw / f"{number}.png").write_bytes(png(8, 8, seed=number))
     init(tmp_path / "registry", with_dvc=False)
     registry = open_registry(tmp_path / "registry")
     plan = tmp_path / "plan"
-    request = BuildRequest(name="pets", source="imagefolder", raw=str(tmp_path / "raw"))
+    policy = ShardPolicy(shards=2)
+    request = BuildRequest(
+        name="pets", source="imagefolder", raw=str(tmp_path / "raw"), policy=policy
+    )
     plan_to(registry, request, plan)
-    added = raw / "more.png"
-    added.write_bytes(png(8, 8, seed=9))
-    assert run_part(str(plan), PlanPart(1, 1)).records == 3
-    with pytest.raises(RawDataError, match=r"`cat/more.png` was added"):
-        collect_parts(registry, CollectRequest(plan=str(plan)))
-    added.unlink()
-    collect_parts(registry, CollectRequest(plan=str(plan), parts_only=True))
-    (raw / "0.png").unlink()
-    (plan / "receipts").rename(plan / "receipts-before")
-    with pytest.raises(RawDataError, match=r"`cat/0.png` is missing"):
-        run_part(str(plan), PlanPart(1, 1))
+    (raw / "more.png").write_bytes(png(8, 8, seed=9))
+    first, second = PlanPart(1, 2), PlanPart(2, 2)
+    made = run_part(str(plan), first)
+    assert made.records == 2
+    index = load_index(LocalStorage(plan / "build"), f"index/{made.shards[0]}.index")
+    key = min({f"cat/{number}.png" for number in range(4)} - {*index.keys()})
+    other = tmp_path / "raw" / key
+    kept, status = other.read_bytes(), other.stat()
+    other.unlink()
+    run_part(str(plan), first)  # it is no file of this part
+    for work in (
+        lambda: run_part(str(plan), second),
+        lambda: collect_parts(registry, CollectRequest(plan=str(plan))),
+    ):
+        with pytest.raises(RawDataError, match=f"`{key}` is missing"):
+            work()
+    other.write_bytes(kept)
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    run_part(str(plan), second)
+    done = collect_parts(registry, CollectRequest(plan=str(plan), parts_only=True))
+    assert done.built.manifest.splits[0].records == 4
 
 
 def test_a_schema_that_changed_since_the_plan_is_refused(site) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from tfrecreg.amounts import SkipLimit
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.operations.builds.begin import Begun, expect_buildable, plan_salt
+from tfrecreg.operations.builds.begin import Begun, expect_buildable
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.make import engine_for_build
 from tfrecreg.operations.builds.parts.examine import ExamineTask, examine_index
@@ -39,7 +39,7 @@ from tfrecreg.operations.builds.parts.receipts import (
     refused_shard,
 )
 from tfrecreg.operations.builds.parts.remake import choose_sample, expect_same
-from tfrecreg.operations.builds.plan import Plan, PlannedShard, plan_digest
+from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.request import BuildRequest, Prepared
 from tfrecreg.operations.builds.settings import compare_settings
 from tfrecreg.operations.policy import expect_policy
@@ -132,7 +132,8 @@ def _collect(
 ) -> Collected:
     prepared = open_planned(folder, request.raw)
     moved = request.raw is not None
-    raw = read_raw_state(folder, prepared, moved=moved, shards=None, progress=progress)
+    shards = folder.document.shards
+    raw = read_raw_state(folder, prepared, moved=moved, shards=shards, progress=progress)
     begun = _begun(registry, folder, prepared, raw)
     plan = begun.plan
     engine = engine_for_build(plan, engine)
@@ -201,13 +202,6 @@ def _begun(
     parse_schema(schema, dataset.schema_path)
     base = base_of_plan(folder, registry)
     plan = folder.plan([folder.planned(shard, base) for shard in folder.document.shards], base)
-    planned_files = folder.raw_files(folder.document.shards)
-    digest = base.manifest.digest if base is not None else None
-    if plan_digest(plan_salt(prepared, planned_files), digest, plan.shards) != plan.digest:
-        raise UsageError(
-            f"the files of the plan `{folder.name}` do not fit each other",
-            hint="write the plan again, into a new folder",
-        )
     here = replace(prepared, raw=raw.storage if raw is not None else None)
     return Begun(
         prepared=here,

@@ -14,7 +14,6 @@ from tfrecreg.operations.builds.base import Base, find_base
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import ShardOfPlan
 from tfrecreg.operations.builds.request import Prepared
-from tfrecreg.operations.builds.state import raw_files
 from tfrecreg.plugins import plugins
 from tfrecreg.progress import Progress, counting
 from tfrecreg.registry import Registry
@@ -111,18 +110,19 @@ def read_raw_state(
     prepared: Prepared,
     *,
     moved: bool,
-    shards: Sequence[ShardOfPlan] | None,
+    shards: Sequence[ShardOfPlan],
     progress: Progress,
 ) -> RawState | None:
-    """Hold the raw data of this machine against those of the plan; None if they are not here.
+    """Hold raw files of this machine against those of the plan; None if they are not here.
+
+    The source does not list them again: some read all their raw data for that. Files that were
+    added since are no part of the plan.
 
     Args:
         folder: the plan.
         prepared: its source.
         moved: whether they are a copy, whose files have other times.
-        shards: those whose raw files are looked at, as the plan has them: a source may read all
-            its raw data to list them, which every part would repeat. None for all: the source lists
-            them again, to find added files and other names of classes.
+        shards: those whose raw files are looked at.
         progress: updated for each file.
 
     Raises:
@@ -139,18 +139,9 @@ def read_raw_state(
                 hint="name the folder with --raw PATH",
             )
         return None
-    planned = folder.raw_files(folder.document.shards if shards is None else shards)
-    if shards is None:
-        found = raw_files(prepared.source, storage, progress)[1]
-    else:
-        found = _files_of_plan(planned, storage, progress)
+    planned = folder.raw_files(shards)
+    found = _files_of_plan(planned, storage, progress)
     changed = next(_changed(planned, found, moved=moved), None)
-    if (
-        changed is None
-        and shards is None
-        and dict(prepared.source.labels()) != _lists(folder.document.labels)
-    ):
-        changed = "the names of classes are others"
     if changed is not None:
         raise RawDataError(
             f"the raw data in `{safe(storage.root, limit=1000)}` are not those of the plan: "
@@ -174,22 +165,16 @@ def _files_of_plan(
     return found
 
 
-def _lists(labels: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    return {name: list(names) for name, names in labels.items()}
-
-
 def _changed(
     planned: Mapping[str, tuple[int, int]], found: Mapping[str, tuple[int, int]], *, moved: bool
 ) -> Iterator[str]:
-    for path in sorted(planned.keys() | found.keys()):
+    for path, (size, mtime_ns) in planned.items():
         shown = safe(path)
         if path not in found:
             yield f"`{shown}` is missing"
-        elif path not in planned:
-            yield f"`{shown}` was added"
-        elif planned[path][0] != found[path][0]:
-            yield f"`{shown}` has {found[path][0]:,} bytes, expected {planned[path][0]:,}"
-        elif not moved and planned[path][1] != found[path][1]:
+        elif found[path][0] != size:
+            yield f"`{shown}` has {found[path][0]:,} bytes, expected {size:,}"
+        elif not moved and found[path][1] != mtime_ns:
             yield f"`{shown}` was written again since (a copy is named by --raw PATH)"
 
 
