@@ -20,7 +20,9 @@ from s3_command_support import command, ended, run
 from s3_support import S3, Faults, faulty, s3_server
 from sources_support import SOURCES, make_raw
 
+from tfrecreg.operations.demo import write_digits
 from tfrecreg.operations.init import init
+from tfrecreg.storage import LocalStorage
 
 pytestmark = pytest.mark.slow
 
@@ -157,6 +159,29 @@ def test_parts_at_once(s3: S3, machines: Machines, tmp_path: Path) -> None:
         json.loads(run("build", "mnist", "--json", port=s3.port, cwd=one))["digest"]
         == (json.loads((root / "data/mnist/manifest.json").read_text())["digest"])
     )
+
+
+@pytest.mark.parametrize("shards", [1, 8])
+def test_parts_and_publishing_with_several_jobs(
+    s3: S3, machines: Machines, tmp_path: Path, shards: int
+) -> None:
+    """Items enough for worker processes: segments of one shard, and whole shards."""
+    bucket = f"jobs-{shards}"
+    write_digits(LocalStorage(tmp_path / "raw"), train=20_000, test=100, seed=1)
+    s3.put(bucket, tmp_path / "raw")
+    root = registry_at(tmp_path / "registry", bucket)
+    plan = f"s3://{bucket}/plan"
+    given = ("build", "mnist", "--raw", f"s3://{bucket}", "--shards", str(shards), "-j", "2")
+    run(*given, "--plan-to", plan, port=s3.port, cwd=root)
+    part = machines.run(s3.port, "--plan", plan, "--part", "1/1", "-j", "2")
+    assert part["made"] == 2 * shards
+    publish = ("build", "--plan", plan, "--verify-parts", "1", "-j", "2", "--json")
+    done = json.loads(run(*publish, port=s3.port, cwd=root))
+    before = builds(s3, bucket)
+    one = json.loads(run(*given, "--json", port=s3.port, cwd=root))
+    assert (one["digest"], one["unchanged"]) == (done["digest"], True)
+    assert builds(s3, bucket) == before
+    assert not machines.left()
 
 
 class Killer(Faults):
