@@ -239,7 +239,7 @@ def test_what_is_forged_is_refused_and_the_hint_says_what_to_remove(
         f"memory:/{shards}/index/{SHARD}.index",
     ]
     assert raised.value.hint.startswith(
-        f"find out how it was made; without `{names[0]}`, `{names[1]}` and `{names[2]}` it is "
+        f"find out how it was made; remove `{names[0]}`, `{names[1]}` and `{names[2]}`, and it is "
         f"made again: `tfrecreg build --plan {PLAN} --part "
     )
     assert not (lake.root / "data/digits").exists()
@@ -309,7 +309,7 @@ def test_shards_of_other_code_are_found_by_making_them_again(
     name = "digits-test.tfrecord-00000-of-00003"
     assert f"`{name}` is not what the raw data give here: record 0, `" in raised.value.message
     assert raised.value.hint is not None
-    assert f"without `{PLAN}/receipts/{name}.json`, `memory:/{shards_of(lake)}/{name}` and `" in (
+    assert f"remove `{PLAN}/receipts/{name}.json`, `memory:/{shards_of(lake)}/{name}` and `" in (
         raised.value.hint
     )
 

@@ -285,8 +285,8 @@ def made_again(shard: str, plan: PlanFolder) -> str:
         return f"without `{receipt}` it is made again"
     there = safe(build.root, limit=1000)  # files in a store are not replaced
     return (
-        f"without `{plan.name}/{receipt}`, `{there}/{safe(shard)}` and "
-        f"`{there}/index/{safe(shard)}.index` it is made again"
+        f"remove `{plan.name}/{receipt}`, `{there}/{safe(shard)}` and "
+        f"`{there}/index/{safe(shard)}.index`, and it is made again"
     )
 
 
