@@ -97,7 +97,7 @@ def plan_storage(folder: str) -> LocalStorage | RemoteStorage:
     return RemoteStorage(root)
 
 
-def write_shard(folder: Storage, shard: PlannedShard, raw: RawOfItems) -> ShardOfPlan:
+def write_lists(folder: Storage, shard: PlannedShard, raw: RawOfItems) -> ShardOfPlan:
     """Write the items of a shard, one after the other, and the raw files that they alone need."""
     rows = (_ItemRow(item.key, item.size, item.state) for item in shard.items)
     return ShardOfPlan(

@@ -18,8 +18,8 @@ from tfrecreg.operations.builds.parts.plan_files import (
     plan_storage,
     write_document,
     write_listed,
+    write_lists,
     write_schema_text,
-    write_shard,
 )
 from tfrecreg.operations.builds.parts.plan_model import (
     PLAN_FORMAT,
@@ -96,7 +96,7 @@ def plan_to(
                 kind=PLAN_KIND,
                 dataset=plan.dataset,
                 order=plan.digest,
-                shards=[write_shard(made, shard, raw) for shard in plan.shards],
+                shards=[write_lists(made, shard, raw) for shard in plan.shards],
                 listed=write_listed(made, plan),
                 raw_files=raw.write_left(made),
                 source=SourceEntry(
