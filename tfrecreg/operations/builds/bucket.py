@@ -44,8 +44,8 @@ def store_of(dataset: Dataset) -> RemoteStorage | None:
 def note_use(build: RemoteStorage) -> None:
     """Note beside the folder of a build in a store that it is used today.
 
-    A plan may find all its shards there, so that nothing is added; `gc` of another clone would take
-    the folder for an old one.
+    A build may find all its shards there, so that nothing is added; `gc` of another clone would
+    take the folder for an old one.
 
     Raises:
         StorageError: the store refused.

@@ -10,7 +10,7 @@ from typing import Any
 from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.manifest import RawTotals
 from tfrecreg.operations.builds.begin import begin
-from tfrecreg.operations.builds.bucket import BucketJournal, store_of
+from tfrecreg.operations.builds.bucket import BucketJournal, note_use, store_of
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.data import prepare_data, program_data
 from tfrecreg.operations.builds.growth import Growth, PushCost, growth_of, push_cost, sizes_of
@@ -160,6 +160,7 @@ def _build(
     journal: Journal = StageJournal(stage, staged)
     if store is not None:
         staged = places = TwoPlaces(LocalStorage(staged.root), store.below(begun.plan.digest))
+        note_use(places.remote)
         journal = BucketJournal(places)
     making = checking = engine_for_build(begun.plan, engine)
     if prepared.data is not None:
