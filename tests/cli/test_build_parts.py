@@ -78,6 +78,8 @@ def test_missing_shards_and_raw_data_are_one_error(cli, plan, raw) -> None:
     done = cli("build", "--plan", plan)
     assert done.code == 2
     assert "4 of 4 shards are missing, and the raw data are not on this machine: " in done.err
+    hint = f"hint: run the missing parts: `tfrecreg build --plan {plan} --part I/N`\n"
+    assert done.err.endswith(hint)
     part = cli("build", "--plan", plan, "--part", "1/1")
     assert part.code == 2
     assert part.err == (

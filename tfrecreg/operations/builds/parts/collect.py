@@ -253,10 +253,10 @@ def _incomplete(
     total = len(folder.document.shards)
     named = _listed([shard.path for shard in missing])
     parts = parts_of(folder, [shard.path for shard in missing])
-    noun = "part" if len(parts) == 1 else "parts"
+    noun, one = ("part", parts[0]) if len(parts) == 1 else ("parts", "I/N")
     of_parts = f", of the {noun} {_listed(parts)}" if parts else ""
     here = "" if raw is not None else ", and the raw data are not on this machine"
-    hint = "run the missing parts: `tfrecreg build --part I/N --plan DIR`"
+    hint = f"run the missing {noun}: `tfrecreg build --plan {folder.name} --part {safe(one)}`"
     if raw is not None:
         hint += "; without `--parts-only` the missing shards are made here"
     return UsageError(
