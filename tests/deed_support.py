@@ -8,7 +8,6 @@ pyproject.toml.
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import shutil
@@ -20,7 +19,7 @@ from pathlib import Path
 from blake3 import blake3
 from child_support import apart, preload
 from kept_support import expect_kept, expect_nothing_left
-from tests_support import tree
+from tests_support import entries, put_back, tree
 
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.builds import BuildRequest, build
@@ -128,8 +127,7 @@ class Deed(ABC):
 
     def reset(self) -> None:
         """Put `root` back to what it starts from."""
-        shutil.rmtree(self.root)
-        shutil.copytree(self.start, self.root, symlinks=True)
+        put_back(self.start, self.root)
 
     def seen(self) -> dict[str, bytes]:
         """The files that people see, without the times in them."""
@@ -166,20 +164,13 @@ class Deed(ABC):
 
         Of what was made since it began, neither the times nor the random part of a name count.
         """
-        entries = []
-        for path in self.folder.rglob("*"):
-            if path.is_relative_to(self.start):
-                continue
-            status = path.lstat()
-            changed = status.st_mtime_ns if status.st_mtime_ns <= self._began else 0
-            data = b""
-            if path.is_symlink():
-                data = os.fsencode(path.readlink())
-            elif path.is_file():
-                data = _CREATED.sub(b"", path.read_bytes())
-            name = _RANDOM.sub("", str(path))
-            entries.append((name, status.st_mode, status.st_nlink, changed, data))
-        return blake3(repr(sorted(entries)).encode()).hexdigest()
+        found = []
+        for path, entry in entries(self.folder).items():
+            if path.split("/")[0] != self.start.name:
+                name, data = _RANDOM.sub("", path), _CREATED.sub(b"", entry.data)
+                modified = entry.modified if entry.modified <= self._began else 0
+                found.append((name, entry._replace(modified=modified, data=data)))
+        return blake3(repr(sorted(found)).encode()).hexdigest()
 
     def expect_unharmed(self, acknowledged: Sequence[str] = ()) -> None:
         """All that was acknowledged verifies; what was not is whole, or nobody sees it.
