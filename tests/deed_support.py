@@ -60,8 +60,7 @@ class Deed(ABC):
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.root = folder, folder / "work"
-        self._recovered: dict[tuple[str, ...], bool] = {}
-        """The states of the folder that were tried, and whether further."""
+        self._judged: set[tuple[object, ...]] = set()
         for seed in (1, 2, 3):
             raw = LocalStorage(folder / f"raw{seed}")
             write_digits(raw, train=6, test=3, seed=seed)
@@ -140,24 +139,36 @@ class Deed(ABC):
     def expect_recovered(self, acknowledged: Sequence[str] = (), *, further: bool = True) -> None:
         """No harm was done; it succeeds now, and so does what comes next; nothing is left then.
 
-        Many interruptions leave the same files. Nothing else reaches those who come later, so each
-        state of the folder is tried once. With DVC each trial is: it keeps more, elsewhere.
-
         Args:
             acknowledged: releases, beside those from before.
             further: whether to do what comes next, and to look what is left.
         """
-        state = (*acknowledged, "" if self.with_dvc else self._left())
-        if self._recovered.get(state) in (True, further):
-            return
-        self.expect_unharmed(acknowledged)
-        self.run(self.again)
-        self.expect_done()
-        if further:
-            self.run(self.then)
-            self.expect_settled()
-        if not self.with_dvc:
-            self._recovered[state] = further
+
+        def recovered() -> None:
+            self.expect_unharmed(acknowledged)
+            self.run(self.again)
+            self.expect_done()
+            if further:
+                self.run(self.then)
+                self.expect_settled()
+
+        self.judge_once(recovered, "recovered", *acknowledged, further)
+
+    def judge_once(self, judge: Callable[[], None], *question: object) -> None:
+        """Judge the folder, unless one that is the same was judged so before.
+
+        Many interruptions leave the same files, and nothing else of them reaches those who come
+        later: they were killed, or ended. With DVC all are judged: it keeps more, elsewhere.
+
+        Args:
+            judge: raises an error where something is wrong.
+            question: what it asks: judges that ask the same do the same.
+        """
+        asked = (*question, "" if self.with_dvc else self._left())
+        if asked not in self._judged:
+            judge()
+            if not self.with_dvc:
+                self._judged.add(asked)
 
     def _left(self) -> str:
         """A digest of all that is in the folder: equal where everybody finds the same there.
