@@ -23,6 +23,8 @@ from tfrecreg.records.gzip_writer import INPUT_BUFFER, GzipEncoder
 
 SAMPLE, SWEEP = range(550, 750), range(1_000, 11_000)
 """Numbers of mutants."""
+PART = 2_500
+"""So many are read in one test, so that several run at once."""
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +71,11 @@ def test_mutants_are_read_as_predicted(tensorflow: OtherReader, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_10000_mutants_are_read_as_predicted(tensorflow: OtherReader, tmp_path: Path) -> None:
-    sweep(tensorflow, SWEEP, tmp_path)
+@pytest.mark.parametrize("begin", SWEEP[::PART])
+def test_10000_mutants_are_read_as_predicted(
+    begin: int, tensorflow: OtherReader, tmp_path: Path
+) -> None:
+    sweep(tensorflow, range(begin, begin + PART), tmp_path)
 
 
 def test_no_fault_has_an_outcome_that_its_code_does_not_know() -> None:

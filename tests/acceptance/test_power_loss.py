@@ -53,12 +53,17 @@ def crash(deed: Deed, log: list[Recorded], at: int, lost: Lost) -> None:
 
 def trial(deed: Deed, log: list[Recorded], at: int, lost: Lost) -> None:
     crash(deed, log, at, lost)
-    try:
-        if at == len(log):
+    acknowledged = at == len(log)
+
+    def survived() -> None:
+        if acknowledged:
             deed.expect_done()
         deed.expect_unharmed()
         deed.again()
         deed.expect_done()
+
+    try:
+        deed.judge_once(survived, "survived", acknowledged)
     except Exception as error:
         last = log[at - 1] if at else None
         raise AssertionError(f"after {at} of {len(log)} entries, the last {last}") from error
@@ -93,7 +98,7 @@ def killed_before(deed: Deed, at: int) -> None:
     log = recorded(deed, dies_at=at)
     crash(deed, log, len(log), all_lost())
     try:
-        deed.expect_done()
+        deed.judge_once(deed.expect_done, "done")
     except Exception as error:
         raise AssertionError(f"killed before change {at}") from error
 

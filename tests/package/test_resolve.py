@@ -4,14 +4,15 @@ Promised are three minutes for `all` and one for any other extra, on a machine w
 do. Without bounds pip tries releases of a hundred packages for longer than anybody waits: what
 these tests catch. They grant four times as much, so that a busy machine does not fail them.
 
-Resolvers run one after the other, whatever `-n` says. A Python that this machine lacks is skipped,
-and so is everything where no index is reached.
+No more resolvers run at once than there are processors, whatever `-n` says. A Python that this
+machine lacks is skipped, and so is everything where no index is reached.
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -39,9 +40,11 @@ TFDV = "tensorflow-data-validation"
 
 
 @pytest.fixture(autouse=True)
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No other resolver runs, in no other process of these tests."""
-    with (tmp_path_factory.getbasetemp().parent / "resolver.lock").open("w") as file:
+def processor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A resolver has a processor that no resolver of another process of these tests has."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % (os.cpu_count() or 1)
+    lock = tmp_path_factory.getbasetemp().parent / f"resolver-{number}.lock"
+    with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

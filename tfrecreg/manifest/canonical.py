@@ -33,20 +33,28 @@ def canonical_json(value: object) -> bytes:
 
 
 def _ordered(value: object) -> object:
+    # Strings first: most values are.
+    if isinstance(value, str) or value is None or isinstance(value, bool):
+        return value
     if isinstance(value, dict):
-        if not all(isinstance(key, str) for key in value):
-            raise ValueError("keys of a canonical JSON object are strings")
-        keys = sorted(value, key=lambda key: key.encode("utf-16-be"))
+        try:
+            ascii_only = "".join(value).isascii()
+        except TypeError:
+            raise ValueError("keys of a canonical JSON object are strings") from None
+        # Of ASCII, the order of UTF-16 code units is that of Python, which sorts without a key.
+        keys = sorted(value) if ascii_only else sorted(value, key=_utf_16)
         return {key: _ordered(value[key]) for key in keys}
     if isinstance(value, list | tuple):
         return [_ordered(item) for item in value]
-    if isinstance(value, str) or value is None or isinstance(value, bool):
-        return value
     if isinstance(value, int):
         if abs(value) > _SAFE_INTEGER:
             raise ValueError(f"{value} is beyond the integers that every JSON reader keeps")
         return value
     raise ValueError(f"canonical JSON cannot hold a value of type {type(value).__name__}")
+
+
+def _utf_16(key: str) -> bytes:
+    return key.encode("utf-16-be")
 
 
 def strict_json(data: bytes) -> Any:

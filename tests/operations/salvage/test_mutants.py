@@ -34,16 +34,19 @@ Outcome = tuple[Counter[bytes], Counter[bytes]]
 def salvaged(
     shard: Damaged, folder: Path, *, compressed: bool, indexed: bool, listed: bool
 ) -> Outcome:
-    """The payloads of the clean shard, and those that are set apart."""
+    """The payloads of the clean shard, and those that are set apart.
+
+    Each shard has a parent of its own: a salvage looks at all that is beside its output.
+    """
     name = "x.tfrecord.gz" if compressed else "x.tfrecord"
-    folder.mkdir()
+    folder.mkdir(parents=True)
     path = put(folder, shard.data, shard.made.index if indexed else None, name)
     if listed:
         entry = entry_of(shard.made, name, index=f"index/{name}.index" if indexed else "")
         kind = "gzip" if compressed else "none"
         data = render_manifest(manifest("damaged", shards=[entry], compression=kind))
         (folder / MANIFEST_NAME).write_bytes(data)
-    output = folder.with_name(f"{folder.name}-out")
+    output = folder.with_name("out")
     try:
         (result,) = salvage([str(path)], output).shards
     except RefusedError:
@@ -119,7 +122,7 @@ def sweep(numbers: range, folder: Path, *, compressed: bool) -> None:
             where = (number, shard.done, indexed, listed)
             kept, doubtful = salvaged(
                 shard,
-                folder / f"{number}-{indexed}",
+                folder / f"{number}-{indexed}/in",
                 compressed=compressed,
                 indexed=indexed,
                 listed=listed,
