@@ -98,7 +98,7 @@ def plan_storage(folder: str) -> LocalStorage | RemoteStorage:
 
 
 def write_lists(folder: Storage, shard: PlannedShard, raw: RawOfItems) -> ShardOfPlan:
-    """Write the items of a shard, one after the other, and the raw files that they are made from."""
+    """Write the items of a shard, one after the other, and the raw files they are made from."""
     rows = (_ItemRow(item.key, item.size, item.state) for item in shard.items)
     return ShardOfPlan(
         path=shard.path,
