@@ -6,10 +6,12 @@ import json
 import multiprocessing
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from image_support import png
+from python_data_support import Notes
 from tests_support import tree
 
 from tfrecreg.engines import LocalEngine
@@ -219,6 +221,44 @@ def test_raw_files_of_a_plan_are_compared_and_added_ones_are_no_part_of_it(tmp_p
     run_part(str(plan), second)
     done = collect_parts(registry, CollectRequest(plan=str(plan), parts_only=True))
     assert done.built.manifest.splits[0].records == 4
+
+
+class Interrupted(Notes):
+    """Does something once, when the raw data were looked at."""
+
+    def __init__(self, deed: Callable[[], None]) -> None:
+        super().__init__()
+        self.deeds, self.what = [deed], ""
+
+    def start(self, what: str, total: int, unit: str = "records") -> None:
+        self.what = what
+
+    def stop(self) -> None:
+        if self.deeds and self.what == "checking whether raw data changed":
+            self.deeds.pop()()
+
+
+def test_a_part_that_ends_after_the_raw_data_were_compared_is_not_published(site) -> None:
+    """Its last shard may be of raw data that changed since the comparison."""
+    site.part(1, 2)
+    before = {path.name for path in (site.plan / "receipts").iterdir()}
+    site.part(2, 2)
+    late = [path for path in (site.plan / "receipts").iterdir() if path.name not in before]
+    held = {path: path.read_bytes() for path in late}
+    for path in late:
+        path.unlink()
+
+    def end() -> None:
+        os.utime(site.raw / "t10k-labels-idx1-ubyte.gz", (1, 1))
+        for path, data in held.items():
+            path.write_bytes(data)
+
+    progress = Interrupted(end)
+    request = CollectRequest(plan=str(site.plan), parts_only=True)
+    with pytest.raises(UsageError, match="3 of 6 shards are missing, of the part `2/2`"):
+        collect_parts(site.registry, request, progress=progress)
+    assert not progress.deeds
+    assert not (site.data / "digits").exists()
 
 
 def test_a_schema_that_changed_since_the_plan_is_refused(site) -> None:

@@ -132,12 +132,13 @@ def _collect(
 ) -> Collected:
     prepared = open_planned(folder, request.raw)
     moved = request.raw is not None
-    shards = folder.document.shards
-    raw = read_raw_state(folder, prepared, moved=moved, shards=shards, progress=progress)
-    begun = _begun(registry, folder, prepared, raw)
-    plan = begun.plan
-    engine = engine_for_build(plan, engine)
+    base, shards = base_of_plan(folder, registry), folder.document.shards
+    plan = folder.plan([folder.planned(shard, base) for shard in shards], base)
     receipts = _receipts(folder, plan, progress)
+    # After the receipts: so it sees what changed while a part was making its last shard.
+    raw = read_raw_state(folder, prepared, moved=moved, shards=shards, progress=progress)
+    begun = _begun(registry, folder, plan, prepared, raw)
+    engine = engine_for_build(plan, engine)
     missing = [shard for shard in plan.shards if shard.path not in receipts]
     if missing and (request.parts_only or raw is None):
         raise _incomplete(folder, missing, raw)
@@ -191,7 +192,7 @@ def _collect(
 
 
 def _begun(
-    registry: Registry, folder: PlanFolder, prepared: Prepared, raw: RawState | None
+    registry: Registry, folder: PlanFolder, plan: Plan, prepared: Prepared, raw: RawState | None
 ) -> Begun:
     """What a build in one go knows before its first shard."""
     name = folder.document.dataset
@@ -200,8 +201,6 @@ def _begun(
     schema = folder.schema()
     is_new = _expect_schema(dataset, schema)
     parse_schema(schema, dataset.schema_path)
-    base = base_of_plan(folder, registry)
-    plan = folder.plan([folder.planned(shard, base) for shard in folder.document.shards], base)
     here = replace(prepared, raw=raw.storage if raw is not None else None)
     return Begun(
         prepared=here,
