@@ -6,14 +6,17 @@ import gzip
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from git_support import commit, start
 
 from tfrecreg.errors import ManifestError
 from tfrecreg.operations.builds import build
+from tfrecreg.operations.builds.parts.receipts import Receipt, render_receipt
 from tfrecreg.operations.export import export
 from tfrecreg.operations.export.intoto import STATEMENT_NAME
 from tfrecreg.operations.origin import origin_of
@@ -42,6 +45,22 @@ def test_a_release_takes_over_the_receipts_of_its_build(released) -> None:
     assert {each.made.part for each in parts.receipts if each.made} == {"1/1"}
     assert len(parts.verified) == 1
     assert audit(released.registry.dataset("digits")).issues == []
+
+
+def test_receipts_that_have_the_sha256_of_their_shard_can_be_read(released) -> None:
+    """Earlier ones have it, and it was compared when they were published."""
+    resolved = resolve(released.registry, "digits@1.0.0")
+    sha256 = {entry.path: entry.sha256 for entry in resolved.manifest.shards}
+    head, *lines = gzip.decompress(receipts(released).read_bytes()).splitlines(keepends=True)
+    earlier = [msgspec.convert(json.loads(line), Receipt) for line in lines]
+    assert {each.shard.sha256 for each in earlier} == {""}
+    earlier = [
+        replace(each, shard=replace(each.shard, sha256=sha256[each.shard.path])) for each in earlier
+    ]
+    receipts(released).write_bytes(gzip.compress(head + b"".join(map(render_receipt, earlier))))
+    parts = origin_of(resolve(released.registry, "digits@1.0.0")).parts
+    assert parts is not None
+    assert [each.shard for each in parts.receipts] == resolved.manifest.shards
 
 
 @pytest.mark.parametrize("how", ["changed", "removed"])

@@ -107,9 +107,8 @@ def _parsed(data: bytes, path: str, manifest: Manifest, digest: str) -> BuildPro
         if head["format_version"] != _FORMAT or head["manifest"] != digest:
             raise ValueError("they are of another build")
         receipts = [parse_receipt(json_line(line)) for line in lines]
-        if [each.shard for each in receipts] != [
-            replace(entry, sha256="") for entry in manifest.shards
-        ]:
+        named = [replace(each.shard, sha256="") for each in receipts]
+        if named != [replace(entry, sha256="") for entry in manifest.shards]:
             raise ValueError("they name other shards than the manifest")
         return BuildProvenance(
             plan=dict(head["plan"]),
