@@ -9,13 +9,30 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from package_support import CHECKOUT
 
 from tfrecreg.storage import LocalStorage, Storage
 
-__all__ = ["forbid_links", "names", "put", "run"]
+__all__ = ["Careless", "forbid_links", "names", "put", "run"]
+
+
+class Careless(MemoryFileSystem):  # type: ignore[misc]
+    """A store that ignores the condition of an upload, `careless://`."""
+
+    protocol = "careless"
+    store: dict[str, Any] = {}  # noqa: RUF012 - as fsspec has it
+
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **kwargs: Any) -> None:
+        del mode
+        MemoryFileSystem.pipe_file(self, path, value, **kwargs)
+
+
+fsspec.register_implementation("careless", Careless, clobber=True)
 
 
 def put(storage: LocalStorage, path: str, data: bytes = b"data") -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
+from storage_support import Careless
 
 from tfrecreg.errors import MissingFileError, StorageError, UsageError
 from tfrecreg.storage import LocalStorage
@@ -17,17 +18,6 @@ from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.storage.uploads import expect_condition
 
 SHARD = "digits-train.tfrecord-00000-of-00001"
-
-
-class Careless(MemoryFileSystem):  # type: ignore[misc]
-    """A store that ignores the condition."""
-
-    protocol = "careless"
-    store: dict[str, Any] = {}  # noqa: RUF012 - as fsspec has it
-
-    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **kwargs: Any) -> None:
-        del mode
-        MemoryFileSystem.pipe_file(self, path, value, **kwargs)
 
 
 class Older(MemoryFileSystem):  # type: ignore[misc]
@@ -40,7 +30,6 @@ class Older(MemoryFileSystem):  # type: ignore[misc]
         MemoryFileSystem.pipe_file(self, path, value)
 
 
-fsspec.register_implementation("careless", Careless, clobber=True)
 fsspec.register_implementation("older", Older, clobber=True)
 
 

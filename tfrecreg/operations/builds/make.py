@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from itertools import accumulate, islice
 from typing import TypeVar
 
@@ -115,8 +114,7 @@ def make_all(
         StorageError: the disk said no.
     """
     staged, scratch = build or stage.below(BUILD), stage.below(segments)
-    maker = replace(_maker(staged, prepared, plan), sha256=sha256)
-    ahead = RawAhead.of(prepared)
+    maker, ahead = _maker(staged, prepared, plan, sha256=sha256), RawAhead.of(prepared)
     kept = {shard.path: journal.finished(shard) for shard in plan.shards}
     todo = [shard for shard in plan.shards if kept[shard.path] is None]
     made: list[MadeShard] = []
@@ -139,11 +137,11 @@ def make_all(
     return made, len(plan.shards) - len(todo)
 
 
-def _maker(staged: Storage, prepared: Prepared, plan: Plan) -> Maker:
+def _maker(staged: Storage, prepared: Prepared, plan: Plan, *, sha256: bool = True) -> Maker:
     raw = prepared.raw if isinstance(prepared.raw, ListedStorage) else None
     source = pickle.dumps(prepared.source)
     stage = staged.for_workers() if isinstance(staged, TwoPlaces) else staged
-    return Maker(stage, source, plan.digest, prepared.compression, raw)
+    return Maker(stage, source, plan.digest, prepared.compression, raw, sha256)
 
 
 def _fresh(

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from python_data_support import Notes
+from storage_support import Careless
 from tests_support import tree
 
 from tfrecreg.amounts import SkipLimit
@@ -46,17 +47,6 @@ DATA = "memory://lake/data"
 SHARD = "digits-train.tfrecord-00001-of-00003"
 
 
-class Careless(MemoryFileSystem):  # type: ignore[misc]
-    """A store that ignores the condition."""
-
-    protocol = "thoughtless"
-    store: dict[str, Any] = {}  # noqa: RUF012 - as fsspec has it
-
-    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **kwargs: Any) -> None:
-        del mode
-        MemoryFileSystem.pipe_file(self, path, value, **kwargs)
-
-
 class Altering(MemoryFileSystem):  # type: ignore[misc]
     """Files of which the first reading gives other bytes, as a bad network does."""
 
@@ -74,7 +64,6 @@ class Altering(MemoryFileSystem):  # type: ignore[misc]
         return data[:-1] + bytes([data[-1] ^ 1])
 
 
-fsspec.register_implementation("thoughtless", Careless, clobber=True)
 fsspec.register_implementation("altering", Altering, clobber=True)
 
 
@@ -353,7 +342,7 @@ def test_a_killed_planning_goes_on(lake: Lake, memory: Any) -> None:
 
 @pytest.mark.parametrize("what", ["plan", "data"])
 def test_a_store_that_overwrites_is_refused(make: Callable[..., Lake], what: str) -> None:
-    lake = make(**{what: "thoughtless://lake/x"})
+    lake = make(**{what: "careless://lake/x"})
     with pytest.raises(StorageError, match="is in a store that overwrites files although it was"):
         lake.write_plan()
     assert not Careless.store
@@ -362,10 +351,10 @@ def test_a_store_that_overwrites_is_refused(make: Callable[..., Lake], what: str
 def test_a_part_refuses_a_store_that_overwrites(lake: Lake, memory: Any) -> None:
     """The plan was copied to it."""
     for path, data in stored(memory, PLAN).items():
-        RemoteStorage("thoughtless://copy").put_if_absent(path.strip("/"), data)
+        RemoteStorage("careless://copy").put_if_absent(path.strip("/"), data)
     before = set(Careless.store)
-    with pytest.raises(StorageError, match="`thoughtless://copy` is in a store that overwrites"):
-        run_part("thoughtless://copy", PlanPart(1, 1))
+    with pytest.raises(StorageError, match="`careless://copy` is in a store that overwrites"):
+        run_part("careless://copy", PlanPart(1, 1))
     assert set(Careless.store) == before
     Careless.store.clear()
 

@@ -12,6 +12,7 @@ import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -73,11 +74,11 @@ def write_lines(storage: Storage, path: str, rows: Iterable[Any]) -> TextDigest:
 
 
 def _encoded(rows: Sequence[Any]) -> bytes:
-    try:
+    with suppress(UnicodeEncodeError):  # it knows no surrogate escapes
         data = msgspec.json.Encoder().encode_lines(rows)
-    except UnicodeEncodeError:  # it knows no surrogate escapes
-        data = b"\xff"
-    return data if data.isascii() else b"".join(map(json_line, rows))
+        if data.isascii():
+            return data
+    return b"".join(map(json_line, rows))
 
 
 def json_line(row: Any) -> bytes:

@@ -16,7 +16,7 @@ from tfrecreg.operations.builds.parts.plan_files import PLAN_FILES, PLAN_LIMIT, 
 from tfrecreg.operations.builds.parts.plan_model import PLAN_NAME, PlanDocument
 from tfrecreg.operations.builds.parts.receipts import RECEIPTS, Receipt
 from tfrecreg.progress import Progress
-from tfrecreg.records.hashing import hash_both
+from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import Dataset
 from tfrecreg.storage import LocalStorage, Storage
 from tfrecreg.storage.remote import RemoteStorage
@@ -157,5 +157,5 @@ def _copy(entry: ShardEntry | FileEntry, shards: RemoteStorage, stage: Storage) 
     """Copy a file. Whether it is that of the receipt is for the proof to say."""
     for _ in range(2):  # bytes may have been altered on their way
         with stage.create(entry.path) as writer:
-            if hash_both(shards, entry.path, copy=writer).blake3 == entry.blake3:
+            if hash_file(shards, entry.path, copy=writer)[1] == entry.blake3:
                 return

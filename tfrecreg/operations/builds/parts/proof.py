@@ -2,8 +2,8 @@
 
 A shard is read once for this and for the check of every new build: its digests, its records against
 those of its index, and the bytes of each feature. SHA-256, which receipts do not have, is computed
-there, too. Nothing here shows that a record is the one that
-the raw data give: for that a shard is made again (`remake`).
+there, too. Nothing here shows that a record is the one that the raw data give: for that a shard is
+made again (`remake`).
 """
 
 from __future__ import annotations
@@ -94,13 +94,14 @@ class ReceiptProof(ReadBackProof):
             if problem:
                 problems.append(refused_shard(path, problem, receipt=receipt, plan=self._plan))
         refuse_all(problems, progress)
-        return {path: seen.end.sha256 or "" for path, seen in self._seen.items()}
+        ends = {path: seen.end.sha256 for path, seen in self._seen.items()}
+        return {path: sha256 for path, sha256 in ends.items() if sha256 is not None}
 
 
 def _problem(receipt: Receipt, seen: SeenShard) -> str:
     """The first claim that does not hold; empty if all do."""
     end, entry = seen.end, receipt.shard
-    found = FileDigest(end.file_bytes, end.blake3 or "", entry.sha256)
+    found = FileDigest(end.file_bytes, end.blake3 or "", "")  # as in a receipt
     wrong = other_bytes(entry, found)
     if wrong:
         return f"its bytes are {wrong}"
