@@ -90,7 +90,7 @@ _WITH_REPAIR = ENGINE_PARAMETERS | {"name", "raw", "repair", "as_json"}
     "--plan-to",
     metavar="DIR",
     shell_complete=complete.folders,
-    help="List the items, write the plan to the new folder or URL DIR, and build nothing.",
+    help="List the items, write the plan to DIR, a new folder or its URL, and build nothing.",
 )
 @click.option(
     "--plan",
