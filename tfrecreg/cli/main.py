@@ -30,6 +30,9 @@ def run() -> None:
     """The console script."""
     # The imports of a command make some 55,000 objects, and none of them is garbage.
     gc.set_threshold(_GC_OBJECTS)
+    # NumPy's library for matrices starts a thread for every processor, which takes longer than all
+    # other imports of a small command. Nothing here multiplies matrices.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     arguments = sys.argv[1:]
     supervisor = Supervisor(partial(_refuse, Face(), arguments))
     guard.watch_interrupts()
