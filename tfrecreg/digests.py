@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
-import numpy as np
-import numpy.typing as npt
 from blake3 import blake3
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 DIGEST_BYTES = 16
 
-Digests = bytes | npt.NDArray[Any]
+Digests: TypeAlias = Union[bytes, "npt.NDArray[Any]"]
 """Concatenated record digests: bytes, or an array of 16 bytes per element or row."""
 
 _PREFIX = b"tfrecreg content digest v1\n"
@@ -52,6 +54,8 @@ class ContentHasher:
         and their digests sorted by bytes; duplicate digests are kept.
         """
         hasher = blake3(_PREFIX)
+        import numpy as np  # which the digest of a record does not need
+
         encoded = {name.encode("utf-8", "surrogateescape"): name for name in self._splits}
         for name in sorted(encoded):
             rows = np.concatenate(self._splits[encoded[name]])
@@ -78,6 +82,8 @@ def content_digest(splits: Iterable[tuple[str, Digests]]) -> str:
 
 
 def _as_rows(digests: Digests) -> npt.NDArray[np.bytes_]:
+    import numpy as np
+
     data = digests if isinstance(digests, bytes) else np.ascontiguousarray(digests).tobytes()
     if len(data) % DIGEST_BYTES:
         raise ValueError(f"{len(data)} bytes are not a whole number of digests of {DIGEST_BYTES}")

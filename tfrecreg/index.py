@@ -7,28 +7,34 @@ It has the digest, length and key of every record, and the offsets of the shard'
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
+if TYPE_CHECKING:  # an index is read with NumPy, and written without
+    import numpy as np
+    import numpy.typing as npt
+
 INDEX_MAGIC = b"TFRINDEX"
 INDEX_VERSION = 1
 INDEX_LIMIT = 1 << 34
 """Largest index that is read, in bytes: 500 million records."""
 
-ROW = np.dtype([("digest", np.uint8, (16,)), ("length", "<u8"), ("key_end", "<u8")])
+ROW = struct.Struct("<16sQQ")
 """A record: its digest, the size of its payload in bytes, and the end of its key among the keys."""
 
 _HEADER = struct.Struct("<8sIIQQQ")
 _HASH_BYTES = 32
-_MEMBER = np.dtype([("file", "<u8"), ("stream", "<u8")])
+_MEMBER = struct.Struct("<QQ")
+"""A gzip member: where it begins in the file, and in the decompressed stream."""
 _FRAME_BYTES = 16
 _MAX_LENGTH = 2**31
 _HINT = "restore the index from DVC, or build the dataset again"
@@ -41,17 +47,17 @@ def index_bytes(keys: Iterable[str], members: int = 0) -> int:
         keys: of its records.
         members: gzip members of its shard; 0 for a plain one.
     """
-    rows = sum(ROW.itemsize + len(key.encode("utf-8", "surrogateescape")) for key in keys)
-    return _HEADER.size + rows + members * _MEMBER.itemsize + _HASH_BYTES
+    rows = sum(ROW.size + len(key.encode("utf-8", "surrogateescape")) for key in keys)
+    return _HEADER.size + rows + members * _MEMBER.size + _HASH_BYTES
 
 
 class IndexBuilder:
-    """Collects the rows of an index while its shard is written; about 40 bytes per record."""
+    """Collects the rows of an index while its shard is written; about 80 bytes per record."""
 
     def __init__(self) -> None:
-        self._digests = bytearray()
-        self._lengths: list[int] = []
-        self._ends: list[int] = []
+        self._digests: list[bytes] = []
+        self._lengths = array("Q")
+        self._ends = array("Q")
         self._keys = bytearray()
 
     def __len__(self) -> int:
@@ -83,7 +89,7 @@ class IndexBuilder:
                 f"the key `{safe(key)}` cannot be encoded as UTF-8",
                 hint="let the source make keys of valid Unicode",
             ) from None
-        self._digests += digest
+        self._digests.append(digest)
         self._lengths.append(length)
         self._ends.append(len(self._keys))
 
@@ -92,7 +98,7 @@ class IndexBuilder:
         before = len(self._keys)
         self._digests += other._digests
         self._lengths += other._lengths
-        self._ends += [before + end for end in other._ends]
+        self._ends.extend(before + end for end in other._ends)
         self._keys += other._keys
 
     def render(self, members: Sequence[tuple[int, int]] = ()) -> bytes:
@@ -102,16 +108,12 @@ class IndexBuilder:
             members: of a gzip shard, where each member begins: byte of the file, byte of the
                 decompressed stream. Empty for a plain shard.
         """
-        count = len(self._lengths)
-        rows = np.empty(count, dtype=ROW)
-        rows["digest"] = np.frombuffer(bytes(self._digests), np.uint8).reshape(count, 16)
-        rows["length"] = self._lengths
-        rows["key_end"] = self._ends
-        table = np.array(list(members), dtype=_MEMBER)
         header = _HEADER.pack(
-            INDEX_MAGIC, INDEX_VERSION, ROW.itemsize, count, len(self._keys), len(table)
+            INDEX_MAGIC, INDEX_VERSION, ROW.size, len(self), len(self._keys), len(members)
         )
-        body = b"".join((header, rows.tobytes(), self._keys, table.tobytes()))
+        rows = map(ROW.pack, self._digests, self._lengths, self._ends)
+        table = (_MEMBER.pack(*member) for member in members)
+        body = b"".join(chain((header,), rows, (self._keys,), table))
         return body + blake3(body).digest()
 
 
@@ -156,6 +158,8 @@ class Index:
 
     def offsets(self) -> npt.NDArray[np.int64]:
         """Shape (records,): the byte of the decompressed stream where each record starts."""
+        import numpy as np
+
         ends = np.cumsum(self.lengths.astype(np.int64) + _FRAME_BYTES)
         starts: npt.NDArray[np.int64] = np.concatenate((np.zeros(1, np.int64), ends))[:-1]
         return starts
@@ -163,7 +167,7 @@ class Index:
     @property
     def stream_bytes(self) -> int:
         """Size of the shard's decompressed stream in bytes."""
-        return int(self.lengths.sum(dtype=np.uint64)) + _FRAME_BYTES * len(self)
+        return int(self.lengths.sum(dtype="<u8")) + _FRAME_BYTES * len(self)
 
 
 def load_index(storage: Storage, path: str) -> Index:
@@ -198,14 +202,12 @@ def read_index(data: bytes, where: str) -> Index:
             f"`{where}` has index format {version}, this tfrecreg supports {INDEX_VERSION}",
             hint="pip install --upgrade tfrecreg",
         )
-    if version != INDEX_VERSION or row_bytes != ROW.itemsize:
+    if version != INDEX_VERSION or row_bytes != ROW.size:
         raise ManifestError(
             f"`{where}` is not an index: version {version} with rows of {row_bytes} bytes",
             hint=_HINT,
         )
-    expected = (
-        _HEADER.size + records * ROW.itemsize + key_bytes + members * _MEMBER.itemsize + _HASH_BYTES
-    )
+    expected = _HEADER.size + records * ROW.size + key_bytes + members * _MEMBER.size + _HASH_BYTES
     if len(data) != expected:
         raise ManifestError(
             f"`{where}` is damaged: its header makes {expected} bytes, it has {len(data)}",
@@ -219,9 +221,13 @@ def read_index(data: bytes, where: str) -> Index:
             f"{digest.hex()[:16]}…, found {data[-_HASH_BYTES:].hex()[:16]}…",
             hint=_HINT,
         )
-    rows = np.frombuffer(data, ROW, records, _HEADER.size)
+    import numpy as np
+
+    row = np.dtype([("digest", np.uint8, (16,)), ("length", "<u8"), ("key_end", "<u8")])
+    rows = np.frombuffer(data, row, records, _HEADER.size)
     keys_at = _HEADER.size + rows.nbytes
-    table = np.frombuffer(data, _MEMBER, members, keys_at + key_bytes)
+    member = np.dtype([("file", "<u8"), ("stream", "<u8")])
+    table = np.frombuffer(data, member, members, keys_at + key_bytes)
     problem = _problem(rows, key_bytes, table)
     if problem:
         raise ManifestError(f"`{where}` is not an index: {problem}", hint=_HINT)
@@ -236,6 +242,8 @@ def read_index(data: bytes, where: str) -> Index:
 
 def _problem(rows: npt.NDArray[np.void], key_bytes: int, table: npt.NDArray[np.void]) -> str:
     """An inconsistency that the digest does not reveal; empty if there is none."""
+    import numpy as np
+
     ends = rows["key_end"]
     if np.any(ends[1:] < ends[:-1]) or (int(ends[-1]) if len(ends) else 0) != key_bytes:
         return "the ends of its keys do not fit its keys"

@@ -196,6 +196,24 @@ def test_a_check_with_a_schema_loads_what_holds_records_against_it(
     assert modules & IN_VAIN >= {"tfrecreg.schema.check", "google.protobuf", TOML}
 
 
+NOT_FOR_PARTS = frozenset({"numpy", "tfrecreg.records.reader", "tfrecreg.scan.run"})
+"""What reads and compares shards, and takes a third of the time that a part needs to begin."""
+
+
+def test_a_part_of_a_build_imports_nothing_that_reads_shards(
+    checked_out: Interpreter, tmp_path: Path, digits_original: Path
+) -> None:
+    build = ("-C", digits_original, "build")
+    plan = tmp_path / "plan"
+    fresh = ("digits", "--base", "none", "--plan-to", plan)
+    planning = imported_by(checked_out, tmp_path, *build, *fresh)
+    making = imported_by(checked_out, tmp_path, *build, "--plan", plan, "--part", "1/2")
+    assert "tfrecreg_mnist.source" in making
+    assert making & NOT_FOR_PARTS == set()
+    assert "numpy" in planning  # the control
+    assert roots(making | planning) & HEAVY == set()
+
+
 @pytest.mark.parametrize(
     ("arguments", "pages"),
     [

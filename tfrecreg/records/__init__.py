@@ -38,12 +38,12 @@ from tfrecreg.records.batch import Fault, RecordBatch, StreamEnd
 from tfrecreg.records.framing import MAX_LENGTH, OVERHEAD, frame, frame_header
 from tfrecreg.records.gzip_writer import Compression, zlib_version
 from tfrecreg.records.hashing import FileDigest
-from tfrecreg.records.reader import BATCH_BYTES, HOLD_LIMIT, scan
-from tfrecreg.records.resync import LFS_POINTER
-from tfrecreg.records.scanner import scanner_kind
 
 if TYPE_CHECKING:
     from tfrecreg.records.access import Records, read
+    from tfrecreg.records.reader import BATCH_BYTES, HOLD_LIMIT, scan
+    from tfrecreg.records.resync import LFS_POINTER
+    from tfrecreg.records.scanner import scanner_kind
     from tfrecreg.records.writer import (
         Segment,
         SegmentWriter,
@@ -77,12 +77,15 @@ __all__ = [
     "zlib_version",
 ]
 
-# A pass over a shard needs no writer and no random access.
+# Who writes needs no reader, which is built on NumPy, and most readers need no writer.
 if not TYPE_CHECKING:  # which knows these names from above, and no others
     __getattr__ = lazy_exports(
         __name__,
         {
             ".access": ("Records", "read"),
+            ".reader": ("BATCH_BYTES", "HOLD_LIMIT", "scan"),
+            ".resync": ("LFS_POINTER",),
+            ".scanner": ("scanner_kind",),
             ".writer": ("Segment", "SegmentWriter", "ShardWriter", "WrittenShard", "hashed_write"),
         },
     )

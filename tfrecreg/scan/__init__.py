@@ -11,7 +11,9 @@
 
 from __future__ import annotations
 
-from tfrecreg.scan.cache import ScanCache
+from typing import TYPE_CHECKING
+
+from tfrecreg.lazy import lazy_exports
 from tfrecreg.scan.interface import (
     Baseline,
     Cacheable,
@@ -26,16 +28,19 @@ from tfrecreg.scan.interface import (
     ValidatorRecord,
     Visitor,
 )
-from tfrecreg.scan.run import (
-    Crash,
-    ScanResult,
-    ScanTask,
-    ShardScan,
-    Unreadable,
-    run_scan,
-    scan_shard,
-)
-from tfrecreg.scan.tally import Tally
+
+if TYPE_CHECKING:
+    from tfrecreg.scan.cache import ScanCache
+    from tfrecreg.scan.run import (
+        Crash,
+        ScanResult,
+        ScanTask,
+        ShardScan,
+        Unreadable,
+        run_scan,
+        scan_shard,
+    )
+    from tfrecreg.scan.tally import Tally
 
 __all__ = [
     "Baseline",
@@ -60,3 +65,22 @@ __all__ = [
     "run_scan",
     "scan_shard",
 ]
+
+# Who looks for plugins needs to know what a validator is, and scans nothing.
+if not TYPE_CHECKING:  # which knows these names from above, and no others
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            ".cache": ("ScanCache",),
+            ".run": (
+                "Crash",
+                "ScanResult",
+                "ScanTask",
+                "ShardScan",
+                "Unreadable",
+                "run_scan",
+                "scan_shard",
+            ),
+            ".tally": ("Tally",),
+        },
+    )

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 from blake3 import blake3
 
 from tfrecreg.errors import (
@@ -30,13 +29,18 @@ from tfrecreg.errors import (
 from tfrecreg.index import INDEX_LIMIT, Index, read_index
 from tfrecreg.manifest import LEDGER_NAME, FileEntry, Manifest, ShardEntry
 from tfrecreg.manifest.python_data import is_python_data
-from tfrecreg.operations.builds.item_store import ItemStore
 from tfrecreg.plugins import Announced, plugins
 from tfrecreg.registry import Registry, resolve
 from tfrecreg.registry.indexes import find_index
 from tfrecreg.registry.yanks import not_yanked
 from tfrecreg.sources import Item, SourceRecord
 from tfrecreg.storage import Storage
+
+if TYPE_CHECKING:  # only who deals items needs NumPy
+    import numpy as np
+    import numpy.typing as npt
+
+    from tfrecreg.operations.builds.item_store import ItemStore
 
 _MERGED = 10
 """Merge small shards up to one part in this many of the added bytes."""
@@ -166,6 +170,8 @@ def deal_from(base: Base, store: ItemStore) -> tuple[list[Dealt], npt.NDArray[np
         the shards that stay, whole or without removed items; and the positions of the items for
         new shards, ascending: those that the base has not, and those of small shards at its end.
     """
+    import numpy as np
+
     left = np.ones(len(store), np.bool_)
     dealt = list(_kept(base.of_split(store.split), store, left))
     if dealt:

@@ -10,18 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
 from blake3 import blake3
 
 from tfrecreg.errors import PluginError, UsageError
 from tfrecreg.guard import Brought
 from tfrecreg.manifest import INDEX_FOLDER
 from tfrecreg.operations.builds.base import Base, BaseShard, Dealt, deal_from
-from tfrecreg.operations.builds.item_store import ItemStore
 from tfrecreg.shards import ShardPolicy, bounds, shard_count, shard_name
 from tfrecreg.sources import Item, Remark, Skipped
 from tfrecreg.text import safe
+
+if TYPE_CHECKING:
+    from tfrecreg.operations.builds.item_store import ItemStore
 
 SEGMENT_BYTES = 2 << 20
 """Small enough for all cores to end at about the same time, large enough to be worth a task."""
@@ -114,6 +116,8 @@ def make_plan(
         UsageError: there are no items, or an index of the base is damaged.
         StorageError: the folder of temporary files has no room for the items.
     """
+    from tfrecreg.operations.builds.item_store import ItemStore  # NumPy, which parts do not need
+
     who = str(brought or "the source")
     splits: dict[str, ItemStore] = {}
     skipped: list[Skipped] = []
@@ -181,6 +185,8 @@ def _plan_digest(salt: Mapping[str, str], base: str | None, shards: Iterable[Pla
 
 
 def _deal(store: ItemStore, policy: ShardPolicy, base: Base | None) -> Iterator[Dealt]:
+    import numpy as np
+
     added = np.arange(len(store))
     if base is not None:
         kept, added = deal_from(base, store)

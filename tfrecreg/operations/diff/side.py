@@ -91,7 +91,7 @@ class Side:
             places.append((self.remote, listed.path))
         for storage, place in places:
             found = storage.stat(place)
-            if found is not None and entry.records * ROW.itemsize <= found.size:
+            if found is not None and entry.records * ROW.size <= found.size:
                 return True
         return False
 
