@@ -18,7 +18,7 @@ __all__ = ["main"]
 _PARTS = 4
 _GZIP_AT_MOST = 10_000
 """JPEGs that are compressed once more, which takes seven times as long."""
-_DIGITS = 10
+_DIGITS = 25
 """Digits for each JPEG."""
 _ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": ""}
 """The six processes load bytecode, as those of an installed package do."""
@@ -29,19 +29,16 @@ def main(arguments: Namespace) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="tfrecreg-bench-", dir=arguments.work) as work:
         rows = []
         for what, raw, options in _builds(Path(work), arguments.count):
-            home = Path(work) / "registry"
-            program = [sys.executable, "-m", "tfrecreg"]
-            run([*program, "init", str(home), "--no-dvc"])
-            program += ["-C", str(home)]
+            place = Path(work) / "place"
             new = ["build", "bench", "--raw", str(raw), "--base", "none", *options]
             parts, one = alternate(
                 arguments.runs,
-                partial(_in_parts, program, new, Path(work) / "plan"),
-                partial(run, [*program, *new, "--jobs", "1"], **_ENVIRONMENT),
+                partial(_in_parts, place, new),
+                partial(_in_one, place, new),
             )
             rows.append(row(f"{what}, CPU seconds", parts, one, "at most 1.1", work=True))
             rows.append(row(f"{what}, wall", parts, one, ""))
-            shutil.rmtree(home)
+            shutil.rmtree(place)
             shutil.rmtree(raw)
         return rows
 
@@ -62,9 +59,21 @@ def _builds(work: Path, count: int) -> Iterator[tuple[str, Path, list[str]]]:
     yield f"{_DIGITS * count:,} digits", raw, ["--source", "mnist", "--shards", str(2 * _PARTS)]
 
 
-def _in_parts(program: list[str], new: list[str], plan: Path) -> Measured:
+def _program(place: Path) -> list[str]:
+    """The command in a new registry: to remove the build of the run before is work, too."""
+    shutil.rmtree(place, ignore_errors=True)
+    program = [sys.executable, "-m", "tfrecreg"]
+    run([*program, "init", str(place / "registry"), "--no-dvc"])
+    return [*program, "-C", str(place / "registry")]
+
+
+def _in_one(place: Path, new: list[str]) -> Measured:
+    return run([*_program(place), *new, "--jobs", "1"], **_ENVIRONMENT)
+
+
+def _in_parts(place: Path, new: list[str]) -> Measured:
     """All commands of a build in parts, in one process each; their seconds added up."""
-    shutil.rmtree(plan, ignore_errors=True)
+    program, plan = _program(place), place / "plan"
     share = [*program, "build", "--plan", str(plan), "--jobs", "1"]
     commands = [[*program, *new, "--plan-to", str(plan)]]
     commands += [[*share, "--part", f"{number}/{_PARTS}"] for number in range(1, _PARTS + 1)]
