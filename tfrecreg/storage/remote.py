@@ -5,8 +5,8 @@ They are read, and new ones are added; none is replaced.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -18,6 +18,7 @@ from tfrecreg.errors import MissingFileError, StorageError, UsageError
 from tfrecreg.storage.file_systems import connect, request
 from tfrecreg.storage.interface import Entry, Follow, Reader, Storage, Writer
 from tfrecreg.storage.paths import locate, path_text
+from tfrecreg.storage.read_ahead import ListedObject, ReadAhead, active, taken
 from tfrecreg.storage.remote_reader import RemoteReader
 from tfrecreg.storage.uploads import has_bytes_of, put_bytes, put_file
 from tfrecreg.storage.urls import query_of, remember_query, split_url
@@ -73,6 +74,9 @@ class RemoteStorage:
         yield from (each for each in self._entries(found.values()) if each.kind == "file")
 
     def open(self, path: str) -> Reader:
+        held = taken(self.root, path)
+        if held is not None:
+            return held
         _, full, shown = self._place(path)
 
         def look() -> tuple[int, str] | None:
@@ -120,6 +124,14 @@ class RemoteStorage:
 
         reader = RemoteReader(lambda: self._place(path)[0], full, shown, size, "", look)
         return reader.read_whole()
+
+    def reading_ahead(self, objects: Sequence[ListedObject]) -> AbstractContextManager[None]:
+        """Fetch objects ahead of :meth:`open`, while the context lasts and in this thread.
+
+        Args:
+            objects: in about the order in which they are opened.
+        """
+        return active(ReadAhead(self.root, self.read_object, objects))
 
     def create(self, path: str, *, durable: bool = True) -> Writer:  # noqa: ARG002 - refused
         self._refuse(path)
@@ -218,6 +230,28 @@ class RemoteStorage:
                 found[path] = entry_of(path, info)
         for path in sorted(found, key=lambda each: each.encode("utf-8", "surrogateescape")):
             yield found[path]
+
+
+def reading_ahead(
+    storage: Storage, folder: str, paths: Iterable[str]
+) -> AbstractContextManager[None]:
+    """Fetch files of a store ahead of `open`, as :meth:`RemoteStorage.reading_ahead` does.
+
+    Files on a disk are not fetched, and those that the store does not list are left to `open`.
+
+    Args:
+        storage: where they are.
+        folder: in `storage`; it is listed for their sizes.
+        paths: below the folder, in about the order in which they are opened.
+
+    Raises:
+        StorageError: the folder cannot be listed.
+    """
+    if not isinstance(storage, RemoteStorage):
+        return nullcontext()
+    sizes = {entry.path: entry.size for entry in storage.list(folder)}
+    found = [ListedObject(path, sizes[path]) for path in paths if path in sizes]
+    return storage.reading_ahead(found)
 
 
 def entry_of(path: str, info: Mapping[str, Any]) -> Entry:

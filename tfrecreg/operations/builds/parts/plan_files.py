@@ -7,7 +7,8 @@ Nothing in it is code, and all of it is covered by the digest in `plan.json`. Pa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar, overload
@@ -32,7 +33,7 @@ from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.shards import shard_name
 from tfrecreg.sources import GuardedSource, Item, Remark, Skipped
 from tfrecreg.storage import LocalStorage, Storage
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.remote import RemoteStorage, reading_ahead
 from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe
 
@@ -282,7 +283,14 @@ class PlanFolder:
             _ItemsOfShard(self.storage, shard),
             _of_base(base, shard),
             shard.lost_items,
+            shard.size,
         )
+
+    def reading_items(self, shards: Iterable[PlannedShard]) -> AbstractContextManager[None]:
+        """Fetch the items of shards ahead, if they are in a store: while the context lasts, in this
+        thread and in about this order.
+        """
+        return reading_ahead(self.storage, _ITEMS, (_items_path(shard.path) for shard in shards))
 
     def plan(self, shards: Sequence[PlannedShard], base: Base | None) -> Plan:
         """The plan of these shards."""
@@ -316,11 +324,12 @@ class PlanFolder:
             for shard in shards
             if shard.raw_files is not None
         ]
-        return {
-            row.path: (row.size, row.mtime_ns)
-            for path, said in lists
-            for row in self._lines(path, said, _RawRow)
-        }
+        with reading_ahead(self.storage, _RAW_OF_ITEMS, (path for path, _ in lists)):
+            return {
+                row.path: (row.size, row.mtime_ns)
+                for path, said in lists
+                for row in self._lines(path, said, _RawRow)
+            }
 
     def schema(self) -> str:
         """The text of the schema.
