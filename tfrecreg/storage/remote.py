@@ -233,7 +233,7 @@ class RemoteStorage:
 
 
 def reading_ahead(
-    storage: Storage, folder: str, paths: Iterable[str]
+    storage: Storage, listed: Iterable[Entry], paths: Iterable[str]
 ) -> AbstractContextManager[None]:
     """Fetch files of a store ahead of `open`, as :meth:`RemoteStorage.reading_ahead` does.
 
@@ -241,16 +241,19 @@ def reading_ahead(
 
     Args:
         storage: where they are.
-        folder: in `storage`; it is listed for their sizes.
-        paths: below the folder, in about the order in which they are opened.
+        listed: has their sizes. It is not iterated over if nothing is fetched.
+        paths: in about the order in which they are opened.
 
     Raises:
-        StorageError: the folder cannot be listed.
+        StorageError: they cannot be listed.
     """
     if not isinstance(storage, RemoteStorage):
         return nullcontext()
-    sizes = {entry.path: entry.size for entry in storage.list(folder)}
-    found = [ListedObject(path, sizes[path]) for path in paths if path in sizes]
+    wanted = list(paths)
+    if not wanted:
+        return nullcontext()
+    sizes = {entry.path: entry.size for entry in listed}
+    found = [ListedObject(path, sizes[path]) for path in wanted if path in sizes]
     return storage.reading_ahead(found)
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from tfrecreg.errors import ConflictError, StorageError
 from tfrecreg.index import INDEX_LIMIT
-from tfrecreg.manifest import INDEX_FOLDER, MANIFEST_NAME, Manifest, render_manifest
+from tfrecreg.manifest import MANIFEST_NAME, Manifest, render_manifest
 from tfrecreg.operations.bucket_guard import bucket_of
 from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.operations.builds.shard import MadeShard
@@ -71,18 +71,19 @@ class BucketJournal:
         The bytes of a shard are not compared here: all of them are read back at the end.
         """
         receipts, remote = self._receipts, self.places.remote
-        noted = {entry.path for entry in receipts.list()}
-        sizes = {entry.path: entry.size for entry in remote.list()}
+        noted, there = list(receipts.list()), list(remote.list())
+        names = {entry.path for entry in noted}
+        sizes = {entry.path: entry.size for entry in there}
         found: dict[str, MadeShard] = {}
         with (
-            reading_ahead(receipts, "", (_receipt(shard) for shard in shards)),
-            reading_ahead(remote, INDEX_FOLDER, (shard.index for shard in shards)),
+            reading_ahead(receipts, noted, (_receipt(shard) for shard in shards)),
+            reading_ahead(remote, there, (shard.index for shard in shards)),
         ):
             for shard in shards:
                 # A killed run may have left them. Those in the store count.
                 self.places.local.remove(shard.path)
                 self.places.local.remove(shard.index)
-                if _receipt(shard) in noted and {shard.path, shard.index} <= sizes.keys():
+                if _receipt(shard) in names and {shard.path, shard.index} <= sizes.keys():
                     made = self._finished(shard, sizes[shard.path])
                     if made is not None:
                         found[shard.path] = made

@@ -290,7 +290,8 @@ class PlanFolder:
         """Fetch the items of shards ahead, if they are in a store: while the context lasts, in this
         thread and in about this order.
         """
-        return reading_ahead(self.storage, _ITEMS, (_items_path(shard.path) for shard in shards))
+        paths = (_items_path(shard.path) for shard in shards)
+        return reading_ahead(self.storage, self.storage.list(_ITEMS), paths)
 
     def plan(self, shards: Sequence[PlannedShard], base: Base | None) -> Plan:
         """The plan of these shards."""
@@ -318,16 +319,16 @@ class PlanFolder:
             shards: those of the document whose files are wanted. Files that may belong to any
                 shard are among them.
         """
-        lists = [(_RAW, self.document.raw_files)]
-        lists += [
+        of_items = [
             (_raw_path(shard.path), shard.raw_files)
             for shard in shards
             if shard.raw_files is not None
         ]
-        with reading_ahead(self.storage, _RAW_OF_ITEMS, (path for path, _ in lists)):
+        listed = self.storage.list(_RAW_OF_ITEMS)
+        with reading_ahead(self.storage, listed, (path for path, _ in of_items)):
             return {
                 row.path: (row.size, row.mtime_ns)
-                for path, said in lists
+                for path, said in [(_RAW, self.document.raw_files), *of_items]
                 for row in self._lines(path, said, _RawRow)
             }
 

@@ -183,7 +183,7 @@ def _stage(
         return
     progress.start(f"fetching {folder.document.dataset}", len(entries))
     try:
-        with reading_ahead(shards, listed, (entry.path for entry in entries)):
+        with reading_ahead(shards, shards.list(listed), (entry.path for entry in entries)):
             for entry in entries:
                 _copy(entry, shards, stage)
                 progress.advance(1, entry.bytes)

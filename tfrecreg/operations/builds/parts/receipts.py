@@ -217,9 +217,10 @@ class ReceiptJournal:
             StorageError: the receipts cannot be listed.
         """
         storage = self.folder.storage
-        there = {entry.path for entry in storage.list(RECEIPTS)}
+        listed = list(storage.list(RECEIPTS))
+        there = {entry.path for entry in listed}
         found = [shard for shard in shards if receipt_path(shard.path) in there]
-        with reading_ahead(storage, RECEIPTS, (receipt_path(shard.path) for shard in found)):
+        with reading_ahead(storage, listed, (receipt_path(shard.path) for shard in found)):
             yield found
 
     def read(self, shard: PlannedShard) -> Receipt:
