@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from storage_support import counted
 
 from tfrecreg.errors import StorageError
 from tfrecreg.storage import LocalStorage
@@ -96,22 +97,6 @@ def storage(memory: Any) -> ListedStorage:
     memory.pipe({"/lake/a": b"first", "/lake/b": b"second", "/lake/e": b""})
     worker: ListedStorage = pickle.loads(pickle.dumps(listed_storage("memory://lake")))
     return worker
-
-
-def counted(memory: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The calls that ask for an object or its state, from now on."""
-    calls: list[str] = []
-    for method in ("info", "cat_file"):
-        function = getattr(type(memory), method)
-
-        def noted(
-            system: Any, path: str, *given: Any, function: Any = function, **options: Any
-        ) -> Any:
-            calls.append(f"{function.__name__} {path}")
-            return function(system, path, *given, **options)
-
-        monkeypatch.setattr(type(memory), method, noted)
-    return calls
 
 
 def test_an_object_of_known_size_costs_one_request(
