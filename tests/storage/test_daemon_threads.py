@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
+from package_support import CHECKOUT
+from storage_support import run
 
 from tfrecreg.errors import StorageError
 from tfrecreg.storage.daemon_threads import AT_ONCE, at_once
@@ -94,14 +99,47 @@ def test_an_interrupt_does_not_wait() -> None:
     assert len(begun) <= 1 + 2 * AT_ONCE
 
 
-def test_a_fork_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tfrecreg.storage import daemon_threads
+_INTERRUPTED = """
+import time
+from tfrecreg.storage.daemon_threads import at_once
 
-    before = daemon_threads.shared_threads()
-    assert daemon_threads.shared_threads() is before
-    seen: list[Any] = []
-    monkeypatch.setattr(before, "process", -1)
-    monkeypatch.setattr(daemon_threads, "_threads", before)
-    seen.append(daemon_threads.shared_threads())
-    assert seen[0] is not before
-    assert list(at_once(str, range(3))) == ["0", "1", "2"]
+def work(number):
+    if number == 0:
+        print("begun", flush=True)
+    time.sleep(600)
+
+for _ in at_once(work, range(100)):
+    pass
+"""
+
+
+def test_ctrl_c_ends_a_process_whose_requests_hang() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _INTERRUPTED],
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=WAIT)
+    assert err.rstrip().endswith("KeyboardInterrupt")
+
+
+_FORKED = """
+import os
+from tfrecreg.storage.daemon_threads import at_once
+
+before = list(at_once(str, range(40)))
+child = os.fork()
+if child == 0:
+    os._exit(0 if list(at_once(str, range(40))) == before else 1)
+print(os.waitpid(child, 0)[1])
+"""
+
+
+def test_a_fork_has_threads_of_its_own() -> None:
+    done = run(_FORKED)
+    assert (done.stdout, done.stderr) == ("0\n", "")
