@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 from storage_support import counted
 
-from tfrecreg.errors import StorageError
+from tfrecreg.errors import MissingFileError, StorageError, TransferError
 from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.interface import RereadableReader
 from tfrecreg.storage.listed import ListedStorage, listed_storage
 from tfrecreg.storage.local_copy import open_local
 from tfrecreg.storage.read_ahead import ListedObject, ReadAhead
+from tfrecreg.storage.remote import RemoteStorage, reading_ahead
 from tfrecreg.storage.remote_reader import BLOCK_BYTES
 
 
@@ -130,6 +132,40 @@ def test_an_object_of_another_size_is_an_error_or_its_start(
                 storage.read("a")
         else:
             assert storage.read("a") == b"firs"
+
+
+def test_bytes_are_confirmed_by_a_second_read(storage: ListedStorage, memory: Any) -> None:
+    with storage.reading_ahead([ListedObject("a", 5)]), storage.open("a") as reader:
+        assert isinstance(reader, RereadableReader)
+        assert reader.confirm(0, 5)
+        memory.pipe_file("/lake/a", b"First")
+        with pytest.raises(TransferError) as raised:
+            reader.confirm(0, 5)
+    assert raised.value.message == "`memory://lake/a` came with other bytes on a second read"
+
+
+def test_several_folders_are_read_ahead_together(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.pipe({"/lake/a/x": b"first", "/lake/b/x": b"second", "/lake/b/y": b"third"})
+    stores = [RemoteStorage(f"memory://lake/{name}") for name in "ab"]
+    calls = counted(memory, monkeypatch)
+    with (
+        reading_ahead(stores[0], stores[0].list(), ["x"]),
+        reading_ahead(stores[1], stores[1].list(), ["x", "gone", "y"]),
+    ):
+        assert [stores[1].read("x"), stores[0].read("x"), stores[1].read("y")] == [
+            b"second",
+            b"first",
+            b"third",
+        ]
+        assert not [call for call in calls if call.startswith("info") and call[-2] == "/"]
+        with pytest.raises(MissingFileError):
+            stores[1].read("gone")
+    assert stores[0].read("x") == b"first"
+    assert [call for call in calls if call.startswith("cat_file /lake/a")] == 2 * [
+        "cat_file /lake/a/x"
+    ]
 
 
 def test_an_object_that_is_gone_is_an_error(storage: ListedStorage, memory: Any) -> None:

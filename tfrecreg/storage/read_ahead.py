@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from types import TracebackType
 from typing import NamedTuple
 
 from tfrecreg.storage.daemon_threads import AT_ONCE, shared_threads
-from tfrecreg.storage.remote_reader import BLOCK_BYTES
+from tfrecreg.storage.remote_reader import BLOCK_BYTES, altered
 
 _AHEAD = 2 * AT_ONCE
 """Maximum number of objects that are requested before they are read."""
@@ -79,6 +80,13 @@ class ReadAhead:
             self._first = number + 1
             self._fill()
 
+    def open(self, path: str) -> HeldReader | None:
+        """The object that :meth:`take` returns, as an open file."""
+        data = self.take(path)
+        if data is None:
+            return None
+        return HeldReader(f"{self.root}/{path}", data, partial(self._fetch, path, len(data)))
+
     def close(self) -> None:
         """Forget everything."""
         for number in list(self._requested):
@@ -126,23 +134,35 @@ def taken(root: str, path: str) -> HeldReader | None:
         StorageError: it cannot be read.
     """
     for ahead in _active.get():
-        data = ahead.take(path) if ahead.root == root else None
-        if data is not None:
-            return HeldReader(data)
+        held = ahead.open(path) if ahead.root == root else None
+        if held is not None:
+            return held
     return None
 
 
 class HeldReader:
-    """A file in memory. See :class:`tfrecreg.storage.Reader`."""
+    """A file in memory. See :class:`tfrecreg.storage.interface.RereadableReader`.
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    Args:
+        shown: its URL without secrets, for messages.
+        data: its bytes, as the store delivered them.
+        again: reads it once more.
+    """
+
+    def __init__(self, shown: str, data: bytes, again: Callable[[], bytes]) -> None:
+        self._shown, self._data, self._again = shown, data, again
         self.size = len(data)
 
     def read_at(self, start: int, length: int) -> bytes:
         if start == 0 and length >= self.size:
             return self._data
         return self._data[start : start + max(length, 0)]
+
+    def confirm(self, start: int, stop: int) -> bool:
+        del start, stop  # all of it was delivered
+        if self._again() != self._data:
+            raise altered(self._shown)
+        return True
 
     def close(self) -> None:
         self._data = b""

@@ -21,7 +21,7 @@ from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.read_ahead import ListedObject, ReadAhead, active, taken
 from tfrecreg.storage.remote_reader import RemoteReader
 from tfrecreg.storage.uploads import has_bytes_of, put_bytes, put_file
-from tfrecreg.storage.urls import query_of, remember_query, split_url
+from tfrecreg.storage.urls import is_web, query_of, remember_query, split_url
 
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "crc32c", "generation")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "Last-Modified", "created")
@@ -237,7 +237,8 @@ def reading_ahead(
 ) -> AbstractContextManager[None]:
     """Fetch files of a store ahead of `open`, as :meth:`RemoteStorage.reading_ahead` does.
 
-    Files on a disk are not fetched, and those that the store does not list are left to `open`.
+    Files on a disk or a web server are not fetched, and those that the store does not list are left
+    to `open`.
 
     Args:
         storage: where they are.
@@ -247,7 +248,7 @@ def reading_ahead(
     Raises:
         StorageError: they cannot be listed.
     """
-    if not isinstance(storage, RemoteStorage):
+    if not isinstance(storage, RemoteStorage) or is_web(storage.root):
         return nullcontext()
     wanted = list(paths)
     if not wanted:

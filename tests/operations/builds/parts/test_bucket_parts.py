@@ -220,13 +220,14 @@ def test_publishing_asks_for_each_file_once(
     assert [call for call in calls if SHARD in call] == [f"cat_file {receipt}"]
     calls.clear()
     lake.collect(parts_only=True)
-    shard = f"{shards_of(lake)}/{SHARD}"
-    index = f"{shards_of(lake)}/index/{SHARD}.index"
-    # A shard that is read back in its bucket is looked at, to see if it changes meanwhile.
-    looks = [] if place is None else [f"info {shard}"]
+    files = [items, receipt, f"{shards_of(lake)}/index/{SHARD}.index", f"{shards_of(lake)}/{SHARD}"]
     assert sorted(call for call in calls if SHARD in call) == sorted(
-        [*looks, *(f"cat_file {path}" for path in (items, receipt, index, shard))]
+        f"cat_file {path}" for path in files
     )
+    calls.clear()
+    check(["digits"], registry=lake.registry)
+    in_bucket = [] if place is None else [f"cat_file {shards_of(lake)}/{SHARD}"]
+    assert [call for call in calls if SHARD in call] == in_bucket
 
 
 def test_publishing_elsewhere_needs_no_right_to_write(
@@ -319,19 +320,23 @@ def test_what_is_forged_is_refused_and_the_hint_says_what_to_remove(
     assert lake.collect(parts_only=True, verify=None).from_parts == 6
 
 
+@pytest.mark.parametrize("data", ["altering://lake/build", None], ids=["bucket", "plan"])
 def test_bytes_that_were_altered_on_their_way_are_not_called_forged(
-    make: Callable[..., Lake], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., Lake], monkeypatch: pytest.MonkeyPatch, data: str | None
 ) -> None:
-    lake = make(plan="altering://lake/plan", data=None)
+    lake = make(plan="altering://lake/plan", data=data)
     lake.write_plan()
     lake.part(1, 1)
-    # Indexes when they are examined, shards when they are copied.
+    # Indexes and shards, when they are copied or read back.
     monkeypatch.setattr(Altering, "altered", set())
     lake.collect(parts_only=True)
     assert Altering.altered is not None
     assert len(Altering.altered) == 12
+    Altering.altered.clear()
     (report,) = check(["digits"], registry=lake.registry)
-    assert report.status == "pass"
+    assert (report.status, report.records) == ("pass", 39)
+    assert len(Altering.altered) == (0 if data is None else 6)
+    Altering.store.clear()
 
 
 def test_a_part_replaces_nothing_in_a_store(lake: Lake, memory: Any) -> None:
