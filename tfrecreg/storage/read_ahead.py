@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from tfrecreg.storage.daemon_threads import AT_ONCE, shared_threads
-from tfrecreg.storage.remote_reader import BLOCK_BYTES, altered
+from tfrecreg.storage.remote_reader import BLOCK_BYTES, transfer_error
 
 _AHEAD = 2 * AT_ONCE
 """Maximum number of objects that are requested before they are read."""
@@ -161,7 +161,7 @@ class HeldReader:
     def confirm(self, start: int, stop: int) -> bool:
         del start, stop  # all of it was delivered
         if self._again() != self._data:
-            raise altered(self._shown)
+            raise transfer_error(self._shown)
         return True
 
     def close(self) -> None:

@@ -288,10 +288,10 @@ class RemoteReader:
     def _expect_same(self, known: bytes, again: bytes) -> None:
         if blake3(again).digest(16) != known:
             _shared().drop(self._serial)
-            raise altered(self._shown)
+            raise transfer_error(self._shown)
 
 
-def altered(shown: str) -> TransferError:
+def transfer_error(shown: str) -> TransferError:
     """The error for a file that came with other bytes when it was read again.
 
     Args:
