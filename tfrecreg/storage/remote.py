@@ -238,22 +238,22 @@ def reading_ahead(
     """Fetch files of a store ahead of `open`, as :meth:`RemoteStorage.reading_ahead` does.
 
     Files on a disk or a web server are not fetched, and those that the store does not list are left
-    to `open`.
+    to `open`. So are all files of a store that refuses to list: reading needs no right to do so.
 
     Args:
         storage: where they are.
         listed: has their sizes. It is not iterated over if nothing is fetched.
         paths: in about the order in which they are opened.
-
-    Raises:
-        StorageError: they cannot be listed.
     """
     if not isinstance(storage, RemoteStorage) or is_web(storage.root):
         return nullcontext()
     wanted = list(paths)
     if not wanted:
         return nullcontext()
-    sizes = {entry.path: entry.size for entry in listed}
+    try:
+        sizes = {entry.path: entry.size for entry in listed}
+    except StorageError:
+        return nullcontext()
     found = [ListedObject(path, sizes[path]) for path in wanted if path in sizes]
     return storage.reading_ahead(found)
 
