@@ -19,7 +19,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import MissingFileError, RawDataError, UsageError
 from tfrecreg.progress import SILENT, Progress, Ticker
-from tfrecreg.storage.daemon_threads import DaemonThreads
+from tfrecreg.storage.daemon_threads import DaemonThreads, at_once
 from tfrecreg.storage.file_systems import invoke, patiently
 from tfrecreg.storage.interface import Entry, Follow
 from tfrecreg.storage.paths import locate, path_text
@@ -87,8 +87,8 @@ class ListedStorage(RemoteStorage):
     """By path. None in a worker, which asks for single objects."""
     _listed: dict[str, int]
     """Number of the folders in each folder that were asked for."""
-    _threads: list[DaemonThreads[Any]]
-    """For listings, and for requests about single files of a web server."""
+    _threads: list[DaemonThreads[_Folder | None]]
+    """At most one element, as the class is frozen."""
     _ticker: Ticker
 
     def __init__(self, root: str, progress: Progress = SILENT) -> None:
@@ -202,14 +202,11 @@ class ListedStorage(RemoteStorage):
 
     def _submit(self, path: str) -> Future[_Folder | None]:
         assert self._folders is not None
-        future = self._folders[path] = self._pool(0).submit(self._load, path)
-        return future
-
-    def _pool(self, number: int) -> DaemonThreads[Any]:
-        # Two of them: a listing waits for requests about its files.
+        # Threads of its own: a listing waits for requests about its files.
         if not self._threads or self._threads[0].process != os.getpid():
-            self._threads[:] = [DaemonThreads(_THREADS, "tfrecreg-list") for _ in range(2)]
-        return self._threads[number]
+            self._threads[:] = [DaemonThreads(_THREADS, "tfrecreg-list")]
+        future = self._folders[path] = self._threads[0].submit(self._load, path)
+        return future
 
     def _load(self, path: str) -> _Folder | None:
         system, full, shown = self._place(path)
@@ -231,8 +228,8 @@ class ListedStorage(RemoteStorage):
         names = _web_names(infos, full) if web else _names(infos, full, shown)
         files = [name for name, info in names.items() if info is not None]
         if web:
-            looks = [self._pool(1).submit(self._look, _join(path, name)) for name in files]
-            entries = {name: look.result() for name, look in zip(files, looks, strict=True)}
+            looks = at_once(self._look, (_join(path, name) for name in files))
+            entries = dict(zip(files, looks, strict=True))
         else:
             entries = {name: entry_of(name, names[name] or {}) for name in files}
         sizes, stamps = array("q"), array("q")
