@@ -138,9 +138,10 @@ def test_bytes_are_confirmed_by_a_second_read(storage: ListedStorage, memory: An
     with storage.reading_ahead([ListedObject("a", 5)]), storage.open("a") as reader:
         assert isinstance(reader, RereadableReader)
         assert reader.confirm(0, 5)
-        memory.pipe_file("/lake/a", b"First")
-        with pytest.raises(TransferError) as raised:
-            reader.confirm(0, 5)
+        for other in (b"First", b"firs", b"first and more"):
+            memory.pipe_file("/lake/a", other)
+            with pytest.raises(TransferError) as raised:
+                reader.confirm(0, 5)
     assert raised.value.message == "`memory://lake/a` came with other bytes on a second read"
 
 

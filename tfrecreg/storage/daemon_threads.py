@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 AT_ONCE = 16
 """Number of requests of a process that are made at the same time."""
+_LISTEN = 0.5
+"""Seconds after which a wait is begun anew: a signal that comes just before one does not end it."""
 
 
 class DaemonThreads(Generic[T]):
@@ -56,6 +58,13 @@ def shared_threads() -> DaemonThreads[Any]:
     return _threads
 
 
+def result_of(future: Future[T]) -> T:
+    """The result of a call, or its exception. An interrupt ends the waiting."""
+    while not future.done():
+        wait([future], _LISTEN)
+    return future.result()
+
+
 def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None, None]:
     """The result of a function for every task, in their order; :data:`AT_ONCE` calls run together.
 
@@ -74,9 +83,9 @@ def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None
         for task in tasks:
             waiting.append(shared_threads().submit(function, task))
             if len(waiting) == 2 * AT_ONCE:
-                yield waiting.popleft().result()
+                yield result_of(waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield result_of(waiting.popleft())
     except Exception:
         wait([each for each in waiting if not each.cancel()])
         raise

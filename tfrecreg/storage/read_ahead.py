@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 from types import TracebackType
 from typing import NamedTuple
 
-from tfrecreg.storage.daemon_threads import AT_ONCE, shared_threads
+from tfrecreg.storage.daemon_threads import AT_ONCE, result_of, shared_threads
+from tfrecreg.storage.interface import Reader
 from tfrecreg.storage.remote_reader import BLOCK_BYTES, transfer_error
 
 _AHEAD = 2 * AT_ONCE
@@ -74,18 +74,11 @@ class ReadAhead:
         self._first, self._next = number, max(number, self._next)
         self._fill()
         try:
-            return self._requested[number].result()
+            return result_of(self._requested[number])
         finally:
             self._drop(number)
             self._first = number + 1
             self._fill()
-
-    def open(self, path: str) -> HeldReader | None:
-        """The object that :meth:`take` returns, as an open file."""
-        data = self.take(path)
-        if data is None:
-            return None
-        return HeldReader(f"{self.root}/{path}", data, partial(self._fetch, path, len(data)))
 
     def close(self) -> None:
         """Forget everything."""
@@ -123,8 +116,8 @@ def active(ahead: ReadAhead) -> Iterator[None]:
         ahead.close()
 
 
-def taken(root: str, path: str) -> HeldReader | None:
-    """An object that was fetched ahead; None if it was not.
+def taken(root: str, path: str) -> bytes | None:
+    """The bytes of an object that was fetched ahead; None if it was not.
 
     Args:
         root: of its storage.
@@ -134,9 +127,9 @@ def taken(root: str, path: str) -> HeldReader | None:
         StorageError: it cannot be read.
     """
     for ahead in _active.get():
-        held = ahead.open(path) if ahead.root == root else None
-        if held is not None:
-            return held
+        data = ahead.take(path) if ahead.root == root else None
+        if data is not None:
+            return data
     return None
 
 
@@ -146,11 +139,11 @@ class HeldReader:
     Args:
         shown: its URL without secrets, for messages.
         data: its bytes, as the store delivered them.
-        again: reads it once more.
+        opened: opens it in the store.
     """
 
-    def __init__(self, shown: str, data: bytes, again: Callable[[], bytes]) -> None:
-        self._shown, self._data, self._again = shown, data, again
+    def __init__(self, shown: str, data: bytes, opened: Callable[[], Reader]) -> None:
+        self._shown, self._data, self._opened = shown, data, opened
         self.size = len(data)
 
     def read_at(self, start: int, length: int) -> bytes:
@@ -160,8 +153,9 @@ class HeldReader:
 
     def confirm(self, start: int, stop: int) -> bool:
         del start, stop  # all of it was delivered
-        if self._again() != self._data:
-            raise transfer_error(self._shown)
+        with self._opened() as reader:
+            if reader.size != self.size or reader.read_at(0, self.size) != self._data:
+                raise transfer_error(self._shown)
         return True
 
     def close(self) -> None:

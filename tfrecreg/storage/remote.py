@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any, NoReturn
 
 from blake3 import blake3
@@ -18,7 +19,7 @@ from tfrecreg.errors import MissingFileError, StorageError, UsageError
 from tfrecreg.storage.file_systems import connect, request
 from tfrecreg.storage.interface import Entry, Follow, Reader, Storage, Writer
 from tfrecreg.storage.paths import locate, path_text
-from tfrecreg.storage.read_ahead import ListedObject, ReadAhead, active, taken
+from tfrecreg.storage.read_ahead import HeldReader, ListedObject, ReadAhead, active, taken
 from tfrecreg.storage.remote_reader import RemoteReader
 from tfrecreg.storage.uploads import has_bytes_of, put_bytes, put_file
 from tfrecreg.storage.urls import is_web, query_of, remember_query, split_url
@@ -74,9 +75,12 @@ class RemoteStorage:
         yield from (each for each in self._entries(found.values()) if each.kind == "file")
 
     def open(self, path: str) -> Reader:
-        held = taken(self.root, path)
-        if held is not None:
-            return held
+        data = taken(self.root, path)
+        if data is None:
+            return self._open(path)
+        return HeldReader(locate(self.root, path), data, partial(self._open, path))
+
+    def _open(self, path: str) -> Reader:
         _, full, shown = self._place(path)
 
         def look() -> tuple[int, str] | None:
