@@ -58,7 +58,7 @@ def shared_threads() -> DaemonThreads[Any]:
     return _threads
 
 
-def result_of(future: Future[T]) -> T:
+def awaited(future: Future[T]) -> T:
     """The result of a call, or its exception. An interrupt ends the waiting."""
     while not future.done():
         wait([future], _LISTEN)
@@ -83,9 +83,9 @@ def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None
         for task in tasks:
             waiting.append(shared_threads().submit(function, task))
             if len(waiting) == 2 * AT_ONCE:
-                yield result_of(waiting.popleft())
+                yield awaited(waiting.popleft())
         while waiting:
-            yield result_of(waiting.popleft())
+            yield awaited(waiting.popleft())
     except Exception:
         wait([each for each in waiting if not each.cancel()])
         raise

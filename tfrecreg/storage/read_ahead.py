@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import NamedTuple
 
-from tfrecreg.storage.daemon_threads import AT_ONCE, result_of, shared_threads
+from tfrecreg.storage.daemon_threads import AT_ONCE, awaited, shared_threads
 from tfrecreg.storage.interface import Reader
 from tfrecreg.storage.remote_reader import BLOCK_BYTES, transfer_error
 
@@ -74,7 +74,7 @@ class ReadAhead:
         self._first, self._next = number, max(number, self._next)
         self._fill()
         try:
-            return result_of(self._requested[number])
+            return awaited(self._requested[number])
         finally:
             self._drop(number)
             self._first = number + 1
