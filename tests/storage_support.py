@@ -18,7 +18,7 @@ from package_support import CHECKOUT
 
 from tfrecreg.storage import LocalStorage, Storage
 
-__all__ = ["Careless", "forbid_links", "names", "put", "run"]
+__all__ = ["Careless", "counted", "forbid_links", "names", "put", "run"]
 
 
 class Careless(MemoryFileSystem):  # type: ignore[misc]
@@ -46,6 +46,24 @@ def put(storage: LocalStorage, path: str, data: bytes = b"data") -> Path:
 def names(storage: Storage, path: str = "", *, recursive: bool = True) -> list[str]:
     """The paths that a storage lists."""
     return [entry.path for entry in storage.list(path, recursive=recursive)]
+
+
+def counted(memory: Any, monkeypatch: pytest.MonkeyPatch, *methods: str) -> list[str]:
+    """The calls of methods of a file system, from now on: `method path`. By default of those that
+    ask for an object or its state.
+    """
+    calls: list[str] = []
+    for method in methods or ("info", "cat_file"):
+        function = getattr(type(memory), method)
+
+        def noted(
+            system: Any, path: str, *given: Any, function: Any = function, **options: Any
+        ) -> Any:
+            calls.append(f"{function.__name__} {path}")
+            return function(system, path, *given, **options)
+
+        monkeypatch.setattr(type(memory), method, noted)
+    return calls
 
 
 def run(script: str, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from storage_support import counted
 
-from tfrecreg.errors import StorageError
+from tfrecreg.errors import MissingFileError, StorageError, TransferError
 from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.interface import RereadableReader
 from tfrecreg.storage.listed import ListedStorage, listed_storage
 from tfrecreg.storage.local_copy import open_local
 from tfrecreg.storage.read_ahead import ListedObject, ReadAhead
+from tfrecreg.storage.remote import RemoteStorage, reading_ahead
 from tfrecreg.storage.remote_reader import BLOCK_BYTES
 
 
@@ -54,7 +57,7 @@ def test_each_object_is_fetched_once_and_in_order() -> None:
 
 
 def test_objects_and_bytes_ahead_are_bounded() -> None:
-    for size, most in ((10, 16 + 1), (BLOCK_BYTES, 4 + 1), (3 * BLOCK_BYTES // 4, 5 + 1)):
+    for size, most in ((10, 32 + 1), (BLOCK_BYTES, 4 + 1), (3 * BLOCK_BYTES // 4, 5 + 1)):
         store = Store()
         ahead = ahead_of(store, *[size] * 40)
         ahead.take("o0")
@@ -77,7 +80,7 @@ def test_objects_that_are_not_asked_for_are_dropped() -> None:
         assert ahead.take(f"o{number}") is not None
     assert ahead.take("o149") is None  # it is behind
     ahead.close()
-    assert len(store.asked) <= 4 * 17
+    assert len(store.asked) <= 4 * 33
     assert ahead.take("o199") is None
 
 
@@ -96,22 +99,6 @@ def storage(memory: Any) -> ListedStorage:
     memory.pipe({"/lake/a": b"first", "/lake/b": b"second", "/lake/e": b""})
     worker: ListedStorage = pickle.loads(pickle.dumps(listed_storage("memory://lake")))
     return worker
-
-
-def counted(memory: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The calls that ask for an object or its state, from now on."""
-    calls: list[str] = []
-    for method in ("info", "cat_file"):
-        function = getattr(type(memory), method)
-
-        def noted(
-            system: Any, path: str, *given: Any, function: Any = function, **options: Any
-        ) -> Any:
-            calls.append(f"{function.__name__} {path}")
-            return function(system, path, *given, **options)
-
-        monkeypatch.setattr(type(memory), method, noted)
-    return calls
 
 
 def test_an_object_of_known_size_costs_one_request(
@@ -145,6 +132,41 @@ def test_an_object_of_another_size_is_an_error_or_its_start(
                 storage.read("a")
         else:
             assert storage.read("a") == b"firs"
+
+
+def test_bytes_are_confirmed_by_a_second_read(storage: ListedStorage, memory: Any) -> None:
+    with storage.reading_ahead([ListedObject("a", 5)]), storage.open("a") as reader:
+        assert isinstance(reader, RereadableReader)
+        assert reader.confirm(0, 5)
+        for other in (b"First", b"firs", b"first and more"):
+            memory.pipe_file("/lake/a", other)
+            with pytest.raises(TransferError) as raised:
+                reader.confirm(0, 5)
+    assert raised.value.message == "`memory://lake/a` came with other bytes on a second read"
+
+
+def test_several_folders_are_read_ahead_together(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.pipe({"/lake/a/x": b"first", "/lake/b/x": b"second", "/lake/b/y": b"third"})
+    stores = [RemoteStorage(f"memory://lake/{name}") for name in "ab"]
+    calls = counted(memory, monkeypatch)
+    with (
+        reading_ahead(stores[0], stores[0].list(), ["x"]),
+        reading_ahead(stores[1], stores[1].list(), ["x", "gone", "y"]),
+    ):
+        assert [stores[1].read("x"), stores[0].read("x"), stores[1].read("y")] == [
+            b"second",
+            b"first",
+            b"third",
+        ]
+        assert not [call for call in calls if call.startswith("info") and call[-2] == "/"]
+        with pytest.raises(MissingFileError):
+            stores[1].read("gone")
+    assert stores[0].read("x") == b"first"
+    assert [call for call in calls if call.startswith("cat_file /lake/a")] == 2 * [
+        "cat_file /lake/a/x"
+    ]
 
 
 def test_an_object_that_is_gone_is_an_error(storage: ListedStorage, memory: Any) -> None:

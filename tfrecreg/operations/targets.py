@@ -185,19 +185,24 @@ def build_target(
     raw: RawSize | None = None,
     raw_folder: str | None = None,
     home: Storage | None = None,
-    present: Collection[str] | None = None,
+    read_from: Storage | None = None,
 ) -> Target:
     """A folder that a manifest describes; `storage` is rooted at it.
 
-    `present` are the paths of its files, if they were listed; None to look at each.
+    `read_from` is where shards and indexes are read; None for a place that all workers see.
     """
+    present: Collection[str] | None = None
+    if is_url(storage.root):
+        from tfrecreg.operations.url_targets import files_below  # few are URLs
+
+        present = files_below(storage)
 
     def exists(path: str) -> bool:
         return storage.stat(path) is not None if present is None else path in present
 
     shards: list[Shard] = []
     numbers: dict[str, int] = {}
-    read_from = _as_workers_see(storage)
+    read_from = read_from or _as_workers_see(storage)
     for entry in manifest.shards:
         number = numbers[entry.split] = numbers.get(entry.split, -1) + 1
         if not exists(entry.path):
@@ -325,7 +330,7 @@ def build_at_url(argument: str, *, schema: str | None, raw: str | None = None) -
     if not is_url(argument):
         return None
     from tfrecreg.operations.split_target import schema_beside
-    from tfrecreg.operations.url_targets import files_below, manifest_at_url  # few are URLs
+    from tfrecreg.operations.url_targets import manifest_at_url  # few are URLs
 
     found = manifest_at_url(argument)
     if found is None:
@@ -344,7 +349,6 @@ def build_at_url(argument: str, *, schema: str | None, raw: str | None = None) -
         schema_path=beside[1] if beside is not None else None,
         raw=measure_raw(raw) if raw is not None else None,
         raw_folder=raw,
-        present=files_below(storage),
     )
 
 

@@ -97,13 +97,13 @@ def manifest_at_url(url: str) -> tuple[Manifest, RemoteStorage] | None:
     return parse_manifest(data, f"{storage.root}/{MANIFEST_NAME}"), storage
 
 
-def files_below(storage: RemoteStorage) -> Collection[str] | None:
+def files_below(storage: Storage) -> Collection[str] | None:
     """The paths of all files of a folder, by a request for each thousand; None for web servers,
     which need not list what they have.
     """
     if storage.root.startswith(_WEB):
         return None
-    return frozenset(entry.path for entry in storage.list() if entry.kind == "file")
+    return frozenset(entry.path for entry in storage.list() if entry.kind != "dir")
 
 
 def _is_folder(storage: RemoteStorage, url: str, path: str) -> bool:

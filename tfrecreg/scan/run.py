@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tfrecreg.engines import Engine
+from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import TfrecregError, TransferError, UsageError
 from tfrecreg.findings import (
     MAX_LOCATIONS,
@@ -28,6 +28,7 @@ from tfrecreg.records import RecordBatch, StreamEnd, scan, scanner_kind
 from tfrecreg.scan.cache import Reuse, ScanCache, key_of
 from tfrecreg.scan.indexes import IndexHints
 from tfrecreg.scan.interface import Need, Part, Shard, Target, Validator, Visitor
+from tfrecreg.storage.urls import is_url
 from tfrecreg.suggest import overrides
 
 _ScanProgress = Callable[[Shard, StreamEnd | None], None]
@@ -269,7 +270,7 @@ def run_scan(
         for shard, is_known in zip(target.shards, known, strict=True)
         if not is_known
     )
-    with closing(engine.run(scan_shard, tasks)) as scans:
+    with _fetching(target, engine), closing(engine.run(scan_shard, tasks)) as scans:
         for number, (shard, is_known) in enumerate(zip(target.shards, known, strict=True)):
             before = reuse.recall(number, shard) if is_known else None
             if before is not None:
@@ -295,6 +296,18 @@ def run_scan(
         result.crashes.extend(each.crashes)
     result.findings.sort(key=lambda finding: (-finding.severity.rank, finding.fingerprint))
     return result
+
+
+def _fetching(target: Target, engine: Engine) -> AbstractContextManager[None]:
+    """Fetch small shards of a build in a store ahead, where they are scanned in this process."""
+    shards = target.shards
+    root = shards[0].storage.root if shards and target.manifest is not None else ""
+    if not is_url(root) or engine.jobs > 1 or not isinstance(engine, LocalEngine):
+        return nullcontext()
+    from tfrecreg.storage.remote import RemoteStorage, reading_ahead  # few targets need it
+
+    store = RemoteStorage(root)
+    return reading_ahead(store, store.list(recursive=False), (shard.path for shard in shards))
 
 
 def _take(

@@ -1,15 +1,25 @@
-"""Threads for requests to a store, which do not keep a process from ending."""
+"""Threads for requests to a store, which do not keep a process from ending.
+
+Many independent requests are made by :func:`at_once`, and reading ahead uses the same threads.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, wait
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
+S = TypeVar("S")
 T = TypeVar("T")
+
+AT_ONCE = 16
+"""Number of requests of a process that are made at the same time."""
+_LISTEN = 0.5
+"""Seconds after which a wait is begun anew: a signal that comes just before one does not end it."""
 
 
 class DaemonThreads(Generic[T]):
@@ -35,6 +45,53 @@ class DaemonThreads(Generic[T]):
         future: Future[T] = Future()
         self._queue.put((future, function, arguments))
         return future
+
+
+_threads: DaemonThreads[Any] | None = None
+
+
+def shared_threads() -> DaemonThreads[Any]:
+    """The threads of this process for requests that wait for no other ones."""
+    global _threads
+    if _threads is None or _threads.process != os.getpid():
+        _threads = DaemonThreads(AT_ONCE, "tfrecreg-requests")
+    return _threads
+
+
+def awaited(future: Future[T]) -> T:
+    """The result of a call, or its exception. An interrupt ends the waiting."""
+    while not future.done():
+        wait([future], _LISTEN)
+    return future.result()
+
+
+def at_once(function: Callable[[S], T], tasks: Iterable[S]) -> Generator[T, None, None]:
+    """The result of a function for every task, in their order; :data:`AT_ONCE` calls run together.
+
+    At most twice as many tasks are taken before their results are. After an error no further call
+    begins, and it is raised when those that run have ended. An interrupt does not wait for them.
+
+    Args:
+        function: makes requests to a store, and does not use this function.
+        tasks: its arguments.
+
+    Raises:
+        BaseException: that of `function` for the first task that failed.
+    """
+    waiting: deque[Future[T]] = deque()
+    try:
+        for task in tasks:
+            waiting.append(shared_threads().submit(function, task))
+            if len(waiting) == 2 * AT_ONCE:
+                yield awaited(waiting.popleft())
+        while waiting:
+            yield awaited(waiting.popleft())
+    except Exception:
+        wait([each for each in waiting if not each.cancel()])
+        raise
+    finally:
+        for each in waiting:
+            each.cancel()
 
 
 def _work(queue: SimpleQueue[Any]) -> None:

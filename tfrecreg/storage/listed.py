@@ -1,4 +1,4 @@
-"""Raw data behind a URL: folders are listed once, and objects are fetched ahead.
+"""Raw data behind a URL: folders are listed once.
 
 The process that opens such a storage lists a folder when it is first asked for it, and keeps names,
 sizes and stamps, about 120 bytes an object. A worker process, which gets the storage in a pickle,
@@ -12,8 +12,6 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -21,11 +19,10 @@ from blake3 import blake3
 
 from tfrecreg.errors import MissingFileError, RawDataError, UsageError
 from tfrecreg.progress import SILENT, Progress, Ticker
-from tfrecreg.storage.daemon_threads import DaemonThreads
+from tfrecreg.storage.daemon_threads import DaemonThreads, at_once
 from tfrecreg.storage.file_systems import invoke, patiently
-from tfrecreg.storage.interface import Entry, Follow, Reader
+from tfrecreg.storage.interface import Entry, Follow
 from tfrecreg.storage.paths import locate, path_text
-from tfrecreg.storage.read_ahead import ListedObject, ReadAhead, active, taken
 from tfrecreg.storage.remote import RemoteStorage, entry_of, size_of
 from tfrecreg.storage.urls import is_web, named_url, without_secrets
 
@@ -90,8 +87,8 @@ class ListedStorage(RemoteStorage):
     """By path. None in a worker, which asks for single objects."""
     _listed: dict[str, int]
     """Number of the folders in each folder that were asked for."""
-    _threads: list[DaemonThreads[Any]]
-    """For listings, and for requests about single files of a web server."""
+    _threads: list[DaemonThreads[_Folder | None]]
+    """At most one element, as the class is frozen."""
     _ticker: Ticker
 
     def __init__(self, root: str, progress: Progress = SILENT) -> None:
@@ -169,18 +166,6 @@ class ListedStorage(RemoteStorage):
             else:
                 yield _entry(folder, path, at)
 
-    def open(self, path: str) -> Reader:
-        data = taken(self.root, path)
-        return RemoteStorage.open(self, path) if data is None else _HeldReader(data)
-
-    def reading_ahead(self, objects: Sequence[ListedObject]) -> AbstractContextManager[None]:
-        """Fetch objects ahead of :meth:`open`, while the context lasts and in this thread.
-
-        Args:
-            objects: in about the order in which they are opened.
-        """
-        return active(ReadAhead(self.root, self.read_object, objects))
-
     def _folder(self, path: str) -> _Folder | None:
         """The content of a folder; None if there is no such folder."""
         assert self._folders is not None
@@ -217,14 +202,11 @@ class ListedStorage(RemoteStorage):
 
     def _submit(self, path: str) -> Future[_Folder | None]:
         assert self._folders is not None
-        future = self._folders[path] = self._pool(0).submit(self._load, path)
-        return future
-
-    def _pool(self, number: int) -> DaemonThreads[Any]:
-        # Two of them: a listing waits for requests about its files.
+        # Threads of its own: a listing waits for requests about its files.
         if not self._threads or self._threads[0].process != os.getpid():
-            self._threads[:] = [DaemonThreads(_THREADS, "tfrecreg-list") for _ in range(2)]
-        return self._threads[number]
+            self._threads[:] = [DaemonThreads(_THREADS, "tfrecreg-list")]
+        future = self._folders[path] = self._threads[0].submit(self._load, path)
+        return future
 
     def _load(self, path: str) -> _Folder | None:
         system, full, shown = self._place(path)
@@ -246,8 +228,8 @@ class ListedStorage(RemoteStorage):
         names = _web_names(infos, full) if web else _names(infos, full, shown)
         files = [name for name, info in names.items() if info is not None]
         if web:
-            looks = [self._pool(1).submit(self._look, _join(path, name)) for name in files]
-            entries = {name: look.result() for name, look in zip(files, looks, strict=True)}
+            looks = at_once(self._look, (_join(path, name) for name in files))
+            entries = dict(zip(files, looks, strict=True))
         else:
             entries = {name: entry_of(name, names[name] or {}) for name in files}
         sizes, stamps = array("q"), array("q")
@@ -346,30 +328,3 @@ def _order(name: str) -> bytes:
 
 def _number(path: str) -> int:
     return int.from_bytes(blake3(_order(path)).digest(8), "little") >> 1
-
-
-class _HeldReader:
-    """A file in memory. See :class:`tfrecreg.storage.Reader`."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self.size = len(data)
-
-    def read_at(self, start: int, length: int) -> bytes:
-        if start == 0 and length >= self.size:
-            return self._data
-        return self._data[start : start + max(length, 0)]
-
-    def close(self) -> None:
-        self._data = b""
-
-    def __enter__(self) -> _HeldReader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

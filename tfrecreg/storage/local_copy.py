@@ -6,9 +6,10 @@ import tempfile
 from io import FileIO
 
 from tfrecreg.errors import StorageError
-from tfrecreg.storage.interface import Reader, RereadableReader, Storage
+from tfrecreg.storage.interface import Reader, Storage
 from tfrecreg.storage.paths import locate, path_text
 from tfrecreg.storage.reader import LocalReader
+from tfrecreg.storage.remote_reader import RemoteReader
 
 _CHUNK = 1 << 22
 
@@ -23,7 +24,7 @@ def open_local(storage: Storage, path: str) -> Reader:
         StorageError: the file cannot be read, or there is no room for the copy.
     """
     reader = storage.open(path)
-    if not isinstance(reader, RereadableReader):
+    if not isinstance(reader, RemoteReader):
         return reader
     with reader:
         try:

@@ -1,23 +1,23 @@
 """Whole objects of a store, fetched before they are asked for, in bounded memory.
 
-A worker knows which objects its items need, and their sizes, from the listing of the parent
-process. So each costs one request, and several are on their way at once.
+Whoever reads many of them knows their sizes from a listing. So each costs one request, and several
+are on their way at once.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import TracebackType
 from typing import NamedTuple
 
-from tfrecreg.storage.daemon_threads import DaemonThreads
-from tfrecreg.storage.remote_reader import BLOCK_BYTES
+from tfrecreg.storage.daemon_threads import AT_ONCE, awaited, shared_threads
+from tfrecreg.storage.interface import Reader
+from tfrecreg.storage.remote_reader import BLOCK_BYTES, transfer_error
 
-_THREADS = 8
-_AHEAD = 16
+_AHEAD = 2 * AT_ONCE
 """Maximum number of objects that are requested before they are read."""
 _HELD_BYTES = 4 * BLOCK_BYTES
 """Maximum size of these objects together."""
@@ -74,7 +74,7 @@ class ReadAhead:
         self._first, self._next = number, max(number, self._next)
         self._fill()
         try:
-            return self._requested[number].result()
+            return awaited(self._requested[number])
         finally:
             self._drop(number)
             self._first = number + 1
@@ -91,7 +91,7 @@ class ReadAhead:
             path, size = self._objects[self._next]
             if self._requested and self._bytes + size > _HELD_BYTES:
                 return
-            self._requested[self._next] = _shared().submit(self._fetch, path, size)
+            self._requested[self._next] = shared_threads().submit(self._fetch, path, size)
             self._bytes += size
             self._next += 1
 
@@ -102,21 +102,13 @@ class ReadAhead:
             self._bytes -= self._objects[number].size
 
 
-_threads: DaemonThreads[bytes] | None = None
-_active: ContextVar[ReadAhead | None] = ContextVar("read_ahead", default=None)
-
-
-def _shared() -> DaemonThreads[bytes]:
-    global _threads
-    if _threads is None or _threads.process != os.getpid():
-        _threads = DaemonThreads(_THREADS, "tfrecreg-ahead")
-    return _threads
+_active: ContextVar[tuple[ReadAhead, ...]] = ContextVar("read_ahead", default=())
 
 
 @contextmanager
 def active(ahead: ReadAhead) -> Iterator[None]:
-    """Have :func:`taken` use these objects, in this thread."""
-    token = _active.set(ahead)
+    """Have :func:`taken` use these objects, too, in this thread."""
+    token = _active.set((ahead, *_active.get()))
     try:
         yield
     finally:
@@ -134,5 +126,48 @@ def taken(root: str, path: str) -> bytes | None:
     Raises:
         StorageError: it cannot be read.
     """
-    ahead = _active.get()
-    return ahead.take(path) if ahead is not None and ahead.root == root else None
+    for ahead in _active.get():
+        data = ahead.take(path) if ahead.root == root else None
+        if data is not None:
+            return data
+    return None
+
+
+class HeldReader:
+    """A file in memory. See :class:`tfrecreg.storage.interface.RereadableReader`.
+
+    Args:
+        shown: its URL without secrets, for messages.
+        data: its bytes, as the store delivered them.
+        opened: opens it in the store.
+    """
+
+    def __init__(self, shown: str, data: bytes, opened: Callable[[], Reader]) -> None:
+        self._shown, self._data, self._opened = shown, data, opened
+        self.size = len(data)
+
+    def read_at(self, start: int, length: int) -> bytes:
+        if start == 0 and length >= self.size:
+            return self._data
+        return self._data[start : start + max(length, 0)]
+
+    def confirm(self, start: int, stop: int) -> bool:
+        del start, stop  # all of it was delivered
+        with self._opened() as reader:
+            if reader.size != self.size or reader.read_at(0, self.size) != self._data:
+                raise transfer_error(self._shown)
+        return True
+
+    def close(self) -> None:
+        self._data = b""
+
+    def __enter__(self) -> HeldReader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

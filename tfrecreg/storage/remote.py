@@ -5,11 +5,12 @@ They are read, and new ones are added; none is replaced.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any, NoReturn
 
 from blake3 import blake3
@@ -18,9 +19,10 @@ from tfrecreg.errors import MissingFileError, StorageError, UsageError
 from tfrecreg.storage.file_systems import connect, request
 from tfrecreg.storage.interface import Entry, Follow, Reader, Storage, Writer
 from tfrecreg.storage.paths import locate, path_text
+from tfrecreg.storage.read_ahead import HeldReader, ListedObject, ReadAhead, active, taken
 from tfrecreg.storage.remote_reader import RemoteReader
 from tfrecreg.storage.uploads import has_bytes_of, put_bytes, put_file
-from tfrecreg.storage.urls import query_of, remember_query, split_url
+from tfrecreg.storage.urls import is_web, query_of, remember_query, split_url
 
 _ETAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "crc32c", "generation")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "Last-Modified", "created")
@@ -73,6 +75,12 @@ class RemoteStorage:
         yield from (each for each in self._entries(found.values()) if each.kind == "file")
 
     def open(self, path: str) -> Reader:
+        data = taken(self.root, path)
+        if data is None:
+            return self._open(path)
+        return HeldReader(locate(self.root, path), data, partial(self._open, path))
+
+    def _open(self, path: str) -> Reader:
         _, full, shown = self._place(path)
 
         def look() -> tuple[int, str] | None:
@@ -120,6 +128,14 @@ class RemoteStorage:
 
         reader = RemoteReader(lambda: self._place(path)[0], full, shown, size, "", look)
         return reader.read_whole()
+
+    def reading_ahead(self, objects: Sequence[ListedObject]) -> AbstractContextManager[None]:
+        """Fetch objects ahead of :meth:`open`, while the context lasts and in this thread.
+
+        Args:
+            objects: in about the order in which they are opened.
+        """
+        return active(ReadAhead(self.root, self.read_object, objects))
 
     def create(self, path: str, *, durable: bool = True) -> Writer:  # noqa: ARG002 - refused
         self._refuse(path)
@@ -218,6 +234,32 @@ class RemoteStorage:
                 found[path] = entry_of(path, info)
         for path in sorted(found, key=lambda each: each.encode("utf-8", "surrogateescape")):
             yield found[path]
+
+
+def reading_ahead(
+    storage: Storage, listed: Iterable[Entry], paths: Iterable[str]
+) -> AbstractContextManager[None]:
+    """Fetch files of a store ahead of `open`, as :meth:`RemoteStorage.reading_ahead` does.
+
+    Files on a disk or a web server are not fetched, and those that the store does not list are left
+    to `open`. So are all files of a store that refuses to list: reading needs no right to do so.
+
+    Args:
+        storage: where they are.
+        listed: has their sizes. It is not iterated over if nothing is fetched.
+        paths: in about the order in which they are opened.
+    """
+    if not isinstance(storage, RemoteStorage) or is_web(storage.root):
+        return nullcontext()
+    wanted = list(paths)
+    if not wanted:
+        return nullcontext()
+    try:
+        sizes = {entry.path: entry.size for entry in listed}
+    except StorageError:
+        return nullcontext()
+    found = [ListedObject(path, sizes[path]) for path in wanted if path in sizes]
+    return storage.reading_ahead(found)
 
 
 def entry_of(path: str, info: Mapping[str, Any]) -> Entry:

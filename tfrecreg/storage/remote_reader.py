@@ -288,7 +288,16 @@ class RemoteReader:
     def _expect_same(self, known: bytes, again: bytes) -> None:
         if blake3(again).digest(16) != known:
             _shared().drop(self._serial)
-            raise TransferError(
-                f"`{path_text(self._shown)}` came with other bytes on a second read",
-                hint="the store or the network alters bytes; run the command again",
-            )
+            raise transfer_error(self._shown)
+
+
+def transfer_error(shown: str) -> TransferError:
+    """The error for a file that came with other bytes when it was read again.
+
+    Args:
+        shown: its URL without secrets, not escaped.
+    """
+    return TransferError(
+        f"`{path_text(shown)}` came with other bytes on a second read",
+        hint="the store or the network alters bytes; run the command again",
+    )

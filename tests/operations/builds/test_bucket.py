@@ -189,6 +189,32 @@ def test_what_is_damaged_in_the_store_is_never_published(registry: Registry, mem
         made(open_registry(registry.storage.root))
 
 
+def test_an_index_that_changed_in_the_store_is_never_published(
+    registry: Registry, memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of the killed build has the one that was made."""
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tfrecreg.operations.builds.conclude.conclude_in_bucket", killed)
+        with pytest.raises(KeyboardInterrupt):
+            made(registry)
+    before = in_store(memory)
+    (path,) = memory.glob("/lake/data/digits/*/index/digits-train.tfrecord-00001-of-00002.index")
+    data = memory.cat_file(path)
+    memory.pipe_file(path, data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(StorageError, match=r"00001-of-00002.index` exists with other bytes"):
+        made(registry)
+    assert not any(name.endswith("manifest.json") for name in in_store(memory))
+    memory.rm_file(path)
+    made(registry)
+    assert before.items() < in_store(memory).items()
+    (report,) = check(["digits"], registry=registry)
+    assert report.status == "pass"
+
+
 def test_another_build_of_the_same_plan_is_told(registry: Registry, memory: Any) -> None:
     made(registry)
     url = location_of(registry, "data/digits")
@@ -294,6 +320,20 @@ def test_show_says_where_the_bytes_are(
     pull(registry, "digits")
     assert main(["-C", registry.storage.root, "show", "digits@1.0.0"]) == 0
     assert "in versions/digits/1.0.0" in capsys.readouterr().out
+
+
+def test_pull_needs_no_right_to_list(
+    registry: Registry, memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(registry)
+    release(registry, ReleaseRequest(name="digits", version="1.0.0"))
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise PermissionError
+
+    for method in ("ls", "find", "glob"):
+        monkeypatch.setattr(type(memory), method, refused)
+    assert pull(registry, "digits").files > 4
 
 
 def test_pull_takes_no_other_bytes(registry: Registry, memory: Any, tmp_path: Path) -> None:

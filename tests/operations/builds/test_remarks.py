@@ -83,7 +83,7 @@ def test_a_journal_keeps_remarks(tmp_path) -> None:
     for planned, shard in zip(plan.shards, shards, strict=True):
         journal = StageJournal(stage, build)
         journal.finish(planned, shard)
-        assert journal.finished(planned) == shard
+        assert journal.finished([planned]) == {planned.path: shard}
 
 
 def test_remarks_of_a_split_without_items_are_counted_too() -> None:

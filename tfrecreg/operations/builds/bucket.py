@@ -9,6 +9,7 @@ a whole build, which was read back.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -23,7 +24,7 @@ from tfrecreg.operations.provenance import now
 from tfrecreg.registry import Dataset
 from tfrecreg.registry.locations import render_location
 from tfrecreg.storage.locations import LOCATION_NAME
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.remote import RemoteStorage, reading_ahead
 from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.text import safe
 
@@ -64,20 +65,35 @@ class BucketJournal:
         # Beside the folder of the build: that holds the files of its manifest alone.
         return RemoteStorage(f"{self.places.remote.root}{RECEIPTS_SUFFIX}")
 
-    def finished(self, shard: PlannedShard) -> MadeShard | None:
-        """The shard, if it and its index are there; None where it has to be made.
+    def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
+        """The shards that are there with their indexes, by path.
 
-        The bytes of the shard are not compared here: all of them are read back at the end.
+        The bytes of a shard are not compared here: all of them are read back at the end.
         """
-        remote, local = self.places.remote, self.places.local
-        local.remove(shard.path)  # a killed run may have written it, and not removed it
+        receipts, remote = self._receipts, self.places.remote
+        noted, there = list(receipts.list()), list(remote.list())
+        names = {entry.path for entry in noted}
+        sizes = {entry.path: entry.size for entry in there}
+        found: dict[str, MadeShard] = {}
+        with (
+            reading_ahead(receipts, noted, (_receipt(shard) for shard in shards)),
+            reading_ahead(remote, there, (shard.index for shard in shards)),
+        ):
+            for shard in shards:
+                # A killed run may have left them. Those in the store count.
+                self.places.local.remove(shard.path)
+                self.places.local.remove(shard.index)
+                if _receipt(shard) in names and {shard.path, shard.index} <= sizes.keys():
+                    made = self._finished(shard, sizes[shard.path])
+                    if made is not None:
+                        found[shard.path] = made
+        return found
+
+    def _finished(self, shard: PlannedShard, size: int) -> MadeShard | None:
         try:
-            data = self._receipts.read(f"{shard.path}.json")
-            made = msgspec.convert(json.loads(data), MadeShard)
-            if (made.entry.path, made.index.path) != (shard.path, shard.index):
-                return None
-            found = remote.stat(shard.path)
-            if found is None or found.size != made.entry.bytes:
+            made = msgspec.convert(json.loads(self._receipts.read(_receipt(shard))), MadeShard)
+            named = (made.entry.path, made.index.path, made.entry.bytes)
+            if named != (shard.path, shard.index, size):
                 return None
             self.places.fetch(shard.index, made.index.blake3, INDEX_LIMIT)
         except (StorageError, ValueError):
@@ -93,7 +109,12 @@ class BucketJournal:
         self.places.fetch(shard.index, made.index.blake3, INDEX_LIMIT)
         # Not by msgspec: keys that are not UTF-8 have surrogate escapes.
         data = json.dumps(msgspec.to_builtins(made)).encode()
-        self._receipts.put_if_absent(f"{shard.path}.json", data)
+        self._receipts.put_if_absent(_receipt(shard), data)
+
+
+def _receipt(shard: PlannedShard) -> str:
+    """Where the receipt of a shard is, in their folder."""
+    return f"{shard.path}.json"
 
 
 def conclude_in_bucket(places: TwoPlaces, manifest: Manifest) -> None:
@@ -107,12 +128,14 @@ def conclude_in_bucket(places: TwoPlaces, manifest: Manifest) -> None:
         StorageError: the store refused, or has a file with other bytes.
         ConflictError: another build of the same plan was completed there.
     """
-    shards = {entry.path for entry in manifest.shards}
-    for entry in manifest.files:
-        if entry.path not in shards:
-            places.send(entry.path)
-    data = render_manifest(manifest)
     remote = places.remote
+    # Indexes were put there or read from there before: a look at their sizes is enough.
+    indexes = {entry.index for entry in manifest.shards}
+    there = {entry.path: entry.size for entry in remote.list() if entry.path in indexes}
+    for each in manifest.files:
+        if there.get(each.path) != each.bytes:
+            places.send(each.path)
+    data = render_manifest(manifest)
     if not remote.put_if_absent(MANIFEST_NAME, data) and remote.read(MANIFEST_NAME) != data:
         raise ConflictError(
             f"`{safe(remote.root, limit=1000)}` has another build of the same plan",

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tfrecreg.engines import Engine
+from tfrecreg.engines import Engine, LocalEngine
 from tfrecreg.errors import FailureError, RefusedError
 from tfrecreg.findings import Location
 from tfrecreg.gating import FailOn
@@ -190,6 +190,8 @@ def _read_back(
         kind="build",
         schema=begun.schema,
         schema_path=registry.dataset(manifest.dataset).schema_path,
+        # Its workers see the indexes in the folder, and need not fetch them.
+        read_from=staged if isinstance(engine, LocalEngine) else None,
     )
     options = CheckOptions(only=_READ_BACK, fail_on=FailOn.ERROR)
     report = check_target(

@@ -52,8 +52,16 @@ def engine_for_build(plan: Plan, engine: Engine) -> Engine:
     """`engine`, or this very process for a build so small that local workers do not pay."""
     if not isinstance(engine, LocalEngine):
         return engine  # it was asked for by name
-    work = accumulate(_seconds(item) for shard in plan.shards for item in shard.items)
+    work = accumulate(seconds for shard in plan.shards for seconds in _work(shard))
     return engine if any(seconds > _WORTH_SECONDS for seconds in work) else LocalEngine(1)
+
+
+def _work(shard: PlannedShard) -> Iterator[float]:
+    """Seconds that the items of a shard cost."""
+    if shard.size is None:
+        yield from map(_seconds, shard.items)
+    else:
+        yield len(shard.items) * _ITEM_SECONDS + max(shard.size, 0) * _BYTE_SECONDS
 
 
 def warming(listed: Iterable[ListedItem], engine: Engine) -> Iterator[ListedItem]:
@@ -115,15 +123,15 @@ def make_all(
     """
     staged, scratch = build or stage.below(BUILD), stage.below(segments)
     maker, ahead = _maker(staged, prepared, plan, sha256=sha256), RawAhead.of(prepared)
-    kept = {shard.path: journal.finished(shard) for shard in plan.shards}
-    todo = [shard for shard in plan.shards if kept[shard.path] is None]
+    kept = journal.finished(plan.shards)
+    todo = [shard for shard in plan.shards if shard.path not in kept]
     made: list[MadeShard] = []
     progress.start(f"building {plan.dataset}", plan.items)
     try:
         # Closed, so that after an interrupt no worker goes on writing.
         with closing(_fresh(maker, ahead, scratch, todo, engine, progress)) as fresh:
             for shard in plan.shards:
-                done = kept[shard.path]
+                done = kept.get(shard.path)
                 if done is None:
                     done = next(fresh)
                     journal.finish(shard, done)

@@ -50,6 +50,8 @@ class PlannedShard:
     """The shard of the base that it is, if no record of these items changed."""
     mended: bool = False
     """It is a shard of the base that has lost items."""
+    size: int | None = None
+    """Estimated size of the items in bytes; None where it is known of each item alone."""
 
     def segments(self) -> Iterator[tuple[Item, ...]]:
         """The items in stretches of about :data:`SEGMENT_BYTES`, which can be made apart.

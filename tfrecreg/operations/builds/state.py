@@ -7,7 +7,7 @@ is named after the plan's digest: another plan never sees it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Protocol
@@ -33,8 +33,8 @@ from tfrecreg.text import safe
 class Journal(Protocol):
     """What knows the finished shards of a plan."""
 
-    def finished(self, shard: PlannedShard) -> MadeShard | None:
-        """The finished shard, hashed again; None where it has to be made."""
+    def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
+        """The finished ones of these shards, by path; the others have to be made."""
 
     def finish(self, shard: PlannedShard, made: MadeShard) -> None:
         """Note that a shard is finished; its bytes are durable by now."""
@@ -55,8 +55,12 @@ class StageJournal:
             # Not by msgspec: keys that are not UTF-8 have surrogate escapes.
             writer.write(json.dumps(msgspec.to_builtins(made)).encode())
 
-    def finished(self, shard: PlannedShard) -> MadeShard | None:
-        """The finished shard, hashed again; None where it has to be made."""
+    def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
+        """The finished ones of these shards, by path, hashed again."""
+        found = ((shard.path, self._finished(shard)) for shard in shards)
+        return {path: made for path, made in found if made is not None}
+
+    def _finished(self, shard: PlannedShard) -> MadeShard | None:
         if self.stage.stat(_path(shard)) is None:
             return None
         try:

@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
 from tfrecreg.manifest import MANIFEST_NAME
@@ -19,6 +20,7 @@ from tfrecreg.operations.builds.bucket import RECEIPTS_SUFFIX, store_of
 from tfrecreg.registry import Dataset, Registry, layout
 from tfrecreg.registry.locations import location_of, parse_location
 from tfrecreg.storage import Entry
+from tfrecreg.storage.daemon_threads import at_once
 from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.text import safe
@@ -100,8 +102,9 @@ def remove_folder(folder: BucketFolder) -> bool:
     found = tuple(_files(parent, (plan, plan + RECEIPTS_SUFFIX)))
     if found != folder.files:
         return False
-    for entry in sorted(found, key=lambda each: _turn(each.path)):
-        parent.remove(entry.path)
+    for _, some in groupby(sorted(found, key=_turn), key=_turn):
+        for _ in at_once(parent.remove, (entry.path for entry in some)):
+            pass
     return True
 
 
@@ -117,10 +120,10 @@ def _expect_fetched(registry: Registry) -> None:
         )
 
 
-def _turn(path: str) -> tuple[bool, bool, str]:
+def _turn(entry: Entry) -> tuple[bool, bool]:
     """The manifest first, then receipts, then all else."""
-    folder, _, name = path.rpartition("/")
-    return name != MANIFEST_NAME, not folder.endswith(RECEIPTS_SUFFIX), path
+    folder, _, name = entry.path.rpartition("/")
+    return name != MANIFEST_NAME, not folder.endswith(RECEIPTS_SUFFIX)
 
 
 def _plans(parent: RemoteStorage) -> dict[str, list[str]]:

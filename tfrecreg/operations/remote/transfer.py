@@ -27,6 +27,7 @@ from tfrecreg.registry.transaction import transaction
 from tfrecreg.registry.verify import altered, below, expect_intact
 from tfrecreg.storage import LocalStorage, Storage, is_temporary
 from tfrecreg.storage.locations import storage_at
+from tfrecreg.storage.remote import reading_ahead
 from tfrecreg.text import safe
 from tfrecreg.tracking import cloud, dvc
 from tfrecreg.tracking.pointers import bring_command
@@ -227,9 +228,10 @@ def _pull_stored(release: Release, url: str, progress: Progress) -> PullResult:
         progress.start(f"bringing {release.name}", 0)
         try:
             remote = storage_at(url)
-            for path, (size, digest) in expected.items():
-                copy_verified(remote, staged, path, size, digest)
-                progress.advance(0, size)
+            with reading_ahead(remote, remote.list(), expected):
+                for path, (size, digest) in expected.items():
+                    copy_verified(remote, staged, path, size, digest)
+                    progress.advance(0, size)
             with staged.create(MANIFEST_NAME) as writer:
                 writer.write(remote.read(MANIFEST_NAME))
         finally:

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from python_data_support import Notes
-from storage_support import Careless
+from storage_support import Careless, counted
 from tests_support import tree
 
 from tfrecreg.amounts import SkipLimit
@@ -199,9 +199,89 @@ def test_a_part_gives_way_to_another_that_was_faster(
     lake.part(1, 1)
     before = stored(memory, "memory://lake")
     finished = "tfrecreg.operations.builds.parts.receipts.ReceiptJournal.finished"
-    monkeypatch.setattr(finished, lambda *_: None)
+    monkeypatch.setattr(finished, lambda *_: {})
     assert lake.part(1, 1).finished_before == 0
     assert stored(memory, "memory://lake") == before
+
+
+@pytest.mark.parametrize("place", [DATA, None], ids=["bucket", "plan"])
+def test_publishing_asks_for_each_file_once(
+    make: Callable[..., Lake], memory: Any, monkeypatch: pytest.MonkeyPatch, place: str | None
+) -> None:
+    lake = make(data=place)
+    lake.write_plan()
+    calls = counted(memory, monkeypatch)
+    lake.part(1, 1)
+    items = f"/lake/plans/digits/items/{SHARD}.jsonl.gz"
+    assert [call for call in calls if items in call] == [f"cat_file {items}"]
+    calls.clear()
+    assert lake.part(1, 1).finished_before == 6
+    receipt = f"/lake/plans/digits/receipts/{SHARD}.json"
+    assert [call for call in calls if SHARD in call] == [f"cat_file {receipt}"]
+    calls.clear()
+    lake.collect(parts_only=True)
+    files = [items, receipt, f"{shards_of(lake)}/index/{SHARD}.index", f"{shards_of(lake)}/{SHARD}"]
+    assert sorted(call for call in calls if SHARD in call) == sorted(
+        f"cat_file {path}" for path in files
+    )
+    calls.clear()
+    check(["digits"], registry=lake.registry)
+    in_bucket = [] if place is None else [f"cat_file {shards_of(lake)}/{SHARD}"]
+    assert [call for call in calls if SHARD in call] == in_bucket
+
+
+def test_publishing_elsewhere_needs_no_right_to_write(
+    make: Callable[..., Lake], memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is needed to make a missing shard, and asked for before the shard is made."""
+    lake = make(data=None)
+    lake.write_plan()
+    lake.part(1, 1)
+    before = stored(memory, PLAN)
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise PermissionError
+
+    for method in ("pipe_file", "put_file", "rm_file"):
+        monkeypatch.setattr(type(memory), method, refused)
+    lake.collect(parts_only=True)
+    (report,) = check(["digits"], registry=lake.registry)
+    assert report.status == "pass"
+    assert stored(memory, PLAN) == before
+    del memory.store[f"/lake/plans/digits/receipts/{SHARD}.json"]
+    made = "tfrecreg.operations.builds.parts.collect.make_shards"
+    monkeypatch.setattr(made, lambda *_, **__: pytest.fail("a shard was made"))
+    with pytest.raises(StorageError) as raised:
+        lake.collect()
+    assert raised.value.exit_code == 3
+    assert raised.value.message.startswith(f"cannot write `{PLAN}/.tfrecreg-probe-")
+    assert raised.value.message.endswith("`: permission denied")
+
+
+@pytest.mark.parametrize("place", [DATA, None], ids=["bucket", "plan"])
+def test_an_index_that_cannot_be_read_is_no_forgery(
+    make: Callable[..., Lake], memory: Any, monkeypatch: pytest.MonkeyPatch, place: str | None
+) -> None:
+    lake = make(data=place)
+    lake.write_plan()
+    lake.part(1, 1)
+    original = type(memory).cat_file
+
+    def cut(system: Any, path: str, *given: Any, **options: Any) -> Any:
+        if path.endswith(f"{SHARD}.index"):
+            raise ConnectionError("cut")
+        return original(system, path, *given, **options)
+
+    monkeypatch.setattr(type(memory), "cat_file", cut)
+    monkeypatch.setenv("TFRECREG_REMOTE_ATTEMPTS", "2")
+    with pytest.raises(StorageError) as raised:
+        lake.collect()
+    assert raised.value.exit_code == 3
+    assert raised.value.message == (
+        f"cannot read `memory:/{shards_of(lake)}/index/{SHARD}.index` after 2 attempts: "
+        "ConnectionError: cut"
+    )
+    assert not (lake.root / "data/digits").exists()
 
 
 @pytest.mark.parametrize("place", [DATA, None], ids=["bucket", "plan"])
@@ -240,19 +320,23 @@ def test_what_is_forged_is_refused_and_the_hint_says_what_to_remove(
     assert lake.collect(parts_only=True, verify=None).from_parts == 6
 
 
+@pytest.mark.parametrize("data", ["altering://lake/build", None], ids=["bucket", "plan"])
 def test_bytes_that_were_altered_on_their_way_are_not_called_forged(
-    make: Callable[..., Lake], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., Lake], monkeypatch: pytest.MonkeyPatch, data: str | None
 ) -> None:
-    lake = make(plan="altering://lake/plan", data=None)
+    lake = make(plan="altering://lake/plan", data=data)
     lake.write_plan()
     lake.part(1, 1)
-    # Indexes when they are examined, shards when they are copied.
+    # Indexes and shards, when they are copied or read back.
     monkeypatch.setattr(Altering, "altered", set())
     lake.collect(parts_only=True)
     assert Altering.altered is not None
     assert len(Altering.altered) == 12
+    Altering.altered.clear()
     (report,) = check(["digits"], registry=lake.registry)
-    assert report.status == "pass"
+    assert (report.status, report.records) == ("pass", 39)
+    assert len(Altering.altered) == (0 if data is None else 6)
+    Altering.store.clear()
 
 
 def test_a_part_replaces_nothing_in_a_store(lake: Lake, memory: Any) -> None:

@@ -341,4 +341,4 @@ def test_a_journal_holds_skipped_items_whose_keys_are_not_utf8(tmp_path) -> None
     )
     journal = StageJournal(stage, stage.below("build"))
     journal.finish(shard, made)
-    assert journal.finished(shard) == made
+    assert journal.finished([shard]) == {shard.path: made}

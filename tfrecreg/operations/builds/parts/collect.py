@@ -16,7 +16,7 @@ from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.operations.builds.begin import Begun, expect_buildable
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.make import engine_for_build
-from tfrecreg.operations.builds.parts.examine import ExamineTask, examine_index
+from tfrecreg.operations.builds.parts.examine import examine_index
 from tfrecreg.operations.builds.parts.one_part import make_shards, parts_of
 from tfrecreg.operations.builds.parts.open_source import (
     RawState,
@@ -26,8 +26,10 @@ from tfrecreg.operations.builds.parts.open_source import (
 )
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_store import (
-    enter_stores,
+    enter_bucket,
+    enter_plan,
     expect_same_place,
+    stage_indexes,
     stage_shards,
 )
 from tfrecreg.operations.builds.parts.proof import ReceiptProof
@@ -47,6 +49,7 @@ from tfrecreg.progress import SILENT, Progress
 from tfrecreg.registry import Dataset, Registry
 from tfrecreg.registry.transaction import Transaction, transaction
 from tfrecreg.schema import parse_schema
+from tfrecreg.storage import Storage
 from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.text import safe
 
@@ -118,14 +121,16 @@ def collect_parts(
         change = opened.enter_context(transaction(registry.dataset(name), progress))
         expect_policy(registry, name)
         expect_same_place(registry.dataset(name), folder)
-        enter_stores(folder)
-        return _collect(registry, request, folder, change, engine, progress)
+        enter_bucket(folder)
+        stage = opened.enter_context(change.stage("parts"))
+        return _collect(registry, request, folder, stage, change, engine, progress)
 
 
 def _collect(
     registry: Registry,
     request: CollectRequest,
     folder: PlanFolder,
+    stage: Storage,
     change: Transaction,
     engine: Engine,
     progress: Progress,
@@ -142,43 +147,46 @@ def _collect(
     missing = [shard for shard in plan.shards if shard.path not in receipts]
     if missing and (request.parts_only or raw is None):
         raise _incomplete(folder, missing, raw)
-    _examine_all(folder, plan, receipts, engine, progress)
+    stage_indexes(folder, receipts, stage, progress)
+    _examine_all(folder, plan, receipts, stage, progress)
     verified = _verify(request, folder, begun, receipts, change, engine, progress)
     if missing:
-        with change.stage("missing") as stage:
+        enter_plan(folder)
+        to_make = replace(plan, shards=tuple(missing))
+        with change.stage("missing") as making:
             make_shards(
                 folder,
-                replace(plan, shards=tuple(missing)),
+                to_make,
                 prepared,
                 part="",
-                stage=stage if isinstance(folder.shards, RemoteStorage) else folder.storage,
+                stage=making if isinstance(folder.shards, RemoteStorage) else folder.storage,
                 engine=engine,
                 progress=progress,
             )
-        receipts.update(_receipts(folder, replace(plan, shards=tuple(missing)), progress))
-        gone = [shard for shard in plan.shards if shard.path not in receipts]
+        made_here = _receipts(folder, to_make, progress)
+        gone = [shard for shard in missing if shard.path not in made_here]
         if gone:  # somebody removed it meanwhile
             raise _incomplete(folder, gone, raw)
+        stage_indexes(folder, made_here, stage, progress)
+        receipts.update(made_here)
     if raw is None:
         progress.note(
             "the raw data are not on this machine: whether they changed since the plan is not known"
         )
     made = [receipts[shard.path].made_shard() for shard in plan.shards]
-    with change.stage("parts") as stage:
-        staged = stage_shards(folder, receipts, stage, progress)
-        built = conclude(
-            registry,
-            begun,
-            made,
-            labels=folder.document.labels,
-            resumed=0,
-            staged=staged,
-            change=change,
-            engine=engine,
-            progress=progress,
-            raw_compared=not missing,
-            proof=ReceiptProof(receipts, folder),
-        )
+    built = conclude(
+        registry,
+        begun,
+        made,
+        labels=folder.document.labels,
+        resumed=0,
+        staged=stage_shards(folder, receipts, stage, progress),
+        change=change,
+        engine=engine,
+        progress=progress,
+        raw_compared=not missing,
+        proof=ReceiptProof(receipts, folder),
+    )
     names = tuple(shard.path for shard in verified)
     every = [receipts[shard.path] for shard in plan.shards]
     keep_receipts(registry, built.manifest, folder.document, every, verified=names)
@@ -229,14 +237,12 @@ def _receipts(folder: PlanFolder, plan: Plan, progress: Progress) -> dict[str, R
     journal = ReceiptJournal(folder, "")
     found: dict[str, Receipt] = {}
     problems: list[RefusedError] = []
-    for shard in plan.shards:
-        try:
-            receipt = journal.read(shard.path, len(shard.items))
-        except RefusedError as error:
-            problems.append(error)
-            continue
-        if receipt is not None:
-            found[shard.path] = receipt
+    with journal.reading(plan.shards) as noted:
+        for shard in noted:
+            try:
+                found[shard.path] = journal.read(shard)
+            except RefusedError as error:
+                problems.append(error)
     refuse_all(problems, progress)
     there = {entry.path for entry in folder.shards.list()}
     return {
@@ -275,30 +281,22 @@ def _examine_all(
     folder: PlanFolder,
     plan: Plan,
     receipts: dict[str, Receipt],
-    engine: Engine,
+    stage: Storage,
     progress: Progress,
 ) -> None:
     """Hold the index of every shard of a part against its receipt and the plan."""
     shards = [shard for shard in plan.shards if shard.path in receipts]
-    tasks = (
-        ExamineTask(
-            build=folder.shards,
-            receipt=receipts[shard.path],
-            keys=tuple(item.key for item in shard.items),
-            split=shard.split,
-        )
-        for shard in shards
-    )
     problems = []
     progress.start(f"examining {plan.dataset}", sum(len(shard.items) for shard in shards))
     try:
-        with closing(engine.run(examine_index, tasks)) as results:
-            for shard, result in zip(shards, results, strict=True):
+        with folder.reading_items(shards):
+            for shard in shards:
                 receipt = receipts[shard.path]
+                problem = examine_index(shard, receipt, stage)
                 progress.advance(len(shard.items), receipt.index.bytes)
-                if result.problem:
+                if problem:
                     problems.append(
-                        refused_shard(result.shard, result.problem, receipt=receipt, plan=folder)
+                        refused_shard(shard.path, problem, receipt=receipt, plan=folder)
                     )
     finally:
         progress.stop()

@@ -9,71 +9,56 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tfrecreg.errors import ManifestError, NewerFormatError, StorageError
 from tfrecreg.index import Index, load_index
 from tfrecreg.operations.builds.parts.receipts import Receipt, other_bytes
+from tfrecreg.operations.builds.plan import PlannedShard
 from tfrecreg.records.hashing import hash_both
 from tfrecreg.storage import Storage
-from tfrecreg.storage.remote import RemoteStorage
 from tfrecreg.text import safe
-
-
-@dataclass(frozen=True, slots=True)
-class ExamineTask:
-    """All that a worker needs to examine the index of one shard. Picklable."""
-
-    build: Storage
-    """Rooted at the folder of the shards."""
-    receipt: Receipt
-    keys: tuple[str, ...]
-    """Keys of the items of the plan, in order."""
-    split: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExaminedShard:
-    """The result for one shard."""
-
-    shard: str
-    problem: str
-    """The first claim that does not hold; empty if all do."""
 
 
 class _Refused(Exception):
     """A claim that does not hold."""
 
 
-def examine_index(task: ExamineTask) -> ExaminedShard:
-    """Compare a receipt with the index and the plan."""
-    problem = ""
-    entry = task.receipt.index
+def examine_index(shard: PlannedShard, receipt: Receipt, stage: Storage) -> str:
+    """Compare a receipt with the index and the plan.
+
+    Args:
+        shard: as it was planned.
+        receipt: of that shard.
+        stage: rooted at a local folder with the index.
+
+    Returns:
+        The first claim that does not hold; empty if all do.
+    """
+    entry = receipt.index
     try:
-        wrong = other_bytes(entry, hash_both(task.build, entry.path))
-        if wrong and isinstance(task.build, RemoteStorage):  # or altered on their way
-            wrong = other_bytes(entry, hash_both(task.build, entry.path))
+        wrong = other_bytes(entry, hash_both(stage, entry.path))
         if wrong:
             raise _Refused(f"the bytes of its index are {wrong}")
-        index = load_index(task.build, entry.path)
-        _expect_items(task, index.keys())
-        _expect_totals(task, index)
+        index = load_index(stage, entry.path)
+        _expect_items(shard, receipt, index.keys())
+        _expect_totals(shard, receipt, index)
     except _Refused as refusal:
-        problem = str(refusal)
+        return str(refusal)
     except (StorageError, ManifestError, NewerFormatError) as error:
-        problem = error.message
-    return ExaminedShard(task.receipt.shard.path, problem)
+        return error.message
+    return ""
 
 
-def _expect_items(task: ExamineTask, keys: Sequence[str]) -> None:
+def _expect_items(shard: PlannedShard, receipt: Receipt, keys: Sequence[str]) -> None:
     """Each item is the next record, or skipped; and nothing else is there."""
-    if not task.receipt.skipped and list(task.keys) == keys:
+    planned = [item.key for item in shard.items]
+    if not receipt.skipped and planned == keys:
         return
-    skipped = Counter(each.key for each in task.receipt.skipped)
-    if any(each.split != task.split for each in task.receipt.skipped):
+    skipped = Counter(each.key for each in receipt.skipped)
+    if any(each.split != shard.split for each in receipt.skipped):
         raise _Refused("its receipt lists skipped items of another split")
     at = 0
-    for key in task.keys:
+    for key in planned:
         if at < len(keys) and keys[at] == key:
             at += 1
         elif skipped[key]:
@@ -90,12 +75,12 @@ def _expect_items(task: ExamineTask, keys: Sequence[str]) -> None:
         raise _Refused(f"its receipt lists the skipped item `{safe(more)}`, unknown to the plan")
 
 
-def _expect_totals(task: ExamineTask, index: Index) -> None:
-    entry = task.receipt.shard
+def _expect_totals(shard: PlannedShard, receipt: Receipt, index: Index) -> None:
+    entry = receipt.shard
     said = (entry.split, entry.records, entry.payload_bytes)
-    found = (task.split, len(index), int(index.lengths.sum()))
+    found = (shard.split, len(index), int(index.lengths.sum()))
     if said != found:
         raise _Refused(
             f"its receipt says {entry.records:,} records of {entry.payload_bytes:,} bytes in "
-            f"`{safe(entry.split)}`, found {found[1]:,} of {found[2]:,} in `{safe(task.split)}`"
+            f"`{safe(entry.split)}`, found {found[1]:,} of {found[2]:,} in `{safe(shard.split)}`"
         )

@@ -19,7 +19,7 @@ from tfrecreg.operations.builds.parts.open_source import (
 )
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import ShardOfPlan
-from tfrecreg.operations.builds.parts.plan_store import NOTES, enter_stores
+from tfrecreg.operations.builds.parts.plan_store import NOTES, enter_bucket, enter_plan
 from tfrecreg.operations.builds.parts.receipts import ReceiptJournal
 from tfrecreg.operations.builds.plan import Plan
 from tfrecreg.operations.builds.request import Prepared
@@ -144,7 +144,8 @@ def run_part(
     folder = PlanFolder.open(plan)
     folder.expect_dataset(name)
     shards = deal_shards(folder.document.shards, part)
-    enter_stores(folder)
+    enter_plan(folder)
+    enter_bucket(folder)
     _leave_note(folder, part)
     if not shards:
         return _result(folder, part, (), 0, 0, 0)
@@ -206,17 +207,18 @@ def make_shards(
     build: Storage = folder.shards
     if isinstance(build, RemoteStorage):
         build = TwoPlaces(LocalStorage(stage.below(BUILD).root), build)
-    return make_all(
-        plan,
-        prepared,
-        stage,
-        journal=ReceiptJournal(folder, part),
-        build=build,
-        segments=f"{SEGMENTS}/{secrets.token_hex(8)}",  # which no other process uses
-        sha256=False,
-        engine=engine,
-        progress=progress,
-    )
+    with folder.reading_items(plan.shards):
+        return make_all(
+            plan,
+            prepared,
+            stage,
+            journal=ReceiptJournal(folder, part),
+            build=build,
+            segments=f"{SEGMENTS}/{secrets.token_hex(8)}",  # which no other process uses
+            sha256=False,
+            engine=engine,
+            progress=progress,
+        )
 
 
 def _leave_note(folder: PlanFolder, part: PlanPart) -> None:

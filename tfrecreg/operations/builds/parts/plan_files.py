@@ -7,7 +7,8 @@ Nothing in it is code, and all of it is covered by the digest in `plan.json`. Pa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar, overload
@@ -32,7 +33,7 @@ from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.shards import shard_name
 from tfrecreg.sources import GuardedSource, Item, Remark, Skipped
 from tfrecreg.storage import LocalStorage, Storage
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.remote import RemoteStorage, reading_ahead
 from tfrecreg.storage.urls import is_url, named_url
 from tfrecreg.text import safe
 
@@ -282,7 +283,15 @@ class PlanFolder:
             _ItemsOfShard(self.storage, shard),
             _of_base(base, shard),
             shard.lost_items,
+            shard.size,
         )
+
+    def reading_items(self, shards: Iterable[PlannedShard]) -> AbstractContextManager[None]:
+        """Fetch the items of shards ahead, if they are in a store: while the context lasts, in this
+        thread and in about this order.
+        """
+        paths = (_items_path(shard.path) for shard in shards)
+        return reading_ahead(self.storage, self.storage.list(_ITEMS), paths)
 
     def plan(self, shards: Sequence[PlannedShard], base: Base | None) -> Plan:
         """The plan of these shards."""
@@ -310,17 +319,18 @@ class PlanFolder:
             shards: those of the document whose files are wanted. Files that may belong to any
                 shard are among them.
         """
-        lists = [(_RAW, self.document.raw_files)]
-        lists += [
+        of_items = [
             (_raw_path(shard.path), shard.raw_files)
             for shard in shards
             if shard.raw_files is not None
         ]
-        return {
-            row.path: (row.size, row.mtime_ns)
-            for path, said in lists
-            for row in self._lines(path, said, _RawRow)
-        }
+        listed = self.storage.list(_RAW_OF_ITEMS)
+        with reading_ahead(self.storage, listed, (path for path, _ in of_items)):
+            return {
+                row.path: (row.size, row.mtime_ns)
+                for path, said in [(_RAW, self.document.raw_files), *of_items]
+                for row in self._lines(path, said, _RawRow)
+            }
 
     def schema(self) -> str:
         """The text of the schema.

@@ -6,10 +6,10 @@ has it holds a whole plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tfrecreg.errors import UsageError
-from tfrecreg.manifest import FileEntry, ShardEntry
+from tfrecreg.manifest import INDEX_FOLDER, FileEntry, ShardEntry
 from tfrecreg.operations.builds.bucket import note_use, store_of
 from tfrecreg.operations.builds.make import BUILD
 from tfrecreg.operations.builds.parts.plan_files import PLAN_FILES, PLAN_LIMIT, PlanFolder
@@ -19,7 +19,8 @@ from tfrecreg.progress import Progress
 from tfrecreg.records.hashing import hash_file
 from tfrecreg.registry import Dataset
 from tfrecreg.storage import LocalStorage, Storage
-from tfrecreg.storage.remote import RemoteStorage
+from tfrecreg.storage.daemon_threads import at_once
+from tfrecreg.storage.remote import RemoteStorage, reading_ahead
 from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.storage.uploads import PROBE, expect_condition
 from tfrecreg.text import safe
@@ -63,9 +64,12 @@ def put_plan(made: LocalStorage, document: PlanDocument, store: RemoteStorage) -
         StorageError: the store refused, or has files of another plan that was not completed.
     """
     if store.stat(PLAN_NAME) is None:
-        for entry in made.list():
-            if entry.kind == "file" and entry.path != PLAN_NAME:
-                store.upload(f"{made.root}/{entry.path}", entry.path)
+        lists = (entry.path for entry in made.list() if entry.kind == "file")
+        for _ in at_once(
+            lambda path: store.upload(f"{made.root}/{path}", path),
+            (path for path in lists if path != PLAN_NAME),
+        ):
+            pass
         if store.put_if_absent(PLAN_NAME, made.read(PLAN_NAME, limit=PLAN_LIMIT)):
             return document
     found = PlanFolder.open(store.root).document
@@ -84,14 +88,23 @@ def _raw(document: PlanDocument) -> str:
     return document.planned.raw if document.planned is not None else ""
 
 
-def enter_stores(folder: PlanFolder) -> None:
-    """Refuse stores that overwrite files, and note that the shards are in use.
+def enter_plan(folder: PlanFolder) -> None:
+    """Refuse a plan in a store that overwrites files, or that cannot be written.
 
     Raises:
-        StorageError: a store overwrites, or refused.
+        StorageError: it is in one.
     """
     if isinstance(folder.storage, RemoteStorage):
         expect_condition(folder.storage)
+
+
+def enter_bucket(folder: PlanFolder) -> None:
+    """Refuse a bucket that overwrites files, and note that the shards there are in use. Does
+    nothing where the dataset has its shards in the registry.
+
+    Raises:
+        StorageError: the bucket overwrites, or refused.
+    """
     if folder.document.data is not None:
         build = RemoteStorage(folder.document.data)
         # The folder of a build holds the files of its manifest alone.
@@ -116,41 +129,66 @@ def expect_same_place(dataset: Dataset, folder: PlanFolder) -> None:
         )
 
 
-def stage_shards(
+def stage_indexes(
     folder: PlanFolder, receipts: Mapping[str, Receipt], stage: Storage, progress: Progress
-) -> Storage:
-    """The build in the making, with all shards and their indexes.
-
-    Shards are linked, and those in the store of a plan are copied. Where the dataset has its shards
-    in a store they stay there.
+) -> None:
+    """Put the indexes of shards into the build in the making: links, or copies of those in a store.
 
     Args:
         folder: of the plan.
-        receipts: of all shards.
-        stage: rooted at an empty folder of the registry.
+        receipts: of the shards, by path.
+        stage: rooted at a folder of the registry.
+        progress: updated for each index that is fetched.
+
+    Raises:
+        StorageError: a file cannot be read or written.
+    """
+    entries = [receipt.index for receipt in receipts.values()]
+    _stage(entries, folder, INDEX_FOLDER, stage, progress)
+
+
+def stage_shards(
+    folder: PlanFolder, receipts: Mapping[str, Receipt], stage: Storage, progress: Progress
+) -> Storage:
+    """The build in the making, with all shards: links, or copies of those in the store of a plan.
+    Where the dataset has its shards in a bucket they stay there.
+
+    Args:
+        folder: of the plan.
+        receipts: of all shards, by path.
+        stage: as :func:`stage_indexes` left it.
         progress: updated for each shard that is fetched.
 
     Raises:
         StorageError: a file cannot be read or written.
     """
+    if folder.document.data is not None:
+        return TwoPlaces(LocalStorage(stage.root), RemoteStorage(folder.document.data))
+    _stage([receipt.shard for receipt in receipts.values()], folder, "", stage, progress)
+    return stage
+
+
+def _stage(
+    entries: Sequence[ShardEntry | FileEntry],
+    folder: PlanFolder,
+    listed: str,
+    stage: Storage,
+    progress: Progress,
+) -> None:
+    """Put files, which lie below the folder `listed` of the shards, into a stage."""
     shards = folder.shards
     if isinstance(shards, LocalStorage):
-        for receipt in receipts.values():
-            for path in (receipt.shard.path, receipt.index.path):
-                stage.link(path, path, origin=shards)
-        return stage
-    stays = folder.document.data is not None
-    records = sum(receipt.shard.records for receipt in receipts.values())
-    progress.start(f"fetching {folder.document.dataset}", records)
+        for entry in entries:
+            stage.link(entry.path, entry.path, origin=shards)
+        return
+    progress.start(f"fetching {folder.document.dataset}", len(entries))
     try:
-        for receipt in receipts.values():
-            _copy(receipt.index, shards, stage)
-            if not stays:
-                _copy(receipt.shard, shards, stage)
-            progress.advance(receipt.shard.records, 0 if stays else receipt.shard.bytes)
+        with reading_ahead(shards, shards.list(listed), (entry.path for entry in entries)):
+            for entry in entries:
+                _copy(entry, shards, stage)
+                progress.advance(1, entry.bytes)
     finally:
         progress.stop()
-    return TwoPlaces(LocalStorage(stage.root), shards) if stays else stage
 
 
 def _copy(entry: ShardEntry | FileEntry, shards: RemoteStorage, stage: Storage) -> None:

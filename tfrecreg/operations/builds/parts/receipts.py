@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import msgspec
 from blake3 import blake3
 
-from tfrecreg.errors import MissingFileError, RefusedError, StorageError
+from tfrecreg.errors import RefusedError, StorageError
 from tfrecreg.manifest import FileEntry, ShardEntry, SourceEntry
 from tfrecreg.operations.builds.parts.lines import json_line
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
@@ -32,6 +34,7 @@ from tfrecreg.progress import Progress
 from tfrecreg.records import FileDigest
 from tfrecreg.sources import Remark, Skipped
 from tfrecreg.storage import LocalStorage
+from tfrecreg.storage.remote import reading_ahead
 from tfrecreg.text import safe
 
 RECEIPTS = "receipts"
@@ -133,25 +136,30 @@ class ReceiptJournal:
     part: str
     """The part that works, ``17/64``; empty for the command that publishes."""
 
-    def finished(self, shard: PlannedShard) -> MadeShard | None:
-        """The finished shard, hashed again; None where it has to be made.
+    def finished(self, shards: Sequence[PlannedShard]) -> dict[str, MadeShard]:
+        """The finished ones of these shards, by path, hashed again.
 
         A receipt that does not hold costs a part only the work of making the shard again. Of files
         in a store only the sizes are compared: all of them are read when they are published.
         """
-        try:
-            receipt = self.read(shard.path, len(shard.items))
-            made = receipt.made_shard() if receipt is not None else None
-            return made if made is not None and self._is_whole(made) else None
-        except (RefusedError, StorageError):
-            return None
+        is_whole = self._intact()
+        found: dict[str, MadeShard] = {}
+        with self.reading(shards) as noted:
+            for shard in noted:
+                with suppress(RefusedError, StorageError):
+                    made = self.read(shard).made_shard()
+                    if is_whole(made):
+                        found[shard.path] = made
+        return found
 
-    def _is_whole(self, made: MadeShard) -> bool:
+    def _intact(self) -> Callable[[MadeShard], bool]:
         build = self.folder.shards
         if isinstance(build, LocalStorage):
-            return is_intact(build, made)
-        found = ((build.stat(each.path), each.bytes) for each in (made.entry, made.index))
-        return all(entry is not None and entry.size == size for entry, size in found)
+            return partial(is_intact, build)
+        sizes = {entry.path: entry.size for entry in build.list()}
+        return lambda made: all(
+            sizes.get(each.path) == each.bytes for each in (made.entry, made.index)
+        )
 
     def finish(self, shard: PlannedShard, made: MadeShard) -> None:
         """Write the receipt of a shard; its bytes are durable by now.
@@ -201,33 +209,40 @@ class ReceiptJournal:
                 hint="find out how it was made; remove it, and run the part again",
             )
 
-    def read(self, shard: str, items: int) -> Receipt | None:
-        """The receipt of a shard, which fits the plan; None if there is none.
+    @contextmanager
+    def reading(self, shards: Sequence[PlannedShard]) -> Iterator[list[PlannedShard]]:
+        """Those of these shards that have a receipt, for :meth:`read` in this order.
 
-        Args:
-            shard: path of the shard in the build.
-            items: number of its items in the plan.
+        Raises:
+            StorageError: the receipts cannot be listed.
+        """
+        storage = self.folder.storage
+        listed = list(storage.list(RECEIPTS))
+        there = {entry.path for entry in listed}
+        found = [shard for shard in shards if receipt_path(shard.path) in there]
+        with reading_ahead(storage, listed, (receipt_path(shard.path) for shard in found)):
+            yield found
+
+    def read(self, shard: PlannedShard) -> Receipt:
+        """The receipt of a shard, which fits the plan.
 
         Raises:
             RefusedError: it is damaged, or of another plan, shard or version.
             StorageError: it cannot be read.
         """
-        try:
-            data = self.folder.storage.read(receipt_path(shard), limit=_RECEIPT_LIMIT)
-        except MissingFileError:
-            return None
+        data = self.folder.storage.read(receipt_path(shard.path), limit=_RECEIPT_LIMIT)
         try:
             receipt = parse_receipt(data)
         except ValueError as error:
             problem = f"its receipt cannot be used: {safe(str(error))}"
-            raise refused_shard(shard, problem, plan=self.folder) from None
-        problem = _problem(receipt, self.folder, shard, items)
+            raise refused_shard(shard.path, problem, plan=self.folder) from None
+        problem = _problem(receipt, self.folder, shard)
         if problem:
-            raise refused_shard(shard, problem, plan=self.folder)
+            raise refused_shard(shard.path, problem, plan=self.folder)
         return receipt
 
 
-def _problem(receipt: Receipt, folder: PlanFolder, shard: str, items: int) -> str:
+def _problem(receipt: Receipt, folder: PlanFolder, shard: PlannedShard) -> str:
     """Why a receipt does not belong to the plan; empty if it does."""
     document = folder.document
     if receipt.plan != document.digest:
@@ -236,15 +251,14 @@ def _problem(receipt: Receipt, folder: PlanFolder, shard: str, items: int) -> st
             f"`{document.digest[:16]}…`"
         )
     named = receipt.shard.path, receipt.shard.index, receipt.index.path
-    index = f"index/{shard}.index"
-    if named != (shard, index, index):
+    if named != (shard.path, shard.index, shard.index):
         return f"its receipt is that of `{safe(receipt.shard.path)}`"
     if receipt.versions != document.versions or receipt.source != document.source:
         return "its receipt names other versions or options than the plan"
     if receipt.shard.sha256:
         return "its receipt has a `sha256` of the shard, which only publishing computes"
-    if receipt.items != items:
-        return f"its receipt says {receipt.items:,} items, the plan has {items:,}"
+    if receipt.items != len(shard.items):
+        return f"its receipt says {receipt.items:,} items, the plan has {len(shard.items):,}"
     return ""
 
 
