@@ -62,7 +62,7 @@ class Warm:
                 self._status.close()
         return self.returncode
 
-    def communicate(self, timeout: float) -> tuple[str, str]:
+    def communicate(self, timeout: float = 600) -> tuple[str, str]:
         """What it printed; it is killed if it does not end in so many seconds."""
         killer = threading.Timer(timeout, self.send_signal, [signal.SIGKILL])
         killer.start()
