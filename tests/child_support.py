@@ -1,7 +1,8 @@
 """Work in a forked process: what it returned or raised, or that it was killed.
 
 A process that ends gives back all that it held: locks, open files, the state of DVC. So whoever is
-killed, refused or stopped is a process of its own. On sys.path by `pythonpath` in pyproject.toml.
+killed or stopped is a process of its own, and whoever works with DVC. On sys.path by `pythonpath`
+in pyproject.toml.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
@@ -38,6 +39,17 @@ class Failure:
     hint: str
     exit_code: int
     trace: str
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        return cls(
+            kind=type(error).__name__,
+            expected=isinstance(error, TfrecregError),
+            message=str(getattr(error, "message", error)),
+            hint=getattr(error, "hint", ""),
+            exit_code=getattr(error, "exit_code", 1),
+            trace="".join(traceback.format_exception(error))[-6000:],
+        )
 
 
 @dataclass(frozen=True)
@@ -139,25 +151,13 @@ def _work_and_exit(work: Callable[[Callable[..., None]], Any], writer: int, go: 
         try:
             line = {"value": work(tell)}
         except BaseException as error:
-            line = {"failure": _failure(error)}
+            line = {"failure": asdict(Failure.of(error))}
         os.write(writer, json.dumps(line).encode() + b"\n")
         code = 0
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-
-
-def _failure(error: BaseException) -> dict[str, Any]:
-    expected = isinstance(error, TfrecregError)
-    return {
-        "kind": type(error).__name__,
-        "expected": expected,
-        "message": str(getattr(error, "message", error)),
-        "hint": getattr(error, "hint", ""),
-        "exit_code": getattr(error, "exit_code", 1),
-        "trace": "".join(traceback.format_exception(error))[-6000:],
-    }
 
 
 def apart(work: Callable[[], Any]) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,33 @@ settings.load_profile("tfrecreg")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+# As the command sets it: programs that the tests start import NumPy, and multiply no matrices.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+_FORKING = frozenset({"Child", "Deed", "apart", "in_child"})
+"""Names that a module has whose tests fork this process, most of them a hundred times."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that fork come first: a fork takes longer when others have imported TensorFlow.
+
+    Of all others, those of modules with few tests: they are the long ones. With a long test at the
+    end, one process would work and the others wait.
+    """
+    tests = Counter(item.path for item in items)
+    forking = {
+        item.path
+        for item in items
+        if isinstance(item, pytest.Function) and _FORKING & vars(item.module).keys()
+    }
+    items.sort(key=lambda item: (item.path not in forking, tests[item.path]))
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays: a collector that looks at it again, in forks too, costs minutes."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from package_support import CHECKOUT
 from s3_support import ENVIRONMENT, SECRET
+from warm_support import Warm
 
 __all__ = ["command", "ended", "run"]
 
 
-def command(*arguments: str, port: int, cwd: Path, **more: str) -> subprocess.Popen[str]:
+def command(*arguments: str, port: int, cwd: Path, **more: str) -> Warm | subprocess.Popen[str]:
     """A command in a process of its own, which reaches the S3 server at a port."""
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("AWS_")},
@@ -27,8 +28,10 @@ def command(*arguments: str, port: int, cwd: Path, **more: str) -> subprocess.Po
         "XDG_CACHE_HOME": str(cwd.parent / "cache"),
         **more,
     }
+    if arguments[0] != "-c":
+        return Warm(list(arguments), environment, cwd)
     return subprocess.Popen(
-        [sys.executable, *(() if arguments[0] == "-c" else ("-m", "tfrecreg")), *arguments],
+        [sys.executable, *arguments],
         env=environment,
         cwd=cwd,
         text=True,
@@ -37,7 +40,7 @@ def command(*arguments: str, port: int, cwd: Path, **more: str) -> subprocess.Po
     )
 
 
-def ended(process: subprocess.Popen[str], code: int = 0) -> str:
+def ended(process: Warm | subprocess.Popen[str], code: int = 0) -> str:
     """What a command printed; its exit code has to be `code`."""
     out, err = process.communicate(timeout=200)
     assert "Traceback" not in err, err

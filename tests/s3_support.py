@@ -97,6 +97,8 @@ def web_server(files: Mapping[str, bytes], *, ranges: bool = True) -> Iterator[i
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Else a body waits for 40 ms, until the client has acknowledged its headers.
+        disable_nagle_algorithm = True
 
         def log_message(self, *arguments: object) -> None:
             pass
@@ -186,6 +188,8 @@ def faulty(
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Else a body waits for 40 ms, until the client has acknowledged its headers.
+        disable_nagle_algorithm = True
 
         def log_message(self, *arguments: object) -> None:
             pass

@@ -19,6 +19,7 @@ import pytest
 from s3_command_support import command, ended, run
 from s3_support import S3, Faults, faulty, s3_server
 from sources_support import SOURCES, make_raw
+from warm_support import Warm
 
 from tfrecreg.operations.demo import write_digits
 from tfrecreg.operations.init import init
@@ -68,7 +69,7 @@ class Machines:
         self._folder = folder
         self._count = 0
 
-    def start(self, port: int, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, port: int, *arguments: str) -> Warm | subprocess.Popen[str]:
         self._count += 1
         own = self._folder / str(self._count)
         for name in ("work", "tmp"):
@@ -190,7 +191,7 @@ class Killer(Faults):
     def __init__(self, at: int) -> None:
         super().__init__(0)
         self.at = at
-        self.process: subprocess.Popen[str] | None = None
+        self.process: Warm | subprocess.Popen[str] | None = None
 
     def next(self) -> str:
         with self._lock:

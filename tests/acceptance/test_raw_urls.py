@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -189,9 +188,7 @@ def test_nothing_is_left_of_copied_annotations(s3: S3, raw: Path, tmp_path: Path
     scratch.mkdir()
     faults = Faults(1.0, "slow")
     with faulty(s3.port, faults) as port:
-        build: subprocess.Popen[str] = command(
-            *given("coco", "s3://raw"), port=port, cwd=root, TMPDIR=str(scratch)
-        )
+        build = command(*given("coco", "s3://raw"), port=port, cwd=root, TMPDIR=str(scratch))
         end = time.monotonic() + 60
         while not list(root.glob(".tfrecreg/**/build/*")):
             assert time.monotonic() < end

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("tensorflow_data_validation", reason="the extra `tfdv` is not installed")
-
 from records_support import write_examples
 from tensorflow_metadata.proto.v0.anomalies_pb2 import AnomalyInfo
 
@@ -20,6 +18,11 @@ from tfrecreg.errors import UsageError
 from tfrecreg.example import Feature, bytes_feature, float_feature, int64_feature
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check import CheckOptions, Report, check
+
+# Not `importorskip`: whoever collects tests would import TensorFlow.
+pytestmark = pytest.mark.skipif(
+    find_spec("tensorflow_data_validation") is None, reason="the extra `tfdv` is not installed"
+)
 
 
 def judged(folder: Path, schema: str, examples: Sequence[dict[str, Feature]], *only: str) -> Report:

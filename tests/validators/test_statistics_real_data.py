@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tfrecreg.codes.tfdv import anomaly_code
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check import CheckOptions, Report, check
-
-tfdv = pytest.importorskip("tensorflow_data_validation", reason="the extra `tfdv` is not installed")
-
 
 TESTDATA = "tfrecord/tfx/components/testdata"
 SETS = {
@@ -24,6 +22,13 @@ SETS = {
         f"{TESTDATA}/penguin/schema/schema.pbtxt",
     ),
 }
+
+
+@pytest.fixture
+def tfdv() -> Any:
+    return pytest.importorskip(
+        "tensorflow_data_validation", reason="the extra `tfdv` is not installed"
+    )
 
 
 def judged(files: str, schema: Path | None) -> Report:
@@ -40,7 +45,7 @@ def judged(files: str, schema: Path | None) -> Report:
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("split", ["train", "eval"])
-def test_anomalies_are_those_of_tfdv_called_by_hand(realdata, tmp_path, name, split) -> None:
+def test_anomalies_are_those_of_tfdv_called_by_hand(tfdv, realdata, tmp_path, name, split) -> None:
     import tensorflow as tf
 
     folder, schema = (realdata / part.format(split=split) for part in SETS[name])
@@ -67,15 +72,16 @@ def test_anomalies_are_those_of_tfdv_called_by_hand(realdata, tmp_path, name, sp
 
 def _statistics(records: list[bytes]) -> object:
     """TFDV's statistics of serialized examples, decoded by its own decoder."""
+    from tensorflow_data_validation import StatsOptions
     from tensorflow_data_validation.statistics import stats_impl
     from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
     batch = ExamplesToRecordBatchDecoder().DecodeBatch(records)
-    options = tfdv.StatsOptions()
-    return stats_impl.generate_statistics_in_memory(batch, options)
+    return stats_impl.generate_statistics_in_memory(batch, StatsOptions())
 
 
 @pytest.mark.realdata
+@pytest.mark.usefixtures("tfdv")
 def test_sequence_examples_are_said_to_be_not_applicable(realdata: Path) -> None:
     folder = realdata / TESTDATA / "tfrecord_sequence/*/*.gz"
     schema = realdata / SETS["taxi"][1]

@@ -157,8 +157,10 @@ class ImageFingerprint:
         return tables.digests(table, names[0])
 
     def __call__(self, batch: RecordBatch, position: int, example: Example | None) -> bytes:
-        names = self._images.of(example) if example is not None else ()
-        if example is None or not names:
+        if example is None:
+            return record_digest(batch.payload(position))  # it has no other form
+        names = self._images.of(example)
+        if not names:
             return record_digest(canonical(batch.payload(position)))
         self.with_image += 1
         if self._pixels:
