@@ -100,7 +100,7 @@ def test_an_interrupt_does_not_wait() -> None:
 
 
 _INTERRUPTED = """
-import time
+import signal, time
 from tfrecreg.storage.daemon_threads import at_once
 
 def work(number):
@@ -108,6 +108,7 @@ def work(number):
         print("begun", flush=True)
     time.sleep(600)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 for _ in at_once(work, range(100)):
     pass
 """
@@ -121,10 +122,14 @@ def test_ctrl_c_ends_a_process_whose_requests_hang() -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "begun\n"
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=WAIT)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=WAIT)
+    finally:
+        process.kill()
+        process.communicate()
     assert err.rstrip().endswith("KeyboardInterrupt")
 
 
