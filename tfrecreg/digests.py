@@ -53,9 +53,9 @@ class ContentHasher:
         UTF-8 bytes of its name: length of the name (u64le), the name, number of records (u64le),
         and their digests sorted by bytes; duplicate digests are kept.
         """
-        hasher = blake3(_PREFIX)
         import numpy as np  # which the digest of a record does not need
 
+        hasher = blake3(_PREFIX)
         encoded = {name.encode("utf-8", "surrogateescape"): name for name in self._splits}
         for name in sorted(encoded):
             rows = np.concatenate(self._splits[encoded[name]])

@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, TypeVar, runtime_checkable
+
+R = TypeVar("R", bound="Reader")
 
 Follow = Literal["inside", "all"]
 
@@ -33,7 +35,10 @@ class Entry:
 
 
 class Reader(Protocol):
-    """An open file, readable at any offset. Safe if the file is truncated meanwhile."""
+    """An open file, readable at any offset. Safe if the file is truncated meanwhile.
+
+    A class that inherits from it is closed at the end of its ``with`` block.
+    """
 
     size: int
     """Size in bytes when it was opened."""
@@ -47,14 +52,16 @@ class Reader(Protocol):
 
     def close(self) -> None: ...
 
-    def __enter__(self) -> Reader: ...
+    def __enter__(self: R) -> R:
+        return self
 
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        self.close()
 
 
 @runtime_checkable

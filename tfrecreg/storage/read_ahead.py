@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import TracebackType
 from typing import NamedTuple
 
 from tfrecreg.storage.daemon_threads import AT_ONCE, awaited, shared_threads
-from tfrecreg.storage.interface import Reader
+from tfrecreg.storage.interface import Reader, RereadableReader
 from tfrecreg.storage.remote_reader import BLOCK_BYTES, transfer_error
 
 _AHEAD = 2 * AT_ONCE
@@ -133,7 +132,7 @@ def taken(root: str, path: str) -> bytes | None:
     return None
 
 
-class HeldReader:
+class HeldReader(RereadableReader):
     """A file in memory. See :class:`tfrecreg.storage.interface.RereadableReader`.
 
     Args:
@@ -160,14 +159,3 @@ class HeldReader:
 
     def close(self) -> None:
         self._data = b""
-
-    def __enter__(self) -> HeldReader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

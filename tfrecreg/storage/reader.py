@@ -7,13 +7,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from types import TracebackType
 
 from tfrecreg.errors import StorageError
+from tfrecreg.storage.interface import Reader
 from tfrecreg.storage.paths import entry_kind, path_text, refusal, translated
 
 
-class LocalReader:
+class LocalReader(Reader):
     """A regular file, open for reading. See :class:`tfrecreg.storage.Reader`."""
 
     def __init__(self, path: str) -> None:
@@ -77,14 +77,3 @@ class LocalReader:
 
     def close(self) -> None:
         self._file.close()
-
-    def __enter__(self) -> LocalReader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -16,7 +16,6 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from threading import Lock
-from types import TracebackType
 from typing import Any
 
 from blake3 import blake3
@@ -24,6 +23,7 @@ from blake3 import blake3
 from tfrecreg.errors import StorageError, TransferError
 from tfrecreg.storage.daemon_threads import DaemonThreads
 from tfrecreg.storage.file_systems import invoke, kind_of_error, patiently
+from tfrecreg.storage.interface import RereadableReader
 from tfrecreg.storage.paths import path_text
 
 BLOCK_BYTES = 8 << 20
@@ -85,7 +85,7 @@ def _shared() -> _Blocks:
     return _blocks
 
 
-class RemoteReader:
+class RemoteReader(RereadableReader):
     """A file of a store. See :class:`tfrecreg.storage.Reader`. Safe for threads and after a fork.
 
     Args:
@@ -221,17 +221,6 @@ class RemoteReader:
 
     def close(self) -> None:
         _shared().drop(self._serial)
-
-    def __enter__(self) -> RemoteReader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _block(self, block: int) -> bytes:
         shared = _shared()
