@@ -51,6 +51,30 @@ def test_members_may_begin_inside_records(small_shard: Any, see: Any) -> None:
     assert seen.records == small_shard.records
 
 
+@pytest.mark.parametrize("member_bytes", [1, 700, 1 << 20])
+def test_where_members_begin_is_what_the_writer_noted(
+    member_bytes: int, small_shard: Any, compress: Any, see: Any
+) -> None:
+    data, members = compress(small_shard, member_bytes)
+    assert see(data, list_members=True).end.members == tuple(members)
+    assert see(data).end.members == ()
+    flawed = bytearray(data)
+    flawed[members[-1][0] + 12] ^= 0x55
+    for damaged in (bytes(flawed), data[:-1], data + bytes(9)):
+        assert see(damaged, list_members=True).end.members == ()
+
+
+def test_foreign_members_and_plain_shards(small_shard: Any, shard: Any, see: Any) -> None:
+    stream = small_shard.stream
+    pieces = [gzip.compress(stream[at : at + 101]) for at in range(0, len(stream), 101)]
+    starts = [sum(map(len, pieces[:number])) for number in range(len(pieces))]
+    begun = tuple((start, 101 * number) for number, start in enumerate(starts))
+    assert see(b"".join(pieces), list_members=True).end.members == begun
+    assert see(stream, list_members=True).end.members == ()
+    assert see(gzip.compress(b""), list_members=True).end.members == ((0, 0),)
+    assert see(b"", list_members=True).end.members == ()
+
+
 @pytest.mark.parametrize("zeros", [1, 2, 512])
 def test_zeros_behind_the_last_member_cost_no_record(
     zeros: int, small_shard: Any, compress: Any, see: Any

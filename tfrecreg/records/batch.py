@@ -143,3 +143,7 @@ class StreamEnd:
     """
     sha256: str | None = None
     """Hex SHA-256 of the file; None if it was not requested."""
+    members: tuple[tuple[int, int], ...] = ()
+    """Where the gzip members begin: byte of the file, byte of the decompressed stream. Empty for a
+    plain file, for a damaged one, and if they were not requested.
+    """

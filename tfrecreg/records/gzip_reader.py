@@ -58,6 +58,7 @@ class GzipStream:
         members: where members begin (byte of the file, byte of the stream), from an index if there
             is one.
         misread: whether to stop where TensorFlow loses sound records, as if there were damage.
+        list_members: whether to list where members begin.
     """
 
     compression: Compression = "gzip"
@@ -69,6 +70,7 @@ class GzipStream:
         digest: bool,
         members: Sequence[tuple[int, int]] = (),
         misread: bool = False,
+        list_members: bool = False,
     ) -> None:
         self.interruption: Damage | None = None
         self.position = 0
@@ -98,6 +100,7 @@ class GzipStream:
         self._sound_to = 0  # byte of the stream up to which members were verified
         self._ended: list[tuple[int, Damage | None]] = []  # members that reach into the buffer
         self._tensorflow = InputBuffer() if misread else None
+        self._passed: list[tuple[int, int]] | None = [] if list_members else None
 
     @property
     def file_position(self) -> int:
@@ -163,6 +166,7 @@ class GzipStream:
         twin = copy.copy(self)
         twin._hasher = None
         twin._tensorflow = None
+        twin._passed = None
         twin._ended = list(self._ended)
         if self._inflater is not None:
             twin._inflater = self._inflater.copy()
@@ -226,6 +230,12 @@ class GzipStream:
     def hexdigest(self) -> str | None:
         """blake3 of the stream; None if not requested, or if part of it is missing."""
         return None if self._hasher is None else self._hasher.hexdigest()
+
+    def members(self) -> Sequence[tuple[int, int]]:
+        """Where the members so far begin: byte of the file, byte of the stream. Empty if not
+        requested, and after damage.
+        """
+        return self._passed or ()
 
     def _jump(self, at: int) -> None:
         self._next = at
@@ -313,6 +323,7 @@ class GzipStream:
         tail: int | None = None,
     ) -> Damage:
         self._tensorflow = None  # TensorFlow stops at this damage.
+        self._passed = None
         self.interruption = Damage(
             member=self._member,
             begin=self._begin,
@@ -355,6 +366,8 @@ class GzipStream:
             self._break(problem, inside=cut, cut=cut, tail=self._tail())
             return
         self._used += size
+        if self._passed is not None:
+            self._passed.append((self._member, self._begin))
         if self._tensorflow is not None:
             self._tensorflow.reach(self.file_position, self._file.end)
         self._inflater = zlib.decompressobj(WINDOW_BITS)

@@ -80,6 +80,7 @@ def scan(
     sha256: bool = False,
     known_offsets: Offsets | None = None,
     members: Sequence[tuple[int, int]] = (),
+    list_members: bool = False,
     batch_bytes: int = BATCH_BYTES,
     hold_limit: int = HOLD_LIMIT,
 ) -> Generator[Event, None, None]:
@@ -94,6 +95,8 @@ def scan(
         known_offsets: from an index: where each record starts in the decompressed stream,
             ascending. A hint, used after damage only, and only as far as it fits the bytes.
         members: from an index: where gzip members begin (byte of the file, byte of the stream).
+            A hint, as above.
+        list_members: whether the end tells where they begin.
         batch_bytes: about how much of the stream a batch holds.
         hold_limit: records above this many bytes come without their payload.
 
@@ -105,7 +108,12 @@ def scan(
     """
     with storage.open(path) as reader:
         stream, file = open_stream(
-            reader, digest=digest, sha256=sha256, declared=declared, members=members
+            reader,
+            digest=digest,
+            sha256=sha256,
+            declared=declared,
+            members=members,
+            list_members=list_members,
         )
         scanner = _Scanner(stream, known_offsets, batch_bytes, hold_limit)
         pending = _mismatch(declared, stream.compression, file) if file.end else None
@@ -119,6 +127,7 @@ def scan(
             blake3=file.hexdigest(),
             stream_blake3=stream.hexdigest(),
             sha256=file.sha256(),
+            members=tuple(stream.members()),
         )
 
 
@@ -402,6 +411,7 @@ def open_stream(
     sha256: bool = False,
     declared: Compression | None = None,
     members: Sequence[tuple[int, int]] = (),
+    list_members: bool = False,
 ) -> tuple[ByteStream, HashedFile]:
     """The stream of an open file, and the file, which has its own digest after all of it was read.
 
@@ -411,6 +421,7 @@ def open_stream(
         sha256: whether to hash the file with SHA-256, too; needs `digest`.
         declared: the compression that a manifest declares; used only if the bytes do not decide.
         members: where gzip members begin (byte of the file, byte of the stream), from an index.
+        list_members: whether the stream lists where they begin.
 
     Raises:
         StorageError: the file system failed to deliver.
@@ -423,7 +434,10 @@ def open_stream(
     ):
         from tfrecreg.records.gzip_reader import GzipStream  # most shards are plain
 
-        return GzipStream(file, digest=digest, members=members, misread=True), file
+        stream = GzipStream(
+            file, digest=digest, members=members, misread=True, list_members=list_members
+        )
+        return stream, file
     return PlainStream(file), file
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -115,6 +115,11 @@ class ByteStream(Protocol):
     def hexdigest(self) -> str | None:
         """blake3 of the whole stream; None if not requested, or if part of it is missing."""
 
+    def members(self) -> Sequence[tuple[int, int]]:
+        """Where the gzip members so far begin: byte of the file, byte of the stream. Empty if not
+        requested, after damage, and for a plain file.
+        """
+
 
 class PlainStream:
     """A file without compression: the stream is the file, and any offset can be read."""
@@ -154,6 +159,9 @@ class PlainStream:
 
     def hexdigest(self) -> str | None:
         return self._file.hexdigest()
+
+    def members(self) -> Sequence[tuple[int, int]]:
+        return ()
 
 
 def sniff_compression(head: bytes, declared: Compression | None = None) -> Compression:

@@ -28,8 +28,8 @@ Part = Any
 class Need(Flag):
     """The data that a validator needs from the scan besides records.
 
-    Only the digests have an effect. Batches decode their records when a visitor asks for them,
-    so a validator that looks at Examples needs to declare nothing.
+    Only the digests and the members have an effect. Batches decode their records when a visitor
+    asks for them, so a validator that looks at Examples needs to declare nothing.
     """
 
     FRAMES = auto()
@@ -42,6 +42,8 @@ class Need(Flag):
     """`StreamEnd` has the blake3 digests of the file and of the decompressed stream."""
     SHA256 = auto()
     """`StreamEnd` has the SHA-256 of the file, too. Useful with :attr:`DIGESTS` only."""
+    MEMBERS = auto()
+    """`StreamEnd` has where the gzip members begin."""
 
 
 @dataclass(frozen=True, slots=True)

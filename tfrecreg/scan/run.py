@@ -69,6 +69,8 @@ class ScanTask:
     """Whether a validator needs the digests of the file and of the stream."""
     sha256: bool = False
     """Whether one needs the SHA-256 of the file, too."""
+    members: bool = False
+    """Whether one needs to know where gzip members begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ class _Running:
         self.name = brought.name
         self.codes = codes
         self.maker = b""
-        self.digest = self.sha256 = False
+        self.digest = self.sha256 = self.members = False
         self.key: str | None = None
         """The key of its parts; None if they cannot be cached."""
         self.parts: list[tuple[Shard, Part]] = []
@@ -170,6 +172,7 @@ class _Running:
                     raise TypeError(f"its `needs` should be a Need, found {needs!r}")
                 self.digest = Need.DIGESTS in needs
                 self.sha256 = Need.SHA256 in needs
+                self.members = Need.MEMBERS in needs
                 self.maker = pickle.dumps(validator.begin(target, options))
                 self.key = key_of(validator, target, options, brought)
         except Exception as error:
@@ -260,13 +263,14 @@ def run_scan(
     makers = tuple((each.brought, each.maker) for each in looking)
     digest = any(each.digest for each in looking)
     sha256 = any(each.sha256 for each in looking)
+    members = any(each.members for each in looking)
     reuse = Reuse(
         cache, [(each.brought, each.validator, each.key) for each in looking], digest=digest
     )
     result.uncacheable = tuple(each.name for each in looking if each.key is None)
     known = [reuse.knows(number, shard) for number, shard in enumerate(target.shards)]
     tasks = (
-        ScanTask(shard, makers, digest, sha256)
+        ScanTask(shard, makers, digest, sha256, members)
         for shard, is_known in zip(target.shards, known, strict=True)
         if not is_known
     )
@@ -280,7 +284,7 @@ def run_scan(
                     each.keep(shard, part)
             else:
                 # The cached entry may be gone or invalid: then read the shard here.
-                task = ScanTask(shard, makers, digest, sha256)
+                task = ScanTask(shard, makers, digest, sha256, members)
                 scanned = scan_shard(task) if is_known else next(scans)
                 end = scanned.end
                 _take(scanned, number, shard, looking, reuse, result)
@@ -468,6 +472,7 @@ def _scan_once(task: ScanTask) -> ShardScan:
             sha256=task.sha256,
             known_offsets=hints.offsets,
             members=hints.members,
+            list_members=task.members,
         ):
             if isinstance(event, StreamEnd):
                 end = event

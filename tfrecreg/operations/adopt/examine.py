@@ -19,7 +19,6 @@ from tfrecreg.example.kinds import PayloadKind, kind_of
 from tfrecreg.findings import Code, Finding, Location, Measure
 from tfrecreg.index import IndexBuilder, load_index
 from tfrecreg.records import Fault, FileDigest, RecordBatch, StreamEnd, hashed_write
-from tfrecreg.records.gzip_random_access import DamagedGzipError, Inflater
 from tfrecreg.scan import Need, Shard, Tally, Target, Validator, Visitor
 from tfrecreg.scan.large_records import LargeRecords
 from tfrecreg.schema import SchemaSketch
@@ -27,8 +26,6 @@ from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 from tfrecreg.validators.manifest.bare_files import check_counts, check_payloads, check_sets
 from tfrecreg.validators.payload_kinds import PayloadCounter, PayloadCounts
-
-_CHUNK = 1 << 20
 
 
 def index_path(split: str, number: int) -> str:
@@ -81,7 +78,7 @@ class Examination(Validator):
     """Whether records are checked against a schema, which then finds other payloads."""
     name: str = "adopt"
     codes: Sequence[Code] = ()
-    needs: Need = Need.DIGESTS
+    needs: Need = Need.DIGESTS | Need.MEMBERS
     seen: list[tuple[Shard, Examined]] = field(default_factory=list)
 
     def begin(self, target: Target, options: Mapping[str, Any]) -> Callable[[Shard], _Examiner]:
@@ -152,11 +149,10 @@ class _Examiner(Visitor):
     def close(self, end: StreamEnd) -> Examined:
         self._large.close()
         shard = self._shard
-        members = _members(shard) if end.compression == "gzip" and self._sound else ()
         index = hashed_write(
             self._settings.scratch,
             index_path(shard.split, shard.number),
-            self._index.render(members),
+            self._index.render(end.members if self._sound else ()),
         )
         return Examined(
             end=end,
@@ -188,18 +184,6 @@ def _read(payload: bytes) -> tuple[Example | None, bytes]:
         return decode_or_none(payload), canonical(payload)
     features, ordered = found
     return features, payload if ordered else encode(features)
-
-
-def _members(shard: Shard) -> tuple[tuple[int, int], ...]:
-    """Where the members of a sound gzip file begin: byte of the file, byte of the stream."""
-    with shard.storage.open(shard.path) as reader:
-        inflater = Inflater(reader, 0, 0)
-        try:
-            while inflater.read(_CHUNK):
-                pass
-        except DamagedGzipError:
-            return ()  # it changed meanwhile, which its digest will tell
-        return tuple(inflater.members)
 
 
 def file_key(file: str, record: int) -> str:
