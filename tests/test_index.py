@@ -190,6 +190,34 @@ def test_nonsense_with_a_good_digest_is_refused(body: bytes, problem: str) -> No
         read_index(sealed(body), "x.index")
 
 
+@given(
+    st.lists(
+        st.tuples(
+            st.binary(min_size=16, max_size=16),
+            st.integers(0, 2**31),
+            st.text(st.characters(exclude_categories=("Cs",)), max_size=9) | st.just("é\udcff"),
+        )
+    )
+)
+def test_rows_at_once_are_those_one_by_one(rows: list[tuple[bytes, int, str]]) -> None:
+    one = IndexBuilder()
+    for row in rows:
+        one.add(*row)
+    digests, lengths, keys = zip(*rows, strict=True) if rows else ((), (), ())
+    many = IndexBuilder.of(b"".join(digests), lengths, keys)
+    assert len(many) == len(rows)
+    assert many.render([(0, 0)]) == one.render([(0, 0)])
+
+
+def test_rows_at_once_have_to_fit() -> None:
+    with pytest.raises(ValueError, match="32 bytes of digests, 2 lengths and 1 keys"):
+        IndexBuilder.of(bytes(32), [1, 2], ["a"])
+    with pytest.raises(ValueError, match="16 bytes of digests, 2 lengths and 2 keys"):
+        IndexBuilder.of(bytes(16), [1, 2], ["a", "b"])
+    with pytest.raises(UsageError, match=r"the key `\\ud800` cannot be encoded as UTF-8"):
+        IndexBuilder.of(bytes(16), [1], ["\ud800"])
+
+
 def test_builder_refuses_what_cannot_be_indexed() -> None:
     builder = IndexBuilder()
     with pytest.raises(ValueError, match="a record digest has 16 bytes, this one 15"):

@@ -10,7 +10,7 @@ import struct
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from blake3 import blake3
@@ -19,7 +19,7 @@ from tfrecreg.errors import ManifestError, NewerFormatError, UsageError
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
-if TYPE_CHECKING:  # an index is read with NumPy, and written without
+if TYPE_CHECKING:  # who only collects rows needs no NumPy
     import numpy as np
     import numpy.typing as npt
 
@@ -28,9 +28,9 @@ INDEX_VERSION = 1
 INDEX_LIMIT = 1 << 34
 """Largest index that is read, in bytes: 500 million records."""
 
-ROW = struct.Struct("<16sQQ")
-"""A record: its digest, the size of its payload in bytes, and the end of its key among the keys."""
-
+_DIGEST_BYTES = 16
+ROW_BYTES = _DIGEST_BYTES + 8 + 8
+"""Size of what an index has of each record besides its key."""
 _HEADER = struct.Struct("<8sIIQQQ")
 _HASH_BYTES = 32
 _MEMBER = struct.Struct("<QQ")
@@ -47,7 +47,7 @@ def index_bytes(keys: Iterable[str], members: int = 0) -> int:
         keys: of its records.
         members: gzip members of its shard; 0 for a plain one.
     """
-    rows = sum(ROW.size + len(key.encode("utf-8", "surrogateescape")) for key in keys)
+    rows = sum(ROW_BYTES + len(key.encode("utf-8", "surrogateescape")) for key in keys)
     return _HEADER.size + rows + members * _MEMBER.size + _HASH_BYTES
 
 
@@ -55,18 +55,42 @@ class IndexBuilder:
     """Collects the rows of an index while its shard is written; about 80 bytes per record."""
 
     def __init__(self) -> None:
-        self._digests: list[bytes] = []
+        self._digests = bytearray()
         self._lengths = array("Q")
         self._ends = array("Q")
         self._keys = bytearray()
 
+    @classmethod
+    def of(cls, digests: bytes, lengths: Iterable[int], keys: Sequence[str]) -> IndexBuilder:
+        """The rows of many records at once.
+
+        Args:
+            digests: the record digests, concatenated.
+            lengths: bytes of each payload.
+            keys: of their items.
+
+        Raises:
+            ValueError: there are not as many digests, lengths and keys.
+            UsageError: as :meth:`add`.
+        """
+        made = cls()
+        made._digests += digests
+        made._lengths = array("Q", lengths)
+        joined = "".join(keys)
+        if joined.isascii():
+            made._keys += joined.encode("ascii")
+            made._ends.extend(accumulate(map(len, keys)))
+        else:
+            for key in keys:
+                made._add_key(key)
+        if not len(digests) == _DIGEST_BYTES * len(made) == _DIGEST_BYTES * len(keys):
+            raise ValueError(
+                f"{len(digests)} bytes of digests, {len(made)} lengths and {len(keys)} keys"
+            )
+        return made
+
     def __len__(self) -> int:
         return len(self._lengths)
-
-    @property
-    def lengths(self) -> Sequence[int]:
-        """Size in bytes of each payload so far."""
-        return self._lengths
 
     def add(self, digest: bytes, length: int, key: str) -> None:
         """Add the next record.
@@ -80,8 +104,13 @@ class IndexBuilder:
             ValueError: the digest is not 16 bytes long.
             UsageError: the key holds a surrogate that file names cannot contain.
         """
-        if len(digest) != 16:
+        if len(digest) != _DIGEST_BYTES:
             raise ValueError(f"a record digest has 16 bytes, this one {len(digest)}")
+        self._add_key(key)
+        self._digests += digest
+        self._lengths.append(length)
+
+    def _add_key(self, key: str) -> None:
         try:
             self._keys += key.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
@@ -89,8 +118,6 @@ class IndexBuilder:
                 f"the key `{safe(key)}` cannot be encoded as UTF-8",
                 hint="let the source make keys of valid Unicode",
             ) from None
-        self._digests.append(digest)
-        self._lengths.append(length)
         self._ends.append(len(self._keys))
 
     def extend(self, other: IndexBuilder) -> None:
@@ -108,12 +135,17 @@ class IndexBuilder:
             members: of a gzip shard, where each member begins: byte of the file, byte of the
                 decompressed stream. Empty for a plain shard.
         """
+        import numpy as np
+
         header = _HEADER.pack(
-            INDEX_MAGIC, INDEX_VERSION, ROW.size, len(self), len(self._keys), len(members)
+            INDEX_MAGIC, INDEX_VERSION, ROW_BYTES, len(self), len(self._keys), len(members)
         )
-        rows = map(ROW.pack, self._digests, self._lengths, self._ends)
+        rows = np.empty(len(self), _row_type())
+        rows["digest"] = np.frombuffer(self._digests, np.uint8).reshape(-1, _DIGEST_BYTES)
+        rows["length"] = self._lengths
+        rows["key_end"] = self._ends
         table = (_MEMBER.pack(*member) for member in members)
-        body = b"".join(chain((header,), rows, (self._keys,), table))
+        body = b"".join((header, rows.tobytes(), self._keys, *table))
         return body + blake3(body).digest()
 
 
@@ -202,12 +234,12 @@ def read_index(data: bytes, where: str) -> Index:
             f"`{where}` has index format {version}, this tfrecreg supports {INDEX_VERSION}",
             hint="pip install --upgrade tfrecreg",
         )
-    if version != INDEX_VERSION or row_bytes != ROW.size:
+    if version != INDEX_VERSION or row_bytes != ROW_BYTES:
         raise ManifestError(
             f"`{where}` is not an index: version {version} with rows of {row_bytes} bytes",
             hint=_HINT,
         )
-    expected = _HEADER.size + records * ROW.size + key_bytes + members * _MEMBER.size + _HASH_BYTES
+    expected = _HEADER.size + records * ROW_BYTES + key_bytes + members * _MEMBER.size + _HASH_BYTES
     if len(data) != expected:
         raise ManifestError(
             f"`{where}` is damaged: its header makes {expected} bytes, it has {len(data)}",
@@ -223,8 +255,7 @@ def read_index(data: bytes, where: str) -> Index:
         )
     import numpy as np
 
-    row = np.dtype([("digest", np.uint8, (16,)), ("length", "<u8"), ("key_end", "<u8")])
-    rows = np.frombuffer(data, row, records, _HEADER.size)
+    rows = np.frombuffer(data, _row_type(), records, _HEADER.size)
     keys_at = _HEADER.size + rows.nbytes
     member = np.dtype([("file", "<u8"), ("stream", "<u8")])
     table = np.frombuffer(data, member, members, keys_at + key_bytes)
@@ -238,6 +269,15 @@ def read_index(data: bytes, where: str) -> Index:
         key_bytes=data[keys_at : keys_at + key_bytes],
         members=tuple((int(file), int(stream)) for file, stream in table),
     )
+
+
+def _row_type() -> np.dtype[np.void]:
+    """A record: its digest, the size of its payload in bytes, and the end of its key among the
+    keys.
+    """
+    import numpy as np
+
+    return np.dtype([("digest", np.uint8, (_DIGEST_BYTES,)), ("length", "<u8"), ("key_end", "<u8")])
 
 
 def _problem(rows: npt.NDArray[np.void], key_bytes: int, table: npt.NDArray[np.void]) -> str:

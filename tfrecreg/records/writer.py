@@ -8,6 +8,7 @@ machine or the sequence of calls (for gzip it depends on the encoder, see
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,15 +34,18 @@ class Segment:
     """Path of that file in its storage."""
     bytes: int
     """Size of that file."""
+    lengths: array[int]
+    """Size of each payload in bytes."""
     payload_bytes: int
     index: IndexBuilder
+    """Without rows if the records came without digests."""
     members: list[tuple[int, int]]
     """Offsets of each gzip member in the file and in the segment's stream."""
 
     @property
     def stream_bytes(self) -> int:
         """Size of the segment, decompressed."""
-        return self.payload_bytes + OVERHEAD * len(self.index)
+        return self.payload_bytes + OVERHEAD * len(self.lengths)
 
 
 class RecordEncoder:
@@ -54,7 +58,9 @@ class RecordEncoder:
 
     def __init__(self, compression: Compression, *, apart: bool = False) -> None:
         self.index = IndexBuilder()
-        """The index, with a row for each record so far."""
+        """The index, with a row for each record that came with its digest."""
+        self.lengths = array("Q")
+        """Size in bytes of each payload so far."""
         self.payload_bytes = 0
         """Sum over all records, without framing and compression."""
         self._gzip = GzipEncoder(apart=apart) if compression == "gzip" else None
@@ -66,12 +72,15 @@ class RecordEncoder:
         """
         return self._gzip.members if self._gzip is not None else []
 
-    def add(self, payload: bytes, digest: bytes, key: str) -> tuple[tuple[bytes, ...], bytes]:
+    def add(
+        self, payload: bytes, digest: bytes | None, key: str
+    ) -> tuple[tuple[bytes, ...], bytes]:
         """Encode the next record.
 
         Args:
             payload: its bytes.
-            digest: its record digest, see :func:`tfrecreg.digests.record_digest`.
+            digest: its record digest, see :func:`tfrecreg.digests.record_digest`; None to leave
+                it out of the index.
             key: of its item.
 
         Returns:
@@ -86,7 +95,9 @@ class RecordEncoder:
                 f"the record of `{safe(key)}` has {len(payload)} bytes, at most {MAX_LENGTH} fit",
                 hint="let the source split it, or leave the item out",
             )
-        self.index.add(digest, len(payload), key)
+        if digest is not None:
+            self.index.add(digest, len(payload), key)
+        self.lengths.append(len(payload))
         self.payload_bytes += len(payload)
         header, footer = frame(payload)
         if self._gzip is None:
@@ -120,7 +131,7 @@ class RecordEncoder:
         pieces = iter(stream)
         buffer = bytearray()
         at = 0
-        for length in segment.index.lengths:
+        for length in segment.lengths:
             end = at + length + OVERHEAD
             if len(buffer) < end:
                 del buffer[:at]
@@ -140,6 +151,7 @@ class RecordEncoder:
 
     def _note(self, segment: Segment) -> None:
         self.index.extend(segment.index)
+        self.lengths.extend(segment.lengths)
         self.payload_bytes += segment.payload_bytes
 
     def end_member(self) -> bytes:
@@ -226,12 +238,13 @@ class ShardWriter:
             raise RuntimeError(f"the shard `{self._path}` is not closed yet")
         return self._written
 
-    def write(self, payload: bytes, *, digest: bytes, key: str) -> None:
+    def write(self, payload: bytes, *, digest: bytes | None, key: str) -> None:
         """Append one record.
 
         Args:
             payload: its bytes.
-            digest: its record digest, see :func:`tfrecreg.digests.record_digest`.
+            digest: its record digest, see :func:`tfrecreg.digests.record_digest`; None if no index
+                is written.
             key: of its item.
 
         Raises:
@@ -299,7 +312,7 @@ class ShardWriter:
         file = self._hasher.digest()
         self._written = WrittenShard(
             file=file,
-            records=len(self._encoder.index),
+            records=len(self._encoder.lengths),
             payload_bytes=self._encoder.payload_bytes,
             stream_blake3=file.blake3 if self._stream is None else self._stream.hexdigest(),
             index=index,
@@ -372,7 +385,7 @@ class SegmentWriter:
         self._bytes = 0
         self._file = storage.create(path, durable=False)
 
-    def write(self, payload: bytes, *, digest: bytes, key: str) -> None:
+    def write(self, payload: bytes, *, digest: bytes | None, key: str) -> None:
         """Append one record; see :meth:`ShardWriter.write`."""
         pieces, _ = self._encoder.add(payload, digest, key)
         for piece in pieces:
@@ -389,6 +402,7 @@ class SegmentWriter:
         return Segment(
             path=self._path,
             bytes=self._bytes,
+            lengths=self._encoder.lengths,
             payload_bytes=self._encoder.payload_bytes,
             index=self._encoder.index,
             members=self._encoder.members,

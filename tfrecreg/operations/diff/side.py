@@ -10,7 +10,7 @@ from functools import cached_property
 from blake3 import blake3
 
 from tfrecreg.errors import FailureError, MissingFileError, TfrecregError, UsageError
-from tfrecreg.index import INDEX_LIMIT, ROW, Index, read_index
+from tfrecreg.index import INDEX_LIMIT, ROW_BYTES, Index, read_index
 from tfrecreg.manifest import FileEntry, Manifest, ShardEntry
 from tfrecreg.records import Records
 from tfrecreg.registry import Registry, Resolved, in_store
@@ -91,7 +91,7 @@ class Side:
             places.append((self.remote, listed.path))
         for storage, place in places:
             found = storage.stat(place)
-            if found is not None and entry.records * ROW.size <= found.size:
+            if found is not None and entry.records * ROW_BYTES <= found.size:
                 return True
         return False
 
