@@ -19,7 +19,7 @@ from blake3 import blake3
 
 from tfrecreg.errors import MissingFileError, RawDataError, UsageError
 from tfrecreg.progress import SILENT, Progress, Ticker
-from tfrecreg.storage.daemon_threads import DaemonThreads, at_once
+from tfrecreg.storage.daemon_threads import DaemonThreads, at_once, awaited
 from tfrecreg.storage.file_systems import invoke, patiently
 from tfrecreg.storage.interface import Entry, Follow
 from tfrecreg.storage.paths import locate, path_text
@@ -186,7 +186,7 @@ class ListedStorage(RemoteStorage):
                 found = self._submit(path)
         if found is None:
             return None
-        folder = found.result()
+        folder = awaited(found)
         if is_new and folder is not None:
             self._ticker.add(len(folder.names), 0)
         return folder

@@ -21,7 +21,7 @@ from typing import Any
 from blake3 import blake3
 
 from tfrecreg.errors import StorageError, TransferError
-from tfrecreg.storage.daemon_threads import DaemonThreads
+from tfrecreg.storage.daemon_threads import DaemonThreads, awaited
 from tfrecreg.storage.file_systems import invoke, kind_of_error, patiently
 from tfrecreg.storage.interface import RereadableReader
 from tfrecreg.storage.paths import path_text
@@ -232,7 +232,7 @@ class RemoteReader(RereadableReader):
             if ahead * BLOCK_BYTES < self.size:
                 shared.get(self._serial, ahead, self._fetch)
         try:
-            data = found.result()
+            data = awaited(found)
         except CancelledError:
             data = self._fetch(block)  # other readers took its place
         except BaseException:
