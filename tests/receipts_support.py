@@ -5,6 +5,7 @@ On sys.path by `pythonpath` in pyproject.toml.
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,17 +13,23 @@ from typing import Any
 
 import msgspec
 
-from tfrecreg.manifest import FileEntry, ShardEntry
+from tfrecreg.manifest import ShardEntry
 from tfrecreg.operations.builds.parts.receipts import Receipt, parse_receipt, render_receipt
 from tfrecreg.records import ShardWriter
 from tfrecreg.records.hashing import hash_both
 from tfrecreg.storage import LocalStorage
 
-__all__ = ["receipt_path", "reseal", "write_bytes", "write_shard"]
+__all__ = ["item_keys", "receipt_path", "reseal", "write_bytes", "write_shard"]
 
 
 def receipt_path(plan: Path, shard: str) -> Path:
     return plan / "receipts" / f"{shard}.json"
+
+
+def item_keys(plan: Path, shard: str) -> list[str]:
+    """The keys of the items of a shard, in order."""
+    text = gzip.decompress((plan / "items" / f"{shard}.jsonl.gz").read_bytes())
+    return [json.loads(line)[0] for line in text.splitlines()]
 
 
 def reseal(plan: Path, shard: str, change: Callable[[Any], None]) -> None:
@@ -37,33 +44,30 @@ def reseal(plan: Path, shard: str, change: Callable[[Any], None]) -> None:
 def write_shard(
     plan: Path,
     shard: str,
-    rows: Sequence[tuple[bytes, bytes, str]],
+    payloads: Sequence[bytes],
     *,
     compression: str = "none",
     change: Callable[[Any], None] = lambda plain: None,
 ) -> None:
-    """Write a shard and its index again, with a receipt that fits both.
+    """Write a shard again, with a receipt that fits it.
 
     Args:
         plan: the folder of the plan.
         shard: its path.
-        rows: payload, digest in the index, and key of each record.
+        payloads: of its records.
         compression: of the shard.
         change: changes the receipt, too.
     """
-    build, index = LocalStorage(plan / "build"), f"index/{shard}.index"
-    with ShardWriter(
-        build, shard, compression=compression, index_path=index, sha256=False
-    ) as writer:
-        for payload, digest, key in rows:
-            writer.write(payload, digest=digest, key=key)
+    build = LocalStorage(plan / "build")
+    with ShardWriter(build, shard, compression=compression, sha256=False) as writer:
+        for payload in payloads:
+            writer.write(payload, digest=None, key="")
     written = writer.written
-    assert written.index is not None
 
     def fit(plain: Any) -> None:
-        entry = ShardEntry.of(shard, written, split=plain["shard"]["split"], index=index)
+        said = plain["shard"]
+        entry = ShardEntry.of(shard, written, split=said["split"], index=said["index"])
         plain["shard"] = msgspec.to_builtins(entry)
-        plain["index"] = msgspec.to_builtins(FileEntry.of(index, written.index))
         change(plain)
 
     reseal(plan, shard, fit)

@@ -79,67 +79,84 @@ def ledgers(plan: Plan, made: Sequence[MadeShard]) -> dict[str, Ledger]:
     return found
 
 
-def assemble(
+def outline(
     prepared: Prepared,
+    plan: Plan,
+    made: Sequence[MadeShard],
+    *,
+    schema: str,
+    raw: RawTotals,
+    labels: Mapping[str, Sequence[str]],
+) -> Manifest:
+    """The manifest of a build as far as it is known without the indexes of its shards.
+
+    It has no digest, content, splits or files, which :func:`assemble` adds.
+    """
+    features: Counter[str] = Counter()
+    for shard in made:
+        features.update(shard.features)
+    encoded = schema.encode("utf-8")
+    return Manifest(
+        format_version=FORMAT_VERSION,
+        dataset=prepared.name,
+        content="",
+        splits=[],
+        shards=[shard.entry for shard in made],
+        files=[],
+        raw=raw,
+        ledger=ledgers(plan, made),
+        features=dict(sorted(features.items())),
+        labels={name: list(names) for name, names in labels.items()},
+        source=SourceEntry(
+            name=prepared.source_name,
+            distribution=prepared.distribution,
+            version=prepared.version,
+            options=prepared.options,
+        ),
+        schema=SchemaEntry(blake3=blake3(encoded).hexdigest(), bytes=len(encoded)),
+        compression=prepared.compression,
+        codecs={"zlib": zlib.ZLIB_RUNTIME_VERSION, **prepared.source.codecs()},
+        base=_parent(plan.base),
+    )
+
+
+def assemble(
+    outlined: Manifest,
     plan: Plan,
     made: Sequence[MadeShard],
     *,
     build: Storage,
     schema: str,
-    raw: RawTotals,
-    labels: Mapping[str, Sequence[str]],
 ) -> Manifest:
-    """Write labels, ledger and schema into the build and return the sealed manifest."""
-    files = [shard.index for shard in made]
-    named = {name: list(names) for name, names in labels.items()}
-    encoded = schema.encode("utf-8")
-    own = (
-        (LABELS_NAME, canonical_json(named) + b"\n"),
-        (LEDGER_NAME, ledger_lines(plan, made)),
-        (SCHEMA_NAME, encoded),
-    )
-    files += [FileEntry.of(path, hashed_write(build, path, data)) for path, data in own]
-    features: Counter[str] = Counter()
-    for shard in made:
-        features.update(shard.features)
-    splits, content = _splits(made, build)
-    manifest = seal(
-        Manifest(
-            format_version=FORMAT_VERSION,
-            dataset=prepared.name,
-            content=content,
-            splits=splits,
-            shards=[shard.entry for shard in made],
-            files=sorted(files, key=lambda entry: entry.path),
-            raw=raw,
-            ledger=ledgers(plan, made),
-            features=dict(sorted(features.items())),
-            labels=named,
-            source=SourceEntry(
-                name=prepared.source_name,
-                distribution=prepared.distribution,
-                version=prepared.version,
-                options=prepared.options,
-            ),
-            schema=SchemaEntry(blake3=blake3(encoded).hexdigest(), bytes=len(encoded)),
-            compression=prepared.compression,
-            codecs={"zlib": zlib.ZLIB_RUNTIME_VERSION, **prepared.source.codecs()},
-            base=_parent(plan.base),
-        )
-    )
-    return _as_released(manifest, plan.base)
-
-
-def with_sha256(manifest: Manifest, base: Base | None, sha256: Mapping[str, str]) -> Manifest:
-    """The manifest of a build whose shards were hashed with SHA-256 after it was assembled.
+    """Write labels, ledger and schema into the build and return the sealed manifest.
 
     Args:
-        manifest: as :func:`assemble` returned it.
-        base: that of the plan.
-        sha256: by path of the shard, as hex.
+        outlined: as :func:`outline` returned it.
+        plan: the plan.
+        made: its shards, whose indexes are in the build.
+        build: rooted at the folder of the build.
+        schema: its text.
+
+    Raises:
+        StorageError: the file system refused.
+        ManifestError: an index is damaged.
     """
-    shards = [replace(entry, sha256=sha256[entry.path]) for entry in manifest.shards]
-    return _as_released(seal(replace(manifest, shards=shards)), base)
+    files = [shard.index for shard in made if shard.index is not None]
+    own = (
+        (LABELS_NAME, canonical_json(outlined.labels) + b"\n"),
+        (LEDGER_NAME, ledger_lines(plan, made)),
+        (SCHEMA_NAME, schema.encode("utf-8")),
+    )
+    files += [FileEntry.of(path, hashed_write(build, path, data)) for path, data in own]
+    splits, content = _splits(made, build)
+    manifest = replace(
+        outlined,
+        content=content,
+        splits=splits,
+        shards=[shard.entry for shard in made],
+        files=sorted(files, key=lambda entry: entry.path),
+    )
+    return _as_released(seal(manifest), plan.base)
 
 
 def _parent(base: Base | None) -> Parent | None:

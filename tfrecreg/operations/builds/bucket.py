@@ -23,6 +23,7 @@ from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.provenance import now
 from tfrecreg.registry import Dataset
 from tfrecreg.registry.locations import render_location
+from tfrecreg.storage.daemon_threads import at_once
 from tfrecreg.storage.locations import LOCATION_NAME
 from tfrecreg.storage.remote import RemoteStorage, reading_ahead
 from tfrecreg.storage.two_places import TwoPlaces
@@ -92,8 +93,7 @@ class BucketJournal:
     def _finished(self, shard: PlannedShard, size: int) -> MadeShard | None:
         try:
             made = msgspec.convert(json.loads(self._receipts.read(_receipt(shard))), MadeShard)
-            named = (made.entry.path, made.index.path, made.entry.bytes)
-            if named != (shard.path, shard.index, size):
+            if made.index is None or (made.entry.path, made.entry.bytes) != (shard.path, size):
                 return None
             self.places.fetch(shard.index, made.index.blake3, INDEX_LIMIT)
         except (StorageError, ValueError):
@@ -106,6 +106,7 @@ class BucketJournal:
         Raises:
             StorageError: the store refused, or has another index.
         """
+        assert made.index is not None
         self.places.fetch(shard.index, made.index.blake3, INDEX_LIMIT)
         # Not by msgspec: keys that are not UTF-8 have surrogate escapes.
         data = json.dumps(msgspec.to_builtins(made)).encode()
@@ -129,12 +130,12 @@ def conclude_in_bucket(places: TwoPlaces, manifest: Manifest) -> None:
         ConflictError: another build of the same plan was completed there.
     """
     remote = places.remote
-    # Indexes were put there or read from there before: a look at their sizes is enough.
+    # Indexes may have been put there or read from there before: a look at their sizes is enough.
     indexes = {entry.index for entry in manifest.shards}
     there = {entry.path: entry.size for entry in remote.list() if entry.path in indexes}
-    for each in manifest.files:
-        if there.get(each.path) != each.bytes:
-            places.send(each.path)
+    left = (each.path for each in manifest.files if there.get(each.path) != each.bytes)
+    for _ in at_once(places.send, left):
+        pass
     data = render_manifest(manifest)
     if not remote.put_if_absent(MANIFEST_NAME, data) and remote.read(MANIFEST_NAME) != data:
         raise ConflictError(

@@ -2,56 +2,30 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from tfrecreg.engines import Engine, LocalEngine
-from tfrecreg.errors import FailureError, RefusedError
-from tfrecreg.findings import Location
-from tfrecreg.gating import FailOn
+from tfrecreg.engines import Engine
+from tfrecreg.errors import RefusedError
 from tfrecreg.manifest import MANIFEST_NAME, Manifest, render_manifest
-from tfrecreg.operations.builds.assemble import assemble, ledgers, with_sha256
+from tfrecreg.operations.builds.assemble import assemble, ledgers, outline
 from tfrecreg.operations.builds.begin import Begun
 from tfrecreg.operations.builds.bucket import conclude_in_bucket
 from tfrecreg.operations.builds.growth import Growth, growth_of
+from tfrecreg.operations.builds.read_back import ReadBack, ReadBackProof
 from tfrecreg.operations.builds.settings import BuildSettings
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.builds.state import BuildRecord, expect_raw_unchanged, remember
-from tfrecreg.operations.check import CheckOptions, Report, check_target
-from tfrecreg.operations.targets import build_target
+from tfrecreg.operations.check import Report
+from tfrecreg.operations.check.findings import with_keys
 from tfrecreg.progress import Progress
 from tfrecreg.registry import Registry, layout
 from tfrecreg.registry.transaction import Transaction
-from tfrecreg.scan import Validator
 from tfrecreg.storage import Storage
 from tfrecreg.storage.two_places import TwoPlaces
 from tfrecreg.text import safe
 from tfrecreg.toml_files import update_toml
-
-_READ_BACK = ("crc", "manifest", "schema")
-"""Validators that a new build must pass before it replaces the old one."""
-
-
-class ReadBackProof(Validator):
-    """Proves claims about the shards of a new build in the pass that reads it back, and computes
-    their SHA-256.
-    """
-
-    @abstractmethod
-    def expect(self, progress: Progress) -> Mapping[str, str]:
-        """Refuse a build whose shards are not as claimed. Called after :meth:`finish`.
-
-        Args:
-            progress: gets notes.
-
-        Returns:
-            SHA-256 by path of the shard, as hex, of every shard that was read.
-
-        Raises:
-            RefusedError: a claim does not hold.
-        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,16 +66,16 @@ def conclude(
     Args:
         registry: the registry.
         begun: the build, with its plan.
-        made: every shard of the plan, in its order.
+        made: every shard of the plan, in its order; bare if there is a `proof`.
         labels: label maps of the source.
         resumed: number of shards that an earlier run had finished.
-        staged: rooted at the folder in the making, with all shards and indexes.
+        staged: rooted at the folder in the making, with all shards, and indexes if they are not
+            bare.
         change: the transaction.
         engine: where the build is read back.
         progress: updated during the work.
         raw_compared: whether the raw data were compared since the last shard was made.
-        proof: looks at the shards, too, while they are read back; without it, `made` has the
-            SHA-256 of each shard.
+        proof: looks at the shards, too, while they are read back, and completes bare ones.
 
     Raises:
         RefusedError: too many items were skipped, the check has findings, or the proof failed.
@@ -110,20 +84,15 @@ def conclude(
     """
     name = begun.prepared.name
     _accept_skipped(begun, made)
-    manifest = assemble(
-        begun.prepared,
-        begun.plan,
-        made,
-        build=staged,
-        schema=begun.schema,
-        raw=begun.raw,
-        labels=labels,
+    outlined = outline(
+        begun.prepared, begun.plan, made, schema=begun.schema, raw=begun.raw, labels=labels
     )
-    _write(staged, manifest)
-    report, sha256 = _read_back(registry, begun, manifest, staged, engine, progress, proof)
-    if proof is not None:
-        manifest = with_sha256(manifest, begun.plan.base, sha256)
-        _write(staged, manifest)
+    reading = ReadBack(registry, begun, staged, engine, progress)
+    if proof is None:
+        manifest = _complete(outlined, begun, made, staged)
+        report = reading.check(reading.target(manifest))
+    else:
+        manifest, report = _prove(outlined, begun, staged, reading, proof)
     if not raw_compared:
         expect_raw_unchanged(begun.prepared.raw, begun.files, progress)
     unchanged = _is_there(registry, manifest)
@@ -149,9 +118,32 @@ def conclude(
     )
 
 
-def _write(staged: Storage, manifest: Manifest) -> None:
+def _complete(
+    outlined: Manifest, begun: Begun, made: Sequence[MadeShard], staged: Storage
+) -> Manifest:
+    """Write all files of the build but the shards and their indexes."""
+    manifest = assemble(outlined, begun.plan, made, build=staged, schema=begun.schema)
     with staged.create(MANIFEST_NAME) as writer:
         writer.write(render_manifest(manifest))
+    return manifest
+
+
+def _prove(
+    outlined: Manifest, begun: Begun, staged: Storage, reading: ReadBack, proof: ReadBackProof
+) -> tuple[Manifest, Report]:
+    """Read bare shards, complete the build from what was read, and check its other files."""
+    # Its files are not there yet, apart from the shards.
+    report = reading.scan(replace(reading.target(outlined), storage=None), beside=(proof,))
+    reading.expect_read(report)
+    # Before the findings: it names the shard and the part, which no finding knows.
+    made = proof.proven(staged, reading.progress)
+    manifest = _complete(outlined, begun, made, staged)
+    target = reading.target(manifest)
+    # Now that there are indexes, they tell the keys of records.
+    named = tuple(with_keys(report.findings, target.shards))
+    reading.expect_passed(replace(report, findings=named))
+    reading.expect_passed(reading.scan(replace(target, shards=()), only=("manifest",)))
+    return manifest, report
 
 
 def _accept_skipped(begun: Begun, made: Sequence[MadeShard]) -> None:
@@ -171,61 +163,6 @@ def _accept_skipped(begun: Begun, made: Sequence[MadeShard]) -> None:
         f"{begun.prepared.max_skipped} may be; one is `{safe(first.key)}`: {safe(first.detail)}",
         hint=f"fix the raw data, or accept the skipped items: --max-skipped {skipped}",
     )
-
-
-def _read_back(
-    registry: Registry,
-    begun: Begun,
-    manifest: Manifest,
-    staged: Storage,
-    engine: Engine,
-    progress: Progress,
-    proof: ReadBackProof | None,
-) -> tuple[Report, Mapping[str, str]]:
-    """The report of the check of a build that passed it, and what the proof returned."""
-    target = build_target(
-        manifest,
-        staged,
-        name=manifest.dataset,
-        kind="build",
-        schema=begun.schema,
-        schema_path=registry.dataset(manifest.dataset).schema_path,
-        # Its workers see the indexes in the folder, and need not fetch them.
-        read_from=staged if isinstance(engine, LocalEngine) else None,
-    )
-    options = CheckOptions(only=_READ_BACK, fail_on=FailOn.ERROR)
-    report = check_target(
-        target,
-        registry.config,
-        options,
-        engine=engine,
-        progress=progress,
-        beside=() if proof is None else (proof,),
-    )
-    # Before the findings: it names the shard and the part, which no finding knows.
-    sha256 = {} if proof is None else proof.expect(progress)
-    if report.status == "pass":
-        return report, sha256
-    if report.errors:
-        raise FailureError(
-            f"the new build could not be read back, and the old one stays: {report.errors[0]}",
-            hint="fix this and run the build again; finished shards are reused",
-        )
-    first, hint = report.findings[0], "fix the schema or the raw data; the findings above say where"
-    where = ""
-    if begun.prepared.data is not None:
-        hint = "fix the data, or the schema: `findings` of this error has all of them"
-        places = (f" ({_place(each)})" for each in first.locations)
-        where = next(places, "")
-    raise RefusedError(
-        f"the new build does not pass its own check, and the old one stays: {first.message}{where}",
-        hint=hint,
-        findings=report.findings,
-    )
-
-
-def _place(location: Location) -> str:
-    return f"split `{safe(location.split or '')}`, key `{safe(location.key or '')}`"
 
 
 def _is_there(registry: Registry, manifest: Manifest) -> bool:

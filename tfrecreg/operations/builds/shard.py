@@ -41,8 +41,8 @@ class Maker:
     compression: Literal["none", "gzip"]
     raw: ListedStorage | None = None
     """The raw data, if they are behind a URL and objects of it can be fetched ahead."""
-    sha256: bool = True
-    """Whether shards are hashed with SHA-256. If not, their entries lack it."""
+    bare: bool = False
+    """Whether shards get no index and no SHA-256: publishing makes both while it reads them."""
 
     @contextmanager
     def staging(self, shard: PlannedShard) -> Iterator[Storage]:
@@ -52,16 +52,17 @@ class Maker:
             return
         with self.stage.opened() as places:
             yield places
-            places.send(shard.index)
+            if not self.bare:
+                places.send(shard.index)
 
     def writer(self, stage: Storage, shard: PlannedShard) -> ShardWriter:
-        """Writes a shard and its index."""
+        """Writes a shard and, unless it is bare, its index."""
         return ShardWriter(
             stage,
             shard.path,
             compression=self.compression,
-            index_path=shard.index,
-            sha256=self.sha256,
+            index_path=None if self.bare else shard.index,
+            sha256=not self.bare,
         )
 
     def reading(self, objects: Sequence[ListedObject]) -> AbstractContextManager[None]:
@@ -122,7 +123,9 @@ class MadeShard:
     """What became of a shard: what the manifest and the ledger need."""
 
     entry: ShardEntry
-    index: FileEntry
+    """Without SHA-256 if the shard is bare."""
+    index: FileEntry | None
+    """None if the shard is bare."""
     features: dict[str, int]
     """Feature name to bytes of its values."""
     skipped: list[Skipped] = field(default_factory=list)
@@ -148,7 +151,7 @@ def make_shard(task: BuildTask) -> MadeShard:
     maker, shard = task.maker, task.shard
     kept = keep_shard(task)
     with maker.staging(shard) as stage:
-        if kept is not None and _link(stage, shard):
+        if kept is not None and _link(stage, shard, bare=maker.bare):
             return kept
         return _write_shard(task, stage)
 
@@ -192,9 +195,10 @@ def _kept(maker: Maker, shard: PlannedShard, base: BaseShard) -> MadeShard | Non
         at += 1
     if at != len(index):
         return None
+    entry = replace(base.entry, path=shard.path, index=shard.index)
     return MadeShard(
-        entry=replace(base.entry, path=shard.path, index=shard.index),
-        index=replace(base.index, path=shard.index),
+        entry=replace(entry, sha256="") if maker.bare else entry,
+        index=None if maker.bare else replace(base.index, path=shard.index),
         features=notes.features,
         skipped=notes.skipped,
         remarks=notes.remarks,
@@ -202,7 +206,7 @@ def _kept(maker: Maker, shard: PlannedShard, base: BaseShard) -> MadeShard | Non
     )
 
 
-def _link(stage: Storage, shard: PlannedShard) -> bool:
+def _link(stage: Storage, shard: PlannedShard, *, bare: bool) -> bool:
     """Link a shard of the base and its index into the staging folder; False where its bytes are not
     here, or not what they were: then it is rebuilt.
     """
@@ -212,7 +216,8 @@ def _link(stage: Storage, shard: PlannedShard) -> bool:
     if not _has(base.storage, base.path, base.entry.blake3):
         return False
     _put(base.path, base.entry.blake3, stage, shard.path, base.storage)
-    _put(base.index_path, base.index.blake3, stage, shard.index, base.storage)
+    if not bare:
+        _put(base.index_path, base.index.blake3, stage, shard.index, base.storage)
     return True
 
 
@@ -269,11 +274,9 @@ def join_segments(
 
 def _made(shard: PlannedShard, written: WrittenShard, notes: _Notes) -> MadeShard:
     entry = ShardEntry.of(shard.path, written, split=shard.split, index=shard.index)
-    assert written.index is not None
-    index = FileEntry.of(shard.index, written.index)
     return MadeShard(
         entry=entry,
-        index=index,
+        index=FileEntry.of(shard.index, written.index) if written.index is not None else None,
         features=notes.features,
         skipped=notes.skipped,
         remarks=notes.remarks,
@@ -289,7 +292,8 @@ def _write(
         if isinstance(made, Skipped):
             notes.skipped.append(made)
         else:
-            writer.write(made, digest=record_digest(made), key=item.key)
+            digest = None if maker.bare else record_digest(made)
+            writer.write(made, digest=digest, key=item.key)
 
 
 @lru_cache(maxsize=1)

@@ -77,14 +77,13 @@ def _path(shard: PlannedShard) -> str:
 
 
 def is_intact(build: Storage, made: MadeShard) -> bool:
-    """Whether a shard and its index are in the folder, with the bytes that were made.
+    """Whether a shard, and its index if it was made, are in the folder with the bytes of then.
 
     Raises:
         StorageError: one of them cannot be read.
     """
-    return all(
-        hash_file(build, entry.path)[1] == entry.blake3 for entry in (made.entry, made.index)
-    )
+    files = (made.entry,) if made.index is None else (made.entry, made.index)
+    return all(hash_file(build, entry.path)[1] == entry.blake3 for entry in files)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

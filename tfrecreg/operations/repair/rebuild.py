@@ -389,4 +389,5 @@ def _planned(entry: ShardEntry, manifest: Manifest, items: Mapping[str, Item]) -
 
 def _by_plan(planned: PlannedShard, maker: Maker) -> RemadeShard:
     made = make_shard(BuildTask(maker, planned))
+    assert made.index is not None
     return RemadeShard(entry=made.entry, index=made.index, taken=0)

@@ -5,21 +5,21 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from parts_support import Site, stored_site
-from receipts_support import receipt_path, reseal, write_shard
+from parts_support import Site, StoredSite, stored_site
+from receipts_support import item_keys, receipt_path, reseal, write_shard
 from tests_support import flip, tree
 
-from tfrecreg.errors import NewerFormatError, RefusedError, UsageError
-from tfrecreg.index import load_index
+from tfrecreg.errors import NewerFormatError, RefusedError, StorageError, UsageError
+from tfrecreg.example import decode
 from tfrecreg.operations.builds.parts.plan_model import PlanDocument, render_plan, seal_plan
 from tfrecreg.records import Records
-from tfrecreg.storage import LocalStorage
 
 SHARD = ("train", 1)
 
@@ -60,9 +60,17 @@ def test_the_shard_of_another_name(made) -> None:
     assert "its bytes are not those of its receipt" in refusal(made)
 
 
-def test_another_index(made) -> None:
-    flip(made.plan / "build/index" / f"{made.shard(*SHARD)}.index", 60)
-    assert "the bytes of its index are not those of its receipt" in refusal(made)
+def test_an_index_that_somebody_put_beside_a_shard_is_not_read(made, original_site) -> None:
+    index = made.plan / "build/index" / f"{made.shard(*SHARD)}.index"
+    index.parent.mkdir()
+    index.write_bytes(b"garbage")
+    if isinstance(made, StoredSite) and made.shards != "/lake/plan/build":
+        with pytest.raises(StorageError, match=rf"{index.name}` exists with other bytes"):
+            made.collect()
+        assert not (made.data / "digits").exists()
+        return
+    made.collect(parts_only=True)
+    assert tree(made.data) == tree(original_site / "whole/data")
 
 
 def test_a_receipt_that_was_changed(made) -> None:
@@ -101,9 +109,9 @@ def test_other_versions(made) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("records", 9, "its receipt says 9 records of"),
-        ("payload_bytes", 1, "of 1 bytes in `train`, found 10 of"),
-        ("split", "test", "in `test`, found"),
+        ("records", 9, "says 9 items written and 0 skipped, the plan has 10"),
+        ("payload_bytes", 1, "its receipt says 10 records of 1 bytes, found 10 of"),
+        ("split", "test", "its receipt names another split than `train`"),
         ("bytes", 5, "its bytes are not those of its receipt: expected 5 bytes"),
         ("blake3", "00" * 32, "its bytes are not those of its receipt"),
         ("sha256", "00" * 32, "its receipt has a `sha256` of the shard"),
@@ -134,7 +142,10 @@ def test_other_numbers_of_items(made) -> None:
     assert "its receipt says 11 items, the plan has 10" in refusal(made)
 
 
-@pytest.mark.parametrize(("split", "said"), [("train", "unknown to the plan"), ("x", "another")])
+@pytest.mark.parametrize(
+    ("split", "said"),
+    [("train", "says 10 items written and 1 skipped, the plan has 10"), ("x", "another split than")],
+)
 def test_a_ledger_with_a_row_too_many(made, split: str, said: str) -> None:
     def lie(plain: Any) -> None:
         plain["skipped"] = [[split, "nobody", "SRC002", "empty"]]
@@ -143,49 +154,55 @@ def test_a_ledger_with_a_row_too_many(made, split: str, said: str) -> None:
     assert said in refusal(made)
 
 
-def rewrite(site, keep: Callable[[int], bool], *, note: bool = False, order: int = 1) -> None:
-    """Write the shard again from some of its records, with a receipt that fits the bytes.
+def rewrite(site, left_out: Sequence[int], ledger: Sequence[str] = ()) -> None:
+    """Write the shard again without some of its records, with a receipt that fits the bytes.
 
     Args:
         site: the plan.
-        keep: which records.
-        note: whether the ledger has the others.
-        order: -1 for the reverse order.
+        left_out: numbers of the records.
+        ledger: keys that the receipt lists as skipped.
     """
     name = site.shard(*SHARD)
-    build = LocalStorage(site.plan / "build")
-    index = load_index(build, f"index/{name}.index")
-    with Records(f"{build.root}/{name}") as records:
-        payloads = [bytes(records[number]) for number in range(len(index))]
-    kept = [number for number in range(len(index)) if keep(number)][::order]
-    left = [number for number in range(len(index)) if not keep(number)]
+    with Records(str(site.plan / "build" / name)) as records:
+        kept = [bytes(each) for number, each in enumerate(records) if number not in left_out]
+    sizes: Counter[str] = Counter()
+    for payload in kept:
+        for feature, values in decode(payload).items():
+            sizes[feature] += values.wire_bytes
 
     def change(plain: Any) -> None:
-        if note:
-            plain["skipped"] = [["train", index.key(each), "SRC002", "empty"] for each in left]
+        plain["features"] = dict(sizes)
+        plain["skipped"] = [["train", key, "SRC002", "empty"] for key in ledger]
 
-    rows = [(payloads[each], index.digests[each].tobytes(), index.key(each)) for each in kept]
-    write_shard(site.plan, name, rows, change=change)
+    write_shard(site.plan, name, kept, change=change)
 
 
 def test_a_missing_ledger_row(made) -> None:
-    rewrite(made, lambda number: number != 3)
-    assert "is neither its next record nor in the ledger of its receipt" in refusal(made)
+    rewrite(made, [3])
+    assert "says 9 items written and 0 skipped, the plan has 10" in refusal(made)
 
 
-def test_records_in_another_order(made) -> None:
-    rewrite(made, lambda number: True, order=-1)
-    assert "is neither its next record nor in the ledger of its receipt" in refusal(made)
+@pytest.mark.parametrize("twice", [False, True])
+def test_a_ledger_with_rows_of_other_items(site, twice: bool) -> None:
+    shutil.rmtree(site.plan)
+    site.write_plan(max_skipped=2)
+    site.part(1, 1)
+    keys = item_keys(site.plan, site.shard(*SHARD))
+    wrong = keys[3] if twice else "nobody"
+    rewrite(site, [3, 4], [keys[3], wrong])
+    for verify in (None, "100%"):
+        assert (
+            f"its receipt lists the skipped item `{wrong}`, which is unknown to the plan or "
+            "listed twice"
+        ) in refusal(site, verify=verify)
 
 
-def test_an_index_that_does_not_fit_its_records(made) -> None:
-    name = made.shard(*SHARD)
-    build = LocalStorage(made.plan / "build")
-    index = load_index(build, f"index/{name}.index")
-    with Records(f"{build.root}/{name}") as records:
-        rows = [(bytes(records[each]), bytes(16), index.key(each)) for each in range(len(index))]
-    write_shard(made.plan, name, rows)
-    assert "its record 0 is not the one of its index" in refusal(made)
+def test_a_shard_that_only_pretends_to_be_of_the_base(made) -> None:
+    def lie(plain: Any) -> None:
+        plain["kept"] = True
+
+    reseal(made.plan, made.shard(*SHARD), lie)
+    assert "says that it is a shard of the base, which it is not" in refusal(made)
 
 
 def test_every_forgery_is_named(made) -> None:
@@ -236,22 +253,7 @@ def test_a_shard_of_other_code_is_found_by_making_it_again(site) -> None:
 
 
 def test_a_skipped_item_that_could_be_made_is_found_by_making_it_again(made) -> None:
-    rewrite(made, lambda number: number != 3, note=True)
-    # The sizes of the features that are left are the forger's to count.
-    from collections import Counter
-
-    from tfrecreg.example import decode
-
-    counts: Counter[str] = Counter()
-    with Records(str(made.plan / "build" / made.shard(*SHARD))) as records:
-        for number in range(len(records)):
-            for name, feature in decode(records[number]).items():
-                counts[name] += feature.wire_bytes
-
-    def count(plain: Any) -> None:
-        plain["features"] = dict(counts)
-
-    reseal(made.plan, made.shard(*SHARD), count)
+    rewrite(made, [3], item_keys(made.plan, made.shard(*SHARD))[3:4])
     message = refusal(made, verify="100%")
     assert "is not what the raw data give here: record 3 is `" in message
 

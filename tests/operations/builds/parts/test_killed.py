@@ -87,7 +87,7 @@ def test_killed_work_of_a_plan_is_completed_sampled(site, work: str) -> None:
 @pytest.mark.parametrize("work", ["part", "collect"])
 def test_killed_work_of_a_plan_is_completed(site, work: str) -> None:
     made = trials(site, work)
-    assert made.total > 90
+    assert made.total > 70
     for at in random.Random(2).sample(range(1, made.total + 1), min(100, made.total)):
         made.kill(at)
 

@@ -7,17 +7,21 @@ import multiprocessing
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from image_support import png
 from python_data_support import Notes
+from receipts_support import item_keys
 from tests_support import tree
 
 from tfrecreg.engines import LocalEngine
-from tfrecreg.errors import RawDataError, UsageError
-from tfrecreg.index import load_index
+from tfrecreg.errors import RawDataError, RefusedError, UsageError
+from tfrecreg.example import decode, encode
+from tfrecreg.example.wire import read_varint, varint
 from tfrecreg.manifest import FileEntry, ShardEntry
+from tfrecreg.operations.adopt import AdoptRequest, adopt
 from tfrecreg.operations.builds import BuildRequest, build
 from tfrecreg.operations.builds.parts import (
     CollectRequest,
@@ -33,7 +37,7 @@ from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.builds.state import StageJournal
 from tfrecreg.operations.init import init
 from tfrecreg.operations.release import ReleaseRequest, release
-from tfrecreg.records import hashed_write
+from tfrecreg.records import Records, ShardWriter, hashed_write
 from tfrecreg.registry import open_registry
 from tfrecreg.shards import ShardPolicy
 from tfrecreg.sources import Skipped
@@ -204,8 +208,8 @@ def test_raw_files_of_a_plan_are_compared_and_added_ones_are_no_part_of_it(tmp_p
     first, second = PlanPart(1, 2), PlanPart(2, 2)
     made = run_part(str(plan), first)
     assert made.records == 2
-    index = load_index(LocalStorage(plan / "build"), f"index/{made.shards[0]}.index")
-    key = min({f"cat/{number}.png" for number in range(4)} - {*index.keys()})
+    mine = item_keys(plan, made.shards[0])
+    key = min({f"cat/{number}.png" for number in range(4)} - {*mine})
     other = tmp_path / "raw" / key
     kept, status = other.read_bytes(), other.stat()
     other.unlink()
@@ -270,6 +274,27 @@ def test_a_schema_that_changed_since_the_plan_is_refused(site) -> None:
         site.collect()
 
 
+def test_findings_of_parts_name_the_keys(site) -> None:
+    """The indexes are made from the bytes that have the findings."""
+    text = (site.plan / "schema.pbtxt").read_text()
+    narrow = text.replace("max: 255", "max: 8")
+    assert narrow != text
+    (site.folder / "registry/schemas").mkdir(exist_ok=True)
+    (site.folder / "registry/schemas/digits.pbtxt").write_text(narrow)
+    shutil.rmtree(site.plan)
+    site.write_plan()
+    site.part(1, 1)
+    refused = []
+    for work in (site.collect, lambda: build(site.registry, site.request())):
+        with pytest.raises(RefusedError, match="the new build does not pass its own check") as it:
+            work()
+        refused.append(it.value)
+    assert refused[0].message == refused[1].message
+    assert refused[0].findings == refused[1].findings
+    assert all(place.key for each in refused[0].findings for place in each.locations)
+    assert not (site.data / "digits").exists()
+
+
 def test_a_plan_with_a_base_keeps_its_shards(site) -> None:
     site.collect()
     release(site.registry, ReleaseRequest(name="digits", version="1.0.0"))
@@ -288,6 +313,55 @@ def test_a_plan_with_a_base_keeps_its_shards(site) -> None:
     assert done.built.growth.kept == 6
     again = build(open_registry(site.folder / "grown"), BuildRequest(name="digits"))
     assert done.built.manifest.digest == again.manifest.digest
+
+
+def backwards(payload: bytes) -> bytes:
+    """An Example with its features in another order."""
+    entries = b""
+    for name, feature in sorted(decode(payload).items(), reverse=True):
+        alone = encode({name: feature})
+        entries += alone[-read_varint(alone, 1, len(alone))[0] :]
+    return b"\n" + varint(len(entries)) + entries
+
+
+def test_shards_of_an_adopted_base_keep_its_indexes(tmp_path) -> None:
+    """Its records are not in canonical form: their digests are not those of their bytes."""
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for number in range(6):
+        (raw / f"{number}.png").write_bytes(png(8, 8, seed=number))
+    labels = "".join(f"{number}.png,{'cat' if number % 2 else 'dog'}\n" for number in range(6))
+    (raw / "labels.csv").write_text(f"file,label\n{labels}")
+    init(tmp_path / "first", with_dvc=False)
+    request = BuildRequest(
+        name="pets",
+        source="imagefolder",
+        raw=str(raw),
+        options={"label_file": "labels.csv"},
+        policy=ShardPolicy(shards=2),
+    )
+    build(open_registry(tmp_path / "first"), request)
+    for path in sorted((tmp_path / "first/data/pets").glob("*-of-00002")):
+        with Records(str(path)) as records:
+            payloads = [bytes(each) for each in records]
+        with ShardWriter(LocalStorage(tmp_path / "foreign"), path.name) as writer:
+            for payload in payloads:
+                writer.write(backwards(payload), digest=None, key="")
+    init(tmp_path / "registry", with_dvc=False)
+    registry = open_registry(tmp_path / "registry")
+    foreign = (str(tmp_path / "foreign"),)
+    adopt(registry, AdoptRequest(name="pets", paths=foreign, key="image/filename"))
+    release(registry, ReleaseRequest(name="pets", version="1.0.0"))
+    shutil.copytree(tmp_path / "registry", tmp_path / "one")
+    grown = replace(request, policy=None)
+    whole = build(open_registry(tmp_path / "one"), grown)
+    assert whole.growth is not None
+    assert whole.growth.kept == 2
+    plan = tmp_path / "plan"
+    plan_to(registry, grown, plan)
+    run_part(str(plan), PlanPart(1, 1), registry=lambda: registry)
+    done = collect_parts(registry, CollectRequest(plan=str(plan), parts_only=True))
+    assert done.built.manifest == whole.manifest
 
 
 def test_gzip_shards_of_parts_are_those_of_a_build(site) -> None:

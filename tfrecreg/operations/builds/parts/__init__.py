@@ -8,10 +8,9 @@
 - `open_source`: the source of a plan on this machine, with the versions and raw data of the plan
 - `prepare_plan`: the operation that lists the items and writes the plan
 - `one_part`: the operation that makes the shards of a part
-- `examine`: the index of a shard held against its receipt and the plan
-- `proof`: the shards held against their receipts, while the build is read back
+- `proof`: the shards held against their receipts, and indexed, while the build is read back
 - `remake`: shards made again, here, and compared
-- `collect`: the operation that makes what is missing, examines all shards and publishes
+- `collect`: the operation that makes what is missing, proves all shards and publishes
 - `provenance`: the receipts of a build, and those in a release
 """
 

@@ -1,7 +1,7 @@
 """The end of a build in parts: make what is missing, examine everything, and publish.
 
-Nothing is published before every index was held against its receipt and the plan (`examine`), and
-every shard against its receipt and its index, in the pass that reads any new build back (`proof`).
+Nothing is published before every receipt was held against the plan, and every shard against its
+receipt, in the pass that reads any new build back (`proof`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.operations.builds.begin import Begun, expect_buildable
 from tfrecreg.operations.builds.conclude import BuildResult, conclude
 from tfrecreg.operations.builds.make import engine_for_build
-from tfrecreg.operations.builds.parts.examine import examine_index
 from tfrecreg.operations.builds.parts.one_part import make_shards, parts_of
 from tfrecreg.operations.builds.parts.open_source import (
     RawState,
@@ -29,7 +28,6 @@ from tfrecreg.operations.builds.parts.plan_store import (
     enter_bucket,
     enter_plan,
     expect_same_place,
-    stage_indexes,
     stage_shards,
 )
 from tfrecreg.operations.builds.parts.proof import ReceiptProof
@@ -38,7 +36,6 @@ from tfrecreg.operations.builds.parts.receipts import (
     Receipt,
     ReceiptJournal,
     refuse_all,
-    refused_shard,
 )
 from tfrecreg.operations.builds.parts.remake import choose_sample, expect_same
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
@@ -147,8 +144,6 @@ def _collect(
     missing = [shard for shard in plan.shards if shard.path not in receipts]
     if missing and (request.parts_only or raw is None):
         raise _incomplete(folder, missing, raw)
-    stage_indexes(folder, receipts, stage, progress)
-    _examine_all(folder, plan, receipts, stage, progress)
     verified = _verify(request, folder, begun, receipts, change, engine, progress)
     if missing:
         enter_plan(folder)
@@ -167,7 +162,6 @@ def _collect(
         gone = [shard for shard in missing if shard.path not in made_here]
         if gone:  # somebody removed it meanwhile
             raise _incomplete(folder, gone, raw)
-        stage_indexes(folder, made_here, stage, progress)
         receipts.update(made_here)
     if raw is None:
         progress.note(
@@ -185,7 +179,7 @@ def _collect(
         engine=engine,
         progress=progress,
         raw_compared=not missing,
-        proof=ReceiptProof(receipts, folder),
+        proof=ReceiptProof(plan.shards, receipts, folder),
     )
     names = tuple(shard.path for shard in verified)
     every = [receipts[shard.path] for shard in plan.shards]
@@ -245,11 +239,7 @@ def _receipts(folder: PlanFolder, plan: Plan, progress: Progress) -> dict[str, R
                 problems.append(error)
     refuse_all(problems, progress)
     there = {entry.path for entry in folder.shards.list()}
-    return {
-        path: receipt
-        for path, receipt in found.items()
-        if there.issuperset((path, receipt.index.path))
-    }
+    return {path: receipt for path, receipt in found.items() if path in there}
 
 
 def _incomplete(
@@ -275,32 +265,6 @@ def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(f"`{safe(name)}`" for name in names[:_SHOWN])
     more = len(names) - _SHOWN
     return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _examine_all(
-    folder: PlanFolder,
-    plan: Plan,
-    receipts: dict[str, Receipt],
-    stage: Storage,
-    progress: Progress,
-) -> None:
-    """Hold the index of every shard of a part against its receipt and the plan."""
-    shards = [shard for shard in plan.shards if shard.path in receipts]
-    problems = []
-    progress.start(f"examining {plan.dataset}", sum(len(shard.items) for shard in shards))
-    try:
-        with folder.reading_items(shards):
-            for shard in shards:
-                receipt = receipts[shard.path]
-                problem = examine_index(shard, receipt, stage)
-                progress.advance(len(shard.items), receipt.index.bytes)
-                if problem:
-                    problems.append(
-                        refused_shard(shard.path, problem, receipt=receipt, plan=folder)
-                    )
-    finally:
-        progress.stop()
-    refuse_all(problems, progress)
 
 
 def _verify(

@@ -6,10 +6,10 @@ has it holds a whole plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from tfrecreg.errors import UsageError
-from tfrecreg.manifest import INDEX_FOLDER, FileEntry, ShardEntry
+from tfrecreg.manifest import ShardEntry
 from tfrecreg.operations.builds.bucket import note_use, store_of
 from tfrecreg.operations.builds.make import BUILD
 from tfrecreg.operations.builds.parts.plan_files import PLAN_FILES, PLAN_LIMIT, PlanFolder
@@ -129,24 +129,6 @@ def expect_same_place(dataset: Dataset, folder: PlanFolder) -> None:
         )
 
 
-def stage_indexes(
-    folder: PlanFolder, receipts: Mapping[str, Receipt], stage: Storage, progress: Progress
-) -> None:
-    """Put the indexes of shards into the build in the making: links, or copies of those in a store.
-
-    Args:
-        folder: of the plan.
-        receipts: of the shards, by path.
-        stage: rooted at a folder of the registry.
-        progress: updated for each index that is fetched.
-
-    Raises:
-        StorageError: a file cannot be read or written.
-    """
-    entries = [receipt.index for receipt in receipts.values()]
-    _stage(entries, folder, INDEX_FOLDER, stage, progress)
-
-
 def stage_shards(
     folder: PlanFolder, receipts: Mapping[str, Receipt], stage: Storage, progress: Progress
 ) -> Storage:
@@ -156,7 +138,7 @@ def stage_shards(
     Args:
         folder: of the plan.
         receipts: of all shards, by path.
-        stage: as :func:`stage_indexes` left it.
+        stage: rooted at a folder of the registry.
         progress: updated for each shard that is fetched.
 
     Raises:
@@ -164,34 +146,23 @@ def stage_shards(
     """
     if folder.document.data is not None:
         return TwoPlaces(LocalStorage(stage.root), RemoteStorage(folder.document.data))
-    _stage([receipt.shard for receipt in receipts.values()], folder, "", stage, progress)
+    shards = folder.shards
+    if isinstance(shards, LocalStorage):
+        for path in receipts:
+            stage.link(path, path, origin=shards)
+        return stage
+    progress.start(f"fetching {folder.document.dataset}", len(receipts))
+    try:
+        with reading_ahead(shards, shards.list(), receipts):
+            for receipt in receipts.values():
+                _copy(receipt.shard, shards, stage)
+                progress.advance(1, receipt.shard.bytes)
+    finally:
+        progress.stop()
     return stage
 
 
-def _stage(
-    entries: Sequence[ShardEntry | FileEntry],
-    folder: PlanFolder,
-    listed: str,
-    stage: Storage,
-    progress: Progress,
-) -> None:
-    """Put files, which lie below the folder `listed` of the shards, into a stage."""
-    shards = folder.shards
-    if isinstance(shards, LocalStorage):
-        for entry in entries:
-            stage.link(entry.path, entry.path, origin=shards)
-        return
-    progress.start(f"fetching {folder.document.dataset}", len(entries))
-    try:
-        with reading_ahead(shards, shards.list(listed), (entry.path for entry in entries)):
-            for entry in entries:
-                _copy(entry, shards, stage)
-                progress.advance(1, entry.bytes)
-    finally:
-        progress.stop()
-
-
-def _copy(entry: ShardEntry | FileEntry, shards: RemoteStorage, stage: Storage) -> None:
+def _copy(entry: ShardEntry, shards: RemoteStorage, stage: Storage) -> None:
     """Copy a file. Whether it is that of the receipt is for the proof to say."""
     for _ in range(2):  # bytes may have been altered on their way
         with stage.create(entry.path) as writer:

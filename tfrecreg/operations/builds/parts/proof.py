@@ -1,36 +1,41 @@
 """What receipts claim, proven in the pass that reads the whole build back.
 
-A shard is read once for this and for the check of every new build: its digests, its records against
-those of its index, and the bytes of each feature. SHA-256, which receipts do not have, is computed
-there, too. Nothing here shows that a record is the one that the raw data give: for that a shard is
-made again (`remake`).
+A shard is read once for this and for the check of every new build. The digests and lengths of its
+records are taken from its bytes, and with the keys of the plan they become its index: a part sends
+none. SHA-256, which receipts do not have, is computed there, too. Nothing here shows that a record
+is the one that the raw data give: for that a shard is made again (`remake`).
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tfrecreg.digests import record_digest
 from tfrecreg.errors import TfrecregError
 from tfrecreg.example import Example, decode_or_none
 from tfrecreg.findings import Code, Finding, Measure
-from tfrecreg.index import Index, load_index
-from tfrecreg.operations.builds.conclude import ReadBackProof
+from tfrecreg.index import INDEX_LIMIT, IndexBuilder
+from tfrecreg.manifest import FileEntry
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.receipts import (
     Receipt,
-    other_bytes,
+    record_keys,
     refuse_all,
     refused_shard,
 )
+from tfrecreg.operations.builds.plan import PlannedShard
+from tfrecreg.operations.builds.read_back import ReadBackProof
+from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.progress import Progress
-from tfrecreg.records import Fault, FileDigest, RecordBatch, StreamEnd
+from tfrecreg.records import Fault, RecordBatch, StreamEnd, hashed_write
 from tfrecreg.scan import Need, Shard, Target, Visitor
 from tfrecreg.scan.large_records import LargeRecords
+from tfrecreg.storage import Storage
+from tfrecreg.text import safe
 from tfrecreg.validators.inflation.feature_sample import message_bytes
 from tfrecreg.validators.record_tables import tables_of
 
@@ -40,10 +45,14 @@ class SeenShard:
     """The content of one shard."""
 
     end: StreamEnd
+    digests: bytes
+    """The digests of its records, concatenated."""
+    lengths: array[int]
+    """Bytes of each payload."""
     features: dict[str, int]
     """Feature name to bytes of its values."""
     problem: str
-    """The first record that is not an Example, or not that of the index; empty if all are."""
+    """The first record that is not an Example; empty if all are."""
     damage: str
     """The first fault; empty without one."""
 
@@ -52,15 +61,19 @@ class ReceiptProof(ReadBackProof):
     """Compares shards with their receipts.
 
     Args:
-        receipts: by path of the shard, of every shard of the build.
-        plan: its folder, for messages.
+        shards: every shard of the build, as planned, in their order.
+        receipts: by path of the shard.
+        plan: its folder.
     """
 
     name = "receipts"
     codes: Sequence[Code] = ()
-    needs = Need.DIGESTS | Need.SHA256
+    needs = Need.DIGESTS | Need.SHA256 | Need.MEMBERS
 
-    def __init__(self, receipts: Mapping[str, Receipt], plan: PlanFolder) -> None:
+    def __init__(
+        self, shards: Sequence[PlannedShard], receipts: Mapping[str, Receipt], plan: PlanFolder
+    ) -> None:
+        self._shards = shards
         self._receipts = receipts
         self._plan = plan
         self._seen: dict[str, SeenShard] = {}
@@ -70,92 +83,124 @@ class ReceiptProof(ReadBackProof):
         return _Prover
 
     def finish(
-        self, target: Target, parts: Iterable[tuple[Shard, SeenShard | None]]
+        self, target: Target, parts: Iterable[tuple[Shard, SeenShard]]
     ) -> Iterator[Finding | Measure]:
         del target
-        self._seen = {shard.path: part for shard, part in parts if part is not None}
+        self._seen = {shard.path: part for shard, part in parts}
         yield from ()
 
-    def expect(self, progress: Progress) -> dict[str, str]:
-        """Raise for the first shard that is not what its receipt says, and note the others.
+    def proven(self, staged: Storage, progress: Progress) -> list[MadeShard]:
+        """The shards with SHA-256 and index.
 
-        Shards that could not be read have no part: the report of the check has them as errors.
-
-        Returns:
-            SHA-256 by path of the shard, as hex.
+        Of shards that are not what their receipts say, the first is an error, and the others are
+        notes.
 
         Raises:
             RefusedError: a claim does not hold.
+            UsageError: a list of the plan, or an index of the base, is damaged.
+            StorageError: an index cannot be written.
         """
-        problems = []
-        for path, receipt in self._receipts.items():
-            seen = self._seen.get(path)
-            problem = _problem(receipt, seen) if seen is not None else ""
-            if problem:
-                problems.append(refused_shard(path, problem, receipt=receipt, plan=self._plan))
+        made, problems = [], []
+        progress.start(
+            f"indexing {self._plan.document.dataset}",
+            sum(len(shard.items) for shard in self._shards),
+        )
+        try:
+            with self._plan.reading_items(self._shards):
+                for shard in self._shards:
+                    receipt = self._receipts[shard.path]
+                    try:
+                        made.append(_proven(shard, receipt, self._seen.pop(shard.path), staged))
+                    except ValueError as error:
+                        problems.append(
+                            refused_shard(shard.path, str(error), receipt=receipt, plan=self._plan)
+                        )
+                    progress.advance(len(shard.items), receipt.shard.bytes)
+        finally:
+            progress.stop()
         refuse_all(problems, progress)
-        ends = {path: seen.end.sha256 for path, seen in self._seen.items()}
-        return {path: sha256 for path, sha256 in ends.items() if sha256 is not None}
+        return made
 
 
-def _problem(receipt: Receipt, seen: SeenShard) -> str:
-    """The first claim that does not hold; empty if all do."""
+def _proven(shard: PlannedShard, receipt: Receipt, seen: SeenShard, staged: Storage) -> MadeShard:
+    """The shard that a receipt claims, with what its bytes tell.
+
+    Raises:
+        ValueError: the first claim that does not hold.
+    """
+    _expect_claims(receipt, seen)
+    index = _index(shard, receipt, seen, staged)
+    entry = replace(receipt.shard, sha256=seen.end.sha256 or "")
+    return replace(receipt.made_shard(), entry=entry, index=index)
+
+
+def _expect_claims(receipt: Receipt, seen: SeenShard) -> None:
     end, entry = seen.end, receipt.shard
-    found = FileDigest(end.file_bytes, end.blake3 or "", "")  # as in a receipt
-    wrong = other_bytes(entry, found)
-    if wrong:
-        return f"its bytes are {wrong}"
+    found = end.blake3 or ""
+    if (end.file_bytes, found) != (entry.bytes, entry.blake3):
+        raise ValueError(
+            f"its bytes are not those of its receipt: expected {entry.bytes:,} bytes, blake3 "
+            f"{safe(entry.blake3[:16])}…, found {end.file_bytes:,} bytes, {found[:16]}…"
+        )
     if seen.damage:
-        return f"it is damaged: {seen.damage}"
+        raise ValueError(f"it is damaged: {seen.damage}")
     if seen.problem:
-        return seen.problem
-    if end.records != entry.records:  # the index has as many as the receipt says
-        return f"its index has {entry.records:,} records, found {end.records:,}"
+        raise ValueError(seen.problem)
+    if (end.records, end.payload_bytes) != (entry.records, entry.payload_bytes):
+        raise ValueError(
+            f"its receipt says {entry.records:,} records of {entry.payload_bytes:,} bytes, found "
+            f"{end.records:,} of {end.payload_bytes:,}"
+        )
     if end.stream_blake3 != entry.stream_blake3:
-        return "its receipt has another digest of its decompressed stream"
+        raise ValueError("its receipt has another digest of its decompressed stream")
     if seen.features != receipt.features:
-        return "its receipt says other sizes of features than its records have"
-    return ""
+        raise ValueError("its receipt says other sizes of features than its records have")
+
+
+def _index(shard: PlannedShard, receipt: Receipt, seen: SeenShard, staged: Storage) -> FileEntry:
+    """Write the index of a shard whose bytes are those of its receipt."""
+    keys = record_keys(shard, receipt.skipped)
+    if not receipt.kept:
+        index = IndexBuilder.of(seen.digests, seen.lengths, keys)
+        written = hashed_write(staged, shard.index, index.render(seen.end.members))
+        return FileEntry.of(shard.index, written)
+    base = shard.base
+    if (
+        base is None
+        or base.entry.blake3 != receipt.shard.blake3
+        or base.read_index().keys() != keys
+    ):
+        raise ValueError("its receipt says that it is a shard of the base, which it is not")
+    # The base may have been adopted: then digests of its records are not those of their bytes.
+    data = base.storage.read(base.index_path, limit=INDEX_LIMIT)
+    return FileEntry.of(shard.index, hashed_write(staged, shard.index, data))
 
 
 class _Prover(Visitor):
-    """Compares the records of one shard with its index, and adds up its features."""
+    """Takes what the index of one shard needs from its records, and adds up their features."""
 
     def __init__(self, shard: Shard) -> None:
-        self._shard = shard
         self._large = LargeRecords(shard, "check")
+        self._digests = bytearray()
+        self._lengths = array("q")
         self._features: Counter[str] = Counter()
         self._problem = ""
         self._damage = ""
 
-    @cached_property
-    def _index(self) -> Index:
-        assert self._shard.index is not None
-        return load_index(self._shard.storage, self._shard.index)
-
     def batch(self, batch: RecordBatch) -> None:
         if self._problem:
             return
+        self._lengths.extend(batch.lengths)
         try:
             if batch.whole:
                 memory = memoryview(batch.memory)  # its slices are no copies
-                spans = zip(batch.starts, batch.lengths, strict=True)
-                digests = [record_digest(memory[at : at + length]) for at, length in spans]
-                self._add(batch.first, digests)
+                for at, length in zip(batch.starts, batch.lengths, strict=True):
+                    self._digests += record_digest(memory[at : at + length])
                 self._weigh(batch)
             else:
                 self._add_large(batch)
         except TfrecregError as error:
             self._problem = error.message
-
-    def _add(self, first: int, digests: Sequence[bytes]) -> None:
-        """Compare the digests of records with the index."""
-        known = self._index.digests[first : first + len(digests)]
-        if b"".join(digests) == known.tobytes():
-            return
-        rows = [row.tobytes() for row in known]
-        same = next(n for n, digest in enumerate(digests) if [digest] != rows[n : n + 1])
-        self._refuse(f"its record {first + same} is not the one of its index")
 
     def _weigh(self, batch: RecordBatch) -> None:
         tables = tables_of(batch)
@@ -169,22 +214,26 @@ class _Prover(Visitor):
         for position, length in enumerate(batch.lengths):
             number = batch.first + position
             payload = self._large.payload(number, batch.offsets[position], length)
-            self._add(number, [record_digest(payload)])
+            self._digests += record_digest(payload)
             self._count(number, decode_or_none(payload))
 
     def _count(self, number: int, example: Example | None) -> None:
         if example is None:
-            self._refuse(f"its record {number} is not an Example")
+            self._problem = self._problem or f"its record {number} is not an Example"
             return
         for name, feature in example.items():
             self._features[name] += feature.wire_bytes
-
-    def _refuse(self, problem: str) -> None:
-        self._problem = self._problem or problem
 
     def fault(self, fault: Fault) -> None:
         self._damage = self._damage or f"{fault.code} at byte {fault.offset}"
 
     def close(self, end: StreamEnd) -> SeenShard:
         self._large.close()
-        return SeenShard(end, dict(self._features), self._problem, self._damage)
+        return SeenShard(
+            end,
+            bytes(self._digests),
+            self._lengths,
+            dict(self._features),
+            self._problem,
+            self._damage,
+        )

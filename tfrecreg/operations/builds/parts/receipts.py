@@ -5,16 +5,18 @@ made them. It is written after the shard is durable, so a shard with a receipt i
 work leaves equal receipts but for `made`, so any number of parts may write the same one. In a store
 the first one stays, and the others have to be equal.
 
-It does not have the shard's SHA-256: publishing would have to compute it again to believe it.
+It has neither the shard's SHA-256 nor its index: publishing would have to compute both again to
+believe them.
 """
 
 from __future__ import annotations
 
 import json
 import platform
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -22,7 +24,7 @@ import msgspec
 from blake3 import blake3
 
 from tfrecreg.errors import RefusedError, StorageError
-from tfrecreg.manifest import FileEntry, ShardEntry, SourceEntry
+from tfrecreg.manifest import ShardEntry, SourceEntry
 from tfrecreg.operations.builds.parts.lines import json_line
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import Versions
@@ -31,7 +33,6 @@ from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.operations.builds.state import is_intact
 from tfrecreg.operations.provenance import now, user
 from tfrecreg.progress import Progress
-from tfrecreg.records import FileDigest
 from tfrecreg.sources import Remark, Skipped
 from tfrecreg.storage import LocalStorage
 from tfrecreg.storage.remote import reading_ahead
@@ -68,7 +69,6 @@ class Receipt:
     """Number of items of the shard, in the plan."""
     shard: ShardEntry
     """Its `sha256` is empty."""
-    index: FileEntry
     features: dict[str, int]
     """Feature name to bytes of its values."""
     source: SourceEntry
@@ -86,7 +86,7 @@ class Receipt:
         """The shard as a build knows it."""
         return MadeShard(
             entry=self.shard,
-            index=self.index,
+            index=None,
             features=self.features,
             skipped=self.skipped,
             remarks=self.remarks,
@@ -157,9 +157,7 @@ class ReceiptJournal:
         if isinstance(build, LocalStorage):
             return partial(is_intact, build)
         sizes = {entry.path: entry.size for entry in build.list()}
-        return lambda made: all(
-            sizes.get(each.path) == each.bytes for each in (made.entry, made.index)
-        )
+        return lambda made: sizes.get(made.entry.path) == made.entry.bytes
 
     def finish(self, shard: PlannedShard, made: MadeShard) -> None:
         """Write the receipt of a shard; its bytes are durable by now.
@@ -172,8 +170,7 @@ class ReceiptJournal:
             format_version=RECEIPT_FORMAT,
             plan=document.digest,
             items=len(shard.items),
-            shard=replace(made.entry, sha256=""),  # a shard of the base has one
-            index=made.index,
+            shard=made.entry,
             features=made.features,
             source=document.source,
             versions=document.versions,
@@ -250,28 +247,46 @@ def _problem(receipt: Receipt, folder: PlanFolder, shard: PlannedShard) -> str:
             f"its receipt is of the plan `{safe(receipt.plan[:16])}…`, this is "
             f"`{document.digest[:16]}…`"
         )
-    named = receipt.shard.path, receipt.shard.index, receipt.index.path
-    if named != (shard.path, shard.index, shard.index):
+    if (receipt.shard.path, receipt.shard.index) != (shard.path, shard.index):
         return f"its receipt is that of `{safe(receipt.shard.path)}`"
+    if {receipt.shard.split, *(each.split for each in receipt.skipped)} != {shard.split}:
+        return f"its receipt names another split than `{shard.split}`"
     if receipt.versions != document.versions or receipt.source != document.source:
         return "its receipt names other versions or options than the plan"
     if receipt.shard.sha256:
         return "its receipt has a `sha256` of the shard, which only publishing computes"
     if receipt.items != len(shard.items):
         return f"its receipt says {receipt.items:,} items, the plan has {len(shard.items):,}"
+    records, skipped = receipt.shard.records, len(receipt.skipped)
+    if records + skipped != receipt.items:
+        return (
+            f"its receipt says {records:,} items written and {skipped:,} skipped, the plan has "
+            f"{receipt.items:,}"
+        )
     return ""
 
 
-def other_bytes(entry: ShardEntry | FileEntry, found: FileDigest) -> str:
-    """How the bytes of a file differ from those that a receipt names; empty if they do not."""
-    if found == (entry.bytes, entry.blake3, entry.sha256):
-        return ""
-    name = "blake3" if found.blake3 != entry.blake3 or found.sha256 == entry.sha256 else "sha256"
-    said, is_now = getattr(entry, name), getattr(found, name)
-    return (
-        f"not those of its receipt: expected {entry.bytes:,} bytes, {name} {safe(said[:16])}…, "
-        f"found {found.bytes:,} bytes, {is_now[:16]}…"
-    )
+def record_keys(shard: PlannedShard, skipped: Sequence[Skipped]) -> list[str]:
+    """The keys of the records of a shard: those of all its items but the skipped ones.
+
+    Raises:
+        ValueError: an item is skipped that the shard does not have.
+        UsageError: the list of the items was changed.
+    """
+    left = Counter(each.key for each in skipped)
+    keys = []
+    for item in shard.items:
+        if left[item.key]:
+            left[item.key] -= 1
+        else:
+            keys.append(item.key)
+    more = next((key for key, times in left.items() if times), None)
+    if more is not None:
+        raise ValueError(
+            f"its receipt lists the skipped item `{safe(more)}`, which is unknown to the plan or "
+            "listed twice"
+        )
+    return keys
 
 
 def refused_shard(
@@ -298,10 +313,7 @@ def made_again(shard: str, plan: PlanFolder) -> str:
     if isinstance(build, LocalStorage):
         return f"without `{receipt}` it is made again"
     there = safe(build.root, limit=1000)  # files in a store are not replaced
-    return (
-        f"remove `{plan.name}/{receipt}`, `{there}/{safe(shard)}` and "
-        f"`{there}/index/{safe(shard)}.index`, and it is made again"
-    )
+    return f"remove `{plan.name}/{receipt}` and `{there}/{safe(shard)}`, and it is made again"
 
 
 def refuse_all(problems: Sequence[RefusedError], progress: Progress) -> None:

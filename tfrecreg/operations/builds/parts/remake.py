@@ -5,19 +5,22 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from math import ceil
 
 from tfrecreg.amounts import SkipLimit
+from tfrecreg.digests import record_digest
 from tfrecreg.engines import Engine
 from tfrecreg.errors import RefusedError, UsageError
-from tfrecreg.index import load_index
 from tfrecreg.operations.builds.make import BUILD, make_all
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
-from tfrecreg.operations.builds.parts.receipts import Receipt, made_again
+from tfrecreg.operations.builds.parts.receipts import Receipt, made_again, record_keys
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import MadeShard
 from tfrecreg.progress import Progress
+from tfrecreg.records import RecordBatch, scan
+from tfrecreg.records.framing import MAX_LENGTH
 from tfrecreg.storage import Storage
 from tfrecreg.text import safe
 
@@ -96,36 +99,49 @@ def expect_same(
             prepared,
             stage,
             journal=_Forgetful(),
-            sha256=False,
+            bare=True,
             engine=engine,
             progress=progress,
         )
-        for shard in made:
-            receipt = receipts[shard.entry.path]
-            here = stage.below(BUILD)
-            difference = next(_differences(shard, receipt, here, folder.shards), None)
-            if difference is not None:
+        for shard, again in zip(some, made, strict=True):
+            receipt, here = receipts[shard.path], stage.below(BUILD)
+            difference = _difference(shard, again, receipt, here, folder.shards)
+            if difference:
                 raise RefusedError(
-                    f"nothing was published: `{shard.entry.path}` is not what the raw data give "
+                    f"nothing was published: `{shard.path}` is not what the raw data give "
                     f"here: {difference}",
                     hint="parts with other code or raw data made it, and other shards of that part "
-                    f"are not to be trusted; {made_again(shard.entry.path, folder)}",
+                    f"are not to be trusted; {made_again(shard.path, folder)}",
                 )
         stage.remove(BUILD)
 
 
-def _differences(made: MadeShard, receipt: Receipt, here: Storage, parts: Storage) -> Iterator[str]:
-    """What is different, the most telling first."""
-    if replace(made.entry, sha256="") != receipt.shard or made.index != receipt.index:
-        ours, theirs = load_index(here, made.index.path), load_index(parts, receipt.index.path)
-        for number in range(max(len(ours), len(theirs))):
-            keys = [index.key(number) if number < len(index) else "" for index in (ours, theirs)]
-            if keys[0] != keys[1]:
-                yield f"record {number} is `{safe(keys[0])}`, the part has `{safe(keys[1])}`"
-            elif (ours.digests[number] != theirs.digests[number]).any():
-                yield f"record {number}, `{safe(keys[0])}`, differs"
-        yield "its records are the same, and their encoding differs"
+def _difference(
+    shard: PlannedShard, made: MadeShard, receipt: Receipt, here: Storage, parts: Storage
+) -> str:
+    """The most telling difference; empty if there is none."""
+    if made.entry != receipt.shard:
+        try:
+            keys, their_keys = (record_keys(shard, each.skipped) for each in (made, receipt))
+        except ValueError as error:
+            return str(error)
+        digests, their_digests = (_digests(storage, shard.path) for storage in (here, parts))
+        for number, (key, theirs) in enumerate(zip_longest(keys, their_keys, fillvalue="")):
+            if key != theirs:
+                return f"record {number} is `{safe(key)}`, the part has `{safe(theirs)}`"
+            if next(digests, None) != next(their_digests, None):
+                return f"record {number}, `{safe(key)}`, differs"
+        return "its records are the same, and their encoding differs"
     if made.skipped != receipt.skipped or made.remarks != receipt.remarks:
-        yield "its ledger differs: other items are skipped or remarked"
+        return "its ledger differs: other items are skipped or remarked"
     if made.features != receipt.features:
-        yield "the sizes of its features differ"
+        return "the sizes of its features differ"
+    return ""
+
+
+def _digests(storage: Storage, path: str) -> Iterator[bytes]:
+    """The digest of each record of a shard, up to the first damage."""
+    for event in scan(storage, path, hold_limit=MAX_LENGTH):
+        if not isinstance(event, RecordBatch):
+            return
+        yield from map(record_digest, event.payloads())

@@ -1,0 +1,132 @@
+"""Reading a new build back: the check that it has to pass before it replaces the old one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tfrecreg.engines import Engine, LocalEngine
+from tfrecreg.errors import FailureError, RefusedError
+from tfrecreg.findings import Location
+from tfrecreg.gating import FailOn
+from tfrecreg.manifest import Manifest
+from tfrecreg.operations.builds.begin import Begun
+from tfrecreg.operations.builds.shard import MadeShard
+from tfrecreg.operations.check import CheckOptions, Report, check_target
+from tfrecreg.operations.targets import build_target
+from tfrecreg.progress import Progress
+from tfrecreg.registry import Registry
+from tfrecreg.scan import Target, Validator
+from tfrecreg.storage import Storage
+from tfrecreg.text import safe
+
+_READ_BACK = ("crc", "manifest", "schema")
+"""The validators of this check."""
+
+
+class ReadBackProof(Validator):
+    """Proves claims about the bare shards of a new build in the pass that reads it back."""
+
+    @abstractmethod
+    def proven(self, staged: Storage, progress: Progress) -> list[MadeShard]:
+        """The shards with SHA-256 and index. Called after :meth:`finish`, if every shard was read.
+
+        Args:
+            staged: where the indexes go.
+            progress: updated for each shard, and gets notes.
+
+        Returns:
+            Every shard, in the order of the plan.
+
+        Raises:
+            RefusedError: a claim does not hold.
+            StorageError: an index cannot be written.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """The check that a new build has to pass."""
+
+    registry: Registry
+    begun: Begun
+    staged: Storage
+    """Rooted at the folder in the making."""
+    engine: Engine
+    progress: Progress
+
+    def target(self, manifest: Manifest) -> Target:
+        """The build, as `manifest` describes it."""
+        return build_target(
+            manifest,
+            self.staged,
+            name=manifest.dataset,
+            kind="build",
+            schema=self.begun.schema,
+            schema_path=self.registry.dataset(manifest.dataset).schema_path,
+            # Its workers see the indexes in the folder, and need not fetch them.
+            read_from=self.staged if isinstance(self.engine, LocalEngine) else None,
+        )
+
+    def check(self, target: Target) -> Report:
+        """The report of a target that passed."""
+        report = self.scan(target)
+        self.expect_passed(report)
+        return report
+
+    def scan(
+        self,
+        target: Target,
+        *,
+        only: tuple[str, ...] = _READ_BACK,
+        beside: Sequence[ReadBackProof] = (),
+    ) -> Report:
+        """The report of a target."""
+        return check_target(
+            target,
+            self.registry.config,
+            CheckOptions(only=only, fail_on=FailOn.ERROR),
+            engine=self.engine,
+            progress=self.progress,
+            beside=beside,
+        )
+
+    def expect_read(self, report: Report) -> None:
+        """Raise if the check could not look at everything.
+
+        Raises:
+            FailureError: it could not.
+        """
+        if report.errors:
+            raise FailureError(
+                f"the new build could not be read back, and the old one stays: {report.errors[0]}",
+                hint="fix this and run the build again; finished shards are reused",
+            )
+
+    def expect_passed(self, report: Report) -> None:
+        """Raise if the check failed.
+
+        Raises:
+            FailureError: it could not look at everything.
+            RefusedError: there are findings.
+        """
+        self.expect_read(report)
+        if report.status == "pass":
+            return
+        first = report.findings[0]
+        hint, where = "fix the schema or the raw data; the findings above say where", ""
+        if self.begun.prepared.data is not None:
+            hint = "fix the data, or the schema: `findings` of this error has all of them"
+            places = (f" ({_place(each)})" for each in first.locations)
+            where = next(places, "")
+        raise RefusedError(
+            "the new build does not pass its own check, and the old one stays: "
+            f"{first.message}{where}",
+            hint=hint,
+            findings=report.findings,
+        )
+
+
+def _place(location: Location) -> str:
+    return f"split `{safe(location.split or '')}`, key `{safe(location.key or '')}`"
