@@ -137,6 +137,28 @@ def test_light_commands_import_nothing_heavy(
     assert roots(modules) & HEAVY == set()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("list",),
+        ("show", "digits@1.0.0"),
+        ("log", "digits"),
+        ("check", "--registry"),
+        ("schema", "show", "digits"),
+        ("schema", "diff", "digits@1.0.0", "digits"),
+        ("gc",),
+        ("explain", "CRC001"),
+    ],
+    ids=" ".join,
+)
+def test_commands_that_read_no_record_do_without_numpy(
+    arguments: tuple[str, ...], checked_out: Interpreter, tmp_path: Path, digits_original: Path
+) -> None:
+    modules = imported_by(checked_out, tmp_path, "-C", digits_original, *arguments)
+    assert "numpy" not in modules
+    assert "tfrecreg.records.reader" not in modules
+
+
 def test_checksums_alone_need_no_protobuf(
     checked_out: Interpreter, tmp_path: Path, digits_original: Path
 ) -> None:

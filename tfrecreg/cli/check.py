@@ -126,7 +126,7 @@ def command(
     incomplete, which is exit code 3.
     """
     from tfrecreg.errors import UsageError
-    from tfrecreg.operations.check import CheckOptions, check
+    from tfrecreg.operations.check import CheckOptions
 
     chosen = choose_format(face, form)
     page = None
@@ -161,6 +161,8 @@ def command(
         )
         reports, page = list(made.reports), made.html
     else:
+        from tfrecreg.operations.check import check
+
         reports = check(
             targets,
             registry=face.registry,

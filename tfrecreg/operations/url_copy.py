@@ -8,15 +8,18 @@ there is not fetched again. Nothing removes them: the folder may be deleted at a
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.manifest import MANIFEST_NAME, SCHEMA_NAME
-from tfrecreg.operations.split_target import SplitTarget
 from tfrecreg.storage import LocalStorage, Storage, user_cache
 from tfrecreg.storage.interface import RereadableReader
 from tfrecreg.text import safe
+
+if TYPE_CHECKING:  # what reads records comes with it, and who only copies needs none of it
+    from tfrecreg.operations.split_target import SplitTarget
 
 _CHUNK = 1 << 20
 

@@ -2,6 +2,7 @@
 
 - `run`: the operation: find the targets that the user names, and check each
 - `target`: check one target
+- `options`: what to check, and when to fail
 - `choose`: which validators look at a target
 - `expected`: what a target should hold, as the user says it
 - `findings`: from the findings of validators to those of a report
@@ -11,9 +12,15 @@
 
 from __future__ import annotations
 
-from tfrecreg.operations.check.report import Report
-from tfrecreg.operations.check.run import check, scan_cache
-from tfrecreg.operations.check.target import CheckOptions, check_target
+from typing import TYPE_CHECKING
+
+from tfrecreg.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from tfrecreg.operations.check.options import CheckOptions
+    from tfrecreg.operations.check.report import Report
+    from tfrecreg.operations.check.run import check, scan_cache
+    from tfrecreg.operations.check.target import check_target
 
 __all__ = [
     "CheckOptions",
@@ -22,3 +29,15 @@ __all__ = [
     "check_target",
     "scan_cache",
 ]
+
+# Who reads a report, or checks the releases of a registry, reads no records.
+if not TYPE_CHECKING:  # which knows these names from above, and no others
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            ".options": ("CheckOptions",),
+            ".report": ("Report",),
+            ".run": ("check", "scan_cache"),
+            ".target": ("check_target",),
+        },
+    )

@@ -18,7 +18,6 @@ from tfrecreg.findings import Finding, Location, fingerprint
 from tfrecreg.gating import FailOn, Waiver, judge
 from tfrecreg.manifest.adopted import is_adopted
 from tfrecreg.manifest.python_data import is_python_data
-from tfrecreg.records import LFS_POINTER
 from tfrecreg.scan import Shard, Target
 from tfrecreg.scan.indexes import keys_of
 from tfrecreg.text import safe
@@ -122,6 +121,8 @@ def _with_key(location: Location, keys: dict[tuple[str | None, int | None], str]
 
 def _hint(finding: Finding, target: Target) -> str:
     """The command that repairs damaged bytes of this target; empty where there is none."""
+    from tfrecreg.records import LFS_POINTER  # what reads records, and NumPy, which few need here
+
     if finding.code == _NOT_TFRECORD and any(
         LFS_POINTER in (each.detail or "") for each in finding.locations
     ):

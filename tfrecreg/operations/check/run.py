@@ -19,8 +19,9 @@ from tfrecreg.errors import (
     UsageError,
 )
 from tfrecreg.operations.check.choose import CONTENT, DRIFT
+from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import Report, error_report
-from tfrecreg.operations.check.target import CheckOptions, check_target
+from tfrecreg.operations.check.target import check_target
 from tfrecreg.operations.policy import expect_policy
 from tfrecreg.operations.targets import (
     TargetsLike,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 
 from tfrecreg.config import CONFIG_NAME, Config, GateConfig
 from tfrecreg.engines import Engine, LocalEngine
@@ -19,6 +18,7 @@ from tfrecreg.guard import Brought
 from tfrecreg.manifest import MANIFEST_NAME, parse_manifest
 from tfrecreg.operations.check.choose import SCHEMA, choose
 from tfrecreg.operations.check.findings import complete_findings, judge_findings
+from tfrecreg.operations.check.options import CheckOptions
 from tfrecreg.operations.check.report import Basis, Report, folder_of, limits_of, schema_digest
 from tfrecreg.progress import SILENT, Progress
 from tfrecreg.records import StreamEnd
@@ -27,39 +27,6 @@ from tfrecreg.registry.absence import absent_schema
 from tfrecreg.scan import ScanCache, ScanResult, Shard, Target, Validator, run_scan
 from tfrecreg.suggest import did_you_mean, listed
 from tfrecreg.text import safe
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckOptions:
-    """Options of a check. The defaults are those of the command line."""
-
-    only: tuple[str, ...] = ()
-    """Names of the validators to run; empty for all."""
-    skip: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
-    """Names of validators to run in addition to those that run anyway."""
-    raw: str | None = None
-    """Folder of raw data, as the base of inflation."""
-    schema: str | None = None
-    """Path of a schema to use instead of the target's own."""
-    fail_on: FailOn | str | None = None
-    """None for what the gate says, or ``error``. ``never`` measures and does not judge: findings
-    have the severities of their codes and waivers cover nothing, so that the day does not matter.
-    """
-    against: str | None = None
-    """A reference or files to compare with: the validator `drift` then runs."""
-    same_as: str | None = None
-    """A reference, or a content digest of 64 hex digits: the validator `content` then runs."""
-    expect: Mapping[str, int] = field(default_factory=dict)
-    """Number of records by split; splits that are not named may have any."""
-    gate: str | None = None
-    """Name of a gate to use, such as that of another dataset; None for the dataset's own, else the
-    default one."""
-    ignore_missing: bool = False
-    """Without targets: whether datasets whose bytes are not on this machine are passed over."""
-    cached: bool = False
-    """Whether shards that did not change since an earlier check with this option, by their size,
-    time and inode, are not read again."""
 
 
 def check_target(

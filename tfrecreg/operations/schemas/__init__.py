@@ -8,16 +8,26 @@
 
 from __future__ import annotations
 
-from tfrecreg.operations.schemas.accept import AcceptOptions, Proposal, propose, write_proposal
-from tfrecreg.operations.schemas.compare import (
-    CompatibilityOptions,
-    CompatibilityReport,
-    SchemaDiff,
-    check_compatibility,
-    diff_schemas,
-    find_schema,
-)
-from tfrecreg.operations.schemas.infer import infer_schema
+from typing import TYPE_CHECKING
+
+from tfrecreg.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from tfrecreg.operations.schemas.accept import (
+        AcceptOptions,
+        Proposal,
+        propose,
+        write_proposal,
+    )
+    from tfrecreg.operations.schemas.compare import (
+        CompatibilityOptions,
+        CompatibilityReport,
+        SchemaDiff,
+        check_compatibility,
+        diff_schemas,
+        find_schema,
+    )
+    from tfrecreg.operations.schemas.infer import infer_schema
 
 __all__ = [
     "AcceptOptions",
@@ -32,3 +42,21 @@ __all__ = [
     "propose",
     "write_proposal",
 ]
+
+# Who shows or compares schemas reads no records.
+if not TYPE_CHECKING:  # which knows these names from above, and no others
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            ".accept": ("AcceptOptions", "Proposal", "propose", "write_proposal"),
+            ".compare": (
+                "CompatibilityOptions",
+                "CompatibilityReport",
+                "SchemaDiff",
+                "check_compatibility",
+                "diff_schemas",
+                "find_schema",
+            ),
+            ".infer": ("infer_schema",),
+        },
+    )

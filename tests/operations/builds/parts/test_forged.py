@@ -144,7 +144,10 @@ def test_other_numbers_of_items(made) -> None:
 
 @pytest.mark.parametrize(
     ("split", "said"),
-    [("train", "says 10 items written and 1 skipped, the plan has 10"), ("x", "another split than")],
+    [
+        ("train", "says 10 items written and 1 skipped, the plan has 10"),
+        ("x", "another split than"),
+    ],
 )
 def test_a_ledger_with_a_row_too_many(made, split: str, said: str) -> None:
     def lie(plain: Any) -> None:
