@@ -194,7 +194,7 @@ def test_an_index_that_changed_in_the_store_is_never_published(
 ) -> None:
     """The folder of the killed build has the one that was made."""
 
-    def killed(*_: Any) -> None:
+    def killed(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

@@ -118,21 +118,23 @@ def _receipt(shard: PlannedShard) -> str:
     return f"{shard.path}.json"
 
 
-def conclude_in_bucket(places: TwoPlaces, manifest: Manifest) -> None:
+def conclude_in_bucket(places: TwoPlaces, manifest: Manifest, *, indexed: bool) -> None:
     """Complete the folder in the store, and say in the local one where it is.
 
     Args:
         places: with all files of the build, read back.
         manifest: of the build.
+        indexed: whether the indexes were put there, or read from there, as the shards were made.
 
     Raises:
         StorageError: the store refused, or has a file with other bytes.
         ConflictError: another build of the same plan was completed there.
     """
     remote = places.remote
-    # Indexes may have been put there or read from there before: a look at their sizes is enough.
-    indexes = {entry.index for entry in manifest.shards}
-    there = {entry.path: entry.size for entry in remote.list() if entry.path in indexes}
+    there: dict[str, int] = {}
+    if indexed:  # a look at their sizes is enough
+        indexes = {entry.index for entry in manifest.shards}
+        there = {entry.path: entry.size for entry in remote.list() if entry.path in indexes}
     left = (each.path for each in manifest.files if there.get(each.path) != each.bytes)
     for _ in at_once(places.send, left):
         pass

@@ -97,7 +97,7 @@ def conclude(
         expect_raw_unchanged(begun.prepared.raw, begun.files, progress)
     unchanged = _is_there(registry, manifest)
     if isinstance(staged, TwoPlaces):
-        conclude_in_bucket(staged, manifest)
+        conclude_in_bucket(staged, manifest, indexed=proof is None)
         progress.note(f"the shards are in {safe(staged.root, limit=1000)}")
         staged = staged.local
     # What was read back just now is the manifest's, byte for byte.

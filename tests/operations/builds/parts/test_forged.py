@@ -61,9 +61,11 @@ def test_the_shard_of_another_name(made) -> None:
 
 
 def test_an_index_that_somebody_put_beside_a_shard_is_not_read(made, original_site) -> None:
-    index = made.plan / "build/index" / f"{made.shard(*SHARD)}.index"
+    name = f"index/{made.shard(*SHARD)}.index"
+    index = made.plan / "build" / name
     index.parent.mkdir()
-    index.write_bytes(b"garbage")
+    shutil.copy(original_site / "whole/data/digits" / name, index)
+    flip(index, 60)
     if isinstance(made, StoredSite) and made.shards != "/lake/plan/build":
         with pytest.raises(StorageError, match=rf"{index.name}` exists with other bytes"):
             made.collect()
