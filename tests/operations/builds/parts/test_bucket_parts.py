@@ -32,6 +32,7 @@ from tfrecreg.operations.builds.parts import (
 )
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.plan_model import PlanDocument, render_plan, seal_plan
+from tfrecreg.operations.builds.parts.plan_store import stage_shards
 from tfrecreg.operations.check import check
 from tfrecreg.operations.demo import write_digits
 from tfrecreg.operations.origin import origin_of
@@ -335,6 +336,21 @@ def test_bytes_that_were_altered_on_their_way_are_not_called_forged(
     assert (report.status, report.records) == ("pass", 39)
     assert len(Altering.altered) == (0 if data is None else 6)
     Altering.store.clear()
+
+
+def test_a_shard_that_vanishes_is_named(
+    lake: Lake, memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.part(1, 1)
+
+    def removed(*given: Any) -> Any:
+        memory.rm_file(f"{shards_of(lake)}/{SHARD}")
+        return stage_shards(*given)
+
+    monkeypatch.setattr("tfrecreg.operations.builds.parts.collect.stage_shards", removed)
+    with pytest.raises(RefusedError, match=f"`{SHARD}`: it was removed meanwhile"):
+        lake.collect(parts_only=True)
+    assert not (lake.root / "data/digits").exists()
 
 
 def test_a_part_replaces_nothing_in_a_store(lake: Lake, memory: Any) -> None:

@@ -22,6 +22,7 @@ from tfrecreg.index import INDEX_LIMIT, IndexBuilder
 from tfrecreg.manifest import FileEntry
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
 from tfrecreg.operations.builds.parts.receipts import (
+    FalseClaimError,
     Receipt,
     record_keys,
     refuse_all,
@@ -110,8 +111,9 @@ class ReceiptProof(ReadBackProof):
                 for shard in self._shards:
                     receipt = self._receipts[shard.path]
                     try:
-                        made.append(_proven(shard, receipt, self._seen.pop(shard.path), staged))
-                    except ValueError as error:
+                        seen = self._seen.pop(shard.path, None)
+                        made.append(_proven(shard, receipt, seen, staged))
+                    except FalseClaimError as error:
                         problems.append(
                             refused_shard(shard.path, str(error), receipt=receipt, plan=self._plan)
                         )
@@ -122,12 +124,16 @@ class ReceiptProof(ReadBackProof):
         return made
 
 
-def _proven(shard: PlannedShard, receipt: Receipt, seen: SeenShard, staged: Storage) -> MadeShard:
+def _proven(
+    shard: PlannedShard, receipt: Receipt, seen: SeenShard | None, staged: Storage
+) -> MadeShard:
     """The shard that a receipt claims, with what its bytes tell.
 
     Raises:
-        ValueError: the first claim that does not hold.
+        FalseClaimError: the first claim that does not hold.
     """
+    if seen is None:
+        raise FalseClaimError("it was removed meanwhile")
     _expect_claims(receipt, seen)
     index = _index(shard, receipt, seen, staged)
     entry = replace(receipt.shard, sha256=seen.end.sha256 or "")
@@ -138,23 +144,23 @@ def _expect_claims(receipt: Receipt, seen: SeenShard) -> None:
     end, entry = seen.end, receipt.shard
     found = end.blake3 or ""
     if (end.file_bytes, found) != (entry.bytes, entry.blake3):
-        raise ValueError(
+        raise FalseClaimError(
             f"its bytes are not those of its receipt: expected {entry.bytes:,} bytes, blake3 "
             f"{safe(entry.blake3[:16])}…, found {end.file_bytes:,} bytes, {found[:16]}…"
         )
     if seen.damage:
-        raise ValueError(f"it is damaged: {seen.damage}")
+        raise FalseClaimError(f"it is damaged: {seen.damage}")
     if seen.problem:
-        raise ValueError(seen.problem)
+        raise FalseClaimError(seen.problem)
     if (end.records, end.payload_bytes) != (entry.records, entry.payload_bytes):
-        raise ValueError(
+        raise FalseClaimError(
             f"its receipt says {entry.records:,} records of {entry.payload_bytes:,} bytes, found "
             f"{end.records:,} of {end.payload_bytes:,}"
         )
     if end.stream_blake3 != entry.stream_blake3:
-        raise ValueError("its receipt has another digest of its decompressed stream")
+        raise FalseClaimError("its receipt has another digest of its decompressed stream")
     if seen.features != receipt.features:
-        raise ValueError("its receipt says other sizes of features than its records have")
+        raise FalseClaimError("its receipt says other sizes of features than its records have")
 
 
 def _index(shard: PlannedShard, receipt: Receipt, seen: SeenShard, staged: Storage) -> FileEntry:
@@ -170,7 +176,7 @@ def _index(shard: PlannedShard, receipt: Receipt, seen: SeenShard, staged: Stora
         or base.entry.blake3 != receipt.shard.blake3
         or base.read_index().keys() != keys
     ):
-        raise ValueError("its receipt says that it is a shard of the base, which it is not")
+        raise FalseClaimError("its receipt says that it is a shard of the base, which it is not")
     # The base may have been adopted: then digests of its records are not those of their bytes.
     data = base.storage.read(base.index_path, limit=INDEX_LIMIT)
     return FileEntry.of(shard.index, hashed_write(staged, shard.index, data))

@@ -45,6 +45,10 @@ _RECEIPT_LIMIT = 1 << 30
 """Largest receipt that is read, in bytes: millions of skipped items."""
 
 
+class FalseClaimError(Exception):
+    """A receipt says of its shard what is not so. The message says what, and names no shard."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeWhere:
     """When and where a shard was made. Not covered by the receipt's digest."""
@@ -270,7 +274,7 @@ def record_keys(shard: PlannedShard, skipped: Sequence[Skipped]) -> list[str]:
     """The keys of the records of a shard: those of all its items but the skipped ones.
 
     Raises:
-        ValueError: an item is skipped that the shard does not have.
+        FalseClaimError: an item is skipped that the shard does not have.
         UsageError: the list of the items was changed.
     """
     left = Counter(each.key for each in skipped)
@@ -282,7 +286,7 @@ def record_keys(shard: PlannedShard, skipped: Sequence[Skipped]) -> list[str]:
             keys.append(item.key)
     more = next((key for key, times in left.items() if times), None)
     if more is not None:
-        raise ValueError(
+        raise FalseClaimError(
             f"its receipt lists the skipped item `{safe(more)}`, which is unknown to the plan or "
             "listed twice"
         )

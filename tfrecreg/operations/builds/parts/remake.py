@@ -14,7 +14,12 @@ from tfrecreg.engines import Engine
 from tfrecreg.errors import RefusedError, UsageError
 from tfrecreg.operations.builds.make import BUILD, make_all
 from tfrecreg.operations.builds.parts.plan_files import PlanFolder
-from tfrecreg.operations.builds.parts.receipts import Receipt, made_again, record_keys
+from tfrecreg.operations.builds.parts.receipts import (
+    FalseClaimError,
+    Receipt,
+    made_again,
+    record_keys,
+)
 from tfrecreg.operations.builds.plan import Plan, PlannedShard
 from tfrecreg.operations.builds.request import Prepared
 from tfrecreg.operations.builds.shard import MadeShard
@@ -123,7 +128,7 @@ def _difference(
     if made.entry != receipt.shard:
         try:
             keys, their_keys = (record_keys(shard, each.skipped) for each in (made, receipt))
-        except ValueError as error:
+        except FalseClaimError as error:
             return str(error)
         digests, their_digests = (_digests(storage, shard.path) for storage in (here, parts))
         for number, (key, theirs) in enumerate(zip_longest(keys, their_keys, fillvalue="")):
