@@ -298,10 +298,14 @@ class ShardWriter:
         """Finish the shard and its index; both are durable when this returns.
 
         Raises:
+            ValueError: an index is to be written, and a record came without its digest.
             StorageError: the file system refused.
         """
         if self._written is not None:
             return self._written
+        if self._index_path is not None and len(self._encoder.index) != len(self._encoder.lengths):
+            self.abort()
+            raise ValueError(f"the shard `{self._path}` has records without a digest for its index")
         self._put(self._encoder.close())
         self._flush()
         self._file.close()

@@ -66,16 +66,16 @@ def conclude(
     Args:
         registry: the registry.
         begun: the build, with its plan.
-        made: every shard of the plan, in its order; bare if there is a `proof`.
+        made: every shard of the plan, in its order; unindexed if there is a `proof`.
         labels: label maps of the source.
         resumed: number of shards that an earlier run had finished.
-        staged: rooted at the folder in the making, with all shards, and indexes if they are not
-            bare.
+        staged: rooted at the folder in the making, with all shards and, without a `proof`, their
+            indexes.
         change: the transaction.
         engine: where the build is read back.
         progress: updated during the work.
         raw_compared: whether the raw data were compared since the last shard was made.
-        proof: looks at the shards, too, while they are read back, and completes bare ones.
+        proof: looks at unindexed shards while they are read back, and indexes them.
 
     Raises:
         RefusedError: too many items were skipped, the check has findings, or the proof failed.
@@ -131,7 +131,7 @@ def _complete(
 def _prove(
     outlined: Manifest, begun: Begun, staged: Storage, reading: ReadBack, proof: ReadBackProof
 ) -> tuple[Manifest, Report]:
-    """Read bare shards, complete the build from what was read, and check its other files."""
+    """Read unindexed shards, complete the build from what was read, and check its other files."""
     # Its files are not there yet, apart from the shards.
     report = reading.scan(replace(reading.target(outlined), storage=None), beside=(proof,))
     reading.expect_read(report)

@@ -99,7 +99,7 @@ def make_all(
     journal: Journal,
     build: Storage | None = None,
     segments: str = SEGMENTS,
-    bare: bool = False,
+    unindexed: bool = False,
     engine: Engine,
     progress: Progress,
 ) -> tuple[list[MadeShard], int]:
@@ -112,7 +112,7 @@ def make_all(
         build: where the build is made; None for the folder :data:`BUILD` of the stage.
         journal: knows the finished shards.
         segments: folder of the stage for the segments of this process; removed at the end.
-        bare: whether shards get no index and no SHA-256.
+        unindexed: whether shards get no index and no SHA-256.
         engine: where to make them.
         progress: updated for every shard or segment.
 
@@ -122,7 +122,7 @@ def make_all(
         StorageError: the disk said no.
     """
     staged, scratch = build or stage.below(BUILD), stage.below(segments)
-    maker, ahead = _maker(staged, prepared, plan, bare=bare), RawAhead.of(prepared)
+    maker, ahead = _maker(staged, prepared, plan, unindexed=unindexed), RawAhead.of(prepared)
     kept = journal.finished(plan.shards)
     todo = [shard for shard in plan.shards if shard.path not in kept]
     made: list[MadeShard] = []
@@ -145,11 +145,11 @@ def make_all(
     return made, len(plan.shards) - len(todo)
 
 
-def _maker(staged: Storage, prepared: Prepared, plan: Plan, *, bare: bool = False) -> Maker:
+def _maker(staged: Storage, prepared: Prepared, plan: Plan, *, unindexed: bool = False) -> Maker:
     raw = prepared.raw if isinstance(prepared.raw, ListedStorage) else None
     source = pickle.dumps(prepared.source)
     stage = staged.for_workers() if isinstance(staged, TwoPlaces) else staged
-    return Maker(stage, source, plan.digest, prepared.compression, raw, bare)
+    return Maker(stage, source, plan.digest, prepared.compression, raw, unindexed)
 
 
 def _fresh(

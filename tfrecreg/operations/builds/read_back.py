@@ -26,7 +26,7 @@ _READ_BACK = ("crc", "manifest", "schema")
 
 
 class ReadBackProof(Validator):
-    """Proves claims about the bare shards of a new build in the pass that reads it back."""
+    """Proves claims about the unindexed shards of a new build in the pass that reads it back."""
 
     @abstractmethod
     def proven(self, staged: Storage, progress: Progress) -> list[MadeShard]:

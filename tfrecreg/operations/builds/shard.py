@@ -41,7 +41,7 @@ class Maker:
     compression: Literal["none", "gzip"]
     raw: ListedStorage | None = None
     """The raw data, if they are behind a URL and objects of it can be fetched ahead."""
-    bare: bool = False
+    unindexed: bool = False
     """Whether shards get no index and no SHA-256: publishing makes both while it reads them."""
 
     @contextmanager
@@ -52,17 +52,17 @@ class Maker:
             return
         with self.stage.opened() as places:
             yield places
-            if not self.bare:
+            if not self.unindexed:
                 places.send(shard.index)
 
     def writer(self, stage: Storage, shard: PlannedShard) -> ShardWriter:
-        """Writes a shard and, unless it is bare, its index."""
+        """Writes a shard and, unless it is unindexed, its index."""
         return ShardWriter(
             stage,
             shard.path,
             compression=self.compression,
-            index_path=None if self.bare else shard.index,
-            sha256=not self.bare,
+            index_path=None if self.unindexed else shard.index,
+            sha256=not self.unindexed,
         )
 
     def reading(self, objects: Sequence[ListedObject]) -> AbstractContextManager[None]:
@@ -123,9 +123,9 @@ class MadeShard:
     """What became of a shard: what the manifest and the ledger need."""
 
     entry: ShardEntry
-    """Without SHA-256 if the shard is bare."""
+    """Without SHA-256 if the shard is unindexed."""
     index: FileEntry | None
-    """None if the shard is bare."""
+    """None if the shard is unindexed."""
     features: dict[str, int]
     """Feature name to bytes of its values."""
     skipped: list[Skipped] = field(default_factory=list)
@@ -151,7 +151,7 @@ def make_shard(task: BuildTask) -> MadeShard:
     maker, shard = task.maker, task.shard
     kept = keep_shard(task)
     with maker.staging(shard) as stage:
-        if kept is not None and _link(stage, shard, bare=maker.bare):
+        if kept is not None and _link(stage, shard, unindexed=maker.unindexed):
             return kept
         return _write_shard(task, stage)
 
@@ -197,8 +197,8 @@ def _kept(maker: Maker, shard: PlannedShard, base: BaseShard) -> MadeShard | Non
         return None
     entry = replace(base.entry, path=shard.path, index=shard.index)
     return MadeShard(
-        entry=replace(entry, sha256="") if maker.bare else entry,
-        index=None if maker.bare else replace(base.index, path=shard.index),
+        entry=replace(entry, sha256="") if maker.unindexed else entry,
+        index=None if maker.unindexed else replace(base.index, path=shard.index),
         features=notes.features,
         skipped=notes.skipped,
         remarks=notes.remarks,
@@ -206,7 +206,7 @@ def _kept(maker: Maker, shard: PlannedShard, base: BaseShard) -> MadeShard | Non
     )
 
 
-def _link(stage: Storage, shard: PlannedShard, *, bare: bool) -> bool:
+def _link(stage: Storage, shard: PlannedShard, *, unindexed: bool) -> bool:
     """Link a shard of the base and its index into the staging folder; False where its bytes are not
     here, or not what they were: then it is rebuilt.
     """
@@ -216,7 +216,7 @@ def _link(stage: Storage, shard: PlannedShard, *, bare: bool) -> bool:
     if not _has(base.storage, base.path, base.entry.blake3):
         return False
     _put(base.path, base.entry.blake3, stage, shard.path, base.storage)
-    if not bare:
+    if not unindexed:
         _put(base.index_path, base.index.blake3, stage, shard.index, base.storage)
     return True
 
@@ -292,7 +292,7 @@ def _write(
         if isinstance(made, Skipped):
             notes.skipped.append(made)
         else:
-            digest = None if maker.bare else record_digest(made)
+            digest = None if maker.unindexed else record_digest(made)
             writer.write(made, digest=digest, key=item.key)
 
 

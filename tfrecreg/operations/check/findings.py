@@ -121,7 +121,7 @@ def _with_key(location: Location, keys: dict[tuple[str | None, int | None], str]
 
 def _hint(finding: Finding, target: Target) -> str:
     """The command that repairs damaged bytes of this target; empty where there is none."""
-    from tfrecreg.records import LFS_POINTER  # what reads records, and NumPy, which few need here
+    from tfrecreg.records import LFS_POINTER  # with NumPy, which `check --registry` does not need
 
     if finding.code == _NOT_TFRECORD and any(
         LFS_POINTER in (each.detail or "") for each in finding.locations

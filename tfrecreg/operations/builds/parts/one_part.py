@@ -215,7 +215,7 @@ def make_shards(
             journal=ReceiptJournal(folder, part),
             build=build,
             segments=f"{SEGMENTS}/{secrets.token_hex(8)}",  # which no other process uses
-            bare=True,
+            unindexed=True,
             engine=engine,
             progress=progress,
         )

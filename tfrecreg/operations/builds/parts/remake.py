@@ -104,7 +104,7 @@ def expect_same(
             prepared,
             stage,
             journal=_Forgetful(),
-            bare=True,
+            unindexed=True,
             engine=engine,
             progress=progress,
         )
