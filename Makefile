@@ -9,10 +9,12 @@ PYVER = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'
 CONSTRAINTS = $(wildcard requirements/constraints-$(PYVER).txt)
 JOBS ?= 2
 FUZZ_SECONDS ?= 600
+MUTANTS ?= 100
+SEED ?= 0
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo pipeline test test-slow fuzz lint types layers format docs site screenshots benchmark clean
+.PHONY: help demo pipeline test test-slow fuzz mutants lint types layers format docs site screenshots benchmark clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -38,6 +40,9 @@ test-slow: $(VENV)/.installed ## Run the sweeps that take minutes
 
 fuzz: $(VENV)/.installed ## Fuzz the parsers for FUZZ_SECONDS (600)
 	PYTHONPATH=.:tests:plugins nice -n 19 $(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
+
+mutants: $(VENV)/.installed ## Try MUTANTS (100) small faults in the code, chosen by SEED (0): do the quick tests notice?
+	PYTHONPATH=.:tests:plugins $(BIN)/python tests/mutation/run.py --count $(MUTANTS) --seed $(SEED) --jobs $(JOBS) $(if $(SINCE),--since $(SINCE)) $(UNDER)
 
 lint: $(VENV)/.installed ## Run the linters and check the format
 	$(BIN)/ruff check .

@@ -18,10 +18,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
+from radosgw_support import KEY, SECRET, missing_programs, radosgw
+
 __all__ = [
     "ENVIRONMENT",
+    "KEY",
     "S3",
     "SECRET",
+    "SERVERS",
     "SIGNATURE",
     "Faults",
     "faulty",
@@ -29,7 +34,8 @@ __all__ = [
     "web_server",
 ]
 
-KEY, SECRET = "AKIATESTKEYID0000000", "SecretAccessKeyOfTheTests0123456789abcdef"
+SERVERS = ("moto", "radosgw")
+"""The servers that tests of buckets run against: a library of tests, and Ceph's object gateway."""
 SIGNATURE = "X-Amz-Signature=0123456789abcdefSignature"
 """The query that the web server wants for `/secret/`."""
 ENVIRONMENT = {
@@ -71,8 +77,17 @@ class S3:
 
 
 @contextlib.contextmanager
-def s3_server() -> Iterator[S3]:
-    """An empty S3 server."""
+def s3_server(kind: str = "moto") -> Iterator[S3]:
+    """An empty S3 server, one of :data:`SERVERS`."""
+    if kind == "radosgw":
+        missing = missing_programs()
+        if missing:
+            pytest.skip(f"Ceph's object gateway: {missing}")
+        with radosgw() as port:
+            found = S3(port)
+            with contextlib.closing(found.client):
+                yield found
+        return
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from memory_support import PRINT_PEAK, on_linux
 from s3_command_support import command, ended, run
-from s3_support import KEY, S3, SECRET, Faults, faulty, s3_server
+from s3_support import KEY, S3, SECRET, SERVERS, Faults, faulty, s3_server
 
 from tfrecreg.operations.demo import write_digits
 from tfrecreg.operations.init import init
@@ -34,9 +34,9 @@ data = "s3://{bucket}/data"
 """
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3]:
-    with s3_server() as server:
+@pytest.fixture(scope="module", params=SERVERS)
+def s3(request: pytest.FixtureRequest) -> Iterator[S3]:
+    with s3_server(request.param) as server:
         yield server
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from s3_command_support import command, ended, run
-from s3_support import S3, Faults, faulty, s3_server
+from s3_support import S3, SERVERS, Faults, faulty, s3_server
 from sources_support import SOURCES, make_raw
 from warm_support import Warm
 
@@ -28,12 +28,12 @@ from tfrecreg.storage import LocalStorage
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+@pytest.fixture(scope="module", params=SERVERS)
+def s3(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
     """With the raw data of each source in the bucket `raw`."""
     raw = tmp_path_factory.mktemp("raw")
     make_raw(raw)
-    with s3_server() as server:
+    with s3_server(request.param) as server:
         server.put("raw", raw)
         yield server
 

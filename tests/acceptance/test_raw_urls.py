@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from image_support import png
 from s3_command_support import command, ended, run
-from s3_support import KEY, S3, SECRET, Faults, faulty, s3_server
+from s3_support import KEY, S3, SECRET, SERVERS, Faults, faulty, s3_server
 from sources_support import SOURCES, digests, make_raw
 
 from tfrecreg.operations.init import init
@@ -21,9 +21,9 @@ from tfrecreg.operations.init import init
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3]:
-    with s3_server() as server:
+@pytest.fixture(scope="module", params=SERVERS)
+def s3(request: pytest.FixtureRequest) -> Iterator[S3]:
+    with s3_server(request.param) as server:
         yield server
 
 

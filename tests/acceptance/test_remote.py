@@ -16,7 +16,17 @@ import pytest
 from check_support import framed
 from memory_support import PRINT_PEAK, on_linux
 from package_support import CHECKOUT
-from s3_support import ENVIRONMENT, S3, SECRET, SIGNATURE, Faults, faulty, s3_server, web_server
+from s3_support import (
+    ENVIRONMENT,
+    S3,
+    SECRET,
+    SERVERS,
+    SIGNATURE,
+    Faults,
+    faulty,
+    s3_server,
+    web_server,
+)
 from tests_support import flip
 
 pytestmark = pytest.mark.slow
@@ -24,9 +34,9 @@ pytestmark = pytest.mark.slow
 SAME = "a second read of the store gave the same bytes"
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3]:
-    with s3_server() as server:
+@pytest.fixture(scope="module", params=SERVERS)
+def s3(request: pytest.FixtureRequest) -> Iterator[S3]:
+    with s3_server(request.param) as server:
         yield server
 
 

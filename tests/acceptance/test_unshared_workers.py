@@ -12,7 +12,7 @@ import pytest
 from beam_support import job_server
 from dask_support import Cluster, cluster
 from s3_command_support import command, run
-from s3_support import S3, s3_server
+from s3_support import S3, SERVERS, s3_server
 from sources_support import SOURCES, make_raw
 
 from tfrecreg.operations.init import init
@@ -29,9 +29,9 @@ def hiding(folder: Path) -> list[str]:
     return ["unshare", "--mount", *own, "sh", "-c", HIDDEN, str(folder)]
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3]:
-    with s3_server() as server:
+@pytest.fixture(scope="module", params=SERVERS)
+def s3(request: pytest.FixtureRequest) -> Iterator[S3]:
+    with s3_server(request.param) as server:
         yield server
 
 
