@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from blake3 import blake3
 
 import tfrecreg
 from tfrecreg import TFRecordWriter
 from tfrecreg.errors import StorageError, UsageError
+from tfrecreg.example import bytes_feature, canonical, encode, int64_feature
+from tfrecreg.index import read_index
 
 
 def write(path: Path, **records: Any) -> None:
@@ -55,6 +58,28 @@ def test_with_an_index_records_have_keys(tmp_path: Path) -> None:
     assert (tmp_path / "index/train.tfrecord.index").is_file()
     with tfrecreg.Records(path) as records:
         assert tfrecreg.decode(records[1])["n"].values == (2,)
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_the_index_has_the_digest_of_each_canonical_payload(
+    tmp_path: Path, compression: Any
+) -> None:
+    ordered = encode({"a": bytes_feature(b"x"), "b": int64_feature(1)})
+    # The same entries the other way round: protobuf writes them in the order of insertion.
+    first, second = ordered[2 : 2 + 12], ordered[2 + 12 :]
+    swapped = ordered[:2] + second + first
+    assert canonical(swapped) == ordered != swapped
+    payloads = [ordered, swapped, b"any bytes", b"", encode({"n": int64_feature(5)})]
+    path = tmp_path / "train.tfrecord"
+    with TFRecordWriter(path, compression=compression, index=True) as writer:
+        for payload in payloads:
+            writer.write(payload)
+        writer.write({"n": 5})
+    index = read_index((tmp_path / "index/train.tfrecord.index").read_bytes(), "train")
+    expected = [ordered, ordered, b"any bytes", b"", payloads[4], payloads[4]]
+    assert [bytes(each) for each in index.digests] == [
+        blake3(each).digest()[:16] for each in expected
+    ]
 
 
 def test_an_error_leaves_nothing(tmp_path: Path) -> None:

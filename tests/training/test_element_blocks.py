@@ -128,6 +128,24 @@ def test_records_of_one_layout_are_read_together(columns: Any) -> None:
     assert [at for at, each in enumerate(together(payloads)) if each is None] == [0, 7]
 
 
+def test_blocks_whose_layouts_take_turns_are_read_as_one_by_one() -> None:
+    """No record of a block has the layout of the block before: it is looked for anew."""
+    one = [row(number) for number in range(12)]
+    other = [encode({"more": int64_feature(number)}) for number in range(12)]
+    together, alone = BlockReader(None), ExampleReader(None)
+    read_together = []
+    for block in (one, other, one, one, other, other, other):
+        elements = together(block)
+        read_together.append(len(block) - elements.count(None))
+        for payload, element in zip(block, elements, strict=True):
+            if element is not None:
+                expected = alone(payload)
+                assert list(element) == list(expected)
+                assert all(same(element[name], expected[name]) for name in element)
+    # The first block of another layout is left to the slower way, which reads it one by one.
+    assert read_together == [12, 0, 12, 12, 0, 12, 12]
+
+
 def test_few_or_large_records_are_read_alone() -> None:
     together = BlockReader(None)
     assert together([row(1)] * 7) == [None] * 7

@@ -5,11 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import random
+import tempfile
 import weakref
 from pathlib import Path
 
 import pytest
 from check_support import Document, document, framed
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from image_support import jpeg, png
 
 from tfrecreg.example import Feature, bytes_feature, encode, float_feature, int64_feature
@@ -107,6 +110,7 @@ def planted(tmp_path: Path) -> list[Path]:
         {"format": bytes_feature(b"jpeg")},
         {"format": bytes_feature(b"PNG")},
         {"height": int64_feature(8)},
+        {"width": int64_feature(8)},
         {"encoded": bytes_feature(b"no image at all")},
         {"encoded": bytes_feature(png(9, 7)[:-12])},
         {"encoded": bytes_feature(jpeg(9, 7)), "format": bytes_feature(b"jpg")},
@@ -154,6 +158,74 @@ def test_what_is_found_is_the_same_either_way(
         "IMG003",
         "IMG004",
     }
+
+
+@pytest.mark.parametrize("least", [32, 1 << 40])
+@pytest.mark.parametrize(
+    ("name", "wrong", "code", "detail"),
+    [
+        ("format", bytes_feature(b"gif"), "IMG001", "declared `gif`, found `png`"),
+        ("height", int64_feature(8), "IMG002", "declared 8, found 7"),
+        ("width", int64_feature(8), "IMG002", "declared 8, found 9"),
+        ("channels", int64_feature(4), "IMG003", "declared 4, found 3"),
+    ],
+)
+def test_each_declared_field_is_compared_in_each_record(
+    least: int,
+    name: str,
+    wrong: Feature,
+    code: str,
+    detail: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(record_tables, "_WORTH_IT", least)
+    payloads = [row(number, channels=int64_feature(3)) for number in range(100)]
+    payloads[61] = row(61, **{"channels": int64_feature(3), name: wrong})
+    path = tmp_path / "x-train.tfrecord-00000-of-00001"
+    path.write_bytes(framed(*payloads))
+    (finding,) = document([path], only=("images",))["findings"]
+    assert (finding["code"], finding["count"]) == (code, 1)
+    assert [(each["record"], each["detail"]) for each in finding["locations"]] == [(61, detail)]
+
+
+ANY_CHANGE = st.fixed_dictionaries(
+    {},
+    optional={
+        "encoded": st.sampled_from(
+            [png(9, 7), png(9, 7)[:-12], jpeg(9, 7), b"", b"no image at all"]
+        ).map(bytes_feature),
+        "format": st.sampled_from([b"png", b"jpg", b"PNG", b""]).map(bytes_feature),
+        "height": st.integers(6, 8).map(int64_feature),
+        "width": st.integers(8, 10).map(int64_feature),
+        "channels": st.integers(0, 4).map(int64_feature),
+        "class/label": st.integers(-1, 11).map(int64_feature),
+        "class/text": st.sampled_from([b"class 1", b"class 2", b"\xff", b""]).map(bytes_feature),
+        "object/bbox/xmin": st.sampled_from([0.0, 0.5, 1.5, -0.25]).map(float_feature),
+        "object/bbox/xmax": st.sampled_from([0.0, 0.5, 1.5]).map(float_feature),
+        "pixels": st.integers(0, 3).map(lambda n: float_feature([0.5 * n] * 27)),
+    },
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(changes=st.lists(ANY_CHANGE, min_size=1, max_size=60), splits=st.integers(1, 2))
+def test_any_records_give_the_same_findings_either_way(
+    changes: list[dict[str, Feature]], splits: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        payloads = [row(number % 20) for number in range(40)]
+        payloads += [row(number % 20, **change) for number, change in enumerate(changes)]
+        paths = []
+        for number in range(splits):
+            path = Path(folder, f"x-{('train', 'test')[number]}.tfrecord-00000-of-00001")
+            path.write_bytes(framed(*payloads[number::splits]))
+            paths.append(path)
+        patch.setattr(record_tables, "_WORTH_IT", 8)
+        by_table = look(paths)
+        patch.setattr(record_tables, "_WORTH_IT", 1 << 40)
+        assert look(paths) == by_table
 
 
 def test_a_label_map_is_held_against_either_way(

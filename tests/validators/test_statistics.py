@@ -18,6 +18,7 @@ from tfrecreg.errors import UsageError
 from tfrecreg.example import Feature, bytes_feature, float_feature, int64_feature
 from tfrecreg.gating import FailOn
 from tfrecreg.operations.check import CheckOptions, Report, check
+from tfrecreg.statistics import tfdv
 
 # Not `importorskip`: whoever collects tests would import TensorFlow.
 pytestmark = pytest.mark.skipif(
@@ -256,3 +257,21 @@ def test_images_that_are_too_large_are_counted_and_placed_by_the_schema(tmp_path
     assert {"SCH179", "SCH006"} <= found.keys()
     assert found["SCH179"].count == found["SCH006"].count
     assert found["SCH179"].locations == found["SCH006"].locations
+
+
+def test_a_check_that_asks_for_statistics_is_incomplete_without_tfdv(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def absent(name: str) -> object:
+        return None if name == "tensorflow_data_validation" else find_spec(name)
+
+    monkeypatch.setattr(tfdv, "find_spec", absent)
+    monkeypatch.setattr(tfdv, "_release_for", lambda *machine: True)
+    (tmp_path / "s.pbtxt").write_text(feature(""))
+    path = write_examples(tmp_path / "d-train.tfrecord-00000-of-00001", [{"x": INT(1)}])
+    command = ["check", str(path), "--schema", str(tmp_path / "s.pbtxt"), "--json"]
+    assert main([*command, "--only", "statistics"]) == 3
+    told = json.loads(capsys.readouterr().out)
+    assert told["status"] == "error"
+    (error,) = told["errors"]
+    assert "statistics needs the extra `tfdv`, which is not installed" in str(error)

@@ -302,7 +302,7 @@ class TestANN007:
         assert found(checked) == [("ANN007", "image/class/label", 2)]
         details = [place["detail"] for place in checked["findings"][0]["locations"]]
         assert details == [
-            "0 is called `dog` and `cat`",
+            "0 is called `cat` and `dog`",
             "0 and 1 are both called `dog`",
         ]
 

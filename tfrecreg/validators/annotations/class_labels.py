@@ -7,6 +7,7 @@ with one name per line, numbered from 0.
 from __future__ import annotations
 
 import re
+from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,6 +75,7 @@ def _lines(text: str) -> LabelMap:
 _MOST_CLASSES = 100_000
 _MOST_SHOWN = 1000
 _MOST_NAMES = 10_000
+_NAMES_KEPT = 3
 _MOST_NAME_BYTES = 256
 
 
@@ -130,7 +132,7 @@ class ClassNames:
     """The names that records give to class numbers, without a label map. Mergeable; bounded."""
 
     names: dict[int, list[bytes]] = field(default_factory=dict)
-    """Up to three names by number."""
+    """Up to three names by number: the first in the order of their bytes, whoever is read first."""
     full: bool = False
     """Whether there were more names: then these are not complete."""
 
@@ -143,8 +145,9 @@ class ClassNames:
                 self.full = True
                 return
             self.names[label] = [name]
-        elif name not in known and len(known) < 3:
-            known.append(name)
+        elif name not in known:
+            insort(known, name)
+            del known[_NAMES_KEPT:]
 
     def merge(self, other: ClassNames) -> None:
         """Add the names of another shard."""
